@@ -1,5 +1,5 @@
 #!/bin/sh
-# Measures the CPU that requests cost, and prints a table; see README.md beside this file.
+# Measures the CPU time of requests, and prints a table; see README.md in this directory.
 #
 #   benches/run.sh [SECONDS [WORKERS [OTHER PROGRAM]]] [--only PART OF A NAME]
 #                                                        10 s for each row and one worker by default
@@ -12,9 +12,9 @@
 set -eu
 
 cd "$(dirname "$0")/.."
-# the build may wait for others of this machine, the measurement may not
+# the build yields to other processes, the measurement does not
 nice cargo bench --quiet --locked --bench requests --no-run
-# two ends of each connection, and a few
+# two ends of each connection, and a few more
 # shellcheck disable=SC3045 # dash, bash and busybox have it
 ulimit -n "$(ulimit -H -n)"
 exec cargo bench --quiet --locked --bench requests -- "$@"

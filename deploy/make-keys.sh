@@ -1,8 +1,6 @@
 #!/bin/sh
-# Makes a signing key and an api key as files `signing` and `api` in a directory, unless they are
-# there. They are readable by their owner alone, appear whole or not at all, and are printed nowhere.
-#
-#   make-keys.sh [DIRECTORY]    by default /keys, a volume of docker-compose.yml
+# Creates the files `signing` and `api`, each with one key, unless they exist: make-keys.sh [DIRECTORY], by default /keys.
+# Only their owner can read them. The script prints no key, and each file appears complete or not at all.
 set -eu
 umask 077
 
@@ -12,11 +10,11 @@ for use in signing api; do
         echo "the $use keys are there"
         continue
     fi
-    # of an earlier run that was cut off
+    # left by an interrupted run
     rm -f ".$use.new"
     threadkeep keygen --name first >".$use.new"
     sync ".$use.new"
-    # the name appears when the content is on disk
+    # flush before the rename, so that the name never has an incomplete file
     mv ".$use.new" "$use"
     sync .
     echo "the $use keys are made"

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Makes the data directory of a Redis from a snapshot of deploy/backup.sh.
+# Creates the data directory of a Redis from a snapshot of deploy/backup.sh.
 #
 #   deploy/restore.sh FILE DIRECTORY
 #
-# DIRECTORY must be empty. Then start Redis there with `appendonly yes`, and with the same or a later version than this redis-server. With
-# `appendonly yes`, Redis ignores snapshots: in a directory that has only one, it starts empty.
+# DIRECTORY must be empty. Start Redis there with `appendonly yes` and at least the version of the redis-server used here. A
+# snapshot alone is not enough: Redis ignores it with `appendonly yes`, and starts empty.
 set -eu
 
 [ $# = 2 ] || {
@@ -35,7 +35,6 @@ ask() {
     redis-cli -s "$socket" "$@"
 }
 
-# Waits until a command prints a text.
 until_it_says() {
     text=$1
     shift

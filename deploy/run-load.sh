@@ -1,9 +1,9 @@
 #!/bin/sh
-# Starts the load test in its container, as root without other rights than to change users: it reads the
-# API key as the owner of the keys, and continues as the owner of the directory of reports, so that the reports
-# belong to the user that started it on the host.
+# Runs the load test in its container: run-load.sh [ARGUMENT...]
 #
-#   run-load.sh [ARGUMENT...]    LOAD_KEYS (/keys) has the file `api`, LOAD_REPORT is the directory
+# Starts as root, limited to changing users: reads the API key as the owner of the keys, then continues as the owner of the
+# report directory, so that reports belong to the host user. LOAD_KEYS (default /keys) is the directory of the file `api`,
+# LOAD_REPORT that of the reports.
 set -eu
 
 keys=${LOAD_KEYS:-/keys}
@@ -14,7 +14,7 @@ as() {
 }
 
 LOAD_API_KEY=$(as "$keys" cat "$keys/api")
-# the file is `name:secret,...`, and the first key will do
+# the file is `name:secret,...`; take the first key
 LOAD_API_KEY=${LOAD_API_KEY%%,*}
 export LOAD_API_KEY="${LOAD_API_KEY#*:}"
 as "$LOAD_REPORT" threadkeep-load "$@"

@@ -1,5 +1,5 @@
-//! One thread for each logged-in user, in any browser: `cargo run --example logins`, then `curl -H 'authorization:
-//! Bearer token-of-ada' http://127.0.0.1:3000/visits`.
+//! One thread per logged-in user, in any browser. Run `cargo run --example logins`, then
+//! `curl -H 'authorization: Bearer token-of-ada' http://127.0.0.1:3000/visits`.
 
 use std::{collections::HashMap, error::Error, sync::Arc};
 
@@ -8,12 +8,12 @@ use actix_web::{App, HttpRequest, HttpServer, get};
 use threadkeep::{ApiError, Thread, Threads};
 use threadkeep_identity::{ProviderError, ThreadId, ThreadIdProvider, TrustedProxies};
 
-/// The users, with the thread of each, by their tokens.
+/// Threads of users by token.
 #[derive(Debug)]
 struct Logins(HashMap<&'static str, ThreadId>);
 
 impl ThreadIdProvider for Logins {
-    /// Pages of other sites cannot send the token, as a browser adds it to no request by itself.
+    /// Browsers do not add the token by themselves, so pages of other sites cannot send it.
     fn is_ambient(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! The whole app of the front page: `cargo run --example quickstart`, then again and again
+//! The app of the front page. Run `cargo run --example quickstart`, then repeatedly
 //! `curl -b jar -c jar -d hello http://127.0.0.1:3000/chat`.
 
 use actix_web::{App, HttpServer, get, post, web::Json};

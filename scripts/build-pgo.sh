@@ -1,12 +1,12 @@
 #!/bin/sh
-# Builds the service by profile-guided optimization (https://doc.rust-lang.org/rustc/profile-guided-optimization.html):
-# a build that counts executed code serves the load test, over Redis and embedded, and the release is optimized for the
-# counts. That takes two builds for release; benches/README.md has the savings.
+# Builds the service with profile-guided optimization (https://doc.rust-lang.org/rustc/profile-guided-optimization.html):
+# runs the load test on an instrumented build, over Redis and embedded, then optimizes the release for the counts.
+# benches/README.md has the savings.
 #
-#   scripts/build-pgo.sh [SECONDS]    10 s of each scenario on each store by default
+#   scripts/build-pgo.sh [SECONDS]    of each scenario on each store; default 10
 #
-# Leaves target/pgo/threadkeep. Needs redis-server, and llvm-profdata of LLVM 19 or later: of rustup's component
-# llvm-tools, of Debian's package llvm-19, or where LLVM_PROFDATA says.
+# Writes target/pgo/threadkeep. Needs redis-server, and llvm-profdata of LLVM 19 or later: LLVM_PROFDATA, rustup's component
+# llvm-tools, or Debian's package llvm-19.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -21,12 +21,12 @@ fail() {
     exit 1
 }
 
-# version PROGRAM: the number of its LLVM.
+# version PROGRAM: prints its LLVM version.
 version() {
     "$1" --version 2>/dev/null | sed -n 's/.*LLVM version \([0-9]*\).*/\1/p'
 }
 
-# Prints the first llvm-profdata that reads what the compiler's builds count.
+# Prints the first llvm-profdata that reads the compiler's profiles.
 find_profdata() {
     for program in "${LLVM_PROFDATA:-}" "$(rustc --print target-libdir)/../bin/llvm-profdata" \
         llvm-profdata llvm-profdata-22 llvm-profdata-21 llvm-profdata-20 llvm-profdata-19; do
@@ -39,8 +39,8 @@ find_profdata() {
     fail 'there is no llvm-profdata of LLVM 19: rustup component add llvm-tools, or apt-get install llvm-19'
 }
 
-# build DIRECTORY FLAG: the service with a flag of the compiler. For a named target, so that what runs
-# while it is built does not have the flag, which may hold blanks.
+# build DIRECTORY FLAG: builds the service with a compiler flag. Names the target, so that build scripts do not get the flag,
+# which may contain blanks.
 build() {
     (
         unset RUSTFLAGS
@@ -58,7 +58,7 @@ stop_all() {
 trap stop_all EXIT
 trap 'exit 1' HUP INT TERM
 
-# starts PID LOG COMMAND...: waits until the command says that the process has, 10 seconds at most.
+# starts PID LOG COMMAND...: waits up to 10 seconds until the command reports that the process has started.
 starts() {
     pid=$1 log=$2 tries=100
     shift 2
@@ -75,12 +75,11 @@ address() {
     sed -n 's/.*"listening","address":"\([^"]*\)".*/\1/p' "$pgo/serve.log" | grep .
 }
 
-# train [REDIS URL]: has the counting build serve the load test. Settings of the environment for a service, a test or a
-# proxy do not apply to them.
+# train [REDIS URL]: runs the load test on the instrumented build, without settings and proxies of the environment.
 train() {
     : >"$pgo/serve.log"
     (
-        # where no threadkeep.toml is
+        # a directory without threadkeep.toml
         cd "$pgo"
         exec env -i LLVM_PROFILE_FILE="$pgo/raw/%p.profraw" THREADKEEP_REDIS_URL="${1:-}" \
             THREADKEEP_LISTEN=127.0.0.1:0 THREADKEEP_WORKERS=1 \
@@ -89,13 +88,13 @@ train() {
     service=$!
     pids="$pids $service"
     starts "$service" "$pgo/serve.log" address
-    # not `large`: the work for each byte would outweigh the work for each request
+    # not `large`: its work per byte would outweigh the work per request
     for scenario in chat hot merge tools; do
         env -i "$pgo/load/debug/threadkeep-load" --host "http://$(address)" --scenario "$scenario" \
             --users "$users" --seconds "$seconds" --report "$pgo/report" >"$pgo/load.log" 2>&1 ||
             fail "the load test failed: $(cat "$pgo/load.log")"
     done
-    # the counts are written when it ends
+    # the process writes its counts when it ends
     kill "$service" 2>/dev/null || true
     wait "$service" || fail "the counting service failed: $(cat "$pgo/serve.log")"
 }
@@ -115,13 +114,13 @@ starts "$redis" "$pgo/redis.log" grep -q 'Ready to accept' "$pgo/redis.log"
 train "redis://127.0.0.1:$redis_port"
 kill "$redis"
 train
-# others may have these numbers by the end of the build
+# other processes may have these ids by the end of the build
 pids=
 
-# sparse: functions that the load test never runs, such as the other protocols, are then unknown and optimized as
-# usual; otherwise they would count as hardly used
+# with --sparse, functions that the load test never runs, such as other protocols, are optimized as usual instead of as cold
+# code
 "$profdata" merge --sparse --output "$pgo/threadkeep.profdata" "$pgo"/raw/*.profraw
-# cargo compares flags, and would build nothing for another profile of that name
+# cargo compares flags, and would not rebuild for a new profile with the same name
 rm -rf "$pgo/optimized"
 build optimized "-Cprofile-use=$pgo/threadkeep.profdata"
 cp "$pgo/optimized/$host/dist/threadkeep" "$pgo/threadkeep"

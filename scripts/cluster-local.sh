@@ -1,16 +1,14 @@
 #!/bin/sh
-# The services of docker-compose.yml as processes of this Linux machine: a Redis with an append-only file, three
-# replicas that are found by DNS, and HAProxy with deploy/haproxy.cfg.
+# Runs the services of docker-compose.yml as processes of this Linux machine: a Redis with an append-only file, three
+# replicas behind a DNS name, and HAProxy with deploy/haproxy.cfg.
 #
-#   scripts/cluster-local.sh up [--dir DIR] [--port PORT]   starts what does not run
-#   scripts/cluster-local.sh status [--dir DIR]             fails unless all of it does
-#   scripts/cluster-local.sh down [--dir DIR]               stops it, and leaves DIR as it is
+#   scripts/cluster-local.sh up [--dir DIR] [--port PORT]   starts the services that do not run
+#   scripts/cluster-local.sh status [--dir DIR]             fails unless all services run
+#   scripts/cluster-local.sh down [--dir DIR]               stops them and keeps DIR
 #
-# DIR (default: target/cluster of the project) has keys, data and logs. The replicas read a threadkeep.toml in DIR, and
-# a haproxy.cfg there replaces deploy/haproxy.cfg. The balancer listens on the loopback address, on PORT (default: 8080);
-# 0 takes a free port. THREADKEEP_BIN overrides target/release/threadkeep.
-#
-# Needs redis-server, haproxy, dnsmasq, curl, flock and python3.
+# DIR (default: target/cluster) has keys, data and logs. The replicas read DIR/threadkeep.toml, and DIR/haproxy.cfg replaces
+# deploy/haproxy.cfg. The balancer listens on the loopback address at PORT (default 8080; 0 for any free port).
+# THREADKEEP_BIN replaces target/release/threadkeep. Needs redis-server, haproxy, dnsmasq, curl, flock and python3.
 set -eu
 umask 077
 
@@ -48,23 +46,23 @@ esac
 case $port in
 *[!0-9]*) usage ;;
 esac
-# where Debian keeps haproxy and dnsmasq
+# Debian installs haproxy and dnsmasq there
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
 replicas='replica1 replica2 replica3'
 
-# Prints state and time of start of a process (proc_pid_stat(5)); its name may hold anything.
+# Prints state and start time of a process (proc_pid_stat(5)); its name may contain any character.
 process() {
     [ -r "/proc/$1/stat" ] && sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 1,20
 }
 
-# Whether it runs. Its number alone may be another's by now. Sets $pid.
+# Checks id and start time, because another process may have the id now. Sets $pid.
 is_running() {
     pid=
     [ -s "$dir/run/$1" ] || return 1
     read -r pid started <"$dir/run/$1"
     case $(process "$pid") in
-    # it has ended, and nobody has asked how
+    # exited, but not reaped
     [ZX]*) return 1 ;;
     *" $started") return 0 ;;
     *) return 1 ;;
@@ -78,8 +76,7 @@ is_any_running() {
     return 1
 }
 
-# start NAME COMMAND...: in the background and in a session of its own, so that it outlives this
-# terminal.
+# start NAME COMMAND...: runs it in its own session, so that it outlives this terminal.
 start() {
     name=$1
     shift
@@ -89,7 +86,7 @@ start() {
     echo "$! ${started#* }" >"$dir/run/$name"
 }
 
-# until_it NAME COMMAND...: waits up to two minutes until the command succeeds. Fails if the process NAME ends.
+# until_it NAME COMMAND...: waits up to two minutes until the command succeeds. Fails if process NAME ends.
 until_it() {
     name=$1
     shift
@@ -108,13 +105,13 @@ answers() {
     curl --silent --fail --output /dev/null --max-time 30 "$1/readyz"
 }
 
-# place_of REPLICA: the loopback address that it has for itself.
+# place_of REPLICA: prints its own loopback address.
 place_of() {
     echo "127.0.0.$((${1#replica} + 1))"
 }
 
-# ports COUNT [PORT]: prints COUNT ports that are free for TCP and UDP on the addresses used here, below those that
-# Linux uses for outgoing connections, or PORT if that is free.
+# ports COUNT [PORT]: prints COUNT ports that are free for TCP and UDP on all addresses used here, below Linux's range for
+# outgoing connections, or PORT if it is free.
 ports() {
     python3 -c 'import random, socket, sys
 def is_free(port):
@@ -131,7 +128,7 @@ asked = [int(port) for port in sys.argv[2:]] or random.sample(range(20000, 32000
 print(*[port for port in asked if is_free(port)][:int(sys.argv[1])])' "$@"
 }
 
-# The ports stay what they are while anything runs.
+# Keeps the ports while any service runs.
 choose_ports() {
     if is_any_running; then
         read -r replica_port dns_port listen <"$dir/ports"
@@ -155,7 +152,7 @@ need() {
     done
     [ -z "${missing:-}" ] || fail "missing: $missing
 On Debian: apt-get install redis-server haproxy dnsmasq-base curl python3"
-    # longer names do not fit into the address of a socket, unix(7)
+    # unix(7) limits socket paths
     [ "$(printf %s "$dir/redis.sock" | wc -c)" -le 107 ] || fail "$dir is too long a name"
 }
 
@@ -191,13 +188,13 @@ up() {
             --pid-file= --user= --listen-address=127.0.0.1 --bind-interfaces --port="$dns_port" \
             --log-facility=- "$@"
 
-    # an `up` from another shell goes on with the key that signs
+    # an `up` from another shell keeps the signing key
     if [ -n "${THREADKEEP_SIGNING_KEY+set}" ]; then
         printf '%s\n' "$THREADKEEP_SIGNING_KEY" >"$dir/signing-key"
     fi
     signing_key=$(cat "$dir/signing-key" 2>/dev/null || true)
     for replica in $replicas; do
-        # nothing of the caller's environment
+        # start with an empty environment
         is_running "$replica" ||
             start "$replica" env -i \
                 THREADKEEP_LISTEN="$(place_of "$replica"):$replica_port" \
@@ -266,10 +263,10 @@ status() {
     exit "$sick"
 }
 
-# stop NAME...: has all of them stop at once, and waits longer than replicas let requests run.
+# stop NAME...: signals all of them, and waits longer than replicas allow requests to run.
 stop() {
     for each; do
-        # it may end in between
+        # the process may end in between
         ! is_running "$each" || kill "$pid" 2>/dev/null || :
     done
     for each; do

@@ -1,9 +1,7 @@
 #!/bin/sh
-# Records `threadkeep demo` in a browser, as the picture of the README: docs/demo.gif, at most 2 MB.
+# Records `threadkeep demo` in a browser as docs/demo.gif, at most 2 MB: scripts/record-demo.sh [PROGRAM]
 #
-#   scripts/record-demo.sh [PROGRAM]     by default target/release/threadkeep
-#
-# Needs node, npm, python3 with venv, and chromium (CHROMIUM names another browser).
+# PROGRAM is target/release/threadkeep by default. Needs node, npm, python3 with venv, and chromium (or CHROMIUM).
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,4 +1,4 @@
-// Takes the frames of a recording of the demo. record-demo.sh calls it as record_demo.mjs PROGRAM DIRECTORY.
+// Takes the frames of the demo, for record-demo.sh: record_demo.mjs PROGRAM DIRECTORY.
 
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
@@ -25,7 +25,6 @@ const context = await browser.newContext({ viewport: { width: 1200, height: 700 
 const page = await context.newPage();
 
 let frames = 0;
-/** Takes frames for a while. */
 async function record(seconds) {
   for (const end = frames + (seconds * 1000) / FRAME_MS; frames < end; ) {
     const next = new Promise((resolve) => setTimeout(resolve, FRAME_MS));

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes the files of a release to target/release-files, with their checksums, and prints their sizes. Publishes nothing.
+# Writes the files of a release and their checksums to target/release-files, and prints their sizes. Publishes nothing.
 #
 #   scripts/release.sh [OPTION...]
 #   scripts/release.sh [--dir DIR] gather FROM...   merges the files of several platforms
@@ -7,14 +7,14 @@
 #
 #   --only PART...   writes only these: archive load wheel npm clients crate image chart
 #   --program FILE   packs this program instead of building one with the profile dist
-#   --load FILE      packs this load test, likewise
-#   --target TRIPLE  packs FILE for another platform than this one
-#   --dir DIR        writes to DIR instead, and removes the files of an earlier run there
+#   --load FILE      packs this load test instead of building it
+#   --target TRIPLE  platform of FILE, if it differs from this one
+#   --dir DIR        writes to DIR, and removes the files of an earlier run from it
 #   --allow-dirty    packages the crates of a checkout with changes
 #   --verify         also builds the packaged crates
 #
-# The same checkout and program give the same bytes. Times in archives are those of SOURCE_DATE_EPOCH, by default that of
-# the last commit. Needs python3 (3.11); for `clients` also npm, for `image` Docker with buildx.
+# The same checkout and program give the same bytes. Archives have the time SOURCE_DATE_EPOCH, by default that of the last
+# commit. Needs python3 (3.11); for `clients` also npm, for `image` Docker with buildx.
 set -eu
 
 here=$PWD
@@ -47,7 +47,7 @@ wants() {
     return 1
 }
 
-# describe PACKAGE NAME: sets $bill and $notices of the crates of a program, by NAME for the file of the bill.
+# describe PACKAGE NAME: sets $bill (named NAME) and $notices of a program's crates.
 describe() {
     bill=$work/$2-$version-$target.cdx.json
     python3 "$tools/bill.py" "$bill" "$version" "$target" "$1"
@@ -56,7 +56,7 @@ describe() {
     python3 "$tools/notices.py" "$notices" "$target" "$bill"
 }
 
-# Sets $program, $target, and $bill and $notices of its crates, if a part needs them.
+# Sets $program and $target, and $bill and $notices if a part needs them.
 find_program() {
     [ -n "$target" ] || target=$(rustc -vV | sed -n 's/^host: //p')
     wants archive || wants wheel || wants npm || return 0
@@ -85,7 +85,7 @@ write_archive() {
         threadkeep.toml=deploy/threadkeep.toml threadkeep.service=deploy/threadkeep.service
 }
 
-# The load test as an archive of its own, since few machines that run the server need it.
+# The load test has its own archive, because few machines that run the server need it.
 write_load() {
     if [ -z "$load" ]; then
         cargo build --profile dist --locked --package threadkeep-load
@@ -110,7 +110,7 @@ write_npm() {
 write_clients() {
     [ -d clients/typescript/node_modules ] || (cd clients/typescript && npm ci --ignore-scripts)
     (cd clients/typescript && npm pack --loglevel=error --pack-destination "$dir") >/dev/null
-    # without the build, npm packs the sources alone
+    # without a build, npm packs only the sources
     python3 "$tools/exports.py" "$dir"/threadkeep-[0-9]*.tgz
     python3 -m venv "$work/venv"
     "$work/venv/bin/pip" install --quiet --disable-pip-version-check build==1.6.1 hatchling==1.33.0
@@ -118,8 +118,8 @@ write_clients() {
         fail "the Python client does not build: $(cat "$work/build.log")"
 }
 
-# The crate threadkeep and the crates of the workspace that it needs, all in one call, which makes cargo resolve them
-# against each other. Their order for publishing is cargo's.
+# Packages the crate threadkeep and the workspace crates that it needs in one call, so that cargo resolves them against each
+# other. cargo also determines the publishing order.
 write_crate() {
     python3 "$tools/crates.py" >"$work/crates"
     # shellcheck disable=SC2046,SC2086 # they are words
@@ -129,14 +129,14 @@ write_crate() {
     done <"$work/crates"
 }
 
-# For both platforms by default, of which one is emulated; that takes hours.
+# Builds both platforms by default. One of them is emulated, which takes hours.
 write_image() {
     if ! docker buildx version >/dev/null 2>&1 || ! docker info >/dev/null 2>&1; then
         echo 'release: image: skipped, there is no Docker engine with buildx' >&2
         return
     fi
     builder=threadkeep-release-$$
-    # the default builder does not write files of this type
+    # the default builder cannot write this file type
     docker buildx create --name "$builder" --driver docker-container >/dev/null
     platforms=${IMAGE_PLATFORMS:-linux/amd64,linux/arm64}
     file=threadkeep-image-$version-$(echo "$platforms" | tr -d ' ' | tr '/,' -_).tar
@@ -152,7 +152,7 @@ write_chart() {
         grep -qx "$stated: \"\\{0,1\\}$version\"\\{0,1\\}" deploy/helm/threadkeep/Chart.yaml ||
             fail "the $stated of deploy/helm/threadkeep/Chart.yaml is not $version"
     done
-    # threadkeep-$version.tgz is the package for JavaScript
+    # threadkeep-$version.tgz is the JavaScript package
     write_tar "threadkeep-chart-$version.tgz" threadkeep deploy/helm/threadkeep
 }
 
@@ -160,7 +160,6 @@ sums() {
     if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi
 }
 
-# Writes the checksums, and prints the sizes.
 finish() {
     cd "$dir"
     rm -f SHA256SUMS
@@ -174,7 +173,7 @@ finish() {
     done
 }
 
-# gather FROM...: where two platforms wrote the same file, such as the launcher for npm, that of the last one remains.
+# gather FROM...: if two platforms wrote the same file, such as the npm launcher, keeps the last one.
 gather() {
     for from in "$@"; do
         from=$(absolute "$from")
@@ -237,7 +236,7 @@ if [ -d "$dir" ] && [ -n "$(ls -A "$dir")" ]; then
     rm -rf "$dir"
 fi
 mkdir -p "$dir"
-# shows a later run that the folder may go, even if this one is interrupted
+# tells a later run that it may delete the folder, even if this run is interrupted
 : >"$dir/SHA256SUMS"
 if [ "$command" = gather ]; then
     gather "$@"

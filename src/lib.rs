@@ -1,8 +1,8 @@
-//! Conversation state for web apps and agents: threads with a JSON state behind a signed id, changed by
-//! atomic merges, in Redis or in memory.
+//! Conversation state for web apps and agents: threads with a JSON state behind a signed id, changed by atomic merges, in
+//! Redis or in memory.
 //!
-//! As a program threadkeep is a server with an HTTP API, described in the README. As a library it keeps the
-//! state of an actix-web app's callers in process, with the same rules and no server in between:
+//! The program is a server with an HTTP API, described in the README. The library stores the state of an actix-web app's
+//! callers with the same semantics, without a server in between:
 //!
 //! ```no_run
 #![cfg_attr(doc, doc = include_str!("../examples/quickstart.rs"))]
@@ -18,42 +18,42 @@
 //! | feature | adds |
 //! |---|---|
 //! | `server` (default) | the program, its HTTP API and further protocols, and the dependencies that only they need |
-//! | `redis` (part of `server`) | threads in Redis; without it, they are in the memory of the process |
+//! | `redis` (part of `server`) | threads in Redis; without it, threads are in the memory of the process |
 //! | `tls` (part of `server`) | encrypted connections to Redis: `rediss://` |
 //! | `jwt` (part of `server`) | [`identity`] by JSON web tokens |
 //!
-//! # Where to begin
+//! # Getting started
 //!
 //! | to | use | example |
 //! |---|---|---|
-//! | wrap an app, and choose where threads are kept | [`Threads`], [`ThreadsBuilder`], [`settings`] | `quickstart` |
+//! | wrap an app, and choose a store | [`Threads`], [`ThreadsBuilder`], [`settings`] | `quickstart` |
 //! | read and change the caller's state | [`Thread`], [`ThreadState`] | `quickstart` |
-//! | learn that a thread has ended, and call code for each event once | [`Events`], [`Thread::on_destroyed`] | `chat` |
+//! | react to the end of a thread, and process each event once | [`Events`], [`Thread::on_destroyed`] | `chat` |
 //! | work after the response, and carry values through a request | [`Session`], [`RequestState`] | `background` |
-//! | keep keys, a task list and a history, of a thread or shared | [`Keys`], [`Tasks`], [`History`], [`scopes`] | `agent` |
-//! | find the thread by your own login instead of a signed id | [`identity`] | `logins` |
-//! | give threads to users, and list those of one | [`ThreadsBuilder::owners`], [`Threads::owned_by`], [`owners`] | `logins` |
+//! | store keys, tasks and a history, for a thread or shared | [`Keys`], [`Tasks`], [`History`], [`scopes`] | `agent` |
+//! | identify callers by your own login instead of a signed id | [`identity`] | `logins` |
+//! | assign threads to users, and list them | [`ThreadsBuilder::owners`], [`Threads::owned_by`], [`owners`] | `logins` |
 //!
-//! Each example is a file in `examples/` that says how to try it: `cargo run --example quickstart`.
+//! The examples are in `examples/`. Each file explains how to run it, such as `cargo run --example quickstart`.
 //!
-//! # What a request costs
+//! # Store calls
 //!
-//! A handler that neither reads nor writes costs nothing at the store. The state is fetched at the first read.
-//! Writes are queued, and sent as one merge before the response, whether or not the state was read. The
-//! state is never written back as a whole, so when two requests push at the same moment, both values are kept.
+//! A handler that neither reads nor writes makes no store calls. The first read fetches the state. Writes are queued, and
+//! sent as one merge before the response, even if the state was not read. The state is never written back as a whole, so
+//! when two requests push at the same moment, both values are kept. Calls of [`Keys`], [`Tasks`] and [`History`] are not
+//! queued: each goes to the store at once.
 //!
-//! Calls of [`Keys`], [`Tasks`] and [`History`] are not queued: each goes to the store at once.
+//! # Errors
 //!
-//! # When something fails
-//!
-//! If a handler fails, with an error or a 5xx response, its queued writes are discarded, and a line is logged.
-//! [Flushed](Thread::flush) writes stay. If the merge fails, the response becomes the error of the HTTP API, so a success
-//! is always a success. [`ApiError`] is such an error, and a handler can return it.
+//! If a handler returns an error or a 5xx response, its queued writes are discarded, and a line is logged.
+//! [Flushed](Thread::flush) writes stay. If the merge fails, its error, in the format of the HTTP API, replaces the
+//! response, so a success means that the writes are stored. Handlers can return [`ApiError`] too.
 
+#![warn(missing_docs)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 mod actix;
 
-// The program is no part of the library's interface.
+// The program is not part of the library's interface.
 #[cfg(feature = "server")]
 #[doc(hidden)]
 pub mod app;
@@ -81,7 +81,7 @@ pub use threadkeep_store::CheckpointHead;
 #[doc(inline)]
 pub use threadkeep_web::{ApiError, SessionId};
 
-/// Events: reading the log and handing out its events, and ending expired threads.
+/// The event log, its delivery, and the end of expired threads.
 pub mod events {
     #[doc(inline)]
     pub use threadkeep_domain::{Origin, TraceParent};
@@ -93,7 +93,7 @@ pub mod events {
     };
 }
 
-/// The caller: the signed thread id of a request, and the headers that return it.
+/// How callers are identified: signed thread ids, headers and tokens.
 pub mod identity {
     #[doc(inline)]
     pub use threadkeep_identity::{
@@ -133,7 +133,7 @@ pub mod owners {
     pub use threadkeep_store::{OwnedPlace, OwnerUsage, ThreadOrder, ThreadPage};
 }
 
-/// Arguments and results of the [`Keys`], the [`Tasks`] and the [`History`] of a thread or of another scope.
+/// Arguments and results of [`Keys`], [`Tasks`] and [`History`].
 pub mod scopes {
     #[doc(inline)]
     pub use threadkeep_domain::Json;
@@ -146,7 +146,7 @@ pub mod scopes {
     pub use threadkeep_store::{HistoryFrom, HistoryPage};
 }
 
-/// Settings of a [`ThreadsBuilder`]: where threads are kept, and how large they may grow.
+/// Settings of a [`ThreadsBuilder`]: stores, limits and lifetimes.
 pub mod settings {
     #[doc(inline)]
     pub use threadkeep_domain::scope::{HistoryLimit, ScopePolicies};
@@ -159,7 +159,7 @@ pub mod settings {
     pub use threadkeep_store_redis::{CallLimits, ClientCertificate, RedisSettings};
 }
 
-/// Compiles the Rust of the documents.
+/// Compiles the Rust examples of the pages.
 #[cfg(all(doctest, feature = "redis"))]
 mod documents {
     #[doc = include_str!("../docs/modelrelay.md")]

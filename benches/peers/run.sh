@@ -1,17 +1,17 @@
 #!/bin/sh
-# Measures what the same work costs here and with what people use else, on one Redis, and writes
-# RESULTS.md and peers.svg beside this file; see README.md there.
+# Measures the cost of the same work in threadkeep and in common alternatives, on one Redis, and writes
+# RESULTS.md and peers.svg to this directory; see README.md.
 #
 #   benches/peers/run.sh [SECONDS [ROUNDS]]    3 s for each result of a round, and 3 rounds by default
 #
-# Needs redis-server, python3 with venv, npm with any Node, and Webdis or a Debian to take it from.
+# Needs redis-server, python3 with venv, npm with any Node, and Webdis or a Debian system to download it from.
 # Everything else is installed below target/peers.
 set -eu
 
 cd "$(dirname "$0")/../.."
 installed=$PWD/target/peers
 
-# needs_anew DIRECTORY FILE: whether what is installed there came from another version of the file.
+# needs_anew DIRECTORY FILE: whether the installation used another version of the file.
 needs_anew() {
     ! cmp -s "$2" "$installed/$1/$(basename "$2")"
 }
@@ -39,7 +39,7 @@ install_fastapi() {
     cp benches/peers/fastapi/server.py "$installed/fastapi"
 }
 
-# The one of the machine, or the one of Debian without its service: unpacked, not installed.
+# Uses the installed Webdis, or unpacks Debian's package without installing its service.
 install_webdis() {
     [ ! -e "$installed/webdis/version" ] || return 0
     rm -rf "$installed/webdis"
@@ -71,7 +71,7 @@ install_express
 install_fastapi
 install_webdis
 
-# the builds may wait for others of this machine, the measurement may not
+# builds yield to other processes, measurements do not
 nice cargo build --quiet --locked --profile dist
 cd benches/peers/rust
 nice cargo bench --quiet --locked --target-dir "$installed/cargo" --bench peers --no-run

@@ -1,10 +1,8 @@
-//! Reads of a client that has the answer already.
-
 use std::io;
 
 use super::connection::Connection;
 
-/// A read again, with the tag of its answer as `If-None-Match`; none if the server gives no tag or does not
+/// Returns a read with the `ETag` of its response as `If-None-Match`, or `None` if the server sends no tag or does not
 /// answer 304.
 pub(super) async fn repeated(
     connection: &mut Connection,
@@ -14,7 +12,7 @@ pub(super) async fn repeated(
     let Some(tag) = connection.header("etag") else {
         return Ok(None);
     };
-    // a read has no body, and so ends with an empty line
+    // a read has no body, so it ends with an empty line
     let mut request = read[..read.len() - 2].to_vec();
     request.extend_from_slice(format!("if-none-match: {tag}\r\n\r\n").as_bytes());
     connection.exchange(&request).await?;

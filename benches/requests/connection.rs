@@ -1,5 +1,3 @@
-//! A keep-alive connection that costs its machine little.
-
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -8,7 +6,6 @@ use memchr::memmem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A connection, with the answer that it got last.
 pub(super) struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
@@ -24,7 +21,7 @@ impl Connection {
         })
     }
 
-    /// Sends a request and reads its answer, whose status has to be of success, or 304. Returns the body.
+    /// Sends a request and reads its response, which must be a success or a 304. Returns the body.
     pub(super) async fn exchange(&mut self, request: &[u8]) -> io::Result<&[u8]> {
         self.stream.write_all(request).await?;
         self.buffer.clear();
@@ -44,7 +41,6 @@ impl Connection {
         Err(io::Error::other(format!("the server answered {answer}")))
     }
 
-    /// Sends a request whose answer is a stream, and reads that to its end.
     pub(super) async fn stream(&mut self, request: &[u8]) -> io::Result<()> {
         const END: &[u8] = b"\r\n0\r\n\r\n";
         self.stream.write_all(request).await?;
@@ -69,12 +65,10 @@ impl Connection {
         }
     }
 
-    /// Whether the last answer was 304: the client has the content already.
     pub(super) fn is_not_modified(&self) -> bool {
         self.buffer.get(9..12) == Some(b"304")
     }
 
-    /// A header of the last answer.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         let end = memmem::find(&self.buffer, b"\r\n\r\n")?;
         let head = str::from_utf8(&self.buffer[..end]).ok()?;
@@ -84,14 +78,13 @@ impl Connection {
         })
     }
 
-    /// Where the body of the answer is, or will be, if its head is there.
     fn body(&self) -> io::Result<Option<Range<usize>>> {
         let Some(head) = memmem::find(&self.buffer, b"\r\n\r\n") else {
             return Ok(None);
         };
         let start = head + 4;
         if self.is_not_modified() {
-            // whatever length it names is that of the content (RFC 9110, section 8.6)
+            // the length in a 304 is that of the content (RFC 9110, section 8.6)
             return Ok(Some(start..start));
         }
         let length = self.header("content-length");

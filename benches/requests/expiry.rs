@@ -1,4 +1,4 @@
-//! How soon threads that end in the same second are through, while requests go on being answered.
+//! Measures how soon threads that expire in the same second are ended while requests are served.
 
 use std::error::Error;
 use std::time::{Duration, Instant, SystemTime};
@@ -13,16 +13,15 @@ use super::redis_server::Redis;
 use super::request::request;
 use super::scenario;
 
-/// The argument that asks for this.
 pub(super) const MODE: &str = "expiry";
 
-/// The shortest TTL that a client may ask for.
+/// The shortest TTL that a client may set.
 const SHORTEST: Duration = Duration::from_secs(60);
 const CONNECTIONS: usize = 16;
-/// Created threads a second, at the least that this waits for.
+/// Threads created per second at least.
 const SLOWEST: u64 = 4_000;
 
-/// Creates `threads` threads that end in the same second, and waits until all of them have ended.
+/// Creates `threads` threads that expire in the same second, and waits until all of them have ended.
 pub(super) async fn measure(threads: u64) -> Result<(), Box<dyn Error>> {
     let redis = Redis::start()?;
     let product = Product {
@@ -83,7 +82,6 @@ pub(super) async fn measure(threads: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Makes threads whose TTL runs out at that time.
 async fn make(server: &Process, threads: u64, end: Duration) -> Result<(), Box<dyn Error>> {
     let mut connection = Connection::open(server.address()).await?;
     for n in 0..threads {

@@ -11,13 +11,11 @@ use actix_web::{App, HttpResponse, HttpServer, web};
 use super::process::{Process, free_address};
 use super::request::request;
 
-/// First argument of a process that is to be the floor.
 pub(super) const MODE: &str = "floor";
 
 static SMALL: [u8; 200] = [b'x'; 200];
 static LARGE: [u8; 256 << 10] = [b'x'; 256 << 10];
 
-/// Its answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
     /// 200 bytes.
@@ -27,7 +25,6 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    /// The request for it.
     pub(super) fn request(self) -> Vec<u8> {
         let line = match self {
             Self::Small => "GET /",
@@ -36,7 +33,6 @@ impl Answer {
         request(line, None, "")
     }
 
-    /// The floor in tables.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Small => "actix handler, 200 bytes",
@@ -45,7 +41,6 @@ impl Answer {
     }
 }
 
-/// Serves, with the settings of the product's server.
 pub(super) fn serve(address: &str, workers: usize) -> io::Result<()> {
     let app = || {
         App::new()
@@ -64,7 +59,6 @@ fn answer(body: &'static [u8]) -> HttpResponse {
     HttpResponse::Ok().content_type("text/plain").body(body)
 }
 
-/// Starts this program again, as the floor.
 pub(super) fn start(workers: u64) -> io::Result<Process> {
     let address = free_address()?;
     let mut command = Command::new(env::current_exe()?);

@@ -1,4 +1,4 @@
-//! Load by a fixed number of connections, each of which waits for an answer before it asks again.
+//! Load from a fixed number of connections. Each connection waits for a response before it sends again.
 
 use std::cell::Cell;
 use std::io;
@@ -9,36 +9,28 @@ use futures_util::future::try_join_all;
 
 use super::connection::Connection;
 
-/// Connections to each server.
 pub(super) const CONNECTIONS: usize = 32;
 
-/// Requests without end.
 pub(super) trait Requests {
-    /// The request of that number.
     fn nth(&self, n: usize) -> &[u8];
 }
 
-/// All in turn.
 impl Requests for [Vec<u8>] {
     fn nth(&self, n: usize) -> &[u8] {
         &self[n % self.len()]
     }
 }
 
-/// Open connections, and the requests that they send.
 pub(super) struct Load<'a, R: ?Sized = [Vec<u8>]> {
     pub(super) connections: Vec<Connection>,
     pub(super) requests: &'a R,
-    /// The number of the next request.
     pub(super) next: Cell<usize>,
 }
 
-/// The results.
 #[derive(Default)]
 pub(super) struct Outcome {
-    /// How long it really took.
+    /// The actual time.
     pub(super) time: Duration,
-    /// How long each request took.
     pub(super) latencies: Vec<Duration>,
 }
 
@@ -49,7 +41,6 @@ impl<'a> Load<'a> {
 }
 
 impl<'a, R: Requests + ?Sized> Load<'a, R> {
-    /// Load for several servers. Each connection takes the next request.
     pub(super) async fn to(addresses: &[SocketAddr], requests: &'a R) -> io::Result<Self> {
         let count = CONNECTIONS * addresses.len();
         let each = addresses.iter().cycle().take(count);
@@ -61,7 +52,6 @@ impl<'a, R: Requests + ?Sized> Load<'a, R> {
         })
     }
 
-    /// Sends requests for that time, and waits for the last answers.
     pub(super) async fn run(&mut self, time: Duration) -> io::Result<Outcome> {
         let requests = self.requests;
         let ask = async |connection: &mut Connection, n| {
@@ -71,8 +61,8 @@ impl<'a, R: Requests + ?Sized> Load<'a, R> {
     }
 }
 
-/// Lets each connection ask again and again for that time, and waits for the last answers. `ask` gets the number of the
-/// request, counted on from `next`.
+/// Calls `ask` repeatedly on each connection for `time`, and waits for the last responses. `ask` gets the number of the
+/// request, counted from `next`.
 pub(super) async fn by_all<C>(
     connections: &mut [C],
     next: &Cell<usize>,

@@ -1,5 +1,5 @@
-//! The CPU cost of a request, the server's and Redis', compared with an actix handler that does nothing.
-//! `benches/run.sh` runs it, `benches/README.md` describes it.
+//! Measures the CPU time of a request, in the server and in Redis, against an actix handler that does nothing.
+//! `benches/run.sh` runs it; `benches/README.md` describes it.
 
 mod conditional;
 mod connection;
@@ -31,11 +31,10 @@ use actix_web::rt::System;
 
 use measure::Plan;
 
-/// The server's own, so that the floor has it too.
+/// The server's allocator, for the floor as well.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// The program as it was built with this.
 const OWN: &str = env!("CARGO_BIN_EXE_threadkeep");
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -45,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     {
         return Ok(floor::serve(address, workers.parse()?)?);
     }
-    // cargo gives this flag to a benchmark, but not where it builds and runs everything as a test
+    // cargo passes this flag to a benchmark, but not when it runs all targets as tests
     let Some(flag) = args.iter().position(|arg| arg == "--bench") else {
         println!("benches/run.sh runs it");
         return Ok(());

@@ -1,4 +1,4 @@
-//! Measures every scenario, in slices: programs under comparison take turns within a row, since the speed of a shared
+//! Measures every scenario in slices: programs under comparison take turns within a row, because the speed of a shared
 //! machine changes from one second to the next.
 
 use std::error::Error;
@@ -18,18 +18,15 @@ use scenario::Scenario;
 
 const OF_OTHER: &str = ", the other program";
 
-/// The measurements to make.
 pub(super) struct Plan {
-    /// For each row and program.
     pub(super) time: Duration,
     pub(super) workers: u64,
     /// Another program to measure, such as an earlier build.
     pub(super) other: Option<String>,
-    /// Only rows with this in their names.
+    /// Only rows whose names contain this.
     pub(super) only: String,
 }
 
-/// Measures, and prints the table.
 pub(super) async fn all(plan: &Plan) -> Result<(), Box<dyn Error>> {
     let redis = Redis::start()?;
     let floor = floor::start(plan.workers)?;
@@ -81,14 +78,13 @@ pub(super) async fn all(plan: &Plan) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The scenarios that every program gets.
 async fn of_states(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     let mut scenarios = reads::all(server).await?;
     scenarios.extend(scenario::writes(server).await?);
     Ok(scenarios)
 }
 
-/// The product with its default cache, and with one in which no read finds a copy, if there is one.
+/// Measures the product with its default cache, and with one in which every read misses, if the scenario has one.
 async fn with_caches<'a>(
     scenario: &'a Scenario,
     server: &'a Process,
@@ -107,7 +103,6 @@ async fn with_caches<'a>(
     ])
 }
 
-/// Rows that have nothing to compare with except the floor.
 async fn of_one_program(
     plan: &Plan,
     redis: &Redis,
@@ -137,8 +132,7 @@ async fn of_one_program(
     Ok(rows)
 }
 
-/// The row of writes that a replica confirms, on a Redis of its own: one that has a replica costs
-/// more in all rows.
+/// The row of writes that a replica confirms. It has its own Redis, because a replica adds cost to all rows.
 async fn confirmed(plan: &Plan, floor: &Process) -> Result<Vec<Row>, Box<dyn Error>> {
     let (redis, _replica) = Redis::start_with_replica()?;
     let start = |program, prefix| {

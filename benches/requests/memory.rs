@@ -1,5 +1,3 @@
-//! The use of memory: connections, threads in Redis, threads in the process; and the start of a process.
-
 use std::error::Error;
 use std::fs;
 use std::io;
@@ -16,17 +14,14 @@ use super::product::Product;
 use super::redis_server::Redis;
 use super::request::request;
 
-/// The argument that asks for this.
 pub(super) const MODE: &str = "memory";
 
 const MAKERS: usize = 16;
-/// Connections that are opened at once.
 const OPENED: usize = 100;
 const STATE_BYTES: usize = 10 * 1024;
 const STARTS: usize = 9;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Measures with that many connections and threads.
 pub(super) async fn measure(connections: usize, threads: usize) -> Result<(), Box<dyn Error>> {
     let redis = Redis::start()?;
     println!("| what | measured |\n|---|---:|");
@@ -77,7 +72,6 @@ fn product(redis: Option<&Redis>) -> Product<'_> {
     }
 }
 
-/// The median of the times from the start of the process to its first answer that it is ready.
 async fn ready(redis: Option<&Redis>) -> Result<Duration, Box<dyn Error>> {
     let mut times = Vec::new();
     for _ in 0..STARTS {
@@ -137,7 +131,6 @@ fn state(n: usize, bytes: usize) -> String {
     )
 }
 
-/// Connections that have sent one request each, and are idle.
 async fn idle(server: SocketAddr, count: usize) -> io::Result<Vec<Connection>> {
     let mut open = Vec::with_capacity(count);
     let health = request("GET /v1/threads/current", None, "");
@@ -152,7 +145,7 @@ async fn idle(server: SocketAddr, count: usize) -> io::Result<Vec<Connection>> {
     Ok(open)
 }
 
-/// Memory that a process has taken of the machine (`VmRSS`, see `proc_pid_status(5)`).
+/// Resident memory of a process (`VmRSS`, see `proc_pid_status(5)`).
 pub(super) fn resident_bytes(process: &Process) -> io::Result<u64> {
     let status = fs::read_to_string(format!("/proc/{}/status", process.id()))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,4 +1,4 @@
-//! Nine reads to one push, of threads at random.
+//! Nine reads per push, on random threads.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,17 +7,15 @@ use super::load::Requests;
 use super::reads::reads;
 use super::scenario::{MESSAGES, messages, push, threads};
 
-/// One request of this many is a push.
 const REQUESTS_PER_PUSH: u64 = 10;
 
-/// The requests to each thread.
 pub(super) struct Mix {
     reads: Vec<Vec<u8>>,
     pushes: Vec<Vec<u8>>,
 }
 
 impl Mix {
-    /// A mix over that many threads, which are made for it: each has as many messages as pushes keep.
+    /// Creates `count` threads, each with as many messages as a push keeps.
     pub(super) async fn over(count: usize, server: SocketAddr) -> io::Result<Self> {
         let ids = threads(server, count, |n| messages(n, MESSAGES)).await?;
         Ok(Self {
@@ -38,7 +36,7 @@ impl Requests for Mix {
     }
 }
 
-/// The number of that place in a random sequence, the same in each run (`SplitMix64`: Steele, Lea and Flood 2014).
+/// Value `n` of a random sequence that is the same in each run (`SplitMix64`: Steele, Lea and Flood 2014).
 fn scattered(n: u64) -> u64 {
     let mut z = n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

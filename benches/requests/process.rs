@@ -1,5 +1,3 @@
-//! Processes that are measured.
-
 use std::fs::{self, File};
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,13 +5,12 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Linux tells times of processes in hundredths of a second, whatever its own clock does
-/// (`USER_HZ`, see time(7) and proc(5)).
+/// Linux reports process times in hundredths of a second, regardless of its own clock (`USER_HZ`, see time(7) and proc(5)).
 const TICK: Duration = Duration::from_millis(10);
 
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A process that listens. It is killed when the value goes.
+/// A process that listens. It is killed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
@@ -21,7 +18,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts it, and waits until it listens. Its output is in a file of that name.
+    /// Waits until the process listens. Writes its output to the file `name`.
     pub(super) fn start(command: Command, address: SocketAddr, name: &str) -> io::Result<Self> {
         let mut process = Self::spawn(command, address, name)?;
         let start = Instant::now();
@@ -35,7 +32,6 @@ impl Process {
         Ok(process)
     }
 
-    /// Starts it.
     pub(super) fn spawn(mut command: Command, address: SocketAddr, name: &str) -> io::Result<Self> {
         let file = File::create(log_of(name))?;
         let child = command
@@ -50,7 +46,6 @@ impl Process {
         self.address
     }
 
-    /// CPU time so far, of all threads, in user and system mode.
     pub(super) fn cpu(&self) -> io::Result<Duration> {
         cpu_of(&self.id().to_string())
     }
@@ -64,10 +59,9 @@ fn log_of(name: &str) -> String {
     format!("{}/{name}.log", env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// CPU time of a process of that name below `/proc`.
 pub(super) fn cpu_of(process: &str) -> io::Result<Duration> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // the second field is a name in parentheses, in which there may be anything
+    // the second field is a name in parentheses, which may contain anything
     let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
     let ticks = fields.split(' ').skip(11).take(2);
     ticks
@@ -78,13 +72,12 @@ pub(super) fn cpu_of(process: &str) -> io::Result<Duration> {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // it may have ended by itself
+        // it may have ended already
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// An address of this machine that nobody listens on.
 pub(super) fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind("127.0.0.1:0")?.local_addr()
 }

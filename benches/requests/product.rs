@@ -1,5 +1,3 @@
-//! The product as it is measured.
-
 use std::io;
 use std::net::SocketAddr;
 use std::process::Command;
@@ -7,31 +5,25 @@ use std::process::Command;
 use super::process::{Process, free_address};
 use super::redis_server::Redis;
 
-/// An API key of started servers.
 pub(super) const API_KEY: &str = "0123456789abcdef0123456789abcdef";
 
-/// The variable that limits the memory for copies of states.
 pub(super) const READ_CACHE: &str = "THREADKEEP_READ_CACHE_BYTES";
 
-/// A program to start, and what it is started over.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Product<'a> {
-    /// An executable of the product.
     pub(super) program: &'a str,
     /// Prefix of its keys in Redis. Programs with the same prefix are replicas with the same threads.
     pub(super) prefix: &'a str,
-    /// None for the embedded store.
+    /// `None` for the embedded store.
     pub(super) redis: Option<&'a Redis>,
     pub(super) workers: u64,
 }
 
 impl Product<'_> {
-    /// Starts it with its default settings. Its output is in a file that the prefix names.
     pub(super) fn start(&self) -> io::Result<Process> {
         self.start_with(self.prefix, &[])
     }
 
-    /// Starts it with these variables. Its output is in a file of that name.
     pub(super) fn start_with(&self, name: &str, variables: &[(&str, &str)]) -> io::Result<Process> {
         let address = free_address()?;
         let mut command = self.command(address);
@@ -39,7 +31,6 @@ impl Product<'_> {
         Process::start(command, address, name)
     }
 
-    /// The program with its settings, to listen there.
     pub(super) fn command(&self, address: SocketAddr) -> Command {
         let mut command = Command::new(self.program);
         command

@@ -1,23 +1,18 @@
-//! The use of the read cache, from the product's metrics.
-
 use std::io;
 use std::net::SocketAddr;
 
 use super::connection::Connection;
 use super::request::request;
 
-/// The share of reads that must be of the expected kind. A few are not: the first of each thread, for example.
+/// Minimum share of reads of the expected kind. A few differ, such as the first read of each thread.
 const NEARLY_ALL: f64 = 0.98;
 
-/// Reads of threads since a process started.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Reads {
-    /// Those that a copy answered.
     hits: u64,
     misses: u64,
 }
 
-/// The answers that a row expects of a read cache.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Expected {
     Hits,
@@ -25,7 +20,6 @@ pub(super) enum Expected {
 }
 
 impl Reads {
-    /// The counters of that server.
     pub(super) async fn of(server: SocketAddr) -> io::Result<Self> {
         let mut connection = Connection::open(server).await?;
         let page = connection
@@ -51,7 +45,6 @@ impl Reads {
         }
     }
 
-    /// The share of reads that a copy answered.
     pub(super) fn hit_rate(self) -> f64 {
         self.hits as f64 / (self.hits + self.misses).max(1) as f64
     }

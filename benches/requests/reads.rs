@@ -1,5 +1,3 @@
-//! Reads of states of several sizes, with and without a condition.
-
 use std::io;
 use std::net::SocketAddr;
 
@@ -13,12 +11,12 @@ use super::scenario::{MESSAGES, Scenario, THREADS, messages, ten_values, threads
 const LARGE_THREADS: usize = 100;
 const LARGE_VALUES: usize = 64;
 
-/// Caches with room for a fifth of the threads at the most, each of which fits by itself: in turn, every read is a miss.
+/// Caches that hold at most a fifth of the threads, although each thread would fit alone. If the threads are read in turn,
+/// every read misses.
 const SMALL_FOR_KEYS: &str = "262144";
 const SMALL_FOR_MESSAGES: &str = "2097152";
 const SMALL_FOR_LARGE: &str = "5242880";
 
-/// The scenarios, over threads that are made for them.
 pub(super) async fn all(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     let of_keys = threads(server, THREADS, ten_values).await?;
     let of_messages = threads(server, THREADS, |n| messages(n, MESSAGES)).await?;
@@ -54,13 +52,11 @@ pub(super) async fn all(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     ])
 }
 
-/// Reads of these threads.
 pub(super) fn reads(ids: &[String]) -> Vec<Vec<u8>> {
     let read = |id: &String| request("GET /v1/threads/current/state", Some(id), "");
     ids.iter().map(read).collect()
 }
 
-/// The same reads by a client that has the states.
 async fn conditional(server: SocketAddr, reads: &[Vec<u8>]) -> io::Result<Vec<Vec<u8>>> {
     let mut connection = Connection::open(server).await?;
     let mut requests = Vec::new();
@@ -71,7 +67,6 @@ async fn conditional(server: SocketAddr, reads: &[Vec<u8>]) -> io::Result<Vec<Ve
     Ok(requests)
 }
 
-/// Members of 4 KiB.
 fn large_values(n: usize) -> String {
     let members: Vec<_> = (0..LARGE_VALUES)
         .map(|key| format!(r#""key{key}":"{:0>4094}""#, n + key))

@@ -1,4 +1,4 @@
-//! A Redis of the benchmark's own, which keeps nothing.
+//! The benchmark's own Redis, which persists nothing.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use super::process::{PATIENCE, Process, free_address};
 
-/// A `redis-server` from the PATH.
 #[derive(Debug)]
 pub(super) struct Redis(Process);
 
@@ -17,7 +16,6 @@ impl Redis {
         Self::start_as("redis", &[])
     }
 
-    /// One with a replica that has all of it.
     pub(super) fn start_with_replica() -> io::Result<(Self, Self)> {
         let master = Self::start_as("master", &["--repl-diskless-sync-delay", "0"])?;
         let port = master.address().port().to_string();
@@ -38,7 +36,7 @@ impl Redis {
         command
             .args(["--port", &address.port().to_string()])
             .args(["--bind", "127.0.0.1"])
-            // what a replica was sent at first
+            // for the snapshot that a replica receives at first
             .args(["--dir", env!("CARGO_TARGET_TMPDIR")])
             .args(["--slowlog-log-slower-than", "2000"])
             .args(["--save", "", "--appendonly", "no"])
@@ -50,7 +48,6 @@ impl Redis {
         self.0.address()
     }
 
-    /// The lists of archived threads: every bucket has one next to its log.
     pub(super) fn archive_lists(&self) -> io::Result<Vec<String>> {
         let script = "return table.concat(redis.call('KEYS', 'tk:{*}:e'), ' ')";
         let logs = self.ask(&format!("EVAL \"{script}\" 0"))?;
@@ -58,7 +55,6 @@ impl Redis {
         Ok(logs.split(' ').map(list).collect())
     }
 
-    /// Threads that have been ended.
     pub(super) fn ended(&self, lists: &[String]) -> io::Result<u64> {
         let script = "local n = 0 \
             for _, key in ipairs(KEYS) do n = n + redis.call('ZCARD', key) end \
@@ -68,14 +64,14 @@ impl Redis {
         text.parse().map_err(io::Error::other)
     }
 
-    /// Calls that have held it for more than 2 ms.
+    /// Calls that took more than 2 ms.
     pub(super) fn long_calls(&self) -> io::Result<u64> {
         let script = "return tostring(redis.call('SLOWLOG', 'LEN'))";
         let text = self.ask(&format!("EVAL \"{script}\" 0"))?;
         text.parse().map_err(io::Error::other)
     }
 
-    /// CPU time so far, of all threads, as it tells itself: to the microsecond.
+    /// CPU time of all threads, as Redis reports it, to the microsecond.
     pub(super) fn cpu(&self) -> io::Result<Duration> {
         let text = self.ask("INFO cpu")?;
         let seconds = text.lines().filter_map(|line| match line.split_once(':') {
@@ -86,7 +82,6 @@ impl Redis {
         sum.map(Duration::from_secs_f64).map_err(io::Error::other)
     }
 
-    /// The text that a command answers.
     fn ask(&self, command: &str) -> io::Result<String> {
         let mut stream = BufReader::new(TcpStream::connect(self.address())?);
         write!(stream.get_mut(), "{command}\r\n")?;

@@ -1,4 +1,4 @@
-//! Three replicas that read and write the same threads: the hit rates, savings and memory of their read caches.
+//! Three replicas that read and write the same threads: hit rates, savings and memory of their read caches.
 
 use std::error::Error;
 use std::io;
@@ -16,36 +16,28 @@ use super::redis_server::Redis;
 use super::report::Row;
 use super::schedule;
 
-/// The argument that asks for this.
 pub(super) const MODE: &str = "replicas";
 
 const REPLICAS: usize = 3;
-/// Requests for each thread before the measurement, so that caches are as full as they get.
+/// Requests per thread before the measurement, which fill the caches.
 const WARM_UP_REQUESTS: usize = 10;
 const SLICE: Duration = Duration::from_millis(500);
 
-/// The measurements to make.
 pub(super) struct Plan {
     pub(super) threads: usize,
-    /// For each rate.
     pub(super) time: Duration,
-    /// Memory of each read cache.
     pub(super) cache_bytes: u64,
 }
 
-/// The results of replicas with caches of one size.
 struct Measured {
     cache_bytes: u64,
     highest: Row,
     half: Row,
-    /// The shares of reads that copies answered at the highest rate, one for each replica.
     hit_rates: Vec<f64>,
-    /// Memory of the largest replica, in bytes.
     resident_before: u64,
     resident_after: u64,
 }
 
-/// Measures without caches and with them, and prints the table.
 pub(super) async fn measure(plan: &Plan) -> Result<(), Box<dyn Error>> {
     let redis = Redis::start()?;
     let product = Product {
@@ -107,7 +99,6 @@ async fn with_caches(
     })
 }
 
-/// CPU time of all replicas, and of Redis.
 fn cpu(replicas: &[Process], redis: &Redis) -> io::Result<(Duration, Duration)> {
     let each = replicas.iter().map(Process::cpu);
     Ok((each.sum::<io::Result<_>>()?, redis.cpu()?))
@@ -140,7 +131,6 @@ async fn hit_rates_since(before: &[Reads], replicas: &[SocketAddr]) -> io::Resul
         .collect())
 }
 
-/// Memory of the largest replica.
 fn largest(replicas: &[Process]) -> io::Result<u64> {
     let each = replicas.iter().map(resident_bytes);
     Ok(each
@@ -151,7 +141,6 @@ fn largest(replicas: &[Process]) -> io::Result<u64> {
 }
 
 impl Measured {
-    /// The lines of its column in the table, with their names.
     fn lines(&self) -> [(&'static str, String); 13] {
         let whole = |number: f64| format!("{number:.0}");
         let tenths = |number: f64| format!("{number:.1}");
@@ -187,7 +176,6 @@ impl Measured {
         ]
     }
 
-    /// Empty without caches.
     fn hit_percents(&self) -> String {
         if self.cache_bytes == 0 {
             return String::new();
@@ -198,7 +186,6 @@ impl Measured {
     }
 }
 
-/// Both results as a table in Markdown.
 fn table(without: &Measured, with: &Measured) -> String {
     let mut table = String::new();
     let lines = without.lines().into_iter().zip(with.lines());

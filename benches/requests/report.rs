@@ -1,18 +1,15 @@
-//! The table.
-
 use std::time::Duration;
 
 use super::load::Outcome;
 
-/// A scenario with its costs.
 pub(super) struct Row {
     name: String,
     pub(super) requests_per_second: f64,
     pub(super) p50: Duration,
     pub(super) p99: Duration,
-    /// Microseconds a request.
+    /// Microseconds per request.
     pub(super) server_cpu: f64,
-    /// Microseconds a request.
+    /// Microseconds per request.
     pub(super) redis_cpu: f64,
 }
 
@@ -38,7 +35,7 @@ impl Row {
     }
 }
 
-/// The rows as a table in Markdown. Each comes with those it is compared with, the floor first.
+/// Formats the rows as a Markdown table. Each group has the rows to compare, the floor first.
 pub(super) fn table(groups: &[Vec<Row>]) -> String {
     let mut table = String::from(
         "| request | server CPU, µs | the floor's | ratio | Redis CPU, µs | requests/s | p50, µs | p99, µs |\n\

@@ -1,6 +1,4 @@
-//! Requests, and the values that they carry.
-
-/// A text of 100 bytes with its quotes, other ones for other numbers.
+/// A string of 100 bytes, with quotes.
 pub(super) fn value(n: usize) -> String {
     format!(r#""{n:0>98}""#)
 }
@@ -12,12 +10,10 @@ pub(super) fn message(n: usize) -> String {
     message
 }
 
-/// A request for a thread, by its signed id.
 pub(super) fn request(line: &str, thread: Option<&str>, body: &str) -> Vec<u8> {
     request_with(line, thread.map(|id| ("x-thread-id", id)), body)
 }
 
-/// A request with a header of that name and value.
 pub(super) fn request_with(line: &str, header: Option<(&str, &str)>, body: &str) -> Vec<u8> {
     let mut request = format!("{line} HTTP/1.1\r\nhost: localhost\r\n");
     if let Some((name, value)) = header {

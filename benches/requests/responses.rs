@@ -1,4 +1,4 @@
-//! Model responses: the cost of a step, the memory of streaming responses, and whether these slow reads of state.
+//! Model responses: the cost of a step, the memory of streaming responses, and their effect on reads of state.
 
 use std::error::Error;
 use std::io::{self, Read, Write};
@@ -19,22 +19,18 @@ use super::product::{API_KEY, Product};
 use super::redis_server::Redis;
 use super::request::{request, request_with, value};
 
-/// The argument that asks for this.
 pub(super) const MODE: &str = "responses";
 
-/// Calls in a response, each in an answer of its own before the last one.
+/// Tool calls in a response. Each is in a separate answer before the last one.
 const CALLS: usize = 9;
 const STEPS: usize = CALLS + 1;
-/// Reads a second while responses stream.
 const READS: u32 = 500;
-/// The number of paces of streams, around that of one delta each 100 ms.
+/// Number of stream speeds, around one delta per 100 ms.
 const PACES: u32 = 41;
-/// Bytes that the upstream sends at once.
 const PIECE_BYTES: usize = 200;
-/// The pause between deltas of a stream.
 const DELTA_EVERY: Duration = Duration::from_millis(100);
 
-/// Measures responses; in two of the measurements, `streams` of them stream at once.
+/// Measures responses. Two of the measurements run `streams` streams at once.
 pub(super) async fn measure(streams: usize, time: Duration) -> Result<(), Box<dyn Error>> {
     let redis = Redis::start()?;
     println!("| responses at once | server, µs a step | Redis, µs a step | steps a second |");
@@ -47,7 +43,6 @@ pub(super) async fn measure(streams: usize, time: Duration) -> Result<(), Box<dy
     reads(&redis, streams, time).await
 }
 
-/// A server that knows the model of an upstream.
 fn server(redis: &Redis, upstream: &Upstream) -> io::Result<Process> {
     let product = Product {
         program: OWN,
@@ -81,7 +76,6 @@ fn response(is_streamed: bool) -> Vec<u8> {
     request_with("POST /v1/responses", Some(("authorization", &key)), &body)
 }
 
-/// The CPU of a step, with an upstream that answers at once.
 async fn steps(redis: &Redis, responses: usize, time: Duration) -> Result<(), Box<dyn Error>> {
     let upstream = Upstream::start().await;
     upstream.answer_with(|request| {
@@ -107,7 +101,7 @@ async fn steps(redis: &Redis, responses: usize, time: Duration) -> Result<(), Bo
     Ok(())
 }
 
-/// Runs that many responses at once, one after the other, for a time. Returns how many.
+/// Keeps `responses` responses running for `time`. Returns how many were completed.
 async fn run(server: SocketAddr, responses: usize, time: Duration) -> io::Result<usize> {
     let end = Instant::now() + time;
     let each = (0..responses).map(|_| async {
@@ -122,7 +116,6 @@ async fn run(server: SocketAddr, responses: usize, time: Duration) -> io::Result
     Ok(try_join_all(each).await?.into_iter().sum())
 }
 
-/// Memory of responses that are in the middle of an answer.
 async fn memory(redis: &Redis, streams: usize) -> Result<(), Box<dyn Error>> {
     let upstream = Upstream::start().await;
     let gate = Gate::new();
@@ -139,7 +132,7 @@ async fn memory(redis: &Redis, streams: usize) -> Result<(), Box<dyn Error>> {
         .await
     });
     gate.waiting(streams - 1).await;
-    // by then the server has written all that it has
+    // by then the server has written everything
     sleep(Duration::from_millis(500)).await;
     println!(
         "| resident beyond the idle server | {} MiB |",
@@ -150,7 +143,7 @@ async fn memory(redis: &Redis, streams: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Streams that have ended, so that the server has what it needs for any.
+/// Completes some streams, so that the server has allocated what any stream needs.
 async fn run_streams(server: &Process, streams: usize, gate: &Gate) -> io::Result<()> {
     let mut connection = Connection::open(server.address()).await?;
     for _ in 0..streams {
@@ -160,15 +153,14 @@ async fn run_streams(server: &Process, streams: usize, gate: &Gate) -> io::Resul
     Ok(())
 }
 
-/// Measures the latency of reads without and with streaming responses.
 async fn reads(redis: &Redis, streams: usize, time: Duration) -> Result<(), Box<dyn Error>> {
     let upstream = Upstream::start().await;
-    // each piece has about one of them, and they last four times as long as is measured
+    // each piece has about one word, and the words last four times as long as the measurement
     let words = 4 * time.div_duration_f64(DELTA_EVERY) as usize;
     let text = "word ".repeat(words);
     let mut paces = (0..PACES).cycle();
     upstream.answer_with(move |_| {
-        // with one pace for all, deltas that came together once would do so each time
+        // at equal speeds, deltas that coincide once would do so each time
         let pace = paces.next().unwrap_or_default();
         let pause = DELTA_EVERY - DELTA_EVERY / 10 + DELTA_EVERY * pace / (5 * PACES);
         Reply::text(&*text).in_pieces(PIECE_BYTES, pause)
@@ -208,7 +200,7 @@ async fn reads(redis: &Redis, streams: usize, time: Duration) -> Result<(), Box<
     Ok(())
 }
 
-/// The request by which the server asks the upstream, for a client that does without the server.
+/// The server's request to the upstream, for a client that skips the server.
 fn direct(upstream: &Upstream) -> Vec<u8> {
     let body = r#"{"model":"m","messages":[{"role":"user","content":"count"}],"stream":true}"#;
     let key = format!("Bearer {}", upstream.key());
@@ -219,7 +211,7 @@ fn direct(upstream: &Upstream) -> Vec<u8> {
     )
 }
 
-/// Clients that read streams until this is dropped, once the upstream has all their requests.
+/// Starts clients that read streams until this is dropped, and waits until the upstream has all their requests.
 async fn streams_of(
     address: SocketAddr,
     request: &[u8],
@@ -231,7 +223,7 @@ async fn streams_of(
     for number in 0..streams {
         let request = request.to_vec();
         clients.spawn(async move {
-            // as responses of different users, they have their deltas at different times
+            // like responses of different users, they get their deltas at different times
             sleep(DELTA_EVERY * number as u32 / streams as u32).await;
             let mut connection = Connection::open(address).await?;
             connection.stream(&request).await
@@ -243,7 +235,6 @@ async fn streams_of(
     clients
 }
 
-/// A request for a thread with ten keys.
 async fn thread_of_ten_keys(server: SocketAddr) -> io::Result<Vec<u8>> {
     let mut connection = Connection::open(server).await?;
     let keys: Vec<_> = (0..10).map(|n| format!(r#""k{n}":{}"#, value(n))).collect();
@@ -259,7 +250,7 @@ async fn thread_of_ten_keys(server: SocketAddr) -> io::Result<Vec<u8>> {
     ))
 }
 
-/// Some percentiles, in microseconds, of reads that come at a fixed rate, by a thread that does nothing else.
+/// Measures latency percentiles, in µs, of reads at a fixed rate, on a dedicated thread.
 async fn percentiles(server: SocketAddr, read: &[u8], time: Duration) -> io::Result<[u128; 3]> {
     let read = read.to_vec();
     let mut times = spawn_blocking(move || read_at_a_rate(server, &read, time)).await??;
@@ -270,7 +261,7 @@ async fn percentiles(server: SocketAddr, read: &[u8], time: Duration) -> io::Res
 fn read_at_a_rate(server: SocketAddr, read: &[u8], time: Duration) -> io::Result<Vec<Duration>> {
     let mut stream = TcpStream::connect(server)?;
     stream.set_nodelay(true)?;
-    // all answers are as long as the first
+    // all responses are as long as the first
     stream.write_all(read)?;
     thread::sleep(DELTA_EVERY);
     let mut answer = vec![0; 1 << 16];
@@ -283,7 +274,7 @@ fn read_at_a_rate(server: SocketAddr, read: &[u8], time: Duration) -> io::Result
             break;
         }
         thread::sleep(due.saturating_duration_since(Instant::now()));
-        // one that had to wait for the last counts from when it was due
+        // a read that had to wait for the previous one counts from when it was due
         let start = if free > due { due } else { Instant::now() };
         stream.write_all(read)?;
         stream.read_exact(&mut answer)?;

@@ -1,5 +1,3 @@
-//! The requests: writes to states, and whatever else has a row.
-
 use std::io;
 use std::net::SocketAddr;
 
@@ -8,31 +6,27 @@ use super::floor::Answer;
 use super::product::API_KEY;
 use super::request::{message, request, request_with, value};
 
-/// Threads that the requests go to in turn.
 pub(super) const THREADS: usize = 1_000;
 
 pub(super) const MESSAGES: usize = 50;
 const MANY_MESSAGES: usize = 1_000;
 
-/// Threads whose state has nearly the largest size, and its content in addition to messages.
+/// Threads whose states nearly have the maximum size.
 const LARGE_THREADS: usize = 20;
 const LARGE_BYTES: usize = 900 * 1024;
 
-/// The row of confirmed writes.
 pub(super) const CONFIRMED: &str = "merge one key, confirmed by a replica";
 
-/// Requests that cost about the same.
 pub(super) struct Scenario {
     pub(super) name: String,
     pub(super) requests: Vec<Vec<u8>>,
-    /// The floor that they are compared with.
     pub(super) floor: Answer,
-    /// The size of a read cache in which none of them finds a copy; none if they read no content.
+    /// A cache size at which every read misses; `None` if the requests read no content.
     pub(super) small_cache: Option<&'static str>,
 }
 
 impl Scenario {
-    /// Requests that read no content and whose answers are short.
+    /// Requests that read no content and have short responses.
     fn new(name: &str, requests: Vec<Vec<u8>>) -> Self {
         Self {
             name: name.into(),
@@ -47,7 +41,6 @@ impl Scenario {
     }
 }
 
-/// Writes to states of threads that are made for them.
 pub(super) async fn writes(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     let of_messages = threads(server, THREADS, |n| messages(n, MESSAGES)).await?;
     let of_many = threads(server, THREADS, |n| messages(n, MANY_MESSAGES)).await?;
@@ -71,14 +64,13 @@ pub(super) async fn writes(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     ])
 }
 
-/// Merges into states of ten keys.
 pub(super) async fn merges(server: SocketAddr) -> io::Result<Scenario> {
     let ids = threads(server, THREADS, ten_values).await?;
     let requests = ids.iter().enumerate().map(merge).collect();
     Ok(Scenario::new("merge one key of 100 bytes", requests))
 }
 
-/// The same writes to threads of one owner: each takes turns with the row whose name its own begins with.
+/// Writes to threads of one owner. Each takes turns with the row whose name is the beginning of its own.
 pub(super) async fn of_owners(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     let of_values = owned(server, THREADS, ten_values).await?;
     let of_messages = owned(server, THREADS, |n| messages(n, MESSAGES)).await?;
@@ -94,7 +86,6 @@ pub(super) async fn of_owners(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     ])
 }
 
-/// Merges whose answer waits for a replica of Redis.
 pub(super) async fn confirmed(server: SocketAddr) -> io::Result<Scenario> {
     Ok(Scenario {
         name: CONFIRMED.into(),
@@ -102,7 +93,6 @@ pub(super) async fn confirmed(server: SocketAddr) -> io::Result<Scenario> {
     })
 }
 
-/// Pushes onto messages of these threads.
 pub(super) fn push(ids: &[String], window: usize) -> Vec<Vec<u8>> {
     let line = format!("POST /v1/threads/current/state/messages/push?max_records={window}");
     let ids = ids.iter().enumerate();
@@ -119,7 +109,7 @@ fn merge((n, id): (usize, &String)) -> Vec<u8> {
     request("PATCH /v1/threads/current/state", Some(id), &body)
 }
 
-/// Requests of models and applications outside of thread states, which an earlier build need not know.
+/// Requests of models and applications outside of thread states, which an earlier build may not support.
 pub(super) async fn of_scopes(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     let ids = threads(server, THREADS, |_| String::new()).await?;
     let call = |line, body: &dyn Fn(usize) -> String| {
@@ -156,7 +146,7 @@ pub(super) async fn of_scopes(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     ])
 }
 
-/// The requests of a process of Agentuity's runtime on its socket: names, and the text after the ids.
+/// Requests of an Agentuity runtime process on its socket: names, and the text after the ids.
 pub(super) async fn of_socket(server: SocketAddr) -> io::Result<[(&'static str, Vec<String>); 2]> {
     let ids = threads(server, THREADS, ten_values).await?;
     let id = |signed: &String| signed.split(';').next().unwrap_or_default().to_owned();
@@ -187,7 +177,6 @@ pub(super) async fn of_socket(server: SocketAddr) -> io::Result<[(&'static str, 
     ])
 }
 
-/// Ten members of 100 bytes.
 pub(super) fn ten_values(n: usize) -> String {
     let members: Vec<_> = (0..10)
         .map(|key| format!(r#""key{key}":{}"#, value(n + key)))
@@ -195,13 +184,11 @@ pub(super) fn ten_values(n: usize) -> String {
     members.join(",")
 }
 
-/// A member with that many messages.
 pub(super) fn messages(n: usize, count: usize) -> String {
     let messages: Vec<_> = (0..count).map(|m| message(n + m)).collect();
     format!(r#""messages":[{}]"#, messages.join(","))
 }
 
-/// Creates threads with these members as their states, and returns the signed ids.
 pub(super) async fn threads(
     server: SocketAddr,
     count: usize,
@@ -214,7 +201,6 @@ pub(super) async fn threads(
     created(server, (0..count).map(create)).await
 }
 
-/// The same for threads of one owner.
 async fn owned(
     server: SocketAddr,
     count: usize,

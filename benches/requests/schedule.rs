@@ -1,5 +1,3 @@
-//! Load at a given rate, whether or not the servers keep up with it.
-
 use std::io;
 use std::sync::Arc;
 use std::thread;
@@ -10,10 +8,9 @@ use tokio::sync::Semaphore;
 
 use super::load::{Load, Outcome, Requests};
 
-/// The shortest sleep between requests that are due: to wake more often would take the processor from the servers.
+/// Minimum sleep between due requests: waking more often would take CPU time from the servers.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(100);
 
-/// When requests are due: at equal intervals.
 #[derive(Debug, Clone, Copy)]
 struct Schedule {
     start: Instant,
@@ -21,8 +18,8 @@ struct Schedule {
     count: usize,
 }
 
-/// Sends that many requests a second for that time, and waits for the last answers. A request's latency counts from when it
-/// was due, so one that waits for a free connection is as late as its client would find it.
+/// Sends `per_second` requests per second for `time`, and waits for the last responses. Latency counts from when a request
+/// was due, so a wait for a free connection counts, as it would for a client.
 pub(super) async fn run<R: Requests + ?Sized>(
     load: &mut Load<'_, R>,
     per_second: f64,
@@ -34,7 +31,7 @@ pub(super) async fn run<R: Requests + ?Sized>(
         count: (per_second * time.as_secs_f64()) as usize,
     };
     let due = Arc::new(Semaphore::new(0));
-    // timers of the runtime are a millisecond late, which is longer than most requests take
+    // the runtime's timers are a millisecond late, which is longer than most requests take
     let pacer = thread::spawn({
         let due = Arc::clone(&due);
         move || schedule.release(&due)
@@ -63,12 +60,10 @@ pub(super) async fn run<R: Requests + ?Sized>(
 }
 
 impl Schedule {
-    /// When the request of that number is due.
     fn time_of(&self, n: usize) -> Instant {
         self.start + self.interval * n as u32
     }
 
-    /// Lets requests go as they become due.
     fn release(&self, due: &Semaphore) {
         let mut released = 0;
         while released < self.count {

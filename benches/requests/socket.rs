@@ -1,4 +1,4 @@
-//! Load by one WebSocket with many requests at once, as a process of Agentuity's runtime has it.
+//! Load from one WebSocket with many requests in flight, as an Agentuity runtime process sends it.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -11,13 +11,11 @@ use tokio::net::TcpStream;
 use super::load::Outcome;
 use super::product::API_KEY;
 
-/// Requests that are not answered at any time.
 const IN_FLIGHT: usize = 64;
 const TEXT: u8 = 0x81;
 const PING: u8 = 0x89;
 const PONG: u8 = 0x8a;
 
-/// A socket that is let in.
 pub(super) struct Socket {
     stream: TcpStream,
     unread: Vec<u8>,
@@ -48,7 +46,7 @@ impl Socket {
         Ok(this)
     }
 
-    /// Sends these requests in turn for that time, and waits for the last answers. Each is the text after the id.
+    /// Sends `requests` in turn for `time`, and waits for the last responses. A request is the text after the id.
     pub(super) async fn run(&mut self, requests: &[String], time: Duration) -> io::Result<Outcome> {
         let start = Instant::now();
         let mut latencies = Vec::new();
@@ -79,7 +77,7 @@ impl Socket {
         self.stream.write_all(&frame).await
     }
 
-    /// The slot that the next answer is for, which has to be a success.
+    /// Returns the slot of the next response, which must be a success.
     async fn answer(&mut self) -> io::Result<Option<usize>> {
         loop {
             let Some((kind, payload)) = self.frame() else {
@@ -98,7 +96,6 @@ impl Socket {
         }
     }
 
-    /// The next frame, if it is whole.
     fn frame(&mut self) -> Option<(u8, Vec<u8>)> {
         let (kind, rest) = self.unread.split_first()?;
         let (length, rest) = rest.split_first()?;
@@ -127,7 +124,7 @@ impl Socket {
     }
 }
 
-/// A frame of a client (RFC 6455, section 5.2), by a mask of zeros.
+/// Encodes a client's frame (RFC 6455, section 5.2), with a mask of zeros.
 fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![kind];
     match payload.len() {

@@ -1,5 +1,3 @@
-//! Programs that take turns within a row.
-
 use std::io;
 use std::time::Duration;
 
@@ -14,22 +12,19 @@ use super::socket::Socket;
 const WARM_UP: Duration = Duration::from_secs(1);
 const SLICE: Duration = Duration::from_millis(500);
 
-/// One program in one row, and what it took so far.
 pub(super) struct Subject<'a> {
     name: String,
     load: Source<'a>,
     process: &'a Process,
-    /// The answers of its read cache that make the row; none if they do not matter.
+    /// The required use of its read cache; `None` if it does not matter.
     expected: Option<Expected>,
     outcome: Outcome,
     server_cpu: Duration,
     redis_cpu: Duration,
 }
 
-/// Where the requests come from.
 enum Source<'a> {
     Connections(Load<'a>),
-    /// One socket with 64 requests at once.
     Socket(Socket, &'a [String]),
 }
 
@@ -64,13 +59,11 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The same with this at the end of its name.
     pub(super) fn named(mut self, end: &str) -> Self {
         self.name += end;
         self
     }
 
-    /// The same, with a read cache that has to answer like this.
     pub(super) fn expecting(mut self, expected: Expected) -> Self {
         self.expected = Some(expected);
         self
@@ -93,7 +86,6 @@ impl<'a> Subject<'a> {
         Ok(())
     }
 
-    /// The use of its read cache so far, if that matters.
     async fn reads(&self) -> io::Result<Reads> {
         match self.expected {
             Some(_) => Reads::of(self.process.address()).await,
@@ -121,7 +113,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Rows of all these, the floor's first.
+/// Measures all subjects, and returns their rows, the floor's first.
 pub(super) async fn measured(
     mut subjects: Vec<Subject<'_>>,
     redis: &Redis,

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Runs the program of the package for this platform, with the same arguments, environment and standard streams.
+// Runs the program of this platform's package with the same arguments, environment and standard streams.
 "use strict";
 
 const { spawn } = require("node:child_process");
@@ -9,7 +9,7 @@ const { name, optionalDependencies } = require("../package.json");
 
 const platform = `${process.platform}-${process.arch}`;
 const wanted = `${name}-${platform}`;
-// A terminal sends its signals to both processes. The server ignores all after the first.
+// A terminal signals both processes. The server ignores every signal after the first.
 const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"];
 
 function fail(message) {
@@ -39,6 +39,6 @@ for (const signal of FORWARDED) {
 }
 program.on("error", (error) => fail(`cannot start ${error.path}: ${error.code}`));
 program.on("exit", (code, signal) => {
-  // 128 and the number, as shells report a process that a signal ended
+  // 128 plus the number, as shells report a process that a signal ended
   process.exitCode = code ?? 128 + os.constants.signals[signal];
 });

@@ -1,7 +1,7 @@
 """Builds the site from the pages of the repository: python3 docs/site/build.py ZENSICAL
 
-The site has the layout of the repository, with README.md as index.md. Each page is there as HTML and as Markdown. Files
-that a page links to are on the site too; a link to a folder becomes text.
+The site has the repository's layout, with README.md as index.md. It has each page as HTML and as Markdown, and the files
+that pages link to. Links to folders become text.
 """
 
 import json
@@ -17,12 +17,12 @@ HERE = pathlib.Path("docs/site")
 SOURCES = pathlib.Path("target/site-sources")
 SITE = pathlib.Path("target/site")
 
-# code, which has no links, or a link
+# a link, or code, in which links are ignored
 LINK = re.compile(r"^```.*?^```|`[^`\n]+`|\[(?P<text>(?:[^\[\]]|!?\[[^\]]*\](?:\([^)]*\))?)*)\]\((?P<target>[^)\s]+)\)", re.M | re.S)
 
 
 def sections():
-    """The pages of each section: path, title and description."""
+    """Returns the pages of each section: path, title and description."""
     sections = tomllib.loads((HERE / "pages.toml").read_text())
     return {name: [(path, *about.split(": ", 1)) for path, about in pages.items()] for name, pages in sections.items()}
 
@@ -37,7 +37,7 @@ class Pages:
         self.files = set()
 
     def text(self, path):
-        """The Markdown of a page with links that lead somewhere on the site."""
+        """Returns the Markdown of a page, with links rewritten for the site."""
         text = pathlib.Path(path).read_text()
         text = re.sub(r"^```(\w+),\S+$", r"```\1", text, flags=re.M)  # such as rust,no_run
         return self.links(text, path)
@@ -94,7 +94,7 @@ def main():
     config = pathlib.Path("target/site.toml")
     places = f'docs_dir = "{SOURCES.name}"\nsite_dir = "{SITE.name}"\n'
     write(config, f"{(HERE / 'zensical.toml').read_text()}{places}nav = [{', '.join(entries)}]\n")
-    # tests/site.py names faults in fewer words
+    # tests/site.py reports faults more briefly
     zensical = subprocess.run([sys.argv[1], "build", "--config-file", config, "--clean"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if zensical.returncode:
         sys.exit(zensical.stdout.decode())

@@ -1,4 +1,4 @@
-// Tokens that tell threadkeep the name of a user. Your login has its own: threadkeep needs only its key.
+// Issues tokens with the name of a user. In production, your login issues them: threadkeep needs only its key.
 
 import { createHmac, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -9,13 +9,12 @@ const key = randomBytes(32).toString("hex");
 const folder = mkdtempSync(join(tmpdir(), "web-chat-"));
 process.on("exit", () => rmSync(folder, { recursive: true }));
 
-/** Where threadkeep finds the key. */
 export const keyFile = join(folder, "key");
 writeFileSync(keyFile, key, { mode: 0o600 });
 
 const encode = (part) => Buffer.from(JSON.stringify(part)).toString("base64url");
 
-/** A token for a day. */
+/** Issues a token that is valid for a day. */
 export function tokenFor(name) {
   const exp = Math.floor(Date.now() / 1000) + 86_400;
   const content = `${encode({ alg: "HS256", typ: "JWT" })}.${encode({ sub: name, exp })}`;

@@ -1,8 +1,8 @@
-// The back end that answers: it reads questions, and alone writes `messages` and `draft`.
+// The back end that answers questions. It alone writes `messages` and `draft`.
 
 import { setTimeout as pause } from "node:timers/promises";
 
-/** A model by script. Put yours here. */
+/** A scripted model. Replace it with yours. */
 async function* reply(messages) {
   const { text } = messages.at(-1);
   const words = `You wrote “${text}”. A real model would know more about it. I only know that every tab sees these words as I say them.`;
@@ -12,7 +12,7 @@ async function* reply(messages) {
   }
 }
 
-/** Answers the questions in all conversations, as they are asked. */
+/** Answers new questions in all conversations. */
 export async function answerQuestions(client) {
   for await (const { threadId, keys = [] } of client.events({ types: ["thread.created", "thread.updated"] })) {
     if (keys.includes("questions")) answer(client.thread(threadId)).catch(report);
@@ -20,7 +20,7 @@ export async function answerQuestions(client) {
 }
 
 async function answer(conversation) {
-  // one answer at a time, however many of these programs run
+  // one answer at a time, even if several of these programs run
   const turn = await conversation.turn({ waitSeconds: 30 });
   try {
     while (await takeQuestions(turn.thread)) {
@@ -38,7 +38,7 @@ async function answer(conversation) {
   }
 }
 
-/** Makes messages of the questions, in one step. Returns nothing if there are no questions. */
+/** Moves the questions to `messages` atomically. Returns nothing if there are no questions. */
 function takeQuestions(conversation) {
   return conversation.update("questions", ({ questions = [] }) => {
     if (!questions.length) return;
@@ -51,6 +51,6 @@ function takeQuestions(conversation) {
 }
 
 function report(error) {
-  // the user deleted the conversation, or its answers take long and their writer sees this question too
+  // the user deleted the conversation, or another program is answering this question
   if (error.code !== "thread_destroyed" && error.code !== "turn_taken") console.error(error);
 }

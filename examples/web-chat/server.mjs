@@ -1,4 +1,4 @@
-// Starts threadkeep, the model, and a server for the page, which has a login of its own.
+// Starts threadkeep, the model, and a server for the page with its own login.
 
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -15,7 +15,7 @@ import { answerQuestions } from "./model.mjs";
 const file = (name) => readFileSync(new URL(`page/${name}`, import.meta.url));
 const apiKey = randomBytes(24).toString("hex");
 
-// The page: three files, and a login that believes every name.
+// The page: three files, and a login that accepts every name.
 const script = await build({
   entryPoints: [fileURLToPath(new URL("page/main.tsx", import.meta.url))],
   bundle: true,

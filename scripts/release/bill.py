@@ -1,7 +1,7 @@
 """Writes the bill of materials of a program, as CycloneDX 1.5 (https://cyclonedx.org): bill.py FILE VERSION TRIPLE PACKAGE
 
-Lists the crates that the program of this target contains with its default features, with versions, licences and the
-checksums of Cargo.lock, and which crate uses which. Leaves out crates that only run during a build.
+Lists the crates in the program for TRIPLE with default features: versions, licences, checksums of Cargo.lock, and
+dependencies. Omits crates that only run during a build.
 """
 
 import datetime
@@ -24,7 +24,7 @@ def tree(triple: str, package: str) -> list[tuple[int, str, str, str]]:
     lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     rows = []
     for line in lines:
-        # such as `1|serde v1.0.0|MIT/Apache-2.0 (*)`; a crate of this workspace has a path after its version
+        # such as `1|serde v1.0.0|MIT/Apache-2.0 (*)`; a workspace crate has a path after its version
         depth, crate, licence = line.split("|")
         name, version = crate.split()[:2]
         rows.append((int(depth), name, version[1:], licence.removesuffix(" (*)").replace("/", " OR ")))
@@ -32,7 +32,6 @@ def tree(triple: str, package: str) -> list[tuple[int, str, str, str]]:
 
 
 def checksums() -> dict[tuple[str, str], str]:
-    """Returns the SHA-256 of each crate from the registry."""
     packages = tomllib.loads(pathlib.Path("Cargo.lock").read_text())["package"]
     return {(package["name"], package["version"]): package.get("checksum", "") for package in packages}
 
@@ -49,7 +48,7 @@ def component(name: str, version: str, licence: str, checksum: str) -> dict[str,
         "version": version,
         "purl": purl(name, version),
         "licenses": [{"expression": licence}],
-        # a crate of this workspace has none
+        # a workspace crate has no checksum
         **({"hashes": [{"alg": "SHA-256", "content": checksum}]} if checksum else {}),
     }
 
@@ -86,7 +85,7 @@ def main(file: str, version: str, triple: str, package: str) -> None:
         "components": [components[reference] for reference in sorted(components)],
         "dependencies": [{"ref": user, "dependsOn": sorted(used)} for user, used in sorted(uses.items())],
     }
-    # the same for the same contents
+    # equal contents have equal numbers
     number = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(bill))
     pathlib.Path(file).write_text(json.dumps({**bill, "serialNumber": f"urn:uuid:{number}"}, indent=2) + "\n")
 

@@ -1,4 +1,4 @@
-"""Prints the crates of the workspace that are to be published."""
+"""Prints the workspace crates to publish."""
 
 import json
 import subprocess
@@ -9,6 +9,6 @@ metadata = json.loads(
     ).stdout
 )
 for package in metadata["packages"]:
-    # null: in any registry
+    # null allows any registry
     if package["publish"] is None:
         print(package["name"])

@@ -1,4 +1,4 @@
-"""Fails unless an npm package has each file that its manifest exports, with its types: exports.py PACKAGE"""
+"""Fails unless an npm package has each file that its manifest exports, with types: exports.py PACKAGE"""
 
 import json
 import sys
@@ -6,7 +6,7 @@ import tarfile
 
 
 def files_of(exported: object) -> list[str]:
-    """Returns the files of an entry of `exports`: a path, or a path for each condition."""
+    """Returns the files of an entry of `exports`: a path, or one path per condition."""
     if isinstance(exported, dict):
         return [file for entry in exported.values() for file in files_of(entry)]
     return [str(exported).removeprefix("./")]

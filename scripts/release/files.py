@@ -1,4 +1,4 @@
-"""Archives whose bytes depend only on their contents and $SOURCE_DATE_EPOCH."""
+"""Writes archives whose bytes depend only on their contents and $SOURCE_DATE_EPOCH."""
 
 import gzip
 import io
@@ -15,8 +15,6 @@ LEVEL = 6
 
 @dataclass(frozen=True)
 class File:
-    """A file of an archive."""
-
     name: str
     data: bytes
     is_program: bool = False
@@ -31,7 +29,7 @@ def read(name: str, path: str | pathlib.Path, is_program: bool = False) -> File:
 
 
 def write_tar(path: str | pathlib.Path, root: str, files: list[File]) -> None:
-    """Writes a .tar.gz with the files below the folder `root`, in the order of their names."""
+    """Writes a .tar.gz with `root` as its top folder, sorted by name."""
     with open(path, "wb") as out, gzip.GzipFile("", "wb", LEVEL, out, EPOCH) as packed:
         with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive:
             for file in sorted(files, key=lambda file: file.name):
@@ -41,13 +39,13 @@ def write_tar(path: str | pathlib.Path, root: str, files: list[File]) -> None:
 
 
 def below(folder: str) -> list[File]:
-    """Reads all files below a folder, with names relative to it."""
+    """Reads all files below a folder, with relative names."""
     root = pathlib.Path(folder)
     return [read(str(path.relative_to(root)), path) for path in root.rglob("*") if path.is_file()]
 
 
 def main(path: str, root: str, *sources: str) -> None:
-    """Writes an archive from sources that are NAME=PATH for a file, NAME*=PATH for a program, or a folder."""
+    """Writes an archive from sources: NAME=PATH for a file, NAME*=PATH for a program, or a folder."""
     files = []
     for source in sources:
         name, _, file = source.partition("=")

@@ -1,6 +1,6 @@
-"""Writes the licences of the crates in the program, which require that copies include them: notices.py FILE TRIPLE BILL
+"""Writes the licences of the crates in the program, which copies must include: notices.py FILE TRIPLE BILL
 
-Each text appears once, below the crates that have it. A crate without a file of its licence has its licences' names alone.
+Lists each text once, below the crates that have it. A crate without a licence file has only the names of its licences.
 """
 
 import collections
@@ -11,13 +11,13 @@ import subprocess
 import sys
 
 NAMES = re.compile(r"(licen[cs]e|copying|copyright|notice|unlicense)", re.I)
-# the code of a crate may have such a name
+# source files may have such names
 NOT_TEXTS = (".rs", ".c", ".h", ".html", ".toml", ".sh")
 RULE = "-" * 100
 
 
 def folders(triple: str) -> dict[tuple[str, str], pathlib.Path]:
-    """Returns the folder of the sources of each crate."""
+    """Returns the source folder of each crate."""
     command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", triple]
     packages = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)["packages"]
     return {(each["name"], each["version"]): pathlib.Path(each["manifest_path"]).parent for each in packages}
@@ -29,12 +29,12 @@ def main(file: str, triple: str, bill: str) -> None:
     listed = []
     for crate in json.loads(pathlib.Path(bill).read_text())["components"]:
         if "hashes" not in crate:
-            # a crate of this workspace
+            # a workspace crate
             continue
         name = f"{crate['name']} {crate['version']}"
         listed.append(f"{name}: {crate['licenses'][0]['expression']}")
         folder = sources[crate["name"], crate["version"]]
-        # also those of C code in a folder of its own, such as jemalloc/COPYING
+        # includes C code in its own folder, such as jemalloc/COPYING
         for path in sorted([*folder.glob("*"), *folder.glob("*/*")]):
             if path.is_file() and NAMES.match(path.name) and path.suffix not in NOT_TEXTS:
                 crates_of[path.read_text(errors="replace").replace("\r\n", "\n").strip()].append(name)

@@ -1,4 +1,4 @@
-"""Names of the platforms that the program is built for, in the terms of each registry."""
+"""Names of the program's platforms in each registry."""
 
 import re
 import subprocess
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Platform:
-    """A platform by its target triple, `os` and `cpu` as Node.js names them, and `machine` as Python does."""
+    """A platform: its target triple, `os` and `cpu` as in Node.js, and `machine` as in Python."""
 
     triple: str
     os: str
@@ -30,14 +30,14 @@ PLATFORMS = {
 
 
 def platform_of(triple: str) -> Platform:
-    """Returns the platform of a target triple. Exits with a message if no packages are made for it."""
+    """Returns the platform of a target triple. Exits with a message if it has no packages."""
     if triple not in PLATFORMS:
         raise SystemExit(f"release: no packages for {triple}. Platforms: {', '.join(PLATFORMS)}")
     return PLATFORMS[triple]
 
 
 def wheel_tag(platform: Platform, program: str) -> str:
-    """Returns the platform tag of a wheel with `program`, from the oldest system that can run it."""
+    """Returns the platform tag of a wheel with `program`: the oldest system that can run it."""
     if platform.os == "linux":
         # https://peps.python.org/pep-0600/: the tag names the oldest glibc with all symbols that the program uses
         symbols = output("readelf", "--version-info", "--wide", program)
@@ -49,7 +49,7 @@ def wheel_tag(platform: Platform, program: str) -> str:
     oldest = re.search(r"\bminos (\d+)\.", output("otool", "-l", program))
     if not oldest:
         raise SystemExit(f"release: {program} does not name the oldest macOS that runs it")
-    # since macOS 11, a tag has no minor version
+    # since macOS 11, tags have no minor version
     return f"macosx_{oldest[1]}_0_{platform.machine}"
 
 

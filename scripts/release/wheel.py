@@ -1,9 +1,7 @@
-"""Writes the wheel threadkeep-server, which brings the program.
+"""Writes the wheel threadkeep-server, which contains the program: wheel.py DIRECTORY VERSION TRIPLE PROGRAM BILL NOTICES
 
-    wheel.py DIRECTORY VERSION TRIPLE PROGRAM BILL NOTICES
-
-The wheel has the form of maturin's `bindings = "bin"`: the program is a script of the wheel, and there is no module.
-maturin itself always compiles; this script packs the program of the other files.
+The wheel has the form of maturin's `bindings = "bin"`: the program is a script, and there is no module. maturin always
+compiles; this script packs an existing program.
 """
 
 import base64
@@ -37,7 +35,7 @@ SYSTEMS = {"linux": "POSIX :: Linux", "darwin": "MacOS"}
 
 
 def python_version(version: str) -> str:
-    """Returns a version of Cargo in the form of PEP 440: 1.0.0-rc.1 is 1.0.0rc1."""
+    """Converts a Cargo version to PEP 440: 1.0.0-rc.1 is 1.0.0rc1."""
     return re.sub(r"-(a|b|rc)(?:lpha|eta)?\.?(\d+)$", r"\1\2", version)
 
 
@@ -50,7 +48,7 @@ def record(files: list[File], name: str) -> File:
 
 
 def write_zip(path: pathlib.Path, files: list[File]) -> None:
-    # a zip file has no times before 1980
+    # zip files have no times before 1980
     time_of_files = time.gmtime(max(EPOCH, 315_532_800))[:6]
     with zipfile.ZipFile(path, "w") as archive:
         for file in files:

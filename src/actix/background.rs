@@ -1,5 +1,3 @@
-//! Work after the response.
-
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -8,8 +6,7 @@ use tokio_util::task::TaskTracker;
 
 pub(super) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Runs tasks on the app's own runtime and counts them. Those of the workers end with the server,
-/// whatever still runs on them.
+/// Runs tasks on the app's own runtime and counts them. Tasks on a worker's runtime would be cut off when the server stops.
 #[derive(Debug, Clone)]
 pub(super) struct Background {
     runtime: Handle,
@@ -17,7 +14,7 @@ pub(super) struct Background {
 }
 
 impl Background {
-    /// On the runtime of the caller, which has to have one.
+    /// Uses the current Tokio runtime. Panics outside of one.
     pub(super) fn here() -> Self {
         Self {
             runtime: Handle::current(),
@@ -29,10 +26,10 @@ impl Background {
         self.tasks.spawn_on(task, &self.runtime);
     }
 
-    /// Waits for all tasks, at most that long, and says how many still run.
+    /// Waits up to `limit`. Returns how many tasks are still running.
     pub(super) async fn shutdown(&self, limit: Duration) -> usize {
         self.tasks.close();
-        // late tasks show in the count
+        // a task that starts late still counts
         let _ = tokio::time::timeout(limit, self.tasks.wait()).await;
         self.tasks.len()
     }

@@ -1,5 +1,3 @@
-//! How an app gets its [`Threads`].
-
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -20,17 +18,16 @@ use threadkeep_store_memory::{MemorySettings, MemoryStore};
 #[cfg(feature = "redis")]
 use threadkeep_store_redis::{RedisSettings, RedisStore};
 
-/// How long a call to the store may take, with all that it does again.
+/// Deadline of a store call, including its retries.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long all replicas must have had a key before it begins to sign.
+/// How long all replicas must have had a key before it signs.
 #[cfg(feature = "redis")]
 const SIGNING_KEY_WAIT: Duration = Duration::from_secs(600);
 
-/// The lifetimes that a thread may have.
 const TTLS: RangeInclusive<Duration> = TTL_MIN..=TTL_MAX;
 
-/// Puts [`Threads`] together. Settings that you leave out have the defaults of the server.
+/// Builds [`Threads`]. Settings that you leave out have the server's defaults.
 ///
 /// ```no_run
 /// # #[cfg(feature = "redis")]
@@ -74,22 +71,21 @@ enum Source {
 /// Why [`ThreadsBuilder::build`] failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// The signing keys are no keys.
+    /// The signing keys are malformed or too short.
     #[error("invalid signing keys")]
     SigningKeys(#[from] KeyRingError),
-    /// The lifetime is out of bounds.
+    /// The TTL is outside its bounds.
     #[error("the ttl must be from 60 s to 30 years")]
     Ttl,
     /// A browser would reject the cookie.
     #[error("invalid cookie")]
     Cookie(#[from] CookieError),
-    /// The store does not answer, or refuses to be used so.
+    /// The store is unreachable, or rejects its settings.
     #[error("cannot open the store")]
     Store(#[from] StoreError),
 }
 
 impl ThreadsBuilder {
-    /// Over the memory of this process, with a random signing key.
     pub(super) fn new() -> Self {
         Self {
             source: Source::Memory(MemorySettings::default()),
@@ -107,50 +103,49 @@ impl ThreadsBuilder {
         }
     }
 
-    /// Keeps threads in Redis: `redis://`, `rediss://` or `unix://`, with user, password and database, or
-    /// one of the forms with several hosts; `rediss://` takes the feature `tls`. Replicas of an app that use
-    /// the same Redis share threads.
+    /// Stores threads in Redis, which replicas of an app can share. `url` is `redis://`, `rediss://` (feature `tls`) or
+    /// `unix://`, with user, password and database, or a form with several hosts.
     #[cfg(feature = "redis")]
     pub fn redis(self, url: impl Into<String>) -> Self {
         self.redis_with(RedisSettings::new(url))
     }
 
-    /// Keeps threads in Redis, as these settings say.
+    /// Stores threads in Redis, with explicit settings.
     #[cfg(feature = "redis")]
     pub fn redis_with(mut self, settings: RedisSettings) -> Self {
         self.source = Source::Redis(settings);
         self
     }
 
-    /// Keeps threads in the memory of this process, as these settings say.
+    /// Stores threads in the memory of this process.
     pub fn memory_with(mut self, settings: MemorySettings) -> Self {
         self.source = Source::Memory(settings);
         self
     }
 
-    /// Signs with the first key of a list, `name:secret,name:secret`, and accepts ids that any of them has
-    /// signed. A secret has at least 32 bytes, such as `openssl rand -hex 32` prints. Without keys, one is made
-    /// up, and ids end with the process. To rotate, add a key at the end of the list in all replicas, and then
-    /// name it by [`signing_key`](Self::signing_key).
+    /// Sets the keys that sign ids, as `name:secret,name:secret`. The first key signs; ids signed by any of them are
+    /// accepted. A secret has at least 32 bytes, such as `openssl rand -hex 32` prints. Without keys, a random one is used,
+    /// and ids are valid until the process ends. To rotate, append a key in all replicas, then name it with
+    /// [`signing_key`](Self::signing_key).
     pub fn signing_keys(mut self, list: &str) -> Self {
         self.ring = KeyRing::parse(list);
         self
     }
 
-    /// Signs with the key of that name. Replicas that handle events over one Redis tell each other which keys
-    /// they have, and none signs with a key before all have had it for ten minutes.
+    /// Signs with the key `name`. Replicas that handle events share which keys they have through Redis; a new key signs once
+    /// all have had it for ten minutes.
     pub fn signing_key(mut self, name: &str) -> Self {
         self.ring = self.ring.and_then(|ring| ring.choose(name));
         self
     }
 
-    /// Lets a thread live for so long after its last use: 60 s to 30 years, by default one hour.
+    /// Sets the idle lifetime of a thread: 60 s to 30 years, one hour by default.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);
         self
     }
 
-    /// Sets all limits and lifetimes of threads at once, except what [`ttl`](Self::ttl) has set.
+    /// Sets all limits and lifetimes of threads, except the TTL if [`ttl`](Self::ttl) has set it.
     pub fn policy(mut self, policy: ThreadPolicy) -> Self {
         self.policy = policy;
         self
@@ -162,37 +157,38 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Handles events as these settings say.
+    /// Sets how events are handled.
     pub fn events(mut self, settings: EventSettings) -> Self {
         self.events = Some(settings);
         self
     }
 
-    /// Starts nothing in the background. Threads still expire, but the app gets no events, and
-    /// [`Thread::on_destroyed`](super::Thread::on_destroyed) fails. Use it for an app that shares Redis with others of
-    /// which some handle events. Such an app takes no part in the agreement on a signing key: give it a new key before
-    /// any other replica signs with it.
+    /// Starts no background tasks, for an app that shares Redis with others that handle events. Threads still expire, but
+    /// the app gets no events, and [`Thread::on_destroyed`](super::Thread::on_destroyed) fails. The app does not take part
+    /// in the agreement on a signing key: give it a new key before any other replica signs with it.
     pub fn without_events(mut self) -> Self {
         self.events = None;
         self
     }
 
-    /// Sets the cookie that browsers keep the id in.
+    /// Sets the cookie that stores the id in browsers.
     pub fn cookie(mut self, cookie: CookieSettings) -> Self {
         self.cookie = cookie;
         self
     }
 
-    /// Takes ids from that provider instead of signed ids.
+    /// Takes ids from `provider` instead of signed ids.
     pub fn provider(mut self, provider: Arc<dyn ThreadIdProvider>) -> Self {
         self.provider = Some(provider);
         self
     }
 
-    /// Finds the owner on whose behalf a request acts, such as the logged-in user: a type of yours, or a closure over
-    /// the request. The first write of an owner binds a thread that has none. A thread of another owner answers 403
-    /// `not_the_owner`, and a request without an owner to a thread that has one 401 `owner_required`, whatever the handler
-    /// does with it.
+    /// Sets how to find the owner on whose behalf a request acts, such as the logged-in user. `provider` is a type or a
+    /// closure.
+    ///
+    /// The first write of an owner binds a thread that has no owner. A request to another owner's thread gets 403
+    /// `not_the_owner`; a request without an owner to a thread that has one gets 401 `owner_required`, even if the handler
+    /// does not touch the thread.
     ///
     /// ```
     /// use actix_web::HttpRequest;
@@ -212,39 +208,35 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Finds owners like [`owners`](Self::owners), and answers 401 `owner_required` to requests without one.
+    /// Like [`owners`](Self::owners), but every request without an owner gets 401 `owner_required`.
     pub fn required_owners(mut self, provider: impl OwnerProvider + 'static) -> Self {
         self.owners = Some(Owners::new(provider, true));
         self
     }
 
-    /// Lets an owner have up to `limit` threads. A write that would make or bind one more is refused with
-    /// [`Refusal::TooManyThreads`](crate::errors::Refusal::TooManyThreads). By default there is no limit.
+    /// Limits an owner to `limit` threads; by default there is no limit. Writes that would create or bind one more fail with
+    /// [`Refusal::TooManyThreads`](crate::errors::Refusal::TooManyThreads).
     pub fn max_threads_per_owner(mut self, limit: NonZeroU64) -> Self {
         self.max_threads_per_owner = Some(limit);
         self
     }
 
-    /// Believes these proxies what they say of scheme and client.
+    /// Trusts the forwarding headers of `proxies` for the scheme and the client address.
     pub fn trusted_proxies(mut self, proxies: TrustedProxies) -> Self {
         self.proxies = proxies;
         self
     }
 
-    /// Lets pages of these origins write by cookie, besides those of the app's own host.
+    /// Allows pages of `origins` to write by cookie, in addition to those of the app's own host.
     pub fn allowed_origins(mut self, origins: impl IntoIterator<Item = String>) -> Self {
         self.origins = origins.into_iter().collect();
         self
     }
 
-    /// Opens the store. Work after a response runs on the Tokio runtime that this is called on, which has
-    /// to outlive the server.
-    ///
-    /// # Errors
-    /// [`BuildError`].
+    /// Opens the store. Work after a response runs on the current Tokio runtime, which must outlive the server.
     ///
     /// # Panics
-    /// Outside of a Tokio runtime.
+    /// Panics outside of a Tokio runtime.
     #[cfg_attr(
         not(feature = "redis"),
         expect(clippy::unused_async, reason = "only Redis is waited for")
@@ -271,13 +263,11 @@ impl ThreadsBuilder {
         }
     }
 
-    /// Over the memory of this process, which cannot fail.
     pub(super) fn in_memory(self, ring: KeyRing, settings: MemorySettings) -> Threads {
         let store = MemoryStore::with_settings(Clock::system(), settings);
         self.over(Arc::new(store), ring, TIMEOUT)
     }
 
-    /// Over that back end, with settings that hold.
     fn over(self, backend: Arc<dyn Backend>, ring: KeyRing, timeout: Duration) -> Threads {
         let service = ThreadService::new(Arc::clone(&backend) as _, self.policy, timeout);
         let service = service.limit_owners(Arc::clone(&backend) as _, self.max_threads_per_owner);

@@ -1,5 +1,3 @@
-//! Callbacks that may fail: called again a few times, and counted.
-
 use std::fmt::Display;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -13,23 +11,21 @@ use tokio::time::sleep;
 
 use super::Background;
 
-/// Calls of a callback at most.
 const ATTEMPTS: u32 = 5;
-/// From its first failure to the second call; each pause is twice the one before.
+/// Delay before the second call. Each later delay is twice the one before.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Counts of callbacks by their outcome.
+/// Counts of callbacks by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CallbackCounts {
     /// Callbacks that succeeded.
     pub done: u64,
     /// Calls that failed.
     pub failed: u64,
-    /// Callbacks that failed at each of their five calls, or at the only one.
+    /// Callbacks that failed at their last attempt: the fifth, or the only one.
     pub given_up: u64,
 }
 
-/// Runs callbacks, and counts their outcomes.
 #[derive(Debug, Clone)]
 pub(super) struct Callbacks {
     background: Background,
@@ -44,11 +40,9 @@ struct Counters {
     given_up: AtomicU64,
 }
 
-/// A callback that can run again. Its error is a text.
 pub(super) type Repeatable<T> =
     Box<dyn Fn(T) -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
-/// Brings a callback of an app into that form.
 pub(super) fn repeatable<T, F, R, E>(callback: F) -> Repeatable<T>
 where
     F: Fn(T) -> R + Send + Sync + 'static,
@@ -83,7 +77,7 @@ impl Callbacks {
         }
     }
 
-    /// Calls back at once, where it is. A panic is a failure, and ends here.
+    /// Runs the callback on the current thread, and counts a panic as a failure.
     pub(super) fn call_once(&self, callback: impl FnOnce()) {
         match std::panic::catch_unwind(AssertUnwindSafe(callback)) {
             Ok(()) => self.count_done(),
@@ -94,7 +88,7 @@ impl Callbacks {
         }
     }
 
-    /// Calls back in the background, until it succeeds or has failed too often.
+    /// Runs the callback in the background, until it succeeds or `ATTEMPTS` calls have failed.
     pub(super) fn call<T>(&self, callback: Repeatable<T>, told: T)
     where
         T: Clone + Send + 'static,
@@ -103,7 +97,7 @@ impl Callbacks {
         let work = async move {
             let mut pause = this.first_pause;
             for attempt in 1..=ATTEMPTS {
-                // a callback may panic before there is a future, too
+                // inside the future, so that a panic before the first await is caught as well
                 let (callback, told) = (&callback, told.clone());
                 let called = async move { callback(told).await };
                 let called = AssertUnwindSafe(called).catch_unwind().await;

@@ -1,5 +1,3 @@
-//! Work at the end of a request: callbacks, and futures that run after the response.
-
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,26 +7,23 @@ use actix_web::http::StatusCode;
 use super::{Background, Callbacks, Repeatable, Task};
 use threadkeep_web::SessionId;
 
-/// How a request has ended.
+/// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestCompleted {
-    /// Which request.
+    /// The request's session.
     pub session: SessionId,
-    /// The status of its response, as the client sees it.
+    /// The status that the client sees.
     pub status: StatusCode,
-    /// From the arrival of the request until its response was ready.
+    /// Time from the arrival of the request until its response was ready.
     pub duration: Duration,
 }
 
-/// A callback for the end of a request.
 pub(super) enum Callback {
-    /// On the worker that serves it.
+    /// Runs on the worker that serves the request.
     Once(Box<dyn FnOnce(RequestCompleted) + Send>),
-    /// In the background, again when it fails.
     Repeatable(Repeatable<RequestCompleted>),
 }
 
-/// The end of one request.
 pub(super) struct Completion {
     background: Background,
     callbacks: Callbacks,
@@ -40,7 +35,7 @@ enum Stage {
         callbacks: Vec<Callback>,
         tasks: Vec<Task>,
     },
-    /// None: it was given up, so there is no response.
+    /// `None` if the request was abandoned without a response.
     Ended(Option<RequestCompleted>),
 }
 
@@ -56,7 +51,7 @@ impl Completion {
         }
     }
 
-    /// Runs a callback at the end, or at once if that has come.
+    /// Runs the callback when the request ends, or at once if it has ended.
     pub(super) fn on_completed(&self, callback: Callback) {
         let completed = match &mut *self.stage() {
             Stage::Running { callbacks, .. } => return callbacks.push(callback),
@@ -74,7 +69,7 @@ impl Completion {
         }
     }
 
-    /// Starts a task at the end, or at once if that has come.
+    /// Starts the task when the request ends, or at once if it has ended.
     pub(super) fn wait_until(&self, task: Task) {
         if let Stage::Running { tasks, .. } = &mut *self.stage() {
             tasks.push(task);
@@ -83,7 +78,7 @@ impl Completion {
         self.background.start(task);
     }
 
-    /// The first end counts.
+    /// Only the first call has an effect.
     pub(super) fn end(&self, completed: Option<RequestCompleted>) {
         let (callbacks, tasks) = {
             let mut stage = self.stage();

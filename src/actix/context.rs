@@ -1,5 +1,3 @@
-//! The context of a request, from its start to its end.
-
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -21,8 +19,7 @@ pub(super) struct RequestContext {
     pub(super) request_state: Mutex<TypedMap>,
 }
 
-/// An exchange whose end is sure to come: also when its client goes away, which drops the handler
-/// where it stands, and when the handler panics.
+/// Guard that ends the request when it is dropped, even if the client disconnects or the handler panics.
 #[derive(Debug)]
 pub(super) struct OpenRequest(pub(super) Arc<RequestContext>);
 
@@ -37,7 +34,7 @@ impl RequestContext {
         }
     }
 
-    /// Ends it; what happens to its thread from now on is work after the response.
+    /// Ends the request. Later writes to its thread are work after the response.
     pub(super) fn end(&self, completed: Option<RequestCompleted>) {
         self.thread.set_answered();
         self.completion.end(completed);

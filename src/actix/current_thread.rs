@@ -1,5 +1,3 @@
-//! The thread of a running request, shared by all its handles.
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -22,25 +20,25 @@ use threadkeep_web::ApiError;
 /// The outcome of a flush.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Receipt {
-    /// The thread's version afterwards.
+    /// The thread's version after the flush.
     pub version: u64,
-    /// Bytes of the compact serialized state afterwards.
+    /// Bytes of the compact serialized state after the flush.
     pub size_bytes: u64,
 }
 
 #[derive(Debug)]
 pub(super) struct CurrentThread {
-    /// With the worker's own connection to the store, which ends with the worker.
+    /// Uses the worker's own store connection, which closes with the worker.
     worker: Services,
-    /// With the app's connection, for work after the response: it outlives the workers.
+    /// Uses the app's connection, which outlives the workers, for work after the response.
     app: Services,
     endings: Option<Endings>,
-    /// Callbacks at the end of a thread that does not exist, unless this request makes it.
+    /// Callbacks that wait for the end of a thread that does not exist yet. They are dropped unless this request creates it.
     vain: Mutex<Vec<Ticket>>,
     is_answered: AtomicBool,
     pending: Mutex<PendingWrites>,
-    /// Held during a call to the store: a load between the two halves of a flush would see its writes once too often
-    /// or not at all. The queue's own lock is never held over an await.
+    /// Held during a call to the store: a load in the middle of a flush would see its writes twice or not at all. The
+    /// queue's own lock is never held across an await.
     queue: tokio::sync::Mutex<()>,
 }
 
@@ -66,7 +64,7 @@ impl CurrentThread {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on only explicit calls flush.
+    /// After this, only explicit calls flush.
     pub(super) fn set_answered(&self) {
         self.is_answered.store(true, Ordering::Relaxed);
     }
@@ -75,7 +73,7 @@ impl CurrentThread {
         self.is_answered.load(Ordering::Relaxed)
     }
 
-    /// Looks at the state with all that is queued, which is fetched if it was not yet.
+    /// Reads the state with the queued writes applied. Fetches it first if necessary.
     pub(super) async fn read<T>(
         &self,
         look: impl FnOnce(&Document) -> T,
@@ -88,7 +86,6 @@ impl CurrentThread {
         }
     }
 
-    /// The metadata with the queued writes applied, fetched if necessary.
     pub(super) async fn metadata(&self) -> Result<Json, ServiceError> {
         loop {
             if let Some(metadata) = self.pending().metadata() {
@@ -98,13 +95,11 @@ impl CurrentThread {
         }
     }
 
-    /// The owner that the store has for it.
     pub(super) async fn owner(&self) -> Result<Option<Owner>, ServiceError> {
         let thread = self.service().get_thread(&self.id()).await?;
         Ok(thread.and_then(|thread| thread.owner))
     }
 
-    /// Gives the thread another owner, or none.
     pub(super) async fn set_owner(&self, owner: Option<Owner>) -> Result<(), ServiceError> {
         let id = self.id();
         let patch = ThreadPatch {
@@ -118,7 +113,6 @@ impl CurrentThread {
         Ok(())
     }
 
-    /// Writes what is queued as one merge; none when nothing is.
     pub(super) async fn flush(&self) -> Result<Option<Written>, ServiceError> {
         let _queue = self.queue.lock().await;
         let id = self.id();
@@ -139,8 +133,7 @@ impl CurrentThread {
         written.map(Some)
     }
 
-    /// Ends the thread; the request goes on with a new one, or where a provider will name the same
-    /// one again, with a new life of it.
+    /// Ends the thread. The request continues with a new id, or with a new life of the same id if a provider names it.
     pub(super) async fn destroy(&self) -> Result<(), ServiceError> {
         let _queue = self.queue.lock().await;
         let caller = self.pending().caller().clone();
@@ -161,7 +154,6 @@ impl CurrentThread {
         Ok(())
     }
 
-    /// Moves the thread to a new id, with which the request goes on.
     pub(super) async fn rotate(&self) -> Result<ThreadId, ApiError> {
         let _queue = self.queue.lock().await;
         let caller = self.pending().caller().clone();
@@ -178,7 +170,6 @@ impl CurrentThread {
         Ok(rotated.id)
     }
 
-    /// Saves the state, with all that was queued, as a checkpoint.
     pub(super) async fn checkpoint(
         &self,
         name: Option<&CheckpointName>,
@@ -189,7 +180,6 @@ impl CurrentThread {
         Ok(saved.head)
     }
 
-    /// Goes back to a checkpoint, after all that was queued.
     pub(super) async fn restore(&self, number: u32) -> Result<Written, ApiError> {
         self.flush().await?;
         let _queue = self.queue.lock().await;
@@ -209,7 +199,6 @@ impl CurrentThread {
             })
     }
 
-    /// Calls back at the next end of the thread.
     pub(super) async fn on_destroyed(&self, callback: Repeatable<Notice>) -> Result<(), ApiError> {
         let endings = self.endings.as_ref().ok_or(ApiError::Internal {
             what: "the middleware `Threads` has no events",
@@ -238,7 +227,6 @@ impl CurrentThread {
         self.pending().caller().id
     }
 
-    /// Drops what is queued and says so in the log.
     pub(super) fn discard(&self, why: &str) {
         let mut pending = self.pending();
         let writes = pending.discard();
@@ -275,13 +263,11 @@ impl CurrentThread {
         Ok(())
     }
 
-    /// The scopes, if the app has them.
     pub(super) fn scopes(&self) -> Option<ScopeService> {
         self.services().scopes.clone()
     }
 
-    /// Notes that the store has accepted a write that made the thread of that id, if it was not
-    /// there.
+    /// Records that the store accepted a write to the thread `id`, which therefore exists.
     pub(super) fn note_stored(&self, id: &ThreadId) {
         self.pending().note_stored(id);
     }
@@ -290,7 +276,6 @@ impl CurrentThread {
         self.services().forks.clone()
     }
 
-    /// Copies the thread as the store has it, and returns the id of the copy.
     pub(super) async fn fork(
         &self,
         images: &ImageService,
@@ -308,13 +293,12 @@ impl CurrentThread {
         self.services().turns.clone()
     }
 
-    /// Has later writes to the thread carry the token, if it is still that of the request.
+    /// Adds `token` to later writes if `id` is still the request's thread.
     pub(super) fn hold_turn(&self, id: &ThreadId, token: TurnToken) {
         self.pending().hold_turn(id, token);
         self.note_stored(id);
     }
 
-    /// The conditions of a write: the turn that the request has taken.
     pub(super) fn options(&self) -> WriteOptions {
         WriteOptions {
             turn: self.pending().turn(),
@@ -335,7 +319,7 @@ impl CurrentThread {
     }
 }
 
-/// The last handle is gone, and with it what nobody flushed.
+/// The last handle is gone; writes that were not flushed are lost.
 impl Drop for CurrentThread {
     fn drop(&mut self) {
         let pending = self.pending();

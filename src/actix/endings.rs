@@ -1,5 +1,3 @@
-//! The callbacks of this process for the ends of threads.
-
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,13 +13,11 @@ use threadkeep_service::ServiceError;
 use threadkeep_store::{Backend, StoreError};
 use threadkeep_web::ApiError;
 
-/// Callbacks that wait at most, in all and for one thread.
+/// Maximum number of waiting callbacks: for all threads, and for one.
 const MOST: usize = 10_000;
 const MOST_OF_ONE: usize = 100;
-/// Between two attempts to read the log.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The callbacks, and the events that they wait for.
 #[derive(Debug, Clone)]
 pub(super) struct Endings {
     events: Events,
@@ -29,7 +25,6 @@ pub(super) struct Endings {
     callbacks: Callbacks,
 }
 
-/// Which callback this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ticket {
     thread: ThreadId,
@@ -38,8 +33,8 @@ pub(super) struct Ticket {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// Whether the log is read for them. Adding a callback holds this lock for reading, so no event is dispatched
-    /// between the moment from which the callback counts and the moment at which it is added.
+    /// Whether the log is read. [`Endings::add`] holds the read lock, so that no event is dispatched between the position
+    /// from which a callback counts and its insertion.
     is_reading: RwLock<bool>,
     list: Mutex<List>,
 }
@@ -53,7 +48,7 @@ struct List {
 
 struct Waiter {
     number: u64,
-    /// Events up to this place are about an earlier life.
+    /// Events up to this position are about an earlier life.
     after: Position,
     callback: Repeatable<Notice>,
 }
@@ -67,7 +62,7 @@ impl Endings {
         }
     }
 
-    /// Calls back at the next end of a thread. Answers whether the thread exists.
+    /// Registers a callback for the next end of `thread`. Also returns whether the thread exists.
     pub(super) async fn add(
         &self,
         thread: ThreadId,
@@ -76,12 +71,12 @@ impl Endings {
         let _reading = loop {
             self.read_on().await.map_err(ServiceError::Store)?;
             let is_reading = self.waiting.is_reading.read().await;
-            // it may have stopped in between, when nobody waited any more
+            // reading may have stopped in between because no callback waited
             if *is_reading {
                 break is_reading;
             }
         };
-        // it asks for nothing to be logged, only where the log is
+        // the shortest watch, because only the head of the log is needed
         let backend = self.events.backend();
         let watched = backend.watch(&[thread], Duration::from_millis(1)).await;
         let watched = watched.map_err(ServiceError::Store)?;
@@ -93,12 +88,10 @@ impl Endings {
         Ok((ticket, exists))
     }
 
-    /// Removes a callback.
     pub(super) fn forget(&self, ticket: Ticket) {
         self.waiting.list().forget(ticket);
     }
 
-    /// Has the log read, if it is not yet.
     async fn read_on(&self) -> Result<(), StoreError> {
         if *self.waiting.is_reading.read().await {
             return Ok(());
@@ -120,7 +113,6 @@ impl Endings {
     }
 }
 
-/// Reads the ends of all threads while a callback waits for one.
 struct Reader {
     stream: GlobalStream,
     backend: Arc<dyn Backend>,
@@ -162,7 +154,7 @@ impl Reader {
         }
     }
 
-    /// The event with what the thread left, as soon as that can be read.
+    /// The event with the thread's final contents, once they can be read.
     async fn notice(&self, event: &Event) -> Notice {
         loop {
             match Notice::of(&*self.backend, event).await {
@@ -206,7 +198,7 @@ impl List {
         self.remove(&ticket.thread, |waiter| waiter.number == ticket.number);
     }
 
-    /// Those that an event is waited for by. Others may go on to wait for the end of the thread under another id.
+    /// Removes and returns the callbacks for `event`. Those of a rotated thread continue to wait under its new id.
     fn affected_by(&mut self, event: &Event) -> Vec<Waiter> {
         let (Some(id), position) = (event.thread(), event.id.position) else {
             return Vec::new();
@@ -222,7 +214,6 @@ impl List {
         Vec::new()
     }
 
-    /// Those that wait for an end which was logged there.
     fn take(&mut self, thread: &ThreadId, position: Position) -> Vec<Waiter> {
         self.remove(thread, |waiter| waiter.after < position)
     }

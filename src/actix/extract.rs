@@ -1,5 +1,3 @@
-//! Extractors.
-
 use std::future::{Ready, ready};
 use std::sync::Arc;
 

@@ -1,5 +1,3 @@
-//! Copies of a thread.
-
 use std::future::IntoFuture;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,14 +10,13 @@ use threadkeep_identity::Identity;
 use threadkeep_service::{ForkDraft, ImageService};
 use threadkeep_web::ApiError;
 
-/// The service behind forks, and what signs their ids.
 #[derive(Debug, Clone)]
 pub(super) struct Forks {
     pub(super) service: ImageService,
     pub(super) identity: Identity,
 }
 
-/// A copy to make: await it.
+/// A fork to make. Await it.
 #[must_use]
 #[derive(Debug)]
 pub struct ForkThread {
@@ -27,7 +24,7 @@ pub struct ForkThread {
     draft: Result<ForkDraft, ApiError>,
 }
 
-/// A thread that was made as a copy of another one.
+/// A thread that was created as a copy of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forked {
     /// Its plain id.
@@ -44,7 +41,7 @@ impl ForkThread {
         }
     }
 
-    /// The same copy with that metadata, an object, instead of those of the thread. It gets `forked_from` in any case.
+    /// Gives the copy this metadata, an object, instead of the source's. `forked_from` is added in both cases.
     pub fn metadata(self, metadata: impl Serialize) -> Self {
         let metadata = to_json(&metadata)
             .and_then(|text| Json::parse(&text).map_err(ApiError::InvalidJson))
@@ -63,7 +60,7 @@ impl ForkThread {
         Self { draft, ..self }
     }
 
-    /// The same copy without the history.
+    /// Leaves out the history.
     pub fn without_history(mut self) -> Self {
         if let Ok(draft) = &mut self.draft {
             draft.included.history = false;
@@ -71,7 +68,7 @@ impl ForkThread {
         self
     }
 
-    /// The same copy with state and metadata of that checkpoint.
+    /// Copies the state and metadata of checkpoint `number`.
     pub fn at_checkpoint(mut self, number: u32) -> Self {
         if let Ok(draft) = &mut self.draft {
             draft.checkpoint = Some(number);

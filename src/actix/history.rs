@@ -1,5 +1,3 @@
-//! The history of a scope in an app.
-
 use serde::Serialize;
 
 use super::{ScopeTarget, to_json};
@@ -9,16 +7,12 @@ use threadkeep_service::WriteOptions;
 use threadkeep_store::{HistoryFrom, HistoryPage};
 use threadkeep_web::ApiError;
 
-/// How many items are added or read at once.
 const MOST: usize = 1_000;
-/// How many items are taken at once.
 const MOST_TAKEN: usize = 100;
 
-/// The history of a thread or of another scope: a list of results or messages that is added to at the
-/// end, under a limit of its own.
+/// The history of a thread or another scope: a list of results or messages that grows at the end, with its own limits.
 ///
-/// Every call goes to the store at once: a write is done when it answers, whatever becomes of the
-/// response.
+/// Each call goes to the store at once and does not depend on the outcome of the request.
 #[derive(Debug, Clone)]
 pub struct History {
     target: ScopeTarget,
@@ -29,13 +23,8 @@ impl History {
         Self { target }
     }
 
-    /// Adds a value under an id of the app's, of 1 to 128 visible ASCII characters. One whose id is
-    /// there with the same value is not added again, so that a repeat is harmless.
-    ///
-    /// # Errors
-    /// [`ApiError::ScopePart`] when it can be no id; [`ApiError::Internal`] when the value cannot be
-    /// JSON, or the middleware has no scopes; [`ApiError::InvalidJson`] when it is nested too deep;
-    /// [`ApiError::Service`].
+    /// Appends a value under `id`, 1 to 128 visible ASCII characters. Retries are safe: an item with the same id and value
+    /// is not added again.
     pub async fn append(&self, id: &str, value: impl Serialize) -> Result<Appended, ApiError> {
         let item = HistoryItem {
             id: id.parse()?,
@@ -48,10 +37,7 @@ impl History {
         })
     }
 
-    /// Adds up to 1,000 items, all or none, and says what became of each.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidParameter`] of more; [`ApiError::Service`] or [`ApiError::Internal`].
+    /// Appends up to 1,000 items atomically, and returns the outcome of each.
     pub async fn append_all(&self, items: &[HistoryItem]) -> Result<Vec<Appended>, ApiError> {
         if items.len() > MOST {
             let detail = format!("At most {MOST} items are added at once");
@@ -68,12 +54,8 @@ impl History {
         Ok(written.appended)
     }
 
-    /// Removes up to `count` of the newest items, and returns them, the oldest first. A take ends at 1 MiB of items, but
-    /// has at least one unless the history is empty.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidParameter`] for a count of 0 or more than 100; [`ApiError::Service`] or
-    /// [`ApiError::Internal`], here as below.
+    /// Removes and returns up to `count` of the newest items, 1 to 100, oldest first. A take ends at 1 MiB, but returns at
+    /// least one item unless the history is empty.
     pub async fn take(&self, count: usize) -> Result<Vec<StoredItem>, ApiError> {
         if !(1..=MOST_TAKEN).contains(&count) {
             let detail = format!("1 to {MOST_TAKEN} items are taken at once");
@@ -82,10 +64,7 @@ impl History {
         Ok(self.remove_items(Removal::Newest(count)).await?.taken)
     }
 
-    /// Removes an item, and returns whether there was one of that id. The other items keep their places.
-    ///
-    /// # Errors
-    /// [`ApiError::ScopePart`] if `id` cannot be the id of an item.
+    /// Removes an item. Returns whether it existed. The other items keep their positions.
     pub async fn remove(&self, id: &str) -> Result<bool, ApiError> {
         let removed = self
             .remove_items(Removal::Item(&id.parse()?))
@@ -94,10 +73,7 @@ impl History {
         Ok(removed > 0)
     }
 
-    /// Removes all items, and returns whether there were any. Their places are not given again.
-    ///
-    /// # Errors
-    /// As [`Self::take`].
+    /// Removes all items. Returns whether there were any. Their positions are not reused.
     pub async fn clear(&self) -> Result<bool, ApiError> {
         Ok(self.remove_items(Removal::All).await?.removed > 0)
     }
@@ -110,10 +86,7 @@ impl History {
         Ok(written)
     }
 
-    /// Reads up to `limit` items from a place on, at most 1,000.
-    ///
-    /// # Errors
-    /// [`ApiError::Service`] or [`ApiError::Internal`].
+    /// Reads up to `limit` items, 1,000 at most, starting at `from`.
     pub async fn read(&self, from: HistoryFrom, limit: usize) -> Result<HistoryPage, ApiError> {
         let (scopes, scope) = self.target.open()?;
         Ok(scopes.history(&scope, from, limit.min(MOST)).await?)

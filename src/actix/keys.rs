@@ -1,5 +1,3 @@
-//! The keys of a scope in an app.
-
 use std::time::Duration;
 
 use super::ScopeTarget;
@@ -11,12 +9,11 @@ use threadkeep_service::{ScopeService, WriteOptions};
 use threadkeep_store::ScopeParts;
 use threadkeep_web::ApiError;
 
-/// The keys of a thread or of another scope: text under text.
+/// The keys of a thread or another scope, with text values.
 ///
-/// Every call goes to the store at once: a write is done when it answers, whatever becomes of the
-/// response. A value has at most 32,768 bytes, all of a scope 131,072, of 256 keys. A thread's keys
-/// are segments of `[A-Za-z0-9_.-]` parted by `/`, at most 128 bytes; those of sessions, tools and
-/// personalities are any text of at most 1,024 bytes.
+/// Each call goes to the store at once and does not depend on the outcome of the request. A value has at most 32,768 bytes;
+/// a scope has at most 256 keys and 131,072 bytes of values. Keys of a thread are segments of `[A-Za-z0-9_.-]` separated by
+/// `/`, at most 128 bytes. Keys of sessions, tools and personalities are any text up to 1,024 bytes.
 #[derive(Debug, Clone)]
 pub struct Keys {
     target: ScopeTarget,
@@ -31,10 +28,8 @@ impl Keys {
         }
     }
 
-    /// The same, but it writes only if the scope has that version; 0: if it does not exist. Else
-    /// writes fail with [`Refusal::VersionMismatch`].
-    ///
-    /// [`Refusal::VersionMismatch`]: threadkeep_domain::Refusal::VersionMismatch
+    /// Makes writes conditional on the scope's version; 0 requires that the scope does not exist. Other writes fail with
+    /// [`Refusal::VersionMismatch`](threadkeep_domain::Refusal::VersionMismatch).
     #[must_use]
     pub fn if_version(self, version: u64) -> Self {
         let precondition = Some(Precondition::Version(version));
@@ -45,32 +40,20 @@ impl Keys {
         Self { options, ..self }
     }
 
-    /// The version of the scope: one more for each write, of keys, tasks or history; 0: it does not
-    /// exist.
-    ///
-    /// # Errors
-    /// [`ApiError::Service`] or [`ApiError::Internal`], here as below: the store failed or refused,
-    /// or the middleware has no scopes.
+    /// Returns the scope's version, which every write of keys, tasks or history increments; 0 if the scope does not exist.
     pub async fn version(&self) -> Result<u64, ApiError> {
         let (scopes, scope) = self.target.open()?;
         let view = scopes.read(&scope, &ScopeParts::default()).await?;
         Ok(view.stamp.version)
     }
 
-    /// The value of a key.
-    ///
-    /// # Errors
-    /// [`ApiError::ScopePart`] when it can be no key; [`ApiError::Service`] or
-    /// [`ApiError::Internal`].
+    /// Returns the value of a key.
     pub async fn get(&self, key: &str) -> Result<Option<String>, ApiError> {
         let mut values = self.get_many(&[key]).await?;
         Ok(values.pop().flatten())
     }
 
-    /// The values of several keys, at one version.
-    ///
-    /// # Errors
-    /// As [`Self::get`].
+    /// Returns the values of several keys at one version.
     pub async fn get_many(&self, keys: &[&str]) -> Result<Vec<Option<String>>, ApiError> {
         let (scopes, scope) = self.target.open()?;
         let keys = keys.iter().map(|key| to_key(&scopes, &scope, key));
@@ -83,19 +66,12 @@ impl Keys {
         Ok(values.map(|value| Some(value?.into_string())).collect())
     }
 
-    /// Sets a key, which then lives as long as the scope.
-    ///
-    /// # Errors
-    /// [`ApiError::ScopePart`] when it can be no key or no value; [`ApiError::Service`] or
-    /// [`ApiError::Internal`].
+    /// Sets a key that lives as long as the scope.
     pub async fn set(&self, key: &str, value: &str) -> Result<(), ApiError> {
         self.put(key, value, None, false).await.map(drop)
     }
 
-    /// Sets a key for some time, of at least a second.
-    ///
-    /// # Errors
-    /// As [`Self::set`], and [`ApiError::InvalidParameter`] of a shorter time.
+    /// Sets a key that expires after `ttl`, at least one second.
     pub async fn set_with_ttl(
         &self,
         key: &str,
@@ -109,19 +85,13 @@ impl Keys {
         self.put(key, value, Some(ttl), false).await.map(drop)
     }
 
-    /// Sets a key that is not there, and says whether it was set.
-    ///
-    /// # Errors
-    /// As [`Self::set`].
+    /// Sets a key unless it exists. Returns whether it was set.
     pub async fn set_if_absent(&self, key: &str, value: &str) -> Result<bool, ApiError> {
         let answer = self.put(key, value, None, true).await?;
         Ok(answer == Some(KvAnswer::Set(true)))
     }
 
-    /// Deletes a key, and says whether it was there.
-    ///
-    /// # Errors
-    /// As [`Self::get`].
+    /// Deletes a key. Returns whether it existed.
     pub async fn delete(&self, key: &str) -> Result<bool, ApiError> {
         let (scopes, scope) = self.target.open()?;
         let key = to_key(&scopes, &scope, key)?;
@@ -131,11 +101,7 @@ impl Keys {
         Ok(answer == Some(KvAnswer::Deleted(true)))
     }
 
-    /// Adds to the decimal integer of 64 bits under a key, and gives the sum. An absent key counts
-    /// as 0.
-    ///
-    /// # Errors
-    /// As [`Self::get`].
+    /// Adds `by` to a key's decimal 64-bit integer, 0 if absent. Returns the sum.
     pub async fn increment(&self, key: &str, by: i64) -> Result<i64, ApiError> {
         let (scopes, scope) = self.target.open()?;
         let key = to_key(&scopes, &scope, key)?;
@@ -149,10 +115,7 @@ impl Keys {
         }
     }
 
-    /// The keys that begin with a text, sorted by their bytes.
-    ///
-    /// # Errors
-    /// [`ApiError::Service`] or [`ApiError::Internal`].
+    /// Returns the keys that begin with `prefix`, in byte order.
     pub async fn list(&self, prefix: &str) -> Result<Vec<String>, ApiError> {
         let (scopes, scope) = self.target.open()?;
         let parts = ScopeParts {

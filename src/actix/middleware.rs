@@ -1,5 +1,3 @@
-//! The middleware at work.
-
 use std::future::{Ready, ready};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,7 +13,7 @@ use super::{CurrentThread, OpenRequest, RequestContext, Services, Threads, respo
 use threadkeep_identity::Behalf;
 use threadkeep_web::{ApiError, SessionId};
 
-/// [`Threads`] around the services of a worker.
+/// [`Threads`] wrapped around the services of a worker.
 #[derive(Debug)]
 pub struct ThreadsMiddleware<S> {
     inner: Rc<S>,

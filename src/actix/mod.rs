@@ -1,6 +1,3 @@
-//! The library for actix-web apps: the caller's thread in a handler, with the semantics of the HTTP API and no
-//! server in between. The front page of the crate says what it promises.
-
 mod background;
 mod builder;
 mod callbacks;

@@ -1,14 +1,11 @@
-//! The threads of an owner in an app.
-
 use threadkeep_domain::Owner;
 use threadkeep_service::{MetadataFilter, OwnerService};
 use threadkeep_store::{OwnedPlace, OwnerUsage, ThreadOrder, ThreadPage};
 use threadkeep_web::ApiError;
 
-/// Threads on a page.
 const LIMIT_MAX: usize = 100;
 
-/// The threads of an owner: see [`Threads::owned_by`](super::Threads::owned_by).
+/// The threads of an owner; see [`Threads::owned_by`](super::Threads::owned_by).
 #[derive(Debug, Clone)]
 pub struct OwnedThreads {
     owners: Option<OwnerService>,
@@ -20,12 +17,9 @@ impl OwnedThreads {
         Self { owners, owner }
     }
 
-    /// Up to `limit` threads, 1 to 100, the newest first, after the place where a page before has ended. A page may be
-    /// short before the end. A thread that exists all the while and is not written to is on exactly one page. Listing
-    /// does not extend the life of a thread.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidParameter`] for another limit, or [`ApiError::Service`].
+    /// Returns up to `limit` threads, 1 to 100, newest first, after the cursor `after`. A page before the last may be short.
+    /// A thread that exists throughout and is not written to is on exactly one page. Listing does not extend the life of a
+    /// thread.
     pub async fn list(
         &self,
         order: ThreadOrder,
@@ -43,10 +37,7 @@ impl OwnedThreads {
         Ok(page.await?)
     }
 
-    /// How many there are, and the bytes of their states. It takes time in proportion to their number.
-    ///
-    /// # Errors
-    /// [`ApiError::Service`].
+    /// Counts the threads and the bytes of their states. Takes time in proportion to their number.
     pub async fn measure(&self) -> Result<OwnerUsage, ApiError> {
         Ok(self.service()?.measure(&self.owner).await?)
     }

@@ -1,5 +1,3 @@
-//! A request's view of its thread, with the writes that it still has to send.
-
 use std::mem;
 use std::sync::Arc;
 
@@ -12,15 +10,15 @@ use threadkeep_identity::Caller;
 use threadkeep_service::ServiceError;
 use threadkeep_store::{Found, StoreError};
 
-/// Limits are judged where a write is done, on the result of the whole merge. A local copy that
-/// judged them after each operation would refuse lists that the store takes.
+/// The store checks limits on the result of the whole merge. Checking a local copy after each operation would reject lists
+/// that the store accepts.
 const WITHOUT_LIMITS: ThreadPolicy = ThreadPolicy {
     max_bytes: u64::MAX,
     max_keys: u32::MAX,
     ..ThreadPolicy::THREAD
 };
 
-/// The queue of writes, and local copies that show reads what is queued.
+/// The queue of writes, and local copies that show them to reads.
 #[derive(Debug)]
 pub(super) struct PendingWrites {
     caller: Caller,
@@ -28,16 +26,14 @@ pub(super) struct PendingWrites {
     state: Option<Loaded>,
     metadata: Option<Json>,
     version: Option<u64>,
-    /// The turn that was taken last.
     turn: Option<TurnToken>,
-    /// The id of the thread, for the turns that follow it.
+    /// The thread's id, shared with its turns.
     place: Arc<RwLock<ThreadId>>,
-    /// Set while the store has a batch, so it stays set when a flush is cancelled.
+    /// Set while a batch is at the store; stays set if the flush is cancelled.
     in_flight: bool,
     has_stored: bool,
 }
 
-/// Writes that go out together.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub(super) operations: Vec<Operation>,
@@ -47,7 +43,7 @@ pub(super) struct Batch {
 #[derive(Debug)]
 struct Loaded {
     document: Document,
-    /// How many of the queued operations it has.
+    /// How many queued operations this copy includes.
     applied: usize,
 }
 
@@ -70,7 +66,6 @@ impl PendingWrites {
         }
     }
 
-    /// The caller whose thread it is.
     pub(super) fn caller(&self) -> &Caller {
         &self.caller
     }
@@ -80,29 +75,27 @@ impl PendingWrites {
         self.has_stored
     }
 
-    /// Notes a write outside the queue, if it was to this thread.
+    /// Records a write outside the queue if it was to this thread.
     pub(super) fn note_stored(&mut self, id: &ThreadId) {
         self.has_stored |= self.caller.id == *id;
     }
 
-    /// Notes a turn, if it is of this thread.
     pub(super) fn hold_turn(&mut self, id: &ThreadId, token: TurnToken) {
         if self.caller.id == *id {
             self.turn = Some(token);
         }
     }
 
-    /// The id of the thread, held for reading during a call about its turn, and for writing while it changes.
+    /// Returns the shared thread id. Calls about its turn hold the read lock; a change of the id holds the write lock.
     pub(super) fn place(&self) -> Arc<RwLock<ThreadId>> {
         Arc::clone(&self.place)
     }
 
-    /// The thread has another id now, and is the same.
     pub(super) fn rename(&mut self, caller: Caller) {
         self.caller = caller;
     }
 
-    /// The store has put another state and other metadata in the place of the copies, or may have.
+    /// Drops the copies, because the store has replaced, or may have replaced, state and metadata.
     pub(super) fn replaced(&mut self, written: Option<&Written>) {
         self.forget();
         if let Some(written) = written {
@@ -127,12 +120,11 @@ impl PendingWrites {
         !self.queued.operations.is_empty()
     }
 
-    /// How many writes wait for a flush.
     pub(super) fn queued(&self) -> usize {
         self.queued.len()
     }
 
-    /// Whether the outcome of a flush is not known: it runs, or was cancelled.
+    /// Whether the outcome of a flush is unknown: it is running, or was cancelled.
     pub(super) fn is_in_flight(&self) -> bool {
         self.in_flight
     }
@@ -145,7 +137,6 @@ impl PendingWrites {
         self.queued.metadata = Some(metadata);
     }
 
-    /// Takes the state as the store has it, without what is queued.
     pub(super) fn load(&mut self, found: Found<Document>) {
         self.version = Some(found.stamp.version);
         self.state = Some(Loaded {
@@ -159,10 +150,8 @@ impl PendingWrites {
         self.metadata = Some(metadata);
     }
 
-    /// The state with the queued writes applied; none before it is loaded.
-    ///
-    /// # Errors
-    /// The refusal that the store would give, unless its values change before the flush.
+    /// Returns the state with the queued writes applied, or `None` before it is loaded. Fails with the refusal that the
+    /// store would return if its values do not change before the flush.
     pub(super) fn state(&mut self) -> Result<Option<&Document>, Refusal> {
         let Some(state) = &mut self.state else {
             return Ok(None);
@@ -171,15 +160,11 @@ impl PendingWrites {
         Ok(Some(&state.document))
     }
 
-    /// The metadata with the queued writes applied; none before it is known.
     pub(super) fn metadata(&self) -> Option<&Json> {
         self.queued.metadata.as_ref().or(self.metadata.as_ref())
     }
 
-    /// Hands the queue out to be written, unless it is empty. [`Self::settle`] has to follow.
-    ///
-    /// # Errors
-    /// If the outcome of an earlier batch was never reported.
+    /// Takes the queue for a write. Fails if the outcome of an earlier batch was never reported with [`Self::settle`].
     pub(super) fn take(&mut self) -> Result<Option<Batch>, StoreError> {
         if mem::take(&mut self.in_flight) {
             self.forget();
@@ -202,7 +187,7 @@ impl PendingWrites {
         Ok(Some(batch))
     }
 
-    /// Notes how a batch has ended. After a failure the copies have what the store does not.
+    /// Records the outcome of a batch. After a failure, the copies hold writes that the store does not have.
     pub(super) fn settle(&mut self, outcome: &Result<Written, ServiceError>) {
         self.in_flight = false;
         match outcome {
@@ -214,7 +199,6 @@ impl PendingWrites {
         }
     }
 
-    /// Drops what is queued, and says how many writes that were.
     pub(super) fn discard(&mut self) -> usize {
         let dropped = mem::take(&mut self.queued).len();
         if dropped > 0 {
@@ -223,7 +207,7 @@ impl PendingWrites {
         dropped
     }
 
-    /// The thread was destroyed; what the request does next is about `next`, which is empty.
+    /// Continues with `next`, an empty thread, after this one was destroyed.
     pub(super) fn begin_anew(&mut self, next: Caller) {
         *self = Self {
             has_stored: true,

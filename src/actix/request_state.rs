@@ -1,33 +1,30 @@
-//! Values of a request by their type.
-
 use std::any::TypeId;
 use std::fmt;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use super::{RequestContext, TypedMap};
 
-/// At most one value of each type, for as long as the request lasts: an extractor of
-/// [`Threads`](super::Threads), cheap to clone.
+/// Values of a request, one per type, until the request ends: an extractor of [`Threads`](super::Threads), cheap to clone.
 ///
-/// Unlike actix-web's extensions it can be sent to other tasks, and outlives the response.
+/// Unlike actix-web's extensions, they can be sent to other tasks and outlive the response.
 #[derive(Clone)]
 pub struct RequestState(pub(super) Arc<RequestContext>);
 
 impl RequestState {
-    /// Keeps a value, and gives back the one that it replaces.
+    /// Stores a value, and returns the one that it replaces.
     pub fn insert<T: Send + Sync + 'static>(&self, value: T) -> Option<Arc<T>> {
         let old = self.values().insert(TypeId::of::<T>(), Arc::new(value));
         old.and_then(|old| old.downcast().ok())
     }
 
-    /// The value of that type.
+    /// Returns the value of type `T`.
     #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         let value = self.values().get(&TypeId::of::<T>()).cloned();
         value.and_then(|value| value.downcast().ok())
     }
 
-    /// Takes the value of that type out.
+    /// Removes and returns the value of type `T`.
     pub fn remove<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         let value = self.values().remove(&TypeId::of::<T>());
         value.and_then(|value| value.downcast().ok())

@@ -1,5 +1,3 @@
-//! A response before it is sent.
-
 use std::error::Error as StdError;
 
 use actix_web::HttpRequest;
@@ -12,7 +10,7 @@ use super::RequestContext;
 use threadkeep_identity::{Caller, Identity, Source};
 use threadkeep_web::{ApiError, SESSION_ID, SessionId, with_problem};
 
-/// Writes what the handler has queued, and answers with its response only if that is done.
+/// Flushes the queued writes. Returns the handler's response only if that succeeds.
 pub(super) async fn settle<B: MessageBody + 'static>(
     response: ServiceResponse<B>,
     context: &RequestContext,
@@ -37,7 +35,7 @@ pub(super) async fn settle<B: MessageBody + 'static>(
     response
 }
 
-/// A response that has nothing of the handler's.
+/// Builds an error response that discards the handler's body and headers.
 pub(super) fn refused<B>(
     response: ServiceResponse,
     session: SessionId,
@@ -71,14 +69,14 @@ fn hand_back<B>(response: &mut ServiceResponse<B>, context: &RequestContext, ide
     }
 }
 
-/// Whether a browser opens a page. That renews the cookie, as the app has no other path that is known to.
+/// Whether a browser is opening a page. Navigations renew the cookie, because an app has no dedicated path for that.
 fn is_navigation(request: &HttpRequest) -> bool {
     let mode = request.headers().get("sec-fetch-mode");
     request.method().is_safe() && mode.is_some_and(|mode| mode == "navigate")
 }
 
-/// A refusal makes no new id known, unless there is a thread of that id by now, and brings the id
-/// of a destroyed thread not back.
+/// Whether to omit the id: an error response does not reveal a new id before its thread exists, and does not restore the id
+/// of a destroyed thread.
 fn is_kept_back(caller: &Caller, has_stored: bool, status: StatusCode) -> bool {
     let is_refusal = status.is_client_error() || status.is_server_error();
     let is_unstored = caller.source == Source::Minted || status == StatusCode::GONE;
@@ -97,8 +95,8 @@ fn log_fault<B>(response: &ServiceResponse<B>, session: SessionId) {
             let error: &(dyn StdError + 'static) = error;
             tracing::error!(session.id = %session, error, "the store failed");
         }
-        // an app's own errors are for the app to log
         Some(error) => tracing::error!(session.id = %session, %error, "handler failed"),
+        // the app logs its own errors
         None => {}
     }
 }

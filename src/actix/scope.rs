@@ -1,10 +1,8 @@
-//! A scope in an app.
-
 use super::{History, Keys, ScopeTarget, Tasks};
 use threadkeep_service::WriteOptions;
 use threadkeep_web::ApiError;
 
-/// A scope that the app names: keys, a task list and a history, shared by everyone who names it.
+/// A scope that the app names: keys, a task list and a history, shared by all callers that open it.
 ///
 /// A session, tool or personality starts with its first write. The app decides which caller may open which scope.
 #[derive(Debug, Clone)]
@@ -17,30 +15,25 @@ impl ScopeHandle {
         Self { target }
     }
 
-    /// Its keys.
+    /// Returns its keys.
     #[must_use]
     pub fn keys(&self) -> Keys {
         Keys::of(self.target.clone())
     }
 
-    /// Its task list.
+    /// Returns its task list.
     #[must_use]
     pub fn tasks(&self) -> Tasks {
         Tasks::of(self.target.clone())
     }
 
-    /// Its history.
+    /// Returns its history.
     #[must_use]
     pub fn history(&self) -> History {
         History::of(self.target.clone())
     }
 
-    /// Deletes all keys and tasks; with `keep_unfinished`, not if there is a task that is not
-    /// completed.
-    ///
-    /// # Errors
-    /// [`ApiError::Service`] or [`ApiError::Internal`], here as below: the store failed or refused,
-    /// or the middleware has no scopes.
+    /// Deletes all keys and tasks. With `keep_unfinished`, fails if a task is not completed.
     pub async fn clear(&self, keep_unfinished: bool) -> Result<(), ApiError> {
         let (scopes, scope) = self.target.open()?;
         let options = self.target.options(WriteOptions::default());
@@ -48,11 +41,8 @@ impl ScopeHandle {
         Ok(())
     }
 
-    /// Ends it with all that it holds, and says whether there was one. That of a thread is emptied,
-    /// and the thread goes on.
-    ///
-    /// # Errors
-    /// [`ApiError::Service`] or [`ApiError::Internal`].
+    /// Ends the scope and deletes its contents. Returns whether it existed. The scope of a thread is emptied, and the thread
+    /// remains.
     pub async fn end(&self) -> Result<bool, ApiError> {
         let (scopes, scope) = self.target.open()?;
         let turn = self.target.options(WriteOptions::default()).turn;

@@ -1,5 +1,3 @@
-//! Where a handle to a scope writes.
-
 use std::sync::Arc;
 
 use super::CurrentThread;
@@ -7,8 +5,8 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_service::{ScopeService, WriteOptions};
 use threadkeep_web::ApiError;
 
-/// The scope of a request's thread, whichever that is by then, or a scope of the app's choice, from
-/// a request or from outside of one.
+/// The scope that a handle writes to: that of the request's current thread, or one that the app names, inside or outside of
+/// a request.
 #[derive(Debug, Clone)]
 pub(super) enum ScopeTarget {
     Thread(Arc<CurrentThread>),
@@ -17,10 +15,7 @@ pub(super) enum ScopeTarget {
 }
 
 impl ScopeTarget {
-    /// The service and the scope.
-    ///
-    /// # Errors
-    /// [`ApiError::Internal`] when the middleware was made without scopes.
+    /// Fails with [`ApiError::Internal`] if the middleware was built without scopes.
     pub(super) fn open(&self) -> Result<(ScopeService, ScopeId), ApiError> {
         let (scopes, scope) = match self {
             Self::Thread(live) => (live.scopes(), ScopeId::Thread(live.id())),
@@ -34,7 +29,7 @@ impl ScopeTarget {
         Ok((scopes, scope))
     }
 
-    /// The conditions of a write: those given, and the turn of the request if it is to its thread.
+    /// Adds the request's turn to `given` if the scope is that of its thread.
     pub(super) fn options(&self, given: WriteOptions) -> WriteOptions {
         match self {
             Self::Thread(live) => WriteOptions {
@@ -45,7 +40,7 @@ impl ScopeTarget {
         }
     }
 
-    /// Notes that the store has accepted a write to that scope: its thread exists now.
+    /// Records that the thread of `scope` exists, because the store accepted a write.
     pub(super) fn note_stored(&self, scope: &ScopeId) {
         if let (Self::Thread(live), Some(id)) = (self, scope.thread()) {
             live.note_stored(id);

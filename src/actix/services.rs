@@ -1,5 +1,3 @@
-//! The services that a request works with.
-
 use std::sync::Arc;
 
 use super::{Forks, Turns};
@@ -7,23 +5,20 @@ use threadkeep_domain::Owner;
 use threadkeep_service::{CheckpointService, OwnerService, ScopeService, ThreadService};
 use threadkeep_store::Backend;
 
-/// Threads, and scopes if the app has them.
 #[derive(Debug, Clone)]
 pub(super) struct Services {
     pub(super) threads: ThreadService,
     pub(super) scopes: Option<ScopeService>,
-    /// Turns, over the app's connection.
+    /// Uses the app's connection.
     pub(super) turns: Option<Turns>,
-    /// Checkpoints, if the app has them.
     pub(super) checkpoints: Option<CheckpointService>,
-    /// Copies of threads, if the app has them.
     pub(super) forks: Option<Forks>,
-    /// The back end that gives each worker a connection. Without it, workers share the app's.
+    /// Gives each worker its own store connection. Without it, workers share the app's.
     pub(super) backend: Option<Arc<dyn Backend>>,
 }
 
 impl Services {
-    /// The same for a caller without an owner, or with that one.
+    /// Returns a copy that acts on behalf of `owner`, or of a caller without one.
     pub(super) fn on_behalf_of(&self, owner: Option<Owner>) -> Self {
         let threads = self.threads.on_behalf_of(owner.clone());
         Self {
@@ -42,7 +37,6 @@ impl Services {
         }
     }
 
-    /// The lists of the store's threads, if the app has its back end.
     pub(super) fn owners(&self) -> Option<OwnerService> {
         let backend = self.backend.as_ref()?;
         Some(OwnerService::new(
@@ -51,7 +45,6 @@ impl Services {
         ))
     }
 
-    /// The same with the worker's own connection to the store.
     pub(super) fn for_worker(&self) -> Self {
         let Some(backend) = &self.backend else {
             return self.clone();

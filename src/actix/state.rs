@@ -1,5 +1,3 @@
-//! The state of the caller's thread in a handler.
-
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,21 +10,21 @@ use threadkeep_web::ApiError;
 
 /// The state of a [`Thread`](super::Thread).
 ///
-/// Reads fetch it once and show it with the queued writes applied; writes are queued and return at once. The store
-/// checks queued writes and limits when it writes them, except that a read after a queued write returns errors such as
-/// [`not_an_array`](threadkeep_domain::Refusal::NotAnArray) early.
+/// The first read fetches the state; reads see it with the queued writes applied. Writes are queued and return at once. The
+/// store checks queued writes and limits when it applies them, except that a read after a queued write returns errors such
+/// as [`not_an_array`](threadkeep_domain::Refusal::NotAnArray) early.
 ///
-/// Values are read as any type of serde. Number text beyond 64 bits, repeated keys and values nested deeper than 128
-/// levels survive only as `Box<serde_json::value::RawValue>`.
+/// Values can be any serde type. Numbers beyond 64 bits, repeated keys and values nested deeper than 128 levels survive only
+/// as `Box<serde_json::value::RawValue>`.
 #[derive(Clone)]
 pub struct ThreadState(pub(super) Arc<CurrentThread>);
 
 impl ThreadState {
-    /// The value of a key.
+    /// Returns the value of a key.
     ///
     /// # Errors
-    /// [`ApiError::InvalidKey`]; [`ApiError::Internal`] when the value is no `T`;
-    /// [`ApiError::Service`] when the state cannot be fetched or what is queued does not fit it.
+    /// [`ApiError::Internal`] if the value is not a `T`; [`ApiError::Service`] if the state cannot be fetched or a queued
+    /// write cannot be applied to it.
     pub async fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ApiError> {
         let key = to_key(key)?;
         let json = self
@@ -36,20 +34,14 @@ impl ThreadState {
         json.map(|json| from_json(&json)).transpose()
     }
 
-    /// Whether there is such a key.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidKey`] or [`ApiError::Service`].
+    /// Whether the key exists.
     pub async fn has(&self, key: &str) -> Result<bool, ApiError> {
         let key = to_key(key)?;
         let has = |document: &Document| document.get(&key).is_some();
         Ok(self.0.read(has).await?)
     }
 
-    /// The keys, sorted by their bytes.
-    ///
-    /// # Errors
-    /// [`ApiError::Service`].
+    /// Returns the keys, in byte order.
     pub async fn keys(&self) -> Result<Vec<String>, ApiError> {
         let keys = |document: &Document| {
             let keys = document.iter().map(|(key, _)| key.as_str().to_owned());
@@ -58,19 +50,13 @@ impl ThreadState {
         Ok(self.0.read(keys).await?)
     }
 
-    /// The values, in the order of their keys.
-    ///
-    /// # Errors
-    /// [`ApiError::Service`]; [`ApiError::Internal`] when one is no `T`.
+    /// Returns the values, in the order of their keys.
     pub async fn values<T: DeserializeOwned>(&self) -> Result<Vec<T>, ApiError> {
         let entries = self.entries().await?;
         Ok(entries.into_iter().map(|(_, value)| value).collect())
     }
 
-    /// The keys with their values, sorted by the bytes of the keys.
-    ///
-    /// # Errors
-    /// As [`Self::values`].
+    /// Returns the keys with their values, in byte order of the keys.
     pub async fn entries<T: DeserializeOwned>(&self) -> Result<Vec<(String, T)>, ApiError> {
         let entry = |(key, value): (&Key, &Value)| (key.as_str().to_owned(), value.to_json());
         let entries = |document: &Document| document.iter().map(entry).collect::<Vec<_>>();
@@ -81,10 +67,7 @@ impl ThreadState {
             .collect()
     }
 
-    /// The number of keys.
-    ///
-    /// # Errors
-    /// [`ApiError::Service`].
+    /// Returns the number of keys.
     pub async fn size(&self) -> Result<usize, ApiError> {
         Ok(self.0.read(|document| document.len() as usize).await?)
     }
@@ -102,10 +85,6 @@ impl ThreadState {
     }
 
     /// Queues a new value for a key.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidKey`]; [`ApiError::InvalidJson`] when it is nested too deep;
-    /// [`ApiError::Internal`] when it cannot be JSON.
     pub fn set(&self, key: &str, value: impl Serialize) -> Result<(), ApiError> {
         let key = to_key(key)?;
         let value = Value::parse(&to_json(&value)?).map_err(ApiError::InvalidJson)?;
@@ -113,34 +92,24 @@ impl ThreadState {
         Ok(())
     }
 
-    /// Queues the end of a key. That it is absent is no error.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidKey`].
+    /// Queues the deletion of a key, which may be absent.
     pub fn delete(&self, key: &str) -> Result<(), ApiError> {
         let key = to_key(key)?;
         self.0.queue(Operation::Delete { key });
         Ok(())
     }
 
-    /// Queues the end of all keys.
+    /// Queues the deletion of all keys.
     pub fn clear(&self) {
         self.0.queue(Operation::Clear);
     }
 
-    /// Queues an element for an array, which is made if absent.
-    ///
-    /// # Errors
-    /// As [`Self::set`].
+    /// Queues an element to append to an array, which is created if absent.
     pub fn push(&self, key: &str, value: impl Serialize) -> Result<(), ApiError> {
         self.queue_push(key, &value, None)
     }
 
-    /// Queues an element for an array, which is made if absent and then keeps its newest
-    /// `max_records`, at least 1.
-    ///
-    /// # Errors
-    /// As [`Self::set`], and [`ApiError::InvalidOperation`] for a window of 0.
+    /// Queues an element to append to an array, created if absent, which then keeps its newest `max_records`, at least 1.
     pub fn push_window(
         &self,
         key: &str,
@@ -156,10 +125,7 @@ impl ThreadState {
         self.queue_push(key, &value, Some(max_records))
     }
 
-    /// Queues an addition to an integer of 64 bits signed; an absent one counts as 0.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidKey`].
+    /// Queues an addition to a signed 64-bit integer, 0 if absent.
     pub fn increment(&self, key: &str, by: i64) -> Result<(), ApiError> {
         let key = to_key(key)?;
         self.0.queue(Operation::Increment { key, by });

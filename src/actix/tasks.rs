@@ -1,5 +1,3 @@
-//! The task list of a scope in an app.
-
 use super::ScopeTarget;
 use threadkeep_domain::Precondition;
 use threadkeep_domain::scope::{NewTask, Task, TaskChange, TaskRef};
@@ -7,10 +5,9 @@ use threadkeep_service::WriteOptions;
 use threadkeep_store::ScopeParts;
 use threadkeep_web::ApiError;
 
-/// The task list of a thread or of another scope: at most 1,000 tasks, and 131,072 bytes as JSON.
+/// The task list of a thread or another scope: at most 1,000 tasks, and 131,072 bytes as JSON.
 ///
-/// Every call goes to the store at once: a write is done when it answers, whatever becomes of the
-/// response.
+/// Each call goes to the store at once and does not depend on the outcome of the request.
 #[derive(Debug, Clone)]
 pub struct Tasks {
     target: ScopeTarget,
@@ -25,7 +22,7 @@ impl Tasks {
         }
     }
 
-    /// The same, but it writes only if the scope has that version; 0: if it does not exist.
+    /// Makes writes conditional on the scope's version; 0 requires that the scope does not exist.
     #[must_use]
     pub fn if_version(self, version: u64) -> Self {
         let precondition = Some(Precondition::Version(version));
@@ -36,11 +33,7 @@ impl Tasks {
         Self { options, ..self }
     }
 
-    /// The tasks in order.
-    ///
-    /// # Errors
-    /// [`ApiError::Service`] or [`ApiError::Internal`], here as below: the store failed or refused,
-    /// or the middleware has no scopes.
+    /// Returns the tasks in order.
     pub async fn list(&self) -> Result<Vec<Task>, ApiError> {
         let (scopes, scope) = self.target.open()?;
         let parts = ScopeParts {
@@ -52,28 +45,18 @@ impl Tasks {
     }
 
     /// Replaces the whole list.
-    ///
-    /// # Errors
-    /// [`ApiError::Service`] or [`ApiError::Internal`].
     pub async fn write(&self, tasks: &[NewTask]) -> Result<(), ApiError> {
         self.put(tasks, false).await
     }
 
-    /// The same, unless that would drop a task that is not completed: each has to be in the new
-    /// list, by its id or with the same content.
-    ///
-    /// # Errors
-    /// As [`Self::write`], with [`TaskError::WouldDropUnfinished`].
-    ///
-    /// [`TaskError::WouldDropUnfinished`]: threadkeep_domain::scope::TaskError::WouldDropUnfinished
+    /// Replaces the list unless that would drop an unfinished task: each must be in the new list, by id or with the same
+    /// content. Otherwise fails with
+    /// [`TaskError::WouldDropUnfinished`](threadkeep_domain::scope::TaskError::WouldDropUnfinished).
     pub async fn write_keeping_unfinished(&self, tasks: &[NewTask]) -> Result<(), ApiError> {
         self.put(tasks, true).await
     }
 
-    /// Changes one task. Others that change the list at the same time are heeded.
-    ///
-    /// # Errors
-    /// [`ApiError::Service`] or [`ApiError::Internal`].
+    /// Changes one task. Concurrent changes to the list are kept.
     pub async fn update(&self, which: &TaskRef, change: &TaskChange) -> Result<(), ApiError> {
         let (scopes, scope) = self.target.open()?;
         let options = self.target.options(self.options);

@@ -1,5 +1,3 @@
-//! The caller's thread in a handler.
-
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,63 +18,57 @@ const BAD_NAME: &str = "The name of a checkpoint has 1 to 128 bytes and no contr
 
 /// The caller's own thread: the extractor of [`Threads`](super::Threads).
 ///
-/// A handle that is cheap to clone and may be sent to other tasks; all clones share one queue of writes. The queue is
-/// written before the response is sent. Later writes, in streaming bodies and
-/// [`Session::wait_until`](super::Session::wait_until), need a [`flush`](Self::flush); writes that are never flushed
-/// are lost with the last handle, and logged as an error.
+/// This handle is cheap to clone and can be sent to other tasks. All clones share one queue of writes, which is flushed
+/// before the response is sent. Later writes, in streaming bodies and [`Session::wait_until`](super::Session::wait_until),
+/// need a [`flush`](Self::flush). Writes that are not flushed are lost with the last handle, and an error is logged.
 #[derive(Clone)]
 pub struct Thread(pub(super) Arc<CurrentThread>);
 
 impl Thread {
-    /// The plain id. After [`destroy`](Self::destroy) it is that of the thread which follows.
+    /// Returns the plain id. [`destroy`](Self::destroy) and [`rotate`](Self::rotate) change it.
     #[must_use]
     pub fn id(&self) -> ThreadId {
         self.0.id()
     }
 
-    /// Its state.
+    /// Returns the state.
     #[must_use]
     pub fn state(&self) -> ThreadState {
         ThreadState(Arc::clone(&self.0))
     }
 
-    /// Its keys, which tools keep next to the state. Needs [`Threads::with_scopes`](super::Threads::with_scopes).
+    /// Returns the keys, which tools keep next to the state.
     #[must_use]
     pub fn keys(&self) -> Keys {
         Keys::of(self.target())
     }
 
-    /// Its task list; see [`Self::keys`].
+    /// Returns the task list.
     #[must_use]
     pub fn tasks(&self) -> Tasks {
         Tasks::of(self.target())
     }
 
-    /// Its history; see [`Self::keys`].
+    /// Returns the history.
     #[must_use]
     pub fn history(&self) -> History {
         History::of(self.target())
     }
 
-    /// The owner, as it is stored; none if the thread has no owner, or does not exist yet.
-    ///
-    /// # Errors
-    /// [`ApiError::Service`], also if the thread belongs to another owner than the caller.
+    /// Returns the stored owner, or `None` if the thread has no owner or does not exist yet. Fails if another owner has the
+    /// thread.
     pub async fn owner(&self) -> Result<Option<Owner>, ApiError> {
         Ok(self.0.owner().await?)
     }
 
-    /// Gives the thread to an owner, or to none, at once, whichever it has. Creates the thread if it does not exist.
-    /// Decide in your app which callers may ask for it; see [`ThreadsBuilder::owners`](super::ThreadsBuilder::owners).
-    ///
-    /// # Errors
-    /// [`ApiError::Service`].
+    /// Sets or removes the owner at once, regardless of the current one. Creates the thread if it does not exist. Your app
+    /// decides which callers may do this; see [`ThreadsBuilder::owners`](super::ThreadsBuilder::owners).
     pub async fn set_owner(&self, owner: Option<Owner>) -> Result<(), ApiError> {
         Ok(self.0.set_owner(owner).await?)
     }
 
-    /// Takes the turn of the thread, which lasts `ttl`, 1 to 600 seconds, unless it is renewed: the handle renews it,
-    /// and gives it back when it is dropped. Creates the thread if it does not exist.
+    /// Takes the turn of the thread for `ttl`, 1 to 600 seconds. The handle renews the turn, and releases it when dropped.
+    /// Creates the thread if it does not exist.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -92,15 +84,14 @@ impl Thread {
     /// ```
     ///
     /// # Errors
-    /// When awaited: [`ApiError::Service`] with [`Refusal::TurnTaken`](crate::errors::Refusal::TurnTaken) if another
-    /// turn is held; [`ApiError::InvalidParameter`] for a `ttl` outside its bounds.
+    /// When awaited: [`Refusal::TurnTaken`](crate::errors::Refusal::TurnTaken) if another turn is held.
     pub fn turn(&self, ttl: Duration) -> TakeTurn {
         TakeTurn::of(Arc::clone(&self.0), ttl)
     }
 
-    /// Makes a new thread with a copy of this one as it is at one moment: its state, metadata, keys, tasks and history.
-    /// The metadata of the copy says in `forked_from` what it is a copy of. Flushes the queue first, so that the copy has
-    /// the writes of this request. The request goes on with this thread.
+    /// Creates a thread with a snapshot of this one: its state, metadata, keys, tasks and history. `forked_from` in the
+    /// metadata of the copy names this thread. Flushes the queue first, so that the copy includes the writes of this
+    /// request. The request continues with this thread.
     ///
     /// ```
     /// # use threadkeep::{ApiError, Thread};
@@ -111,8 +102,7 @@ impl Thread {
     /// ```
     ///
     /// # Errors
-    /// When awaited: [`ApiError::Service`], also if the thread does not exist; [`ApiError::InvalidParameter`] if the new
-    /// metadata is no object.
+    /// When awaited: [`ApiError::Service`], for example if the thread does not exist.
     pub fn fork(&self) -> ForkThread {
         ForkThread::of(Arc::clone(&self.0))
     }
@@ -121,28 +111,21 @@ impl Thread {
         ScopeTarget::Thread(Arc::clone(&self.0))
     }
 
-    /// The thread's version when this request last heard of it, by a read or a flush; 0: it does
-    /// not exist. None when this request has not asked the store.
+    /// Returns the thread's version as of the last read or flush of this request: 0 if the thread does not exist, `None` if
+    /// the request has not called the store.
     #[must_use]
     pub fn version(&self) -> Option<u64> {
         self.0.pending().version()
     }
 
-    /// The metadata, with the queued writes applied. Fetched at its first read, separately from the state; `{}` if the
-    /// thread does not exist.
-    ///
-    /// # Errors
-    /// [`ApiError::Service`] if it cannot be fetched; [`ApiError::Internal`] if it is not a `T`.
+    /// Returns the metadata, with the queued writes applied. The first call fetches it, separately from the state; `{}` if
+    /// the thread does not exist.
     pub async fn metadata<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
         from_json(self.0.metadata().await?.as_str().as_bytes())
     }
 
-    /// Queues new metadata: an object that takes the place of the old one as a whole. Its limit is
-    /// judged when it is written.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidParameter`] when it is no JSON object, [`ApiError::Internal`] when it
-    /// cannot be JSON.
+    /// Queues metadata that replaces the existing object as a whole. The flush checks its size. Fails if `metadata` is not a
+    /// JSON object.
     pub fn set_metadata(&self, metadata: impl Serialize) -> Result<(), ApiError> {
         let metadata = Json::parse(&to_json(&metadata)?).map_err(ApiError::InvalidJson)?;
         if !metadata.is_object() {
@@ -154,29 +137,23 @@ impl Thread {
         Ok(())
     }
 
-    /// Whether there is neither state nor metadata, with the queued writes applied.
-    ///
-    /// # Errors
-    /// [`ApiError::Service`].
+    /// Whether the thread has neither state nor metadata, with the queued writes applied.
     pub async fn empty(&self) -> Result<bool, ApiError> {
         let has_state = self.0.read(|document| !document.is_empty()).await?;
         Ok(!has_state && self.0.metadata().await? == Json::empty_object())
     }
 
-    /// Destroys the thread at once. Drops the queue.
+    /// Destroys the thread at once, and drops the queue unless this fails.
     ///
-    /// The response carries a new id, and from then on the request works on the empty thread of that id. If ids come
-    /// from a provider, the id stays, and the next write begins a new life.
-    ///
-    /// # Errors
-    /// [`ApiError::Service`]; the queue stays.
+    /// The response carries a new id, and the request continues with the empty thread of that id. If ids come from a
+    /// provider, the id stays, and the next write begins a new life.
     pub async fn destroy(&self) -> Result<(), ApiError> {
         Ok(self.0.destroy().await?)
     }
 
-    /// Moves the thread to a new id at once, for a login or a leaked id: the old one opens nothing, and refuses writes
-    /// for the tombstone time. All that is kept with the thread moves along, and so do the queue of writes, the turn
-    /// and the callbacks of this request. The response carries the new id.
+    /// Moves the thread to a new id at once, for a login or a leaked id. The old id opens nothing, and rejects writes for
+    /// the tombstone time. Everything stored with the thread moves, as do the queue, the turn and the callbacks of this
+    /// request. The response carries the new id.
     ///
     /// ```
     /// # use threadkeep::{ApiError, Thread};
@@ -188,14 +165,13 @@ impl Thread {
     /// ```
     ///
     /// # Errors
-    /// [`ApiError::Service`]; [`ApiError::InvalidParameter`] if ids come from a provider, which would name the same
-    /// again.
+    /// [`ApiError::InvalidParameter`] if ids come from a provider, which would return the same id again.
     pub async fn rotate(&self) -> Result<ThreadId, ApiError> {
         self.0.rotate().await
     }
 
-    /// Flushes the queue, and saves state and metadata as a checkpoint to go back to. A thread has at most 32, of 4 MiB
-    /// in all. They end with the thread.
+    /// Flushes the queue, and saves state and metadata as a checkpoint. A thread has at most 32 checkpoints, 4 MiB in total.
+    /// They end with the thread. A name has 1 to 128 bytes and no control characters.
     ///
     /// ```
     /// # use threadkeep::{ApiError, Thread};
@@ -210,9 +186,7 @@ impl Thread {
     /// ```
     ///
     /// # Errors
-    /// [`ApiError::InvalidParameter`] if the name has other than 1 to 128 bytes, or control characters;
-    /// [`ApiError::Service`], with [`Refusal::TooManyCheckpoints`](crate::errors::Refusal::TooManyCheckpoints) at the
-    /// limit.
+    /// [`Refusal::TooManyCheckpoints`](crate::errors::Refusal::TooManyCheckpoints) at the limit.
     pub async fn checkpoint(&self, name: Option<&str>) -> Result<CheckpointHead, ApiError> {
         let name = name.map(str::parse).transpose();
         let name: Option<CheckpointName> =
@@ -220,49 +194,37 @@ impl Thread {
         self.0.checkpoint(name.as_ref()).await
     }
 
-    /// The checkpoints, the newest first.
-    ///
-    /// # Errors
-    /// [`ApiError::Service`].
+    /// Returns the checkpoints, newest first.
     pub async fn checkpoints(&self) -> Result<Vec<CheckpointHead>, ApiError> {
         let found = self.0.checkpoints()?.list(&self.id()).await?;
         Ok(found.map_or_else(Vec::new, |found| found.content))
     }
 
-    /// Flushes the queue, and goes back to state and metadata of a checkpoint, as one write with a version of its own.
-    /// The checkpoint stays.
-    ///
-    /// # Errors
-    /// [`ApiError::Service`], with [`Refusal::CheckpointNotFound`](crate::errors::Refusal::CheckpointNotFound).
+    /// Flushes the queue, and restores state and metadata from a checkpoint, as one write with its own version. The
+    /// checkpoint stays. Fails with [`Refusal::CheckpointNotFound`](crate::errors::Refusal::CheckpointNotFound).
     pub async fn restore(&self, checkpoint: u32) -> Result<Receipt, ApiError> {
         Ok(Receipt::of(&self.0.restore(checkpoint).await?))
     }
 
     /// Deletes a checkpoint.
-    ///
-    /// # Errors
-    /// As [`Self::restore`].
     pub async fn delete_checkpoint(&self, checkpoint: u32) -> Result<(), ApiError> {
         let (checkpoints, options) = (self.0.checkpoints()?, self.0.options());
         checkpoints.delete(&self.id(), checkpoint, options).await?;
         Ok(())
     }
 
-    /// Calls back when the thread ends: destroyed on any replica, or expired. The callback gets the event, and the
-    /// final state and metadata.
+    /// Calls back when the thread is destroyed, on any replica, or expires. The callback gets the event with the final state
+    /// and metadata.
     ///
-    /// It waits in this process and is lost with it; use [`Events::subscribe`] for work that must survive a restart.
-    /// It runs once, for the next end, on the app's own runtime. A callback that fails runs again after 1, 2, 4 and 8
-    /// seconds, and is counted in [`Threads::callbacks`](super::Threads::callbacks). If the thread does not exist, it
-    /// waits only if this request creates it.
+    /// The callback runs once, for the next end, on the app's own runtime. One that fails runs again after 1, 2, 4 and 8
+    /// seconds, and is counted in [`Threads::callbacks`](super::Threads::callbacks). It is lost when this process ends; use
+    /// [`Events::subscribe`](threadkeep_events::Events::subscribe) for work that must survive a restart. If the thread does
+    /// not exist, the callback waits only if this request creates it.
     ///
-    /// This asks the store once, and does not extend the thread's life.
-    ///
-    /// [`Events::subscribe`]: threadkeep_events::Events::subscribe
+    /// Calls the store once, and does not extend the thread's life.
     ///
     /// # Errors
-    /// [`ApiError::Service`]; [`ApiError::Internal`] if the middleware has no events, or 10,000 callbacks wait, or 100
-    /// for this thread.
+    /// [`ApiError::Internal`] if the middleware has no events, or if 10,000 callbacks wait, or 100 for this thread.
     pub async fn on_destroyed<F, R, E>(&self, callback: F) -> Result<(), ApiError>
     where
         F: Fn(Notice) -> R + Send + Sync + 'static,
@@ -272,18 +234,16 @@ impl Thread {
         self.0.on_destroyed(repeatable(callback)).await
     }
 
-    /// Writes the queue as one merge now. Returns none if the queue is empty.
+    /// Writes the queue as one merge now. Returns `None` if the queue is empty.
     ///
-    /// Reads of this request continue to see the same state with its own writes, without concurrent writes of others.
+    /// Later reads of this request see the same state with its own writes, without concurrent writes by others.
     ///
-    /// If you drop the future before it is done, the merge may or may not have happened, so the next flush, including
-    /// the one before the response, fails with [`StoreError::Interrupted`].
-    ///
-    /// [`StoreError::Interrupted`]: threadkeep_store::StoreError::Interrupted
+    /// If you drop the future before it completes, the merge may or may not have been applied, and the next flush, including
+    /// the one before the response, fails with [`StoreError::Interrupted`](threadkeep_store::StoreError::Interrupted).
     ///
     /// # Errors
-    /// [`ApiError::Service`]. The queue is empty afterwards: a rejected merge changed nothing, and an ambiguous one
-    /// must not be repeated. The next read fetches the state again.
+    /// [`ApiError::Service`]. The queue is empty afterwards: a rejected merge changed nothing, and an ambiguous one must not
+    /// be repeated. The next read fetches the state again.
     pub async fn flush(&self) -> Result<Option<Receipt>, ApiError> {
         Ok(self.0.flush().await?.as_ref().map(Receipt::of))
     }

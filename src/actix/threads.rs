@@ -1,5 +1,3 @@
-//! The middleware as an app makes it.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,15 +17,13 @@ use threadkeep_service::{
 use threadkeep_store::{Backend, millis};
 use threadkeep_store_memory::MemorySettings;
 
-/// The middleware that finds the caller's thread and keeps its promises at the end.
+/// The middleware that finds the caller's thread, and flushes its writes before the response.
 ///
-/// Made once and cloned into each worker. It
-/// is wrapped around an app or a scope, once for each route.
+/// Build it once, clone it into each worker, and wrap it around an app or a scope, once per route.
 ///
-/// Every response gets `x-session-id`; `x-thread-id` and `Set-Cookie` with the signed id, except
-/// a 401 or 403 and a refusal that would make a new id known before anything is stored under it;
-/// and `Cache-Control: private, no-cache` if the handler sets none. Routes that a shared cache may
-/// keep belong outside: it would hand one caller's thread to another.
+/// Every response has `x-session-id`. `x-thread-id` and `Set-Cookie` carry the signed id, except in a 401, a 403 and an
+/// error that would reveal a new id before anything is stored under it. `Cache-Control: private, no-cache` is added if the
+/// handler sets none. Do not wrap routes that a shared cache may store: it would serve one caller's thread to another.
 #[derive(Debug, Clone)]
 pub struct Threads {
     pub(super) services: Services,
@@ -39,26 +35,25 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Begins to put threads together: where they are kept, what signs their ids, how long they live.
+    /// Returns a builder.
     pub fn builder() -> ThreadsBuilder {
         ThreadsBuilder::new()
     }
 
-    /// Threads in the memory of this process, with a random signing key and all else at its default: for
-    /// tests and first tries. They end with the process.
+    /// Stores threads in the memory of this process, with a random signing key and default settings, for tests and trials.
+    /// Threads end with the process.
     ///
     /// # Panics
-    /// Outside of a Tokio runtime.
+    /// Panics outside of a Tokio runtime.
     #[must_use]
     pub fn in_memory() -> Self {
         ThreadsBuilder::new().in_memory(KeyRing::random(), MemorySettings::default())
     }
 
-    /// Threads of that service, for callers of that identity.
+    /// Serves the threads of `service` to callers that `identity` identifies.
     ///
     /// # Panics
-    /// Outside of a Tokio runtime: work after the response runs on the one that this is called
-    /// from, which has to outlive the server.
+    /// Panics outside of a Tokio runtime. Work after the response runs on this runtime, which must outlive the server.
     #[doc(hidden)]
     #[must_use]
     pub fn new(service: ThreadService, identity: Identity) -> Self {
@@ -80,8 +75,8 @@ impl Threads {
         }
     }
 
-    /// The same with a connection to the store for each worker, which saves a wake-up of another thread for
-    /// each request. It has to be the back end of the service that this was made with.
+    /// Gives each worker its own store connection, which saves a thread wake-up per request. `backend` must be the one that
+    /// the service uses.
     #[doc(hidden)]
     #[must_use]
     pub fn with_backend(mut self, backend: Arc<dyn Backend>) -> Self {
@@ -89,10 +84,8 @@ impl Threads {
         self
     }
 
-    /// The same with the events of the store, which [`Thread::on_destroyed`] needs. If their
-    /// settings say so, the end of each request is one too.
-    ///
-    /// [`Thread::on_destroyed`]: super::Thread::on_destroyed
+    /// Enables [`Thread::on_destroyed`](super::Thread::on_destroyed). If the settings of `events` say so, ends of requests
+    /// are events too.
     #[doc(hidden)]
     #[must_use]
     pub fn with_events(self, events: Events) -> Self {
@@ -103,9 +96,7 @@ impl Threads {
         }
     }
 
-    /// The same with turns, which [`Thread::turn`] needs. They have to be over the store of the threads.
-    ///
-    /// [`Thread::turn`]: super::Thread::turn
+    /// Enables [`Thread::turn`](super::Thread::turn). `service` must use the store of the threads.
     #[doc(hidden)]
     #[must_use]
     pub fn with_turns(mut self, service: TurnService) -> Self {
@@ -117,9 +108,7 @@ impl Threads {
         self
     }
 
-    /// The same with checkpoints, which [`Thread::checkpoint`] needs. They have to be over the store of the threads.
-    ///
-    /// [`Thread::checkpoint`]: super::Thread::checkpoint
+    /// Enables [`Thread::checkpoint`](super::Thread::checkpoint). `checkpoints` must use the store of the threads.
     #[doc(hidden)]
     #[must_use]
     pub fn with_checkpoints(mut self, checkpoints: CheckpointService) -> Self {
@@ -127,9 +116,7 @@ impl Threads {
         self
     }
 
-    /// The same with copies of threads, which [`Thread::fork`] makes. They have to be over the store of the threads.
-    ///
-    /// [`Thread::fork`]: super::Thread::fork
+    /// Enables [`Thread::fork`](super::Thread::fork). `service` must use the store of the threads.
     #[doc(hidden)]
     #[must_use]
     pub fn with_forks(mut self, service: ImageService) -> Self {
@@ -138,10 +125,7 @@ impl Threads {
         self
     }
 
-    /// The same with scopes, which [`Thread::keys`] and its like need. They have to be over the store
-    /// of the threads.
-    ///
-    /// [`Thread::keys`]: super::Thread::keys
+    /// Enables [`Thread::keys`](super::Thread::keys), tasks and history. `scopes` must use the store of the threads.
     #[doc(hidden)]
     #[must_use]
     pub fn with_scopes(mut self, scopes: ScopeService) -> Self {
@@ -149,21 +133,19 @@ impl Threads {
         self
     }
 
-    /// A scope of that name, over the app's own connection to the store. In a handler there is
-    /// [`Session::scope`](super::Session::scope).
+    /// Opens a scope over the app's own store connection. Handlers use [`Session::scope`](super::Session::scope).
     #[must_use]
     pub fn scope(&self, scope: ScopeId) -> ScopeHandle {
         ScopeHandle::of(ScopeTarget::Outside(self.services.scopes.clone(), scope))
     }
 
-    /// The threads of an owner, in their order, over the app's own connection to the store.
+    /// Returns the threads of an owner, over the app's own store connection.
     #[must_use]
     pub fn owned_by(&self, owner: &Owner) -> OwnedThreads {
         OwnedThreads::new(self.services.owners(), owner.clone())
     }
 
-    /// How long after its first failure a callback is called again. To be said before
-    /// [`Self::with_events`].
+    /// Sets the delay before a failed callback's second call. Call it before [`Self::with_events`].
     #[doc(hidden)]
     #[must_use]
     pub fn with_first_pause(self, first_pause: Duration) -> Self {
@@ -173,19 +155,18 @@ impl Threads {
         }
     }
 
-    /// The events of the store, if there are any: subscribe to them, and stop them with the app.
+    /// Returns the events, if enabled: subscribe to them, and stop them with the app.
     #[must_use]
     pub fn events(&self) -> Option<&Events> {
         self.events.as_ref()
     }
 
-    /// Counts of the callbacks of all requests so far, by outcome.
+    /// Counts the callbacks of all requests so far, by outcome.
     #[must_use]
     pub fn callbacks(&self) -> CallbackCounts {
         self.callbacks.counts()
     }
 
-    /// Has the end of a request logged as an event, if the settings of the events say so.
     pub(super) fn log(&self, thread: &ThreadId, completed: RequestCompleted) {
         if let Some(events) = &self.events {
             events.session_completed(thread, || domain::Completed {
@@ -196,8 +177,8 @@ impl Threads {
         }
     }
 
-    /// Waits for the work after responses and for callbacks, at most that long, and says how much is left
-    /// unfinished. To be called once the server has stopped.
+    /// Waits up to `limit` for callbacks and work after responses. Returns how many tasks are unfinished. Call it after the
+    /// server has stopped.
     pub async fn shutdown(&self, limit: Duration) -> usize {
         let left = self.background.shutdown(limit).await;
         if left > 0 {

@@ -1,5 +1,3 @@
-//! The turn of a thread.
-
 use std::fmt;
 use std::future::IntoFuture;
 use std::pin::Pin;
@@ -19,7 +17,6 @@ use threadkeep_web::ApiError;
 const TTL_MIN: Duration = Duration::from_secs(1);
 const TTL_MAX: Duration = Duration::from_secs(600);
 
-/// The service behind turns, and where they are renewed.
 #[derive(Debug, Clone)]
 pub(super) struct Turns {
     pub(super) service: TurnService,
@@ -27,7 +24,7 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// The same for a caller without an owner, or with that one.
+    /// Returns a copy that acts on behalf of `owner`, or of a caller without one.
     pub(super) fn on_behalf_of(&self, owner: Option<Owner>) -> Self {
         Self {
             service: self.service.on_behalf_of(owner),
@@ -36,7 +33,7 @@ impl Turns {
     }
 }
 
-/// A turn to take: await it.
+/// A turn to take. Await it.
 #[must_use]
 #[derive(Debug)]
 pub struct TakeTurn {
@@ -44,11 +41,10 @@ pub struct TakeTurn {
     request: TurnRequest,
 }
 
-/// A turn: a lease that lets one caller at a time answer a conversation.
+/// A turn: a lease that allows one caller at a time to answer a conversation.
 ///
-/// It renews itself while it is held, and is given back when it is dropped. All later writes of the request that took
-/// it carry its token, so that none is done once a later turn was granted: they fail with
-/// [`Refusal::TurnLost`].
+/// The turn renews itself while it is held, and is released when dropped. All later writes of the request carry its token,
+/// and fail with [`Refusal::TurnLost`] once a later turn was granted.
 #[derive(Debug)]
 pub struct Turn {
     held: Arc<Held>,
@@ -57,11 +53,11 @@ pub struct Turn {
 
 struct Held {
     service: TurnService,
-    /// The thread, which may get another id.
+    /// The thread's current id.
     place: Arc<RwLock<ThreadId>>,
     token: TurnToken,
     ttl: Duration,
-    /// Whether it was given back already.
+    /// Whether the turn was released.
     has_ended: AtomicBool,
     lost: CancellationToken,
 }
@@ -79,14 +75,13 @@ impl TakeTurn {
         }
     }
 
-    /// The same turn, while which all writes without its token are refused.
+    /// Makes the turn exclusive: the store rejects all writes without its token.
     pub fn exclusive(mut self) -> Self {
         self.request.exclusive = true;
         self
     }
 
-    /// The same turn, for which the caller waits that long if another is held. Callers of this process get it in the
-    /// order of their arrival.
+    /// Waits up to `wait` while another turn is held. Callers of this process get the turn in the order of arrival.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.request.wait = wait;
         self
@@ -133,21 +128,18 @@ impl IntoFuture for TakeTurn {
 }
 
 impl Turn {
-    /// Its token, for writes by others on behalf of this turn: the header `x-turn-token` of the HTTP API.
+    /// Returns the token, for others that write on behalf of this turn: the header `x-turn-token` of the HTTP API.
     #[must_use]
     pub fn token(&self) -> String {
         self.held.token.to_string()
     }
 
-    /// Returns when a later turn was granted, because this one could not be renewed in time.
+    /// Returns when a later turn was granted because this one was not renewed in time.
     pub async fn lost(&self) {
         self.held.lost.cancelled().await;
     }
 
-    /// Gives the turn back, and says if that fails. To drop it does the same in the background.
-    ///
-    /// # Errors
-    /// [`ApiError::Service`].
+    /// Releases the turn, and reports whether that fails. Dropping the turn releases it in the background.
     pub async fn end(self) -> Result<(), ApiError> {
         let held = &self.held;
         let id = held.place.read().await;
@@ -158,7 +150,7 @@ impl Turn {
 }
 
 impl Held {
-    /// Renews the turn until it is dropped, and gives it back.
+    /// Renews the turn until `end`, then releases it.
     async fn renew_until(self: Arc<Self>, end: CancellationToken) {
         let mut pause = self.ttl / 3;
         loop {
@@ -175,7 +167,7 @@ impl Held {
                     self.lost.cancel();
                     return;
                 }
-                // the store may be back before the turn is over
+                // the store may recover before the turn expires
                 Err(_) => pause = self.ttl / 10,
             }
         }

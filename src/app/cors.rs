@@ -1,16 +1,12 @@
-//! Cross-origin requests.
-
 use actix_cors::Cors;
 use actix_web::http::header::{ETAG, HeaderName, RETRY_AFTER};
 
 use crate::config::CorsOrigins;
 use threadkeep_web::THREAD_VERSION;
 
-/// How long a browser may keep the answer to a preflight. No browser keeps it for more than two
-/// hours.
+/// How long a browser may cache a preflight response. Browsers cap it at two hours.
 const MAX_AGE_SECONDS: usize = 7_200;
 
-/// The middleware for those origins.
 pub(super) fn middleware(origins: &CorsOrigins) -> Cors {
     let header = HeaderName::from_static;
     let cors = Cors::default()
@@ -28,7 +24,7 @@ pub(super) fn middleware(origins: &CorsOrigins) -> Cors {
             header("x-total-count"),
         ])
         .max_age(MAX_AGE_SECONDS)
-        // the answers of the API set `Vary` themselves
+        // the API's responses set `Vary` themselves
         .disable_vary_header();
     match origins {
         CorsOrigins::None => cors,

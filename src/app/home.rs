@@ -1,5 +1,3 @@
-//! The page at `/`.
-
 use std::future::ready;
 
 use actix_web::http::header::{ACCEPT, CACHE_CONTROL};
@@ -8,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, Resource, web};
 use super::server_info::ServerInfo;
 use threadkeep_http::read_only;
 
-/// `GET /`: a page, or JSON for clients that accept JSON and not HTML.
+/// `GET /`: an HTML page, or JSON for clients that accept JSON and not HTML.
 pub(super) fn resource(info: &ServerInfo) -> Resource {
     let page = web::Bytes::from(page(info));
     let json = web::Bytes::from(serde_json::json!(info).to_string());
@@ -18,7 +16,7 @@ pub(super) fn resource(info: &ServerInfo) -> Resource {
             false => ("text/html; charset=utf-8", &page),
         };
         let mut answer = HttpResponse::Ok();
-        // one URL with two bodies is nothing for a cache
+        // the body depends on `Accept`, so caches must not store it
         let answer = answer.insert_header((CACHE_CONTROL, "no-store"));
         ready(answer.content_type(kind).body(body.clone()))
     })
@@ -31,7 +29,7 @@ fn wants_json(request: &HttpRequest) -> bool {
         .is_some_and(|accept| accept.contains("application/json") && !accept.contains("text/html"))
 }
 
-/// All texts come from this program, so nothing needs to be escaped.
+/// All texts are constants of this program, so they need no escaping.
 fn page(info: &ServerInfo) -> String {
     let title = info.title();
     let mut rows = String::new();

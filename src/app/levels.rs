@@ -1,5 +1,3 @@
-//! Numbers of this moment, for the figures of this replica.
-
 use std::sync::Arc;
 
 use crate::telemetry::Connections;
@@ -7,7 +5,6 @@ use threadkeep_events::EventCounters;
 use threadkeep_stats::{Level, Levels};
 use threadkeep_store::{Clock, Store};
 
-/// The parts of the server that know them.
 #[derive(Debug)]
 pub(super) struct ServerLevels {
     pub(super) has_redis: bool,

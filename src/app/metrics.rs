@@ -1,5 +1,3 @@
-//! The page of metrics, and a server for it alone.
-
 use std::future::ready;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,10 +15,9 @@ use threadkeep_http::{Encoded, gzip, read_only};
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Most connections at once: enough for a few collectors, with room for broken ones.
+/// Maximum connections: enough for a few collectors, and for some that hang.
 const CONNECTIONS: usize = 64;
 
-/// Listens on an address that serves only metrics; also returns the port.
 pub(super) fn serve(
     address: SocketAddr,
     registry: Arc<Registry>,
@@ -35,7 +32,6 @@ pub(super) fn serve(
     Ok((address, server.run()))
 }
 
-/// `GET /metrics`.
 pub(super) fn resource(registry: Arc<Registry>) -> Resource {
     read_only("/metrics", move |request: HttpRequest| {
         ready(page(&request, &registry))

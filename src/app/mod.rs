@@ -55,16 +55,15 @@ use threadkeep_webhooks::{WebhookSettings, Webhooks};
 use traces::Traces;
 use worker::Shared;
 
-/// The interval at which a stopping server checks for remaining clients.
+/// Interval at which a stopping server checks for remaining clients.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Maximum time that a stopping server takes to release model responses, so that other replicas continue them.
+/// Maximum time that a stopping server takes to release model responses, so that other replicas resume them.
 const RELEASE: Duration = Duration::from_secs(1);
 
-/// A server that listens but does not answer yet.
 pub struct Application {
     server: Server,
     address: SocketAddr,
-    /// The address that serves metrics, if it is another one.
+    /// The server for metrics, if they have their own address.
     metrics: Option<(SocketAddr, Server)>,
     events: Events,
     sockets: Arc<SocketCounters>,
@@ -78,28 +77,22 @@ pub struct Application {
     shutdown: Duration,
 }
 
-/// Errors that keep a server from running.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
-    /// The address cannot be listened on.
     #[error("cannot listen on {0}")]
     Listen(SocketAddr, #[source] io::Error),
-    /// The store does not answer, or rejects these settings.
+    /// The store is unreachable, or rejects these settings.
     #[error("cannot open the store")]
     Store(#[from] StoreError),
-    /// The client of upstreams rejects the settings of that one.
+    /// The HTTP client rejects the settings of the named upstream.
     #[error("the settings of the upstream {0} cannot be used")]
     Upstream(String, #[source] Box<dyn Error + Send + Sync>),
-    /// A call of the operating system failed.
     #[error("the server failed")]
     Run(#[from] io::Error),
 }
 
 impl Application {
-    /// Opens the store and listens, but answers no client before it runs.
-    ///
-    /// # Errors
-    /// [`AppError`].
+    /// Opens the store and listens. Answers no client until it runs.
     pub async fn build(mut settings: Settings) -> Result<Self, AppError> {
         for warning in &settings.warnings {
             tracing::warn!("{warning}");
@@ -140,7 +133,7 @@ impl Application {
         register_sockets(own, &sockets);
         let identity = identity(&settings);
         let ring = identity.ring();
-        // a process with a store of its own has no replicas to agree with
+        // a process with an embedded store has no replicas to agree with
         let status = match settings.store.redis_url {
             Some(_) => {
                 events
@@ -208,8 +201,7 @@ impl Application {
             let recorder = stats.route_recorder();
             let observer = Observer::new(http_metrics.clone(), recorder, logs, tracer.clone());
             let has_cors = origins != CorsOrigins::None;
-            // the last one is the outermost: it measures all others, and the envelope makes the
-            // answers to preflights ours as well
+            // the outermost middleware comes last: it measures all others, and the envelope also covers preflights
             App::new()
                 .wrap(from_fn(refuse_head))
                 .wrap(Condition::new(has_cors, cors::middleware(&origins)))
@@ -231,7 +223,7 @@ impl Application {
             max_connections: settings.worker_max_connections,
             body_memory: (settings.worker_max_body_bytes, largest_body_bytes),
             keep_alive: settings.keep_alive,
-            // responses are released while there are connections to answer their clients
+            // responses are released while connections can still answer their clients
             shutdown: match its_responses {
                 Some(_) => settings.shutdown + RELEASE,
                 None => settings.shutdown,
@@ -253,23 +245,18 @@ impl Application {
         })
     }
 
-    /// The address that the server listens on, with the port that it got if the settings asked for
-    /// a free one.
+    /// Returns the address that the server listens on, with the actual port if the settings requested a free one.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The links that open the console without an API key, if this run has any.
+    /// Returns the links that open the console without an API key, if this run has them.
     #[must_use]
     pub fn console(&self) -> Option<ConsoleLinks> {
         self.console.clone()
     }
 
-    /// Serves until SIGTERM or SIGINT.
-    ///
-    /// # Errors
-    /// As [`Application::run_until_stopped`].
     pub async fn run_until_signal(self) -> Result<(), AppError> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
@@ -282,12 +269,8 @@ impl Application {
         self.run_until_stopped(stop).await
     }
 
-    /// Serves until `stop` is done. Then it reports for a while that it is not ready, stops accepting
-    /// connections, ends the streams, and returns when the running requests have ended or their time
-    /// is up.
-    ///
-    /// # Errors
-    /// [`AppError::Run`].
+    /// Serves until `stop` resolves. Then the server reports that it is not ready for the drain time, stops accepting
+    /// connections, ends the streams, and returns when the running requests have ended or their time is up.
     pub async fn run_until_stopped(self, stop: impl Future<Output = ()>) -> Result<(), AppError> {
         tracing::info!(address = %self.address, "listening");
         let handle = self.server.handle();
@@ -307,10 +290,10 @@ impl Application {
             () = stop => {}
         }
         tracing::info!("stopping");
-        // clients that arrive before the load balancer has noticed are still served
+        // serves clients that arrive before the load balancer notices
         self.readiness.leave();
         sleep(self.drain).await;
-        // which would otherwise run for as long as clients listen
+        // streams would otherwise run as long as their clients listen
         self.events.end_streams();
         timeout(self.shutdown, until_none_is_left(&self.sockets))
             .await
@@ -339,8 +322,8 @@ impl fmt::Debug for Application {
     }
 }
 
-/// Waits for the requests of sockets whose connection has ended: a worker without connections ends
-/// at once, and its tasks with it.
+/// Waits for the requests of sockets whose connection has closed: a worker without connections stops at once, and cancels
+/// its tasks.
 async fn until_none_is_left(sockets: &SocketCounters) {
     while sockets.left() > 0 {
         sleep(POLL_INTERVAL).await;

@@ -1,17 +1,13 @@
-//! The texts that describe a server at its start and at `/`.
-
 use serde::Serialize;
 
 use crate::config::Settings;
 
-/// The facts that you need after you start a server. It contains no secret.
+/// Facts for the greeting and for `/`. They contain no secret.
 #[derive(Debug, Clone, Serialize)]
 pub struct ServerInfo {
     name: &'static str,
     version: &'static str,
-    /// Where threads are kept.
     store: StoreKind,
-    /// Whether back ends can authenticate.
     api_keys: bool,
     console: &'static str,
     documentation: &'static str,
@@ -26,7 +22,6 @@ enum StoreKind {
 }
 
 impl ServerInfo {
-    /// The facts about a server with these settings.
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
         Self {
@@ -43,13 +38,12 @@ impl ServerInfo {
         }
     }
 
-    /// Name and version.
     #[must_use]
     pub fn title(&self) -> String {
         format!("{} {}", self.name, self.version)
     }
 
-    /// A heading and a sentence for each topic; `base` is the URL of the server, or empty.
+    /// Returns a heading and a sentence per topic. `base` is the URL of the server, or empty.
     #[must_use]
     pub fn lines(&self, base: &str) -> [(&'static str, String); 4] {
         let store = match self.store {

@@ -1,11 +1,8 @@
-//! The settings of a run, for operators.
-
 use std::sync::Arc;
 
 use crate::config::{Provenance, Setting};
 use threadkeep_http::SettingObject;
 
-/// The settings with their values, in the order of the default file.
 pub(super) fn of(provenance: &Provenance) -> Arc<[SettingObject]> {
     let rows = provenance
         .rows()

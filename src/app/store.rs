@@ -1,5 +1,3 @@
-//! The store that the settings ask for.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,10 +9,10 @@ use threadkeep_store::{Backend, Clock, StoreError};
 use threadkeep_store_memory::{MemorySettings, MemoryStore};
 use threadkeep_store_redis::{CallLimits, RedisSettings, RedisStore};
 
-/// How often a server checks its store, in case nobody probes `/readyz`.
+/// Interval of store checks, in case no client probes `/readyz`.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
 
-/// Checks the store again and again: it logs an error when Redis is set to evict threads.
+/// Checks the store periodically: logs an error if Redis is configured to evict keys.
 pub(super) async fn watch(backend: Arc<dyn Backend>, readiness: Readiness) {
     loop {
         sleep(CHECK_EVERY).await;
@@ -24,7 +22,6 @@ pub(super) async fn watch(backend: Arc<dyn Backend>, readiness: Readiness) {
     }
 }
 
-/// Opens it: a Redis server that must answer, or this process' memory.
 pub(super) async fn open(settings: &StoreSettings) -> Result<Arc<dyn Backend>, StoreError> {
     match &settings.redis_url {
         None => {

@@ -1,17 +1,14 @@
-//! The export of spans that the settings ask for.
-
 use prometheus_client::registry::Registry;
 
 use crate::config::TraceSettings;
 use crate::telemetry::{Collector, Exporter, SpanCounts, register_spans};
 use threadkeep_trace::Tracer;
 
-/// Sends the last spans when the server stops, if it sends any.
 #[derive(Debug)]
 pub(super) struct Traces(Option<Exporter>);
 
 impl Traces {
-    /// Starts the export, if there is a collector, and adds its metrics to a registry. `replica` tells the spans of this process from those of others.
+    /// Starts the export if there is a collector, and registers its metrics. `replica` identifies this process in its spans.
     pub(super) fn start(
         settings: Option<&TraceSettings>,
         replica: &str,
@@ -33,7 +30,6 @@ impl Traces {
         (tracer, Self(exporter))
     }
 
-    /// Sends the last spans, for up to five seconds.
     pub(super) async fn shutdown(self) {
         if let Some(exporter) = self.0 {
             exporter.shutdown().await;

@@ -1,5 +1,3 @@
-//! The services of one worker thread.
-
 use std::sync::Arc;
 
 use actix_web::web::ServiceConfig;
@@ -25,7 +23,6 @@ use threadkeep_stats::Stats;
 use threadkeep_store::{Backend, Clock};
 use threadkeep_webhooks::Webhooks;
 
-/// State and settings that all workers share.
 #[derive(Debug, Clone)]
 pub(super) struct Shared {
     pub(super) settings: Settings,
@@ -43,7 +40,6 @@ pub(super) struct Shared {
     pub(super) compressor: Compressor,
 }
 
-/// The API and the other protocols over one worker's connection to the store.
 pub(super) struct Worker {
     api: Api,
     agentuity: Agentuity,
@@ -54,7 +50,7 @@ pub(super) struct Worker {
 }
 
 impl Shared {
-    /// Call it on the thread of the worker.
+    /// Call this on the worker's thread.
     pub(super) fn worker(&self) -> Worker {
         let backend = self.backend.for_worker();
         let api = self.api(&backend);
@@ -113,7 +109,6 @@ impl Shared {
         }
     }
 
-    /// The rate limits of the settings, if there are any.
     fn gate(&self, backend: &Arc<dyn Backend>) -> RateGate {
         let rates = self.settings.rates;
         if rates.are_off() {
@@ -141,7 +136,6 @@ impl Worker {
     }
 }
 
-/// The protocol for `ModelRelay`'s clients, to the same scopes.
 fn relay(api: &Api, backend: &Arc<dyn Backend>, responses: Option<ResponseService>) -> ModelRelay {
     let listings = || Arc::clone(backend) as _;
     let clock = Clock::system;

@@ -1,4 +1,4 @@
-//! Reads the command line. The flags of settings are made from the default file.
+//! Parses the command line. The flags of settings are generated from the default file.
 
 #![expect(
     clippy::doc_markdown,
@@ -25,7 +25,6 @@ struct Args {
     command: Option<Command>,
 }
 
-/// A command with its input.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Run the server (the default)
@@ -57,7 +56,7 @@ pub(super) enum Command {
     /// Print the value of each setting and its source, and check them all
     Config,
     /// List all settings, which are flags and variables too (--listen, THREADKEEP_LISTEN)
-    // the text is made only for `help settings`: other commands do not need it
+    // generated only for `help settings`, because other commands do not need it
     #[command(defer(|settings| settings.override_help(settings_list::text())))]
     Settings {
         /// Print the list as a page of Markdown
@@ -70,7 +69,7 @@ pub(super) enum Command {
     Remote(RemoteCommand),
 }
 
-/// A command, and the layers that its settings come from.
+/// A command, and the layers of its settings.
 #[derive(Debug)]
 pub(super) struct Invocation {
     pub(super) command: Command,
@@ -106,8 +105,7 @@ fn command(settings: &[Setting]) -> clap::Command {
     Args::command().args(settings.iter().flat_map(Setting::names).map(flag))
 }
 
-/// The flag of a setting. The help of a command shows its own options only; [`settings_list`]
-/// lists these flags.
+/// The flag of a setting. Hidden in the help of commands; [`settings_list`] lists it.
 fn flag(name: &'static str) -> Arg {
     Arg::new(name)
         .long(flag_of(name))

@@ -1,5 +1,3 @@
-//! Errors of commands.
-
 use std::io;
 use std::process::ExitCode;
 
@@ -75,7 +73,7 @@ pub(super) enum CliError {
 }
 
 impl CliError {
-    /// Whether the same request may succeed later.
+    /// Whether a retry may succeed.
     pub(super) fn may_pass(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::CutOff => true,

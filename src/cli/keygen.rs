@@ -1,9 +1,7 @@
-//! New secrets.
-
 use super::error::CliError;
 use threadkeep_domain::is_name;
 
-/// A random secret of 32 bytes as hex, after its name if it is to have one.
+/// Returns a random 32-byte secret as hex, with the prefix `name:` if `name` is given.
 pub(super) fn generate(name: Option<&str>) -> Result<String, CliError> {
     let secret = hex::encode(rand::random::<[u8; 32]>());
     match name {

@@ -1,5 +1,3 @@
-//! The commands.
-
 mod args;
 mod demo;
 mod error;
@@ -31,7 +29,7 @@ pub fn run(
     match try_run(args, environment) {
         Ok(()) => ExitCode::SUCCESS,
         Err(CliError::Usage(error)) => {
-            // if the reader has closed the pipe, it has read enough
+            // a closed pipe is not an error: the reader has read enough
             drop(error.print());
             ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
         }
@@ -76,7 +74,6 @@ fn try_run(
     }
 }
 
-/// The variables of the environment that are ours, as text.
 fn read(
     environment: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> Result<BTreeMap<String, String>, CliError> {

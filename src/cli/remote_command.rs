@@ -1,5 +1,3 @@
-//! Commands that ask a running server.
-
 #![expect(
     clippy::doc_markdown,
     reason = "comments of commands and options are their help"
@@ -173,7 +171,6 @@ pub(super) enum WebhooksCommand {
 }
 
 impl RemoteCommand {
-    /// The server that the command line names.
     pub(super) fn server(&self) -> Option<&str> {
         let (Self::Threads(Group { server, .. })
         | Self::Export { server, .. }

@@ -1,5 +1,3 @@
-//! Runs the server until a signal stops it.
-
 use std::io::{self, IsTerminal as _, Write as _};
 
 use super::error::CliError;
@@ -7,7 +5,6 @@ use crate::app::{Application, ConsoleLinks, ServerInfo};
 use crate::config::{LogFormat, Settings, local_url};
 use crate::telemetry::{flush_log, log_json, log_text};
 
-/// Serves until SIGTERM or SIGINT.
 pub(super) fn serve(settings: Settings) -> Result<(), CliError> {
     let is_terminal = io::stderr().is_terminal();
     match settings.log.format {
@@ -28,12 +25,12 @@ pub(super) fn serve(settings: Settings) -> Result<(), CliError> {
     served
 }
 
-/// Prints to the terminal. The server serves even if that is closed.
+/// Prints to the terminal. Ignores errors, because the server must run even if the terminal is closed.
 fn tell(text: &str) {
     drop(io::stderr().write_all(text.as_bytes()));
 }
 
-/// Prints the link that opens the console without an API key, and the next one when it is used.
+/// Prints the link that opens the console without an API key, and its successor whenever it is used.
 pub(super) fn print_links(application: &Application) {
     let base = local_url(application.address());
     let Some(links) = application.console() else {
@@ -54,7 +51,6 @@ pub(super) fn print_links(application: &Application) {
     });
 }
 
-/// Six lines for the person at the terminal.
 fn greeting(application: &Application, info: &ServerInfo) -> String {
     let address = application.address();
     let base = local_url(address);

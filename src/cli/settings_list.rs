@@ -1,5 +1,3 @@
-//! All settings, for a terminal and for `docs/settings.md`.
-
 use crate::config::Setting;
 
 const TEXT: &str = "\
@@ -20,7 +18,6 @@ overrides the variable. The server rejects unknown settings. `threadkeep config`
 where it comes from, with secrets masked. [Configuration](configuration.md) has the settings to decide on.
 ";
 
-/// The list for a terminal.
 pub(super) fn text() -> String {
     let heading = |group: &str| format!("\n\n{}\n", group.to_uppercase());
     list(TEXT, heading, |setting| {
@@ -31,7 +28,6 @@ pub(super) fn text() -> String {
     })
 }
 
-/// The list as a page.
 pub(super) fn markdown() -> String {
     let heading = |group: &str| format!("\n## {group}\n");
     let introduction = MARKDOWN.to_owned() + &index();
@@ -45,7 +41,6 @@ pub(super) fn markdown() -> String {
     })
 }
 
-/// A table with the settings of each group, as links to their entries.
 fn index() -> String {
     let mut index = "\n| group | settings |\n|---|---|\n".to_owned();
     for settings in Setting::all().chunk_by(|one, next| one.group == next.group) {
@@ -58,7 +53,6 @@ fn index() -> String {
     index
 }
 
-/// All settings after an introduction, each group below its heading.
 fn list(
     introduction: &str,
     heading: impl Fn(&str) -> String,
@@ -76,7 +70,7 @@ fn list(
     list
 }
 
-/// The lines of a comment, those with an indent as code.
+/// Formats the lines of a comment. Indented lines become code.
 fn paragraphs(help: &str) -> String {
     let mut text = String::new();
     let mut is_code = false;

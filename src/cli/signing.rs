@@ -1,18 +1,15 @@
-//! Signed ids by hand, with the configured keys.
-
 use percent_encoding::percent_decode_str;
 
 use super::error::CliError;
 use crate::config::Settings;
 use threadkeep_domain::{KeyRing, ThreadId};
 
-/// The id in the form of the header, signed.
 pub(super) fn sign(settings: Settings, id: &str) -> Result<String, CliError> {
     let id: ThreadId = id.parse()?;
     Ok(format!("{id};{}", ring(settings)?.sign(&id)))
 }
 
-/// The id and the name of the key that signed it, from the form of the header or the cookie.
+/// Returns the id and the name of its key. `signed` is the value of the header or of the cookie.
 pub(super) fn verify(settings: Settings, signed: &str) -> Result<String, CliError> {
     let ring = ring(settings)?;
     let decoded = percent_decode_str(signed).decode_utf8_lossy();

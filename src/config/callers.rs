@@ -1,5 +1,3 @@
-//! Settings about callers: how their threads and their owners are found.
-
 use std::sync::Arc;
 
 use actix_web::http::header::HeaderName;
@@ -11,18 +9,15 @@ use threadkeep_identity::{
     TrustedHeader,
 };
 
-/// How the server identifies callers.
 #[derive(Debug, Clone, Default)]
 pub struct Callers {
-    /// The provider that replaces signed ids, if there is one.
+    /// Replaces signed ids.
     pub provider: Option<Arc<dyn ThreadIdProvider>>,
-    /// The source of owners, if the settings ask for them.
     pub owners: Option<Owners>,
-    /// The key set that verifies tokens; a task keeps it fresh.
+    /// Key set that verifies tokens. A task refreshes it.
     pub jwks: Option<Jwks>,
 }
 
-/// The credential of a caller.
 #[derive(Clone, Copy, PartialEq)]
 enum Credential {
     /// A signed id for a thread; nothing for an owner.
@@ -31,14 +26,12 @@ enum Credential {
     Token,
 }
 
-/// Keys that verify tokens.
 enum Keys {
     One(Vec<u8>),
     Set(Jwks),
 }
 
-/// The identification of callers by these settings. `has_proxies`: whether the server trusts any
-/// proxy.
+/// Reads how callers are identified. `has_proxies` is whether the server trusts any proxy.
 pub(super) fn read(values: &mut Values, has_proxies: bool) -> Result<Callers, SettingsError> {
     let rules = [
         (
@@ -135,7 +128,6 @@ pub(super) fn read(values: &mut Values, has_proxies: bool) -> Result<Callers, Se
     })
 }
 
-/// The secret that derives thread ids.
 fn secret(values: &mut Values, identity: Credential) -> Result<Vec<u8>, SettingsError> {
     let file = values.take("identity_secret_file");
     let secret = values.take("identity_secret").or_file(file)?;
@@ -146,7 +138,7 @@ fn secret(values: &mut Values, identity: Credential) -> Result<Vec<u8>, Settings
     Ok(secret.text().as_bytes().to_vec())
 }
 
-/// Tokens are verified with one key or with a key set, but not with both.
+/// Reads the key that verifies tokens, or the key set. Setting both is an error.
 fn token_keys(
     key_file: &Given,
     jwks_url: &Given,

@@ -1,25 +1,20 @@
-//! The list of settings, read from the default file: its headings, its keys, and the comment above each.
+//! The list of settings, parsed from the default file: its headings, its keys, and the comment above each key.
 
 use super::earlier_names;
 
-/// The documented default file, which is also the defaults.
+/// The documented default file, which is also the source of the defaults.
 pub const DEFAULT_FILE: &str = include_str!("default.toml");
 
-/// A setting, as the default file documents it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// The heading above it.
     pub group: &'static str,
-    /// Its name, as in a file.
     pub name: &'static str,
-    /// Its default, as TOML.
+    /// The default, as TOML.
     pub default: &'static str,
-    /// Its description, line by line as in the file.
     pub help: String,
 }
 
 impl Setting {
-    /// All settings, in the order of the default file.
     #[must_use]
     pub fn all() -> Vec<Self> {
         let mut settings = Vec::new();
@@ -44,25 +39,21 @@ impl Setting {
         settings
     }
 
-    /// The name of its environment variable.
     #[must_use]
     pub fn variable(&self) -> String {
         format!("{}{}", super::PREFIX, self.name.to_ascii_uppercase())
     }
 
-    /// The name of its flag, without the leading dashes.
     #[must_use]
     pub fn flag(&self) -> String {
         flag_of(self.name)
     }
 
-    /// Its name, and its earlier ones.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         [self.name].into_iter().chain(earlier_names(self.name))
     }
 }
 
-/// The flag of a setting with that name, without the leading dashes.
 #[must_use]
 pub fn flag_of(name: &str) -> String {
     name.replace('_', "-")

@@ -1,25 +1,16 @@
-//! Settings of the commands that ask a running server.
-
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::{Layers, SettingsError, listen, named_secrets};
 
-/// The URL of a running server, and the key for its API.
 #[derive(Clone)]
 pub struct ClientSettings {
-    /// The URL of the server.
     pub server: String,
-    /// The secret of an API key, if there is one.
     pub api_key: Option<String>,
 }
 
 impl ClientSettings {
-    /// Reads them: the variables for clients, `THREADKEEP_URL` and `THREADKEEP_API_KEY`, or else the settings of a
-    /// server on this machine.
-    ///
-    /// # Errors
-    /// [`SettingsError`] names the setting and where its value came from.
+    /// Reads `THREADKEEP_URL` and `THREADKEEP_API_KEY`; without them, the settings of a server on this machine.
     pub fn parse(layers: &Layers) -> Result<Self, SettingsError> {
         let (url, api_key) = layers.client();
         let mut values = layers.merge()?;
@@ -34,10 +25,10 @@ impl ClientSettings {
     }
 }
 
-/// The URL, on this machine, of a server that listens on that address.
+/// Returns the URL, on this machine, of a server that listens on `listen`.
 #[must_use]
 pub fn local_url(mut listen: SocketAddr) -> String {
-    // a server that listens on all addresses also listens on the loopback one
+    // a server on all addresses also listens on the loopback address
     if listen.ip().is_unspecified() {
         listen.set_ip(match listen {
             SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
@@ -47,7 +38,7 @@ pub fn local_url(mut listen: SocketAddr) -> String {
     format!("http://{listen}")
 }
 
-/// Without the secret.
+/// Omits the secret.
 impl fmt::Debug for ClientSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientSettings")

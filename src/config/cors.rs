@@ -1,5 +1,3 @@
-//! The origins of pages that may call the API.
-
 use actix_web::http::Uri;
 
 use super::{Fault, Given, SettingsError};
@@ -7,19 +5,17 @@ use super::{Fault, Given, SettingsError};
 const RULE: &str = "`*`, or origins as browsers send them: `scheme://host[:port]` in lower case, \
                     without a path and without the scheme's own port";
 
-/// Origins that CORS allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CorsOrigins {
-    /// None, so that no answer has a CORS header.
+    /// Sends no CORS headers.
     None,
     /// All origins, without credentials.
     Any,
-    /// These, with credentials.
+    /// These origins, with credentials.
     Named(Vec<String>),
 }
 
 impl CorsOrigins {
-    /// These origins.
     #[must_use]
     pub fn named(&self) -> &[String] {
         match self {
@@ -41,8 +37,7 @@ impl CorsOrigins {
     }
 }
 
-/// Whether a browser would send this text. Origins are compared as text, so any other form would
-/// never match.
+/// Whether a browser could send this text as `Origin`. Origins are compared as text, so any other form would never match.
 fn is_origin(text: &str) -> bool {
     let Ok(uri) = text.parse::<Uri>() else {
         return false;

@@ -1,12 +1,9 @@
-//! The text of one setting, and how it is parsed.
-
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::str::FromStr;
 
 use super::{Fault, SettingsError, text_file};
 
-/// The text of a setting, and its source.
 #[derive(Clone)]
 pub(super) struct Given {
     pub(super) name: &'static str,
@@ -19,17 +16,15 @@ impl Given {
         Self { name, origin, text }
     }
 
-    /// The text without white space around it.
     pub(super) fn text(&self) -> &str {
         self.text.trim()
     }
 
-    /// The text, unless it is empty.
+    /// Returns the trimmed text unless it is empty.
     pub(super) fn filled(&self) -> Option<&str> {
         Some(self.text()).filter(|text| !text.is_empty())
     }
 
-    /// The items of a list.
     pub(super) fn items(&self) -> impl Iterator<Item = &str> {
         let items = self.text.split(',').map(str::trim);
         items.filter(|item| !item.is_empty())
@@ -61,8 +56,7 @@ impl Given {
         Ok(*choice)
     }
 
-    /// This setting, or else the content of the file that another one names. Setting both is an
-    /// error.
+    /// Returns this setting, or the content of the file that `file` names. Setting both is an error.
     pub(super) fn or_file(self, file: Self) -> Result<Self, SettingsError> {
         let Some(path) = file.filled() else {
             return Ok(self);
@@ -78,14 +72,12 @@ impl Given {
         })
     }
 
-    /// The bytes of the file that this setting names.
     pub(super) fn file(&self) -> Result<Option<Vec<u8>>, SettingsError> {
         let path = self.filled();
         path.map(|path| self.read(path, text_file::read))
             .transpose()
     }
 
-    /// The error for a fault of this setting.
     pub(super) fn refuse(&self, fault: Fault) -> SettingsError {
         SettingsError::Invalid {
             name: self.name.into(),

@@ -1,5 +1,3 @@
-//! Settings about identity.
-
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
@@ -10,7 +8,7 @@ use threadkeep_identity::{
     SameSite, Secure, TrustedProxies,
 };
 
-/// The configured ring, if there is one. Only on a loopback address may it be missing or weak.
+/// Returns the configured key ring. On a loopback address, it may be missing or weak.
 pub(super) fn signing_keys(
     values: &mut Values,
     listen: SocketAddr,
@@ -54,10 +52,10 @@ pub(super) fn signing_keys(
     }
 }
 
-/// Bytes of an API key that cannot be guessed over a network: 128 bits, if they are random.
+/// Minimum bytes of an API key that cannot be guessed over a network: 128 bits if random.
 const API_KEY_BYTES: usize = 16;
 
-/// The keys of back ends. Only on a loopback address may one be short enough to guess.
+/// Returns the keys of back ends. Short keys are accepted on a loopback address only.
 pub(super) fn api_keys(
     values: &mut Values,
     listen: SocketAddr,
@@ -95,7 +93,7 @@ pub(super) fn api_keys(
     Ok(ApiKeys::new(keys))
 }
 
-/// The rights of keys by name: `name:right+right,name:right`.
+/// Parses the permissions of keys: `name:right+right,name:right`.
 fn rights(
     values: &mut Values,
     keys: &[NamedSecret<'_>],

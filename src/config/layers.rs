@@ -1,5 +1,4 @@
-//! The layers that settings come from, the weakest first: the default file, a file, the
-//! environment, flags.
+//! The layers of settings, weakest first: the default file, a file, the environment, flags.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -11,24 +10,19 @@ use super::nearest::nearest;
 use super::surroundings::{self, CLIENT_API_KEY, CLIENT_URL};
 use super::{CONFIG, DEFAULT, Fault, Renamed, SettingsError, Values, renamed, text_file};
 
-/// The sources of settings of a process.
 #[derive(Debug, Clone, Default)]
 pub struct Layers {
-    /// The file that a flag names.
     pub file: Option<PathBuf>,
     /// The file to read if neither a flag nor the environment names one. It need not exist.
     pub fallback_file: Option<PathBuf>,
-    /// The environment; only `THREADKEEP_*` is used.
+    /// The environment. Only `THREADKEEP_*` is used.
     pub environment: BTreeMap<String, String>,
-    /// The given flags, by the names of their settings.
     pub flags: BTreeMap<String, String>,
 }
 
 impl Layers {
-    /// Merges the layers: each setting gets the value of the strongest layer, and its source.
-    ///
-    /// # Errors
-    /// If a layer contains an unknown setting, or the file cannot be read.
+    /// Merges the layers: each setting gets the value of the strongest layer, and its source. Fails if a layer contains an
+    /// unknown setting, or if the file cannot be read.
     pub fn merge(&self) -> Result<Values, SettingsError> {
         let defaults = parse(DEFAULT_FILE, Path::new(DEFAULT))?;
         let known: HashSet<&str> = defaults.0.keys().map(String::as_str).collect();
@@ -46,13 +40,11 @@ impl Layers {
         Values::new(&Setting::all(), table, found)
     }
 
-    /// A variable for clients, if it is not empty.
     fn client_variable(&self, name: &str) -> Option<String> {
         let value = self.environment.get(name)?;
         Some(value.clone()).filter(|value| !value.is_empty())
     }
 
-    /// The URL and the API key that the environment has for clients.
     pub(super) fn client(&self) -> (Option<String>, Option<String>) {
         let variables = [CLIENT_URL, CLIENT_API_KEY];
         let [url, api_key] = variables.map(|name| self.client_variable(name));
@@ -104,7 +96,7 @@ fn parse(text: &str, path: &Path) -> Result<Layer, SettingsError> {
         .map_err(|error| SettingsError::File(path.into(), toml_fault(&error.to_string())))
 }
 
-/// The place and the reason; between them the parser quotes the line, which may hold a secret.
+/// Returns the position and the reason. Between them, the parser quotes the line, which may contain a secret.
 fn toml_fault(report: &str) -> Fault {
     let mut lines = report.lines();
     let place = lines.next().unwrap_or_default();
@@ -117,8 +109,8 @@ fn toml_fault(report: &str) -> Fault {
 struct Layer(Map<String, Value>);
 
 impl Layer {
-    /// Replaces earlier names of settings with the present ones, which are added to `found`. If the layer has both,
-    /// the value under the present name counts.
+    /// Replaces earlier names of settings with the current ones, and adds them to `found`. If both are given, the value
+    /// under the current name counts.
     fn with_present_names(self, found: &mut BTreeSet<Renamed>) -> Self {
         let is_earlier = |(name, _): &(String, Value)| renamed(name).is_some();
         let (earlier, mut present): (Map<_, _>, Map<_, _>) =

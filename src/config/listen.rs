@@ -1,5 +1,3 @@
-//! The address that the server listens on.
-
 use std::net::{Ipv4Addr, SocketAddr};
 
 use super::{Fault, Given, SettingsError};
@@ -13,12 +11,12 @@ pub(super) fn read(given: &Given) -> Result<SocketAddr, SettingsError> {
     address.ok_or_else(|| given.refuse(Fault::Expected(RULE)))
 }
 
-/// The same; `None` if it is not set.
+/// Like [`read`], but returns `None` if the setting is empty.
 pub(super) fn read_optional(given: &Given) -> Result<Option<SocketAddr>, SettingsError> {
     given.filled().map(|_| read(given)).transpose()
 }
 
-/// Rejects other names than `localhost`: they could resolve to another address at each start.
+/// Rejects names other than `localhost`: they could resolve to another address at each start.
 fn parse(text: &str) -> Option<SocketAddr> {
     let (host, port) = text.rsplit_once(':')?;
     let address = match host {

@@ -1,13 +1,13 @@
-//! The filter of the log: the syntax of [`EnvFilter`], without directives that would never match.
+//! Checks the log filter: the syntax of [`EnvFilter`], without directives that would never match.
 //!
-//! `EnvFilter` reads any word that is not a level as a target, so a misspelt level switches the log off
-//! without an error. It also takes white space and semicolons for parts of a target.
+//! `EnvFilter` takes any word that is not a level for a target, so a misspelled level would switch the log off without an
+//! error. It also takes white space and semicolons for parts of a target.
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-/// The crates of this program that log with `tracing`: the only names that match something without a `::`, which
-/// modules of all crates have.
+/// The crates of this program that log with `tracing`: the only valid targets without `::`, which modules of all crates
+/// have.
 const CRATES: [&str; 21] = [
     "actix_http",
     "actix_router",
@@ -32,10 +32,9 @@ const CRATES: [&str; 21] = [
     "threadkeep_webhooks",
 ];
 
-/// The modules of the crate `threadkeep`. The others are crates of their own.
+/// The modules of the crate `threadkeep`. The others are separate crates.
 const MODULES: [&str; 5] = ["actix", "app", "cli", "config", "telemetry"];
 
-/// A filter with a directive that never matches.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum LogFilterError {
     #[error(
@@ -59,7 +58,6 @@ pub(super) enum LogFilterError {
     Crate(String),
 }
 
-/// Checks a filter, and removes white space around its directives.
 pub(super) fn checked(filter: &str) -> Result<String, LogFilterError> {
     let directives = filter.split(',').map(str::trim);
     let directives: Vec<_> = directives
@@ -96,7 +94,7 @@ fn check(directive: &str) -> Result<(), LogFilterError> {
     }
 }
 
-/// Whether a target is possible: the path of a module, or a name of that form.
+/// Whether a target can exist: the path of a module, or a name with that syntax.
 fn is_target(text: &str) -> bool {
     let is_legal = |char: char| char.is_ascii_alphanumeric() || "_-.".contains(char);
     text.split("::")

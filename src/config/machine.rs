@@ -1,13 +1,10 @@
-//! The memory of this machine, or of the container of this process.
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Bytes to assume if the system does not report its memory: those of a small machine.
 const UNKNOWN: u64 = 4 << 30;
 
-/// Bytes of memory that the process may use: the machine's, or fewer where a cgroup of the process
-/// says so (cgroups(7)).
+/// Bytes of memory that the process may use: the machine's, or the limit of its cgroup (cgroups(7)).
 pub(super) fn memory_bytes() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo");
     let machine = machine.ok().and_then(|text| mem_total(&text));
@@ -29,9 +26,9 @@ fn mem_total(meminfo: &str) -> Option<u64> {
     kilobytes.checked_mul(1_024)
 }
 
-/// The files that limit the groups of a process, each of which limits those below it: `0::/path` in version 2,
-/// `7:memory:/path` in version 1. In a container, the path may be that of the host, and the root of the mount the
-/// group itself. If there is no limit, the file has no number, or one larger than any memory.
+/// The files with the limits of a process's cgroups, from the lines `0::/path` (version 2) and `7:memory:/path` (version 1).
+/// A cgroup also limits those below it. In a container, the path may be that of the host while the mount's root is the
+/// cgroup itself. Without a limit, a file has no number, or one larger than any memory.
 fn limit_files(groups: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in groups.lines() {

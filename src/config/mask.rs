@@ -1,16 +1,13 @@
-//! Values without their secrets. The name of a setting decides whether it is secret, so a new secret needs no entry
-//! here.
+//! Masks secrets in values. The name of a setting decides whether it is secret, so a new secret needs no entry here.
 
 const MASK: &str = "***";
-/// The beginning of a key or a certificate.
 pub(super) const PEM: &str = "-----BEGIN";
 
-/// The value without its secrets.
 pub(super) fn mask(name: &str, text: &str) -> String {
     if text.is_empty() {
         String::new()
     } else if text.contains(PEM) {
-        // a key in a setting that names a file
+        // a key in a setting that should name a file
         MASK.into()
     } else if name.ends_with("_keys") && name != "max_keys"
         || name.ends_with("_secrets")
@@ -20,7 +17,7 @@ pub(super) fn mask(name: &str, text: &str) -> String {
     } else if ["webhooks", "upstreams", "web_search"].contains(&name) {
         mask_urls(text)
     } else if name == "signing_key" && text.contains(':') {
-        // a secret in a setting that names a key
+        // a secret in a setting that should name a key
         mask_keys(text)
     } else if name.ends_with("_secret") || name.ends_with("_key") && name != "signing_key" {
         MASK.into()
@@ -31,7 +28,7 @@ pub(super) fn mask(name: &str, text: &str) -> String {
     }
 }
 
-/// The names of keys. An entry without a colon may be a bare secret.
+/// Keeps only the names of keys. An entry without a colon may be a bare secret.
 fn mask_keys(text: &str) -> String {
     let mask = |entry: &str| match entry.trim().split_once(':') {
         Some((name, _)) => format!("{name}:{MASK}"),
@@ -40,7 +37,7 @@ fn mask_keys(text: &str) -> String {
     text.split(',').map(mask).collect::<Vec<_>>().join(",")
 }
 
-/// Lists of words with URLs, without the paths of the URLs, which some receivers take for a secret.
+/// Removes the paths of URLs from a list of words, because some receivers use the path as a secret.
 fn mask_urls(text: &str) -> String {
     let mask = |word: &str| match word.split_once("://") {
         Some((scheme, rest)) => {
@@ -59,7 +56,7 @@ fn mask_urls(text: &str) -> String {
     entries.collect::<Vec<_>>().join(",")
 }
 
-/// Whether a host has a port, if any, rather than the beginning of a password.
+/// Whether the text has the form of a host with an optional port. Otherwise, it may be the beginning of a password.
 fn is_host(text: &str) -> bool {
     let port = match text.rsplit_once(':') {
         Some((_, port)) if !text.ends_with(']') => port,
@@ -68,13 +65,13 @@ fn is_host(text: &str) -> bool {
     port.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A URL without its passwords: the one before the host, where the user name stays, and those in
-/// the query of a socket's URL or of sentinels.
+/// Masks the passwords of a URL: the one before the host, where the user name stays, and those in the query of a socket's or
+/// a sentinel's URL.
 pub(super) fn mask_url(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else {
         return MASK.into();
     };
-    // all text behind it may be part of the password
+    // all text after it may be part of the password
     let (rest, hidden) = match rest.split_once("sentinel_password=") {
         Some((rest, _)) => (rest, format!("sentinel_password={MASK}")),
         None => (rest, String::new()),

@@ -1,7 +1,7 @@
 //! The hosts under which clients may call the MCP endpoint, and the origins of pages that may.
 //!
-//! In a DNS rebinding attack, the host name of a page resolves to this server. The browser sends
-//! that name in `Host`, so such a page is rejected.
+//! In a DNS rebinding attack, a page's host name resolves to this server. The browser sends that name in `Host`, so the page
+//! is rejected.
 
 use std::net::IpAddr;
 
@@ -12,20 +12,19 @@ use super::{CorsOrigins, Fault, Given, SettingsError};
 
 const RULE: &str = "`*`, or hosts with or without a port, such as threads.example.com";
 
-/// Names of this machine that always lead to itself.
+/// Names that always refer to this machine.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// The callers that may use the MCP endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpSettings {
-    /// Hosts, with a port or for all ports; empty: all.
+    /// Hosts, with a port or for all ports. Empty allows all.
     pub allowed_hosts: Vec<String>,
-    /// Origins, with a port or `:*`; empty: all.
+    /// Origins, with a port or `:*`. Empty allows all.
     pub allowed_origins: Vec<String>,
 }
 
-/// Reads the hosts. The host of the public URL is always allowed. Pages of allowed hosts may call
-/// the endpoint, as may pages of the origins that CORS allows.
+/// Reads the hosts. The host of the public URL is always allowed. Pages of allowed hosts may call the endpoint, as may pages
+/// of the origins that CORS allows.
 pub(super) fn read(
     given: &Given,
     public_url: &str,
@@ -69,7 +68,6 @@ fn host_of(url: &str) -> Option<String> {
     uri.authority().map(Authority::to_string)
 }
 
-/// The origins of pages that come from a host.
 fn origins_of(host: &str) -> [String; 2] {
     let host = match host.parse::<IpAddr>() {
         Ok(IpAddr::V6(address)) => format!("[{address}]:*"),
@@ -87,7 +85,7 @@ fn with_any_port(host: &str) -> String {
     }
 }
 
-/// An origin of CORS, which leaves out the port that belongs to its scheme.
+/// Adds the default port to an origin of CORS.
 fn with_port(origin: &str) -> String {
     let (scheme, authority) = origin.split_once("://").unwrap_or(("", origin));
     let has_port = authority

@@ -1,7 +1,7 @@
 //! Settings: a documented default file < a file < `THREADKEEP_*` environment < flags.
 //!
-//! A setting is an entry of `default.toml` and a field of [`Settings`]. Flags, help and the report
-//! of `threadkeep config` follow from the entry.
+//! To add a setting, add an entry to `default.toml` and a field to [`Settings`]. Flags, help and the report of
+//! `threadkeep config` are derived from the entry.
 
 mod callers;
 mod catalog;
@@ -56,11 +56,9 @@ pub use settings::{LogFormat, LogSettings, Settings, StoreSettings};
 pub use values::{Provenance, Values};
 pub use warning::Warning;
 
-/// The prefix of environment variables.
 pub const PREFIX: &str = "THREADKEEP_";
 
 /// The variable that names the settings file. It is not a setting.
 pub const CONFIG: &str = "THREADKEEP_CONFIG";
 
-/// The source of a default value.
 const DEFAULT: &str = "default";

@@ -1,5 +1,3 @@
-//! Settings of the model loop: upstreams, the models there, the limits of responses.
-
 use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
@@ -15,66 +13,54 @@ const MODEL_FORM: &str =
     "it must be a name, an upstream and, if it differs, the name there, with spaces between";
 const TAKEN: &str = "its name is taken by an earlier one";
 
-/// The models that the server calls, and the limits of responses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelSettings {
-    /// The services that have models, each with another name.
     pub upstreams: Vec<UpstreamSetting>,
-    /// The models, never empty. The first one that matches a requested name is used.
+    /// The models, never empty. The first match for a requested name is used.
     pub models: Vec<ModelSetting>,
-    /// How long one answer of a model may take, up to its last byte.
+    /// Time limit for a model's answer, up to its last byte.
     pub upstream_timeout: Duration,
-    /// How often a request to an upstream is repeated, 0 to 10 times.
+    /// Maximum retries of a request to an upstream, 0 to 10.
     pub upstream_retries: u32,
-    /// The limit of tokens for requests that set none, where the API of an upstream wants one, 1 to 1,000,000.
+    /// Token limit of requests that set none, for upstreams that require one: 1 to 1,000,000.
     pub upstream_max_output_tokens: u64,
-    /// Limits and lifetimes of responses.
     pub limits: ResponseLimits,
-    /// The tools that ask other servers.
     pub online: OnlineSettings,
 }
 
-/// A service that has models. The debug form contains neither the key nor the path.
+/// A service that has models. The debug form omits the key and the path.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UpstreamSetting {
     /// Its name in the settings: 1 to 64 of `A-Za-z0-9._-`.
     pub name: String,
-    /// The API that it speaks.
     pub kind: UpstreamKind,
-    /// Where its API begins: an http or https URL with a host, without credentials, query and fragment, and without
-    /// the slash at its end.
+    /// Base URL of its API: http or https, with a host, without credentials, query, fragment or trailing slash.
     pub url: String,
-    /// The key that it gets, in visible ASCII. Without one, it gets no credential.
+    /// Its API key, in visible ASCII. Without one, requests carry no credential.
     pub key: Option<String>,
 }
 
-/// The API that an upstream speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UpstreamKind {
-    /// OpenAI's Chat Completions, as many services have it.
+    /// OpenAI's Chat Completions, which many services implement.
     OpenAiChat,
-    /// OpenAI's Responses.
     OpenAiResponses,
-    /// Anthropic's Messages.
     Anthropic,
 }
 
-/// A model that clients may request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelSetting {
-    /// The name that clients request: 1 to 128 visible ASCII characters without a comma. A `*` at its end stands for
-    /// any text.
+    /// The name that clients request: 1 to 128 visible ASCII characters without a comma. A trailing `*` matches any text.
     pub pattern: String,
     /// The name of its upstream, one of [`ModelSettings::upstreams`].
     pub upstream: String,
-    /// The name that goes upstream, unless it is the requested one. It has the form of `pattern`, without `*`.
+    /// Model name to send upstream, with the rules of `pattern` but without `*`; `None` sends the requested name.
     pub name_there: Option<String>,
 }
 
 impl UpstreamKind {
     const ALL: [Self; 3] = [Self::OpenAiChat, Self::OpenAiResponses, Self::Anthropic];
 
-    /// Its name in the settings.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -148,7 +134,6 @@ fn upstreams(given: &Given) -> Result<Vec<UpstreamSetting>, SettingsError> {
     given.items().enumerate().map(read).collect()
 }
 
-/// Reads one upstream, still without its key.
 fn upstream(text: &str) -> Result<UpstreamSetting, &'static str> {
     let words: Vec<_> = text.split_ascii_whitespace().collect();
     let [name, kind, url] = words[..] else {
@@ -168,7 +153,7 @@ fn upstream(text: &str) -> Result<UpstreamSetting, &'static str> {
     })
 }
 
-/// The URL without the slash at its end.
+/// Checks a URL, and removes the trailing slash.
 pub(super) fn url_of(text: &str) -> Result<String, &'static str> {
     const RULE: &str = "its URL must be http or https, with a host and without query and fragment";
     match text.parse::<UpstreamUrl>() {
@@ -178,7 +163,7 @@ pub(super) fn url_of(text: &str) -> Result<String, &'static str> {
         }
         Err(_) => return Err(RULE),
     }
-    // the parser corrects other beginnings and backslashes, and passes over controls
+    // the parser corrects other schemes and backslashes, and ignores control characters
     let has_scheme = text.starts_with("http://") || text.starts_with("https://");
     let is_odd = |char: char| char.is_whitespace() || char.is_control();
     if !has_scheme || text.contains(['?', '#', '\\']) || text.contains(is_odd) {
@@ -225,7 +210,6 @@ fn models(
     given.items().enumerate().map(read).collect()
 }
 
-/// Reads one model.
 fn model(text: &str) -> Result<ModelSetting, &'static str> {
     let words: Vec<_> = text.split_ascii_whitespace().collect();
     let (pattern, upstream, name_there) = match words[..] {
@@ -251,7 +235,6 @@ fn model(text: &str) -> Result<ModelSetting, &'static str> {
     })
 }
 
-/// Whether a text can be the name of a model.
 pub(super) fn is_model(name: &str) -> bool {
     name.len() <= 128 && is_visible(name)
 }

@@ -1,9 +1,8 @@
-//! Finds the setting that a misspelt name probably means.
+//! Suggests the setting that a misspelled name probably means.
 
-/// The similarity from which a name is suggested, from 0 to 1, as in the parser of flags.
+/// Minimum similarity of a suggestion, from 0 to 1, as in clap.
 const ALIKE: f64 = 0.7;
 
-/// The most similar known name, if any is similar enough.
 pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = |known| strsim::jaro(name, known);
     let alike = known.map(|known| (likeness(known), known));

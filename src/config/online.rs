@@ -1,5 +1,3 @@
-//! Settings of the tools that ask other servers: web search, pages of the web, images.
-
 use std::time::Duration;
 
 use super::{Fault, Given, SettingsError, UpstreamKind, UpstreamSetting, Values, is_model, url_of};
@@ -8,18 +6,14 @@ use threadkeep_online::{FetchSettings, PrivateHost, SearchKind, SearchSettings};
 const SEARCH_FORM: &str = "a kind and a URL with a space between; the kinds are brave, searxng and tavily, and the URL is http or https, with a host and without user, query and fragment";
 const IMAGES_FORM: &str = "an upstream of `upstreams`, not of kind anthropic, and the name of a model there, with a space between";
 
-/// The tools of models that ask other servers. Those without settings are not available.
+/// The tools of models that call other servers. Tools without settings are unavailable.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OnlineSettings {
-    /// Web search.
     pub search: Option<SearchSettings>,
-    /// Pages of the web.
     pub fetch: Option<FetchSettings>,
-    /// Generated images.
     pub images: Option<ImagesSetting>,
 }
 
-/// The model that generates images.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImagesSetting {
     /// The name of its upstream, one of [`ModelSettings::upstreams`](super::ModelSettings::upstreams).
@@ -28,7 +22,6 @@ pub struct ImagesSetting {
     pub model: String,
 }
 
-/// Reads the settings.
 pub(super) fn read(
     values: &mut Values,
     upstreams: &[UpstreamSetting],

@@ -1,22 +1,18 @@
-//! Settings of traces.
-
 use std::fmt;
 
 use super::{Fault, SettingsError, Values, named_secrets};
 use threadkeep_webhooks::EndpointUrl;
 
-/// The collector that spans go to.
 #[derive(Clone)]
 pub struct TraceSettings {
-    /// Where it takes spans.
     pub url: String,
-    /// Headers of each request, names in lowercase. Values are secrets.
+    /// Headers of each request, with lowercase names. Values are secrets.
     pub headers: Vec<(String, String)>,
-    /// The share of new traces that is recorded, 0 to 1.
+    /// The recorded share of new traces, 0 to 1.
     pub ratio: f64,
 }
 
-/// The values of headers are left out.
+/// Omits the values of headers.
 impl fmt::Debug for TraceSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TraceSettings")
@@ -25,7 +21,6 @@ impl fmt::Debug for TraceSettings {
     }
 }
 
-/// The collector, if there is one.
 pub(super) fn read(values: &mut Values) -> Result<Option<TraceSettings>, SettingsError> {
     let endpoint = values.take("otlp_endpoint");
     let file = values.take("otlp_headers_file");

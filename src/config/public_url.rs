@@ -1,12 +1,10 @@
-//! The address under which clients reach the service.
-
 use actix_web::http::Uri;
 
 use super::{Fault, Given, SettingsError};
 
 const RULE: &str = "empty or an address such as https://threads.example.com, without a query";
 
-/// The address without a slash at its end; empty: links are paths alone.
+/// Returns the URL without a trailing slash. If it is empty, links are paths only.
 pub(super) fn read(given: &Given) -> Result<String, SettingsError> {
     let Some(text) = given.filled() else {
         return Ok(String::new());
@@ -24,7 +22,7 @@ pub(super) fn read(given: &Given) -> Result<String, SettingsError> {
     Ok(text.trim_end_matches('/').to_owned())
 }
 
-/// The origin that browsers send for pages of that address, unless it is empty.
+/// Returns the origin that browsers send for pages of `public_url`, unless it is empty.
 pub(crate) fn own_origin(public_url: &str) -> Option<String> {
     let uri = public_url.parse::<Uri>().ok()?;
     let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);

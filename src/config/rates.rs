@@ -1,5 +1,3 @@
-//! Limits on how often clients write.
-
 use super::{Fault, Given, SettingsError, Values};
 use threadkeep_domain::{Rate, RateLimits};
 

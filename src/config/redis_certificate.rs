@@ -1,5 +1,3 @@
-//! The certificate that Redis is shown.
-
 use std::path::PathBuf;
 
 use super::mask::PEM;
@@ -9,7 +7,6 @@ use threadkeep_store_redis::{ClientCertificate, ClientCertificateError, check_cl
 const CERTIFICATE: &str = "redis_tls_cert_file";
 const KEY: &str = "redis_tls_key_file";
 
-/// Reads and checks it, if one is set.
 pub(super) fn read(
     values: &mut Values,
     url: Option<&RedisUrl>,
@@ -36,7 +33,7 @@ pub(super) fn read(
     Ok(Some(files))
 }
 
-/// The path, which is not the content of such a file: errors contain it.
+/// Returns the path. Rejects the content of a PEM file, because errors contain the path.
 fn path(given: &Given) -> Result<Option<PathBuf>, SettingsError> {
     match given.filled() {
         Some(text) if text.contains(PEM) => {

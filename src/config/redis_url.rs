@@ -1,20 +1,16 @@
-//! Where Redis is.
-
 use std::fmt;
 use std::str::FromStr;
 
 use super::mask::mask_url;
 
-/// The address of a deployment of Redis. It may contain a password, which its debug form hides.
+/// The address of a Redis deployment. It may contain a password, which its debug form masks.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisUrl(String);
 
-/// An invalid address, with a description of the valid forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RedisUrlError(pub(super) &'static str);
 
 impl RedisUrl {
-    /// The address, with its password.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0

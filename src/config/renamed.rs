@@ -1,6 +1,5 @@
-//! Settings whose names have changed. Files, variables and flags may have the earlier names until the next release.
+//! Renamed settings. Files, variables and flags may use the earlier names until the next release.
 
-/// An earlier name, and the present one.
 pub(super) type Renamed = (&'static str, &'static str);
 
 const RENAMED: [Renamed; 12] = [
@@ -18,12 +17,10 @@ const RENAMED: [Renamed; 12] = [
     ("response_window", "model_window_exchanges"),
 ];
 
-/// The row of a setting that is given by an earlier name.
 pub(super) fn renamed(name: &str) -> Option<Renamed> {
     RENAMED.into_iter().find(|(earlier, _)| *earlier == name)
 }
 
-/// The earlier names of a setting.
 pub(super) fn earlier_names(name: &str) -> impl Iterator<Item = &'static str> {
     let renamed = RENAMED.iter().filter(move |(_, present)| *present == name);
     renamed.map(|(earlier, _)| *earlier)

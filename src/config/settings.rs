@@ -1,5 +1,3 @@
-//! The settings, typed and checked.
-
 use std::net::SocketAddr;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::Duration;
@@ -22,128 +20,90 @@ use threadkeep_webhooks::Endpoint;
 /// The settings of a server. The debug form contains no secret.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Address and port to listen on.
     pub listen: SocketAddr,
     /// Address and port that serve metrics, instead of `listen`.
     pub metrics_listen: Option<SocketAddr>,
-    /// Threads that serve requests, by default one for each core.
+    /// Threads that serve requests; by default one per core.
     pub workers: Option<NonZeroUsize>,
-    /// Connections that each of them holds at once.
     pub worker_max_connections: usize,
-    /// Bytes of request bodies that each of them holds at once.
     pub worker_max_body_bytes: u64,
-    /// How long a connection may be idle between requests.
     pub keep_alive: Duration,
-    /// How long running requests may take to finish after SIGTERM.
+    /// Grace period for running requests after `drain`.
     pub shutdown: Duration,
-    /// How long the server still accepts requests before that, while `/readyz` answers 503.
+    /// How long the server still accepts requests after SIGTERM, while `/readyz` answers 503.
     pub drain: Duration,
-    /// Where threads are kept.
     pub store: StoreSettings,
-    /// Limits and lifetimes of threads.
     pub policy: ThreadPolicy,
-    /// The number of threads that an owner may have, if it is limited.
     pub max_threads_per_owner: Option<NonZeroU64>,
     /// Keys of states that only callers with an API key may write.
     pub reserved_keys: ReservedKeys,
-    /// Limits and lifetimes of entries in namespaces.
     pub entries: EntryPolicy,
-    /// Limits and lifetimes of scopes.
     pub scopes: ScopePolicies,
-    /// How long a conversation made by a client of `OpenAI` lives after its last use.
+    /// Idle lifetime of a conversation that a client of `OpenAI` creates.
     pub conversation_ttl: Duration,
-    /// How often clients may write.
     pub rates: RateLimits,
-    /// Whether the ends of requests are events too.
+    /// Whether ends of requests are logged as events.
     pub session_events: bool,
-    /// The beginning of links to this service; if empty, links are paths.
+    /// Prefix of links to this service. If empty, links are paths.
     pub public_url: String,
-    /// Endpoints that events go to.
     pub webhooks: Vec<Endpoint>,
-    /// Whether endpoints may have private addresses.
     pub webhook_allow_private: bool,
-    /// The keys that sign; without any, a random one for this run.
+    /// `None` generates a key for this run.
     pub signing_keys: Option<KeyRing>,
-    /// For how long all replicas must have had a signing key before it signs.
+    /// How long all replicas must have had a signing key before it signs.
     pub signing_key_wait: Duration,
-    /// Keys of back ends.
     pub api_keys: ApiKeys,
-    /// How the cookie is set.
     pub cookie: CookieSettings,
-    /// How the server identifies callers.
     pub callers: Callers,
-    /// The proxies whose headers about scheme and client are trusted.
     pub proxies: TrustedProxies,
-    /// The origins of pages that may call the API.
     pub cors: CorsOrigins,
-    /// The callers that may use the MCP endpoint.
     pub mcp: McpSettings,
-    /// The models that the server calls, and the limits of responses; `None` without models.
     pub models: Option<ModelSettings>,
-    /// Where spans go, if they are recorded.
     pub traces: Option<TraceSettings>,
-    /// The filter and form of the log.
     pub log: LogSettings,
-    /// Settings that work but should be changed.
     pub warnings: Vec<Warning>,
-    /// Each value with its source, without secrets.
+    /// Each value with its source, with secrets masked.
     pub provenance: Provenance,
 }
 
-/// Where threads are kept.
 #[derive(Debug, Clone)]
 pub struct StoreSettings {
-    /// The Redis server; without one, this process' memory.
+    /// The Redis server; `None` stores threads in the memory of this process.
     pub redis_url: Option<RedisUrl>,
-    /// The certificate that Redis is shown, if it asks for one.
     pub redis_certificate: Option<ClientCertificate>,
-    /// The prefix of all keys in Redis.
     pub key_prefix: String,
-    /// How long a call may take.
     pub timeout: Duration,
-    /// Calls in flight on each shared connection to Redis.
+    /// Maximum calls in flight on each shared connection to Redis.
     pub max_in_flight: usize,
-    /// Calls that may wait for a permit there.
+    /// Maximum calls that wait for a permit of such a connection.
     pub max_waiting: usize,
-    /// Lifetimes of ended threads and their events.
     pub retention: Retention,
-    /// Bytes that the embedded store may take.
     pub embedded_store_max_bytes: u64,
-    /// Replicas of Redis that must have a write before it is acknowledged.
+    /// Redis replicas that must have a write before it is acknowledged.
     pub wait_replicas: u16,
-    /// Bytes of memory for copies of states in Redis.
     pub read_cache_bytes: u64,
 }
 
-/// The filter and form of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogSettings {
-    /// Directives of [`EnvFilter`](tracing_subscriber::EnvFilter), checked.
+    /// Validated directives of [`EnvFilter`](tracing_subscriber::EnvFilter).
     pub filter: String,
-    /// The form of a line.
     pub format: LogFormat,
-    /// Whether each request is logged.
     pub requests: bool,
-    /// How long a response takes at least that is logged as slow, if any is.
+    /// Responses that take at least this long are logged as slow; `None` logs none.
     pub slow: Option<Duration>,
 }
 
-/// The form of a line of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
     /// Text on a terminal, JSON elsewhere.
     Auto,
-    /// A JSON object.
     Json,
-    /// Text for people.
     Text,
 }
 
 impl Settings {
-    /// Reads settings that were merged.
-    ///
-    /// # Errors
-    /// [`SettingsError`] names the setting and where its value came from.
+    /// Parses merged settings. [`SettingsError`] names the setting and the source of its value.
     pub fn parse(mut values: Values) -> Result<Self, SettingsError> {
         let provenance = values.provenance();
         Self::read(&mut values, provenance)
@@ -350,7 +310,7 @@ fn slow_log(values: &mut Values) -> Result<Option<Duration>, SettingsError> {
     Ok((slow_ms > 0).then(|| Duration::from_millis(slow_ms)))
 }
 
-/// About thirty years: the packed TTL of a thread has room for it, and no sum of times overflows.
+/// About 30 years, which fits the packed TTL of a thread and keeps sums of times from overflowing.
 const SECONDS_MAX: u64 = 1_000_000_000;
 
 fn seconds(given: &Given, min: u64) -> Result<Duration, SettingsError> {

@@ -1,5 +1,3 @@
-//! Layers, errors and masks, through the public interface of the module.
-
 mod models;
 mod online;
 
@@ -13,7 +11,6 @@ use threadkeep_domain::scope::ScopePolicies;
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
-/// A temporary file of one test.
 struct TempFile(PathBuf);
 
 impl TempFile {
@@ -56,7 +53,6 @@ fn load(layers: &Layers) -> Result<Settings, SettingsError> {
     layers.merge().and_then(Settings::parse)
 }
 
-/// The error with its sources, as the program prints it.
 fn refusal(layers: &Layers) -> String {
     let error = load(layers).unwrap_err();
     let mut text = error.to_string();
@@ -396,7 +392,7 @@ fn owners_need_what_they_go_by() {
     assert!(refusal(&environment(&[("OWNER", "signed")])).contains("none, header or jwt"));
     for layers in [&[header, proxies, name][..], &[jwt, key, required]] {
         let callers = callers(environment(layers));
-        // no secret is needed, as ids stay signed
+        // no secret is needed, because ids stay signed
         assert!(callers.owners.is_some() && callers.provider.is_none());
     }
     assert!(callers(Layers::default()).owners.is_none());
@@ -569,7 +565,7 @@ fn a_log_filter_is_all_that_its_syntax_promises() {
     ] {
         assert_eq!(filter(text).unwrap(), text);
     }
-    // white space would be taken for a part of a name
+    // white space would become part of a name
     assert_eq!(
         filter(" info , threadkeep=debug,, ").unwrap(),
         "info,threadkeep=debug"

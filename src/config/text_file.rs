@@ -1,35 +1,26 @@
-//! Text files as other programs write them: Windows programs begin UTF-8 with a byte order mark, or write UTF-16.
+//! Reads text files of other programs: Windows programs begin UTF-8 with a byte order mark, or write UTF-16.
 
 use std::path::Path;
 use std::{fs, io};
 
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads a file without its byte order mark.
-///
-/// # Errors
-/// [`io::Error`]; of the kind [`InvalidData`](io::ErrorKind::InvalidData) for UTF-16.
+/// Reads a file without its byte order mark. UTF-16 gives [`InvalidData`](io::ErrorKind::InvalidData).
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = fs::read(path)?;
     remove_mark(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Reads a file of UTF-8 without its byte order mark.
-///
-/// # Errors
-/// As [`read`], and for other bytes.
+/// Like [`read`], and requires UTF-8.
 pub(super) fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?).map_err(|_| invalid("it is not UTF-8"))
 }
 
-/// Removes a byte order mark from the beginning of a text.
-///
-/// # Errors
-/// [`io::Error`] for UTF-16.
+/// Removes a byte order mark from the beginning of a text. Fails for UTF-16.
 pub(crate) fn remove_mark(text: &mut Vec<u8>) -> io::Result<()> {
     match text[..] {
-        // with a mark, or the first letter of a text in ASCII
+        // UTF-16 with a mark, or with an ASCII letter first
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..] => {
             Err(invalid("it is UTF-16: save it as UTF-8"))
         }

@@ -1,5 +1,3 @@
-//! All settings as text, each with its source.
-
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -9,11 +7,10 @@ use super::catalog::Setting;
 use super::mask::mask;
 use super::{Fault, Given, Renamed, SettingsError, Warning};
 
-/// Every setting with its strongest value, in the order of the default file.
+/// Every setting as text with its source, in the order of the default file.
 #[derive(Clone)]
 pub struct Values {
     given: Vec<Given>,
-    /// Settings that were given by their earlier names.
     renamed: BTreeSet<Renamed>,
 }
 
@@ -41,7 +38,6 @@ impl Values {
         Ok(Self { given, renamed })
     }
 
-    /// The source of each value.
     #[must_use]
     pub fn provenance(&self) -> Provenance {
         let row = |given: &Given| {
@@ -51,23 +47,20 @@ impl Values {
         Provenance(self.given.iter().map(row).collect())
     }
 
-    /// Takes a setting out, so that a test can find settings that nothing reads.
-    ///
-    /// # Panics
-    /// If it is missing: the default file has every setting, and each is read once.
+    /// Removes and returns a setting, so that tests can find settings that nothing reads. Panics if the setting is missing:
+    /// the default file has every setting, and each is read once.
     pub(super) fn take(&mut self, name: &str) -> Given {
         let index = self.given.iter().position(|given| given.name == name);
         self.given
             .remove(index.expect("the default file has every setting, and each is read once"))
     }
 
-    /// Settings that were given by their earlier names.
     pub(super) fn renamed(&self) -> impl Iterator<Item = Warning> {
         let rows = self.renamed.iter();
         rows.map(|(earlier, present)| Warning::Renamed { earlier, present })
     }
 
-    /// Whether a setting that was not read yet has a value.
+    /// Whether a setting that was not taken yet has a value.
     pub(super) fn is_filled(&self, name: &str) -> bool {
         let given = self.given.iter().find(|given| given.name == name);
         given.is_some_and(|given| given.filled().is_some())
@@ -80,7 +73,6 @@ impl Values {
 }
 
 impl Provenance {
-    /// Name, value and source of each setting.
     pub fn rows(&self) -> impl Iterator<Item = &[String; 3]> {
         self.0.iter()
     }
@@ -106,7 +98,7 @@ impl fmt::Display for Provenance {
     }
 }
 
-/// The text of a value; an array is a list with commas.
+/// Formats a value as text; an array becomes a comma-separated list.
 fn text(value: Value) -> Result<String, ConfigError> {
     match value.kind {
         ValueKind::Array(items) => {

@@ -1,5 +1,3 @@
-//! Settings of webhook endpoints.
-
 use std::collections::HashSet;
 
 use super::{Fault, Given, SettingsError, Values};
@@ -8,14 +6,13 @@ use threadkeep_webhooks::{Endpoint, EndpointUrl, Secret};
 
 const FORM: &str = "it must be a name, a URL and event types, with spaces between";
 
-/// An endpoint, as in the list.
 struct Item<'a> {
     name: &'a str,
     url: EndpointUrl,
     types: EventTypes,
 }
 
-/// The configured endpoints, each with its secrets, and whether they may be private.
+/// Returns the endpoints with their secrets, and whether they may have private addresses.
 pub(super) fn endpoints(values: &mut Values) -> Result<(Vec<Endpoint>, bool), SettingsError> {
     let allow_private = values
         .take("webhook_allow_private")
@@ -47,7 +44,6 @@ fn items(given: &Given, allow_private: bool) -> Result<Vec<Item<'_>>, SettingsEr
     Ok(items)
 }
 
-/// Reads one endpoint.
 fn item(text: &str, allow_private: bool) -> Result<Item<'_>, &'static str> {
     let mut words = text.split_ascii_whitespace();
     let (Some(name), Some(url)) = (words.next(), words.next()) else {
@@ -76,7 +72,7 @@ fn item(text: &str, allow_private: bool) -> Result<Item<'_>, &'static str> {
     })
 }
 
-/// All secrets with the names of their endpoints, the newest of each first.
+/// Returns all secrets with the names of their endpoints, the newest of each endpoint first.
 fn secrets<'a>(
     given: &'a Given,
     items: &[Item<'_>],

@@ -1,9 +1,7 @@
-//! Errors as one line.
-
 use std::error::Error;
 use std::fmt;
 
-/// Shows an error and all its sources, with colons between.
+/// Displays an error and its sources on one line, separated by colons.
 #[derive(Debug, Clone, Copy)]
 pub struct Chain<'a>(pub &'a (dyn Error + 'static));
 
@@ -13,7 +11,7 @@ impl fmt::Display for Chain<'_> {
         f.write_str(&told)?;
         let mut source = self.0.source();
         while let Some(error) = source {
-            // skips a source that the text of the error already contains
+            // skips a source that the error's text already contains
             let text = error.to_string();
             if !told.ends_with(&text) {
                 write!(f, ": {text}")?;

@@ -1,4 +1,4 @@
-//! Numbers that are kept elsewhere, and are asked for when the metrics are read.
+//! Metrics of values that other parts keep, computed at each scrape.
 
 use std::fmt;
 
@@ -11,10 +11,9 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
-/// Exports what a function makes of such numbers.
 struct Current<F>(F);
 
-/// Adds metrics to a registry, which are made each time that they are read.
+/// Registers metrics that `encode` computes at each scrape.
 pub(super) fn register<F>(registry: &mut Registry, encode: F)
 where
     F: Fn(&mut DescriptorEncoder<'_>) -> fmt::Result + Send + Sync + 'static,
@@ -22,7 +21,6 @@ where
     registry.register_collector(Box::new(Current(encode)));
 }
 
-/// Shows a number that only grows.
 pub(super) fn counter(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
@@ -33,7 +31,6 @@ pub(super) fn counter(
     ConstCounter::new(number).encode(family)
 }
 
-/// Shows a number that goes up and down.
 pub(super) fn gauge(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
@@ -45,7 +42,6 @@ pub(super) fn gauge(
     ConstGauge::new(number).encode(family)
 }
 
-/// Shows numbers that only grow, each with its labels.
 pub(super) fn counters<L: EncodeLabelSet>(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
@@ -59,7 +55,6 @@ pub(super) fn counters<L: EncodeLabelSet>(
     Ok(())
 }
 
-/// Shows numbers that go up and down, each with its labels.
 pub(super) fn gauges<L: EncodeLabelSet>(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
@@ -74,7 +69,7 @@ pub(super) fn gauges<L: EncodeLabelSet>(
     Ok(())
 }
 
-/// Labels each number: `label` is the name, the text is the value.
+/// Labels each number with the name `label` and its text as the value.
 pub(super) fn by<'a, N, const COUNT: usize>(
     label: &'a str,
     numbers: [(&'a str, N); COUNT],

@@ -1,5 +1,3 @@
-//! Metrics of events.
-
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,7 +8,6 @@ use super::current::{by, counter, counters, gauge, gauges, register};
 use threadkeep_events::{DeliveryCounters, EventCounters};
 use threadkeep_store::Clock;
 
-/// Adds the metrics of events to a registry.
 pub fn register_events(registry: &mut Registry, counters: &Arc<EventCounters>) {
     let counters = Arc::clone(counters);
     register(registry, move |encoder| show(&counters, encoder));

@@ -1,5 +1,3 @@
-//! Metrics of requests.
-
 use std::sync::Arc;
 
 use actix_web::http::{Method, StatusCode};
@@ -29,7 +27,6 @@ pub struct HttpMetrics {
 }
 
 impl HttpMetrics {
-    /// Adds the metrics to a registry.
     #[must_use]
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self {
@@ -66,7 +63,6 @@ impl HttpMetrics {
         metrics
     }
 
-    /// The counter of cookies that are rejected for that reason.
     pub(super) fn rejected_cookie(&self, rejected: RejectedCookie) -> Counter {
         let reason = match rejected {
             RejectedCookie::Malformed => "malformed",
@@ -77,7 +73,7 @@ impl HttpMetrics {
     }
 }
 
-/// The metrics of a route, looked up once.
+/// Metrics of a route, looked up once.
 #[derive(Debug)]
 pub(super) struct RouteSeries {
     pub(super) route: Arc<str>,
@@ -85,13 +81,12 @@ pub(super) struct RouteSeries {
     requests: Vec<AnswerSeries>,
 }
 
-/// The answers of one method and status.
 #[derive(Debug)]
 pub(super) struct AnswerSeries {
     method: &'static str,
     status: StatusCode,
     pub(super) count: Counter,
-    /// The number of route and method in the figures of the last minute.
+    /// Index of route and method in the statistics of the last minute.
     pub(super) number: usize,
 }
 
@@ -136,7 +131,7 @@ impl RouteSeries {
     }
 }
 
-/// A pattern without the expressions of its parameters: `/{key:[^/]*}` becomes `/{key}`.
+/// Removes the expressions of parameters from a pattern: `/{key:[^/]*}` becomes `/{key}`.
 fn label(pattern: &str) -> String {
     let mut label = String::with_capacity(pattern.len());
     let mut is_expression = false;

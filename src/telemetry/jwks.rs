@@ -1,12 +1,9 @@
-//! Metrics of the key set that tokens are verified with.
-
 use prometheus_client::registry::Registry;
 
 use super::current::{by, counters, gauge, register};
 use threadkeep_identity::Jwks;
 
-/// Adds the metrics of a key set to a registry. They are 0 without one, so that every replica
-/// exports them.
+/// Registers the metrics of a key set. Without one they are 0, so that every replica exports them.
 pub fn register_jwks(registry: &mut Registry, jwks: Option<Jwks>) {
     register(registry, move |encoder| {
         let counts = jwks.as_ref().map(Jwks::counts).unwrap_or_default();

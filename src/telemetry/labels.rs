@@ -1,11 +1,10 @@
-//! The labels of metrics. Each has few values, whatever clients send.
+//! Labels of metrics. Each has few values, regardless of what clients send.
 
 use std::sync::Arc;
 
 use actix_web::http::Method;
 use prometheus_client::encoding::EncodeLabelSet;
 
-/// Labels with their values, where all values are known in advance.
 pub(super) type Labels<const N: usize> = [(&'static str, &'static str); N];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -33,7 +32,7 @@ pub(super) struct Tokens {
     pub(super) kind: &'static str,
 }
 
-/// A method's name; those that no route takes share one.
+/// Returns a method's name. Methods that no route takes share one name.
 pub(super) fn method_label(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

@@ -1,5 +1,3 @@
-//! Metrics of the connections behind the store.
-
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,7 +7,6 @@ use prometheus_client::registry::Registry;
 use super::current::{by, counter, counters, gauge, register};
 use threadkeep_store::{Links, Store};
 
-/// Adds the metrics of the store's connections to a registry, if it has any.
 pub fn register_links(registry: &mut Registry, store: Arc<dyn Store>) {
     if store.links().is_some() {
         register(registry, move |encoder| {

@@ -1,5 +1,4 @@
-//! Writes the lines of the log to stderr in a thread of its own, so that no request waits for the reader of the log, or fails
-//! with it.
+//! Writes log lines to stderr on a separate thread, so that no request waits for the reader of the log or fails with it.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -15,29 +14,27 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use super::current::{counter, register};
 
-/// Bytes of lines that wait for the reader. Further lines are dropped.
+/// Maximum bytes of queued lines. Further lines are dropped.
 const WAITING_MAX: usize = 4 * 1_048_576;
-/// How long the process waits at its end for the lines before it.
+/// How long the process waits at exit for queued lines.
 const LAST_WAIT: Duration = Duration::from_secs(1);
-/// The pause before another attempt to write to a reader that takes nothing now.
 const PAUSE: Duration = Duration::from_millis(50);
 
 static WRITER: OnceLock<LogWriter> = OnceLock::new();
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
-/// The end of the queue that takes lines. It never fails: the log would report that on stderr, by a macro that panics.
+/// The sending end of the queue of lines. It never fails: the log would report a failure on stderr with a macro that panics.
 #[derive(Debug, Clone)]
 pub(super) struct LogWriter(Sender<Message>);
 
 #[derive(Debug)]
 enum Message {
     Line(Vec<u8>),
-    /// Whether all lines before it were written, or dropped.
+    /// Replies when all earlier lines were written or dropped.
     Flush(SyncSender<()>),
 }
 
-/// The end of the queue that writes lines.
 struct Lines<W> {
     to: W,
     /// Whether the last line was written only in part.
@@ -45,12 +42,11 @@ struct Lines<W> {
 }
 
 impl LogWriter {
-    /// The writer of this process.
     pub(super) fn start() -> io::Result<&'static Self> {
         if let Some(started) = WRITER.get() {
             return Ok(started);
         }
-        // without the lock of `io::stderr`, for which a panic would wait
+        // bypasses the lock of `io::stderr`, for which a panic would wait
         let to = File::from(io::stderr().as_fd().try_clone_to_owned()?);
         let (sender, messages) = channel();
         let lines = Lines { to, is_cut: false };
@@ -61,7 +57,7 @@ impl LogWriter {
     }
 }
 
-/// Waits for a second at most until the lines so far are written.
+/// Waits up to a second until the queued lines are written.
 pub fn flush_log() {
     let Some(LogWriter(queue)) = WRITER.get() else {
         return;
@@ -72,7 +68,6 @@ pub fn flush_log() {
     }
 }
 
-/// Adds the metric of lost lines to a registry.
 pub fn register_log(registry: &mut Registry) {
     register(registry, |encoder| {
         let dropped = DROPPED.load(Ordering::Relaxed);
@@ -90,7 +85,6 @@ impl<'a> MakeWriter<'a> for LogWriter {
 }
 
 impl Write for &LogWriter {
-    /// Takes a whole line.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let before = WAITING.fetch_add(line.len(), Ordering::Relaxed);
         let fits = before + line.len() <= WAITING_MAX;
@@ -147,7 +141,7 @@ impl<W: Write> Lines<W> {
 mod tests {
     use super::*;
 
-    /// Takes up to three bytes of each second write; the others fail, or would block.
+    /// Accepts up to three bytes of every second write; the other writes fail or would block.
     #[derive(Default)]
     struct Disk {
         text: Vec<u8>,

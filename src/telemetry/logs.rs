@@ -1,5 +1,3 @@
-//! The log on stderr.
-
 use std::io;
 
 use tracing::Subscriber;
@@ -10,24 +8,17 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::log_writer::LogWriter;
 
-/// A log that cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// The filter is malformed.
     #[error("invalid filter of the log")]
     Filter(#[from] ParseError),
-    /// The thread that writes it cannot be started.
     #[error("the log cannot write to stderr")]
     Stderr(#[from] io::Error),
-    /// This process has a log already.
     #[error("the log is started already")]
     Started(#[from] SetGlobalDefaultError),
 }
 
-/// Logs the events that pass the filter, one JSON object per line, with fields next to `message`.
-///
-/// # Errors
-/// [`LogError`].
+/// Writes one JSON object per line, with fields next to `message`.
 pub fn log_json(filter: &str) -> Result<(), LogError> {
     let subscriber = tracing_subscriber::fmt()
         .json()
@@ -39,10 +30,6 @@ pub fn log_json(filter: &str) -> Result<(), LogError> {
     start(subscriber.finish().with(quiet(filter)))
 }
 
-/// Logs what passes the filter, in lines for people.
-///
-/// # Errors
-/// [`LogError`].
 pub fn log_text(filter: &str) -> Result<(), LogError> {
     let subscriber = tracing_subscriber::fmt()
         .with_writer(LogWriter::start()?.clone())
@@ -50,21 +37,20 @@ pub fn log_text(filter: &str) -> Result<(), LogError> {
     start(subscriber.finish().with(quiet(filter)))
 }
 
-/// The most that these libraries may log, so that requests neither fill the log nor leave private data in it. A filter that names the library lets
-/// everything through.
+/// Maximum levels of libraries, so that requests neither fill the log nor leave private data in it. A filter that names the
+/// library removes the limit.
 const QUIET: [(&str, &str, LevelFilter); 4] = [
-    // it logs each malformed request as an error
+    // logs each malformed request as an error
     ("actix_http", "actix_http::h1::dispatcher", LevelFilter::OFF),
-    // it logs four lines at the start and two at the end, with less information than the server's
-    // own
+    // logs four lines at the start and two at the end, with less information than the server's own
     ("actix_server", "actix_server", LevelFilter::WARN),
-    // it logs the addresses of pages that models read
+    // logs the addresses of pages that models read
     ("hyper_util", "hyper_util", LevelFilter::INFO),
-    // it logs whole messages, with the values in them, and warns of each request that it refuses
+    // logs whole messages with their values, and a warning for each rejected request
     ("rmcp", "rmcp", LevelFilter::ERROR),
 ];
 
-/// Lets through the levels of [`QUIET`]; the filter of the settings then decides.
+/// Allows the levels of [`QUIET`]. The configured filter then decides.
 fn quiet(filter: &str) -> Targets {
     let unnamed = QUIET
         .into_iter()

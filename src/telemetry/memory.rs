@@ -1,5 +1,3 @@
-//! Metrics of the memory that an embedded store takes.
-
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,8 +7,7 @@ use prometheus_client::registry::{Registry, Unit};
 use super::current::{by, counters, gauge, register};
 use threadkeep_store::{MemoryUse, Store};
 
-/// Adds the metrics of the store's memory to a registry. They are 0 if the store is another process, so
-/// that every replica exports them.
+/// Registers the metrics of an embedded store's memory. With Redis they are 0, so that every replica exports them.
 pub fn register_memory(registry: &mut Registry, store: Arc<dyn Store>) {
     register(registry, move |encoder| {
         show(&store.memory_use().unwrap_or_default(), encoder)

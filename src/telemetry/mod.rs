@@ -1,5 +1,3 @@
-//! Logs, metrics and traces.
-
 mod chain;
 mod connections;
 mod current;

@@ -1,5 +1,3 @@
-//! The middleware that counts, measures and logs requests.
-
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -31,28 +29,27 @@ use threadkeep_trace as trace;
 use threadkeep_trace::{AttributeValue, Context, Ended, SpanKind, Times, Tracer};
 use threadkeep_web::ApiError;
 
-/// The code of errors in the format of another protocol, without a code of this API.
+/// Label of errors of other protocols that have no code of this API.
 const NO_CODE: &str = "other";
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// The route of requests that match none.
+/// Label of requests that match no route.
 const UNMATCHED: &str = "unmatched";
 
-/// One worker's handles of the metrics, so that a request looks up no label and takes no lock that workers share,
-/// except those of the numbers.
+/// One worker's handles of the metrics, so that a request looks up no label and takes no lock that workers share, except
+/// those of the statistics.
 #[derive(Debug)]
 pub struct Observer {
     metrics: HttpMetrics,
     recorder: Arc<RouteRecorder>,
     logs: RequestLogs,
-    /// Records spans, if they go anywhere.
+    /// Records spans if a collector is configured.
     tracer: Option<Tracer>,
     routes: RefCell<BTreeMap<String, RouteSeries>>,
     callers: RefCell<Vec<CallerSeries>>,
 }
 
-/// The requests whose thread was found in one way.
 #[derive(Debug)]
 struct CallerSeries {
     source: Source,
@@ -60,17 +57,16 @@ struct CallerSeries {
     counter: Counter,
 }
 
-/// The requests that are logged besides those that fail.
+/// Which requests are logged, besides those that fail.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RequestLogs {
-    /// Whether each is, at the level `info`.
+    /// Logs each request at level `info`.
     pub all: bool,
-    /// How long the response of a slow one takes at least; `None` logs none for that.
+    /// Logs responses that take at least this long; `None` logs none.
     pub slow: Option<Duration>,
 }
 
 impl Observer {
-    /// An observer for a worker.
     #[must_use]
     pub fn new(
         metrics: HttpMetrics,
@@ -88,7 +84,6 @@ impl Observer {
         }
     }
 
-    /// The middleware that observes.
     pub fn into_middleware<S, B>(
         self,
     ) -> impl Transform<S, ServiceRequest, Response = ServiceResponse<B>, Error = Error, InitError = ()>
@@ -113,7 +108,6 @@ impl Observer {
         })
     }
 
-    /// The context of a request, if its trace or its times are of interest.
     fn context(&self, request: &ServiceRequest, start: Instant) -> Option<Arc<Context>> {
         let parent = trace_parent(request.headers());
         if let Some(tracer) = &self.tracer
@@ -177,7 +171,6 @@ impl Observer {
         }
     }
 
-    /// Counts a request, and returns the label of its route.
     fn count(
         &self,
         pattern: &str,
@@ -186,7 +179,7 @@ impl Observer {
         (ended, duration): (Instant, Duration),
     ) -> Arc<str> {
         let mut routes = self.routes.borrow_mut();
-        // not the entry API, which needs a string of its own for each request
+        // not the entry API, which would allocate a string for each request
         let series = match routes.get_mut(pattern) {
             Some(series) => series,
             None => {
@@ -234,7 +227,7 @@ impl Observer {
     }
 }
 
-/// A line for a call that only operators make. The parts of its path are hashed, as they may name a person.
+/// Logs a call that only operators make. The parts of its path are hashed, because they may name a person.
 fn audit(
     request: &HttpRequest,
     route: &str,
@@ -261,7 +254,6 @@ fn audit(
     );
 }
 
-/// The cause of an error, from the protocols that answer requests.
 fn cause(error: &Error) -> Option<&(dyn std::error::Error + 'static)> {
     fn known<E: ResponseError + std::error::Error + 'static>(
         error: &Error,
@@ -275,20 +267,19 @@ fn cause(error: &Error) -> Option<&(dyn std::error::Error + 'static)> {
         .or_else(|| known::<UseAgentError>(error))
 }
 
-/// Whether the call was rejected before it was sent.
 fn is_of_a_call_that_was_not_sent(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut errors = std::iter::successors(Some(error), |error| error.source());
     errors.any(<dyn std::error::Error>::is::<CallRejected>)
 }
 
-/// The trace that a request is a part of. If it names several, it is part of none, as the specification wants.
+/// Parses the trace that a request belongs to. Several headers are ignored, as the specification requires.
 fn trace_parent(headers: &HeaderMap) -> Option<TraceParent> {
     let mut given = headers.get_all(TRACEPARENT);
     let parent = given.next()?.to_str().ok()?.parse().ok()?;
     given.next().is_none().then_some(parent)
 }
 
-/// A line for a request. The path is left out, since it may hold a whole id and keys.
+/// The log line of a request. It omits the path, which may contain a whole id and keys.
 struct Line<'a> {
     request: &'a HttpRequest,
     route: &'a str,
@@ -337,8 +328,9 @@ impl Line<'_> {
         }
     }
 
-    /// A span, by the [conventions for HTTP](https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-server), without
-    /// the path, which may hold a whole id and keys.
+    /// Builds a span by the [conventions for
+    /// HTTP](https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-server), without the path, which may contain
+    /// a whole id and keys.
     fn span(&self, code: Option<&'static str>) -> Ended {
         let method = match method_label(self.request.method()) {
             "other" => "_OTHER",
@@ -347,7 +339,7 @@ impl Line<'_> {
         let mut attributes = vec![
             ("http.request.method", method.into()),
             ("http.response.status_code", self.status.as_u16().into()),
-            // that of its own connections
+            // the scheme of the server's own connections
             ("url.scheme", "http".into()),
         ];
         let is_known = self.route != UNMATCHED;
@@ -360,7 +352,7 @@ impl Line<'_> {
         if let Some(caller) = self.request.extensions().get::<Caller>() {
             attributes.push(("threadkeep.thread.hash", format!("{:?}", caller.id).into()));
         }
-        // a refusal is the caller's error
+        // a 4xx is the caller's error
         let has_failed = self.status.is_server_error();
         if has_failed {
             let status = || self.status.as_u16().to_string().into();

@@ -1,4 +1,4 @@
-//! Metrics of the process, under the names that Prometheus' client libraries use.
+//! Metrics of the process, with the names that Prometheus' client libraries use.
 
 use std::time::SystemTime;
 use std::{fmt, fs};
@@ -10,7 +10,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-/// Adds build and process to a registry. The process is measured where there is a `/proc`.
+/// The process is measured if `/proc` exists.
 pub fn register_process(registry: &mut Registry) {
     let version = [("version", env!("CARGO_PKG_VERSION"))];
     let help = "Version of the server";
@@ -61,11 +61,10 @@ fn resident_bytes() -> Option<f64> {
     Some(kilobytes * 1024.0)
 }
 
-/// User and system time, fields 14 and 15 (`proc_pid_stat(5)`), counted in hundredths of a second
-/// on every Linux that runs this.
+/// User and system time, fields 14 and 15 (`proc_pid_stat(5)`), in hundredths of a second on every supported Linux.
 fn cpu_seconds() -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // the name of the program, field 2, may hold blanks and parentheses
+    // the program name, field 2, may contain spaces and parentheses
     let (_, fields) = stat.rsplit_once(')')?;
     let ticks = fields.split_whitespace().skip(11).take(2);
     let ticks: Vec<f64> = ticks.filter_map(|field| field.parse().ok()).collect();

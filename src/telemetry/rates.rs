@@ -1,5 +1,3 @@
-//! Metrics of the limits on how often clients write.
-
 use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
@@ -8,7 +6,6 @@ use super::current::{by, counters, register};
 use threadkeep_domain::RateName;
 use threadkeep_service::rates::RateCounters;
 
-/// Adds the counts of requests over a limit to a registry.
 pub fn register_rates(registry: &mut Registry, refused: &Arc<RateCounters>) {
     let refused = Arc::clone(refused);
     register(registry, move |encoder| {

@@ -1,5 +1,3 @@
-//! Metrics of the copies of states that this process keeps.
-
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,7 +7,7 @@ use prometheus_client::registry::{Registry, Unit};
 use super::current::{counter, gauge, register};
 use threadkeep_store::{CacheUse, Store};
 
-/// Adds the metrics of the read cache to a registry. Without one they are 0, so that every replica exports them.
+/// Registers the metrics of the read cache. Without one they are 0, so that every replica exports them.
 pub fn register_read_cache(registry: &mut Registry, store: Arc<dyn Store>) {
     register(registry, move |encoder| {
         show(&store.cache_use().unwrap_or_default(), encoder)

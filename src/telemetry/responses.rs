@@ -1,5 +1,3 @@
-//! Metrics of model responses.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,16 +13,15 @@ use threadkeep_responses::{
     Protocol, ResponseObserver, ResponseRefusal, ResponseService, UpstreamOutcome,
 };
 
-/// The name for calls of tools that do not exist: models choose those.
+/// Label for calls of tools that do not exist: models invent their names.
 const UNKNOWN: &str = "unknown";
 
-/// From a short answer to a response as long as the default allows.
+/// From a short answer to the longest response that the default allows.
 const SECONDS: [f64; 11] = [
     0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 180.0, 600.0,
 ];
 const STEPS: [f64; 7] = [1.0, 2.0, 3.0, 4.0, 8.0, 16.0, 64.0];
 
-/// The counts of responses.
 #[derive(Debug)]
 pub struct ResponseMetrics {
     ends: Family<Labels<2>, Counter>,
@@ -40,7 +37,6 @@ pub struct ResponseMetrics {
 }
 
 impl ResponseMetrics {
-    /// Adds the metrics to a registry.
     #[must_use]
     pub fn register(registry: &mut Registry) -> Arc<Self> {
         let metrics = Self {
@@ -85,7 +81,6 @@ impl ResponseMetrics {
     }
 }
 
-/// Adds the number of responses that this process drives to a registry.
 pub fn register_running_responses(registry: &mut Registry, responses: &ResponseService) {
     let responses = responses.clone();
     register(registry, move |encoder| {

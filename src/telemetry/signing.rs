@@ -1,5 +1,3 @@
-//! Metrics of the signing keys.
-
 use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
@@ -8,7 +6,7 @@ use super::current::{gauge, gauges, register};
 use threadkeep_domain::KeyRing;
 use threadkeep_events::SigningStatus;
 
-/// Adds the metrics of the signing keys to a registry: which one signs, and the number of replicas that lack it.
+/// Registers the metrics of the signing keys: which one signs, and how many replicas lack it.
 pub fn register_signing(registry: &mut Registry, ring: KeyRing, status: Arc<SigningStatus>) {
     register(registry, move |encoder| {
         let help = "1 for the key that signs, 0 for keys that only verify";

@@ -1,5 +1,3 @@
-//! Metrics of sockets.
-
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,7 +7,6 @@ use prometheus_client::registry::Registry;
 use super::current::{by, counter, counters, gauge, register};
 use threadkeep_protocols::agentuity::{RequestCounters, SocketCounters};
 
-/// Adds the metrics of sockets to a registry.
 pub fn register_sockets(registry: &mut Registry, counters: &Arc<SocketCounters>) {
     let counters = Arc::clone(counters);
     register(registry, move |encoder| show(&counters, encoder));

@@ -1,5 +1,3 @@
-//! Threads created and ended, and the sizes of states.
-
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
@@ -23,7 +21,6 @@ const BUCKETS: [f64; 10] = [
     1_048_576.0,
 ];
 
-/// Threads created and ended, and the sizes of states after writes.
 #[derive(Debug)]
 pub(super) struct ThreadMetrics {
     created: Counter,
@@ -32,7 +29,6 @@ pub(super) struct ThreadMetrics {
 }
 
 impl ThreadMetrics {
-    /// Adds the metrics to a registry.
     pub(super) fn register(registry: &mut Registry) -> Self {
         let metrics = Self {
             created: Counter::default(),
@@ -51,7 +47,7 @@ impl ThreadMetrics {
         metrics
     }
 
-    /// Counts a write, unless it is a replay.
+    /// Counts a write unless it is a replay.
     pub(super) fn written(&self, written: &Written) {
         if written.replayed {
             return;
@@ -62,20 +58,18 @@ impl ThreadMetrics {
         self.sizes.observe(written.size_bytes as f64);
     }
 
-    /// Counts an end by a request, likewise.
+    /// Counts an end by a request unless it is a replay.
     pub(super) fn destroyed(&self, destroyed: Destroyed) {
         if destroyed.existed && !destroyed.replayed {
             self.end("destroyed", 1);
         }
     }
 
-    /// Counts the ends of expired threads.
     pub(super) fn reaped(&self, reaped: Reaped) {
         self.end("expired", reaped.ended);
         self.end("lost", reaped.lost);
     }
 
-    /// Counts the threads of an owner that were erased.
     pub(super) fn erased(&self, erased: Erased) {
         self.end("erased", erased.threads);
     }

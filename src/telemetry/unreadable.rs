@@ -1,5 +1,3 @@
-//! A metric of unreadable data in the store.
-
 use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
@@ -8,7 +6,6 @@ use super::current::{counter, register};
 use threadkeep_events::EventCounters;
 use threadkeep_store::Store;
 
-/// Adds the metric of records that the store and readers of events have skipped to a registry.
 pub fn register_unreadable(
     registry: &mut Registry,
     store: Arc<dyn Store>,

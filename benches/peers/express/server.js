@@ -1,4 +1,4 @@
-// A state for each session, by express-session with connect-redis:
+// Stores a state per session, with express-session and connect-redis:
 //
 //     NODE_ENV=production node server.js PORT REDIS_URL
 
@@ -21,7 +21,7 @@ app.use(
     saveUninitialized: false, // recommended: only save session when data exists
   }),
 )
-// a value may be of any kind; the state that the benchmark starts with is more than the default limit
+// values can be of any type, and the initial state exceeds the default limit
 app.use(express.json({ strict: false, limit: '2mb' }))
 
 app.put('/state', (request, response) => {

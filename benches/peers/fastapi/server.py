@@ -1,4 +1,4 @@
-"""A state for each session, as one JSON text in Redis, by FastAPI and redis-py.
+"""Stores a state per session as one JSON text in Redis, with FastAPI and redis-py.
 
     REDIS_URL=... uvicorn server:app
 """
@@ -18,7 +18,7 @@ store = redis.from_url(os.environ["REDIS_URL"], decode_responses=True)
 
 
 def session_key(response: Response, session: Annotated[str | None, Cookie()] = None) -> str:
-    """The key of the caller's session, which is made if there is none."""
+    """Returns the key of the caller's session, which is created if there is none."""
     if session is None:
         session = secrets.token_hex(16)
         response.set_cookie("session", session, httponly=True, samesite="lax")

@@ -1,5 +1,3 @@
-//! Events, as the log keeps them.
-
 use std::fmt;
 use std::str::FromStr;
 
@@ -10,50 +8,45 @@ use super::threads::thread::Life;
 use super::threads::thread_id::ThreadId;
 use super::{Fingerprint, Heap, TraceParent, heap};
 
-/// Most keys that an event names. A change of more keys names none.
+/// Maximum number of keys that an event names. A change of more keys names none.
 pub const MOST_KEYS_NAMED: usize = 1_000;
-/// Bytes of their names, as JSON strings, at most.
+/// Maximum bytes of the named keys as JSON strings.
 pub const MOST_KEY_BYTES_NAMED: usize = 65_536;
 
-/// The position of an event in the log of its bucket: milliseconds, and a number within them.
-/// Positions only grow, even when the clock goes back.
+/// The position of an event in the log of its bucket. Positions increase even when the clock is set back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Position {
-    /// Milliseconds of the Unix epoch, by the clock of the log.
+    /// Unix milliseconds, by the clock of the log.
     pub ms: u64,
-    /// The number within that millisecond.
+    /// The number within the millisecond.
     pub seq: u64,
 }
 
-/// The unique id of an event: `evt_` and its place in the log in hex.
+/// The unique id of an event: `evt_`, then its bucket and position in hex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId {
-    /// Which log.
+    /// The bucket of the log.
     pub bucket: u16,
-    /// Where in it.
+    /// The position in the log.
     pub position: Position,
 }
 
-/// Something that happened, as the log keeps it.
+/// A logged event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Which event this is.
+    /// The id.
     pub id: EventId,
-    /// The thread, or for a change of keys or tasks any scope.
+    /// The thread, or any scope for a change of keys or tasks.
     pub subject: ScopeId,
-    /// When it happened, in milliseconds of the Unix epoch. The end of an expired thread has the
-    /// time of its expiry.
+    /// When the event happened, in Unix milliseconds. An expired thread ends at its time of expiry.
     pub time_ms: u64,
     /// The life of the thread; zero for a request about a thread that does not exist.
     pub life: Life,
-    /// The version of the thread afterwards. For an end, the last version; for a change of keys or
-    /// tasks, the version of the scope, which is separate.
+    /// The version of the thread after the event; of the scope, for a change of keys or tasks. An end has the last version.
     pub version: u64,
-    /// Counts the events of a subject that were logged, from 1; 0 for a request about a thread that
-    /// does not exist.
+    /// Counts the logged events of a subject from 1; 0 for a request about a thread that does not exist.
     pub sequence: u64,
-    /// The trace of the request that it is an effect of, if that has one. Ends by time have none. Boxed, since it would make
-    /// all events larger.
+    /// The trace of the request that caused the event, if any; expiry has none. Boxed to keep events small.
     pub trace: Option<Box<TraceParent>>,
     /// The kind of event.
     pub kind: EventKind,
@@ -62,77 +55,74 @@ pub struct Event {
 /// The kind of event, with its details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventKind {
-    /// A first write, or a restoration from the archive.
+    /// The first write to a thread, or its restoration from the archive.
     Created {
-        /// Its keys, as a JSON array of strings; `None` if they are too many to name.
+        /// The keys as a JSON array of strings; `None` if there are too many to name.
         keys: Option<Json>,
-        /// Whether it came back from the archive.
+        /// Whether the thread was restored from the archive.
         restored: bool,
     },
-    /// A write to a thread that was watched.
+    /// A write to a watched thread.
     Updated {
-        /// The keys that were set, pushed to, incremented or deleted, as a JSON array of strings;
-        /// `None` if they are too many to name.
+        /// The keys set, pushed to, incremented or deleted, as a JSON array of strings; `None` if too many to name.
         keys: Option<Json>,
         /// Whether the metadata was set.
         metadata: bool,
     },
-    /// The end. Its final state is in the archive, under the id and the life, unless it was erased.
+    /// The end of a thread. Unless it was erased, its final state is archived under its id and life.
     Destroyed {
-        /// Why.
+        /// Why the thread ended.
         reason: EndReason,
-        /// Whether the state was lost, because no server ran for longer than the grace.
+        /// Whether the final state was lost, because no server ran for longer than the grace period.
         state_lost: bool,
     },
-    /// The move of a living thread to another id, under which its later events are.
+    /// The move of a living thread to another id. Later events have the new id.
     Rotated {
         /// The new id.
         to: ThreadId,
     },
     /// The end of a request.
     Completed(Completed),
-    /// A write to the keys of a scope that was watched.
+    /// A write to the keys of a watched scope.
     KvUpdated {
-        /// The keys that were set, deleted or incremented, as a JSON array of strings; none if they are too many to
-        /// name.
+        /// The keys set, deleted or incremented, as a JSON array of strings; `None` if there are too many to name.
         keys: Option<Json>,
     },
-    /// A write to the task list of a scope that was watched.
+    /// A write to the task list of a watched scope.
     TaskListUpdated,
-    /// Items were appended to the history of a thread that was watched. The version is the thread's, which an append
-    /// alone does not change.
+    /// An append to the history of a watched thread. The version is the thread's, which an append does not change.
     HistoryAppended {
-        /// The place of the first item.
+        /// The position of the first new item.
         first_seq: u64,
-        /// The place of the last item.
+        /// The position of the last new item.
         last_seq: u64,
     },
-    /// A thread began as a copy of another one. Its creation is the event before.
+    /// The start of a thread as a copy of another one. Follows the event of its creation.
     Forked {
-        /// The source and its version; boxed, since it would make all events larger.
+        /// The source and its version. Boxed to keep events small.
         origin: Box<Origin>,
     },
 }
 
-/// A request that has ended.
+/// A completed request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completed {
-    /// The session's id.
+    /// The id of the session.
     pub session: String,
-    /// The status of its response.
+    /// The HTTP status of the response.
     pub status: u16,
-    /// How long it took.
+    /// The duration in milliseconds.
     pub duration_ms: u64,
 }
 
 /// Why a thread ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndReason {
-    /// It was not used for its TTL, or its absolute lifetime was over.
+    /// Its TTL or its maximum age passed.
     Expired,
-    /// Somebody destroyed it.
+    /// A caller destroyed it.
     Destroyed,
-    /// It was erased with all that its owner had; nothing of it is left.
+    /// It was erased with all data of its owner.
     Erased,
 }
 
@@ -159,7 +149,7 @@ pub enum EventType {
     ThreadForked,
 }
 
-/// The text is not the type of an event.
+/// An unknown event type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an event type is thread.created, thread.updated, thread.destroyed, thread.rotated, \
@@ -167,7 +157,7 @@ pub enum EventType {
 )]
 pub struct EventTypeError;
 
-/// The text is not the id of an event.
+/// A malformed event id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event id is `evt_` and 26 hex digits")]
 pub struct EventIdError;
@@ -177,7 +167,7 @@ pub struct EventIdError;
 pub struct EventTypes(u16);
 
 impl Event {
-    /// Its type.
+    /// Returns the type.
     #[must_use]
     pub fn event_type(&self) -> EventType {
         match self.kind {
@@ -193,14 +183,13 @@ impl Event {
         }
     }
 
-    /// A short digest that tells its subject from others.
     #[doc(hidden)]
     #[must_use]
     pub fn subject_digest(&self) -> Fingerprint {
         subject_digest(&self.subject)
     }
 
-    /// Whether it is about a scope, and not about the thread whose scope it may be.
+    /// Whether the subject is a scope, even one of a thread.
     #[doc(hidden)]
     #[must_use]
     pub fn is_of_scope(&self) -> bool {
@@ -210,7 +199,7 @@ impl Event {
         )
     }
 
-    /// Whether it tells of a change, and may name keys; else it tells of an end, of a move or of a request.
+    /// Whether the event is a change, which may name keys, rather than an end, a move or a request.
     #[doc(hidden)]
     #[must_use]
     pub fn is_of_change(&self) -> bool {
@@ -220,14 +209,14 @@ impl Event {
         )
     }
 
-    /// The thread that it is about, or whose scope it is about.
+    /// Returns the thread of the event or of its scope.
     #[must_use]
     pub fn thread(&self) -> Option<&ThreadId> {
         self.subject.thread()
     }
 }
 
-/// A short digest of the subject of events.
+/// Returns a short digest of the subject of events.
 pub fn subject_digest(subject: &ScopeId) -> Fingerprint {
     Fingerprint::of(&[subject.to_string().as_bytes()])
 }
@@ -254,7 +243,7 @@ impl Heap for Event {
 }
 
 impl EventKind {
-    /// Whether it is an effect of time, whichever request notices it.
+    /// Whether the passage of time caused the event, whichever request detected it.
     #[doc(hidden)]
     #[must_use]
     pub fn is_of_time(&self) -> bool {
@@ -264,7 +253,7 @@ impl EventKind {
 }
 
 impl EventType {
-    /// All of them.
+    /// Every type.
     pub const ALL: [Self; 9] = [
         Self::ThreadCreated,
         Self::ThreadUpdated,
@@ -277,7 +266,7 @@ impl EventType {
         Self::ThreadForked,
     ];
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -307,13 +296,13 @@ impl EventTypes {
     /// Every type.
     pub const ALL: Self = Self((1 << EventType::ALL.len()) - 1);
 
-    /// Whether it has that type.
+    /// Returns whether the set contains `event_type`.
     #[must_use]
     pub fn contains(self, event_type: EventType) -> bool {
         self.0 & 1 << event_type as u16 != 0
     }
 
-    /// Whether it has types that are logged only on demand.
+    /// Whether the set has types that are logged only on demand.
     #[doc(hidden)]
     #[must_use]
     pub fn has_changes(self) -> bool {
@@ -326,13 +315,13 @@ impl EventTypes {
         changes.into_iter().any(|change| self.contains(change))
     }
 
-    /// Whether it has none.
+    /// Returns whether the set is empty.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Its types.
+    /// Returns the types of the set.
     pub fn iter(self) -> impl Iterator<Item = EventType> {
         EventType::ALL
             .into_iter()
@@ -348,7 +337,7 @@ impl FromIterator<EventType> for EventTypes {
 }
 
 impl EndReason {
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

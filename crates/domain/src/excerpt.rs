@@ -1,16 +1,11 @@
-//! Texts of strangers, repeated.
-
 use std::fmt::{self, Write};
 
-/// A text from a request, in a form that is safe in a message or in a line of the log.
-///
-/// Characters that start a new line, move the cursor or show nothing are escaped, as in Rust's strings, and
-/// the end of a long text is left out.
+/// Untrusted text, made safe for messages and log lines: truncated, with invisible characters escaped as in Rust strings.
 #[derive(Debug, Clone, Copy)]
 pub struct Excerpt<'a>(pub &'a str);
 
 impl Excerpt<'_> {
-    /// Most bytes that are shown; all names of the API are shorter.
+    /// Maximum bytes shown. All names of the API are shorter.
     pub const MAX_BYTES: usize = 64;
 }
 
@@ -18,7 +13,7 @@ impl fmt::Display for Excerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut left = Self::MAX_BYTES;
         for character in self.0.chars() {
-            // a quote ends nothing here
+            // no quotes surround the text, so they need no escape
             let is_plain = matches!(character, '\'' | '"') || character.is_ascii_alphanumeric();
             let bytes = match is_plain {
                 true => 1,

@@ -1,17 +1,13 @@
-//! Estimates the memory that values take in this process, for stores that limit it.
-//!
-//! These are estimates from lengths and capacities, in constant time. They err on the high side: a client can never
-//! make the allocator hold more than the estimate.
+//! Estimates the heap memory of values, in constant time from lengths and capacities. Estimates are never too low: a client
+//! cannot make the allocator hold more.
 
-/// Something whose share of the heap is known.
 #[doc(hidden)]
 pub trait Heap {
-    /// Bytes that it holds on the heap, without its own size.
+    /// Returns the bytes on the heap, without `size_of_val(self)`.
     fn heap_bytes(&self) -> u64;
 }
 
-/// A block of that many bytes. Allocators round up to size classes, which are up to a quarter apart in
-/// jemalloc, and at least to 16 bytes.
+/// Returns the size of a block. Allocators round up to size classes (up to a quarter apart in jemalloc) and to 16 bytes.
 pub const fn block(bytes: usize) -> u64 {
     match bytes as u64 {
         0 => 0,
@@ -19,17 +15,17 @@ pub const fn block(bytes: usize) -> u64 {
     }
 }
 
-/// The bytes of a block for `capacity` elements of `T`.
+/// Returns the size of a block for `capacity` elements of `T`.
 pub const fn array<T>(capacity: usize) -> u64 {
     block(capacity * size_of::<T>())
 }
 
-/// A hash map or set whose capacity is given: it uses 7 of 8 places, each with a byte of its own.
+/// Returns the size of a hash map or set, which uses 7 of 8 slots and a control byte per slot.
 pub const fn table<T>(capacity: usize) -> u64 {
     block(capacity * 8 / 7 * (size_of::<T>() + 1))
 }
 
-/// The bytes of a B-tree with `len` elements of `T`: nodes have room for 11 and hold at least 5, except the root.
+/// Returns the size of a B-tree with `len` elements: nodes have room for 11 and hold at least 5, except the root.
 pub const fn tree<T>(len: usize) -> u64 {
     let nodes = match len {
         0 => 0,

@@ -1,4 +1,4 @@
-//! The identity of a repeated write.
+//! Idempotency keys.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,25 +7,25 @@ use sha2::{Digest, Sha256};
 
 use super::threads::owner::{Access, OwnerTag};
 
-/// How long each answer is remembered at least.
+/// Minimum time that an answer is remembered.
 pub const REMEMBERED: Duration = Duration::from_secs(60);
-/// The number of answers that are remembered for longer, as long as the thread.
+/// Number of newest answers that are remembered longer, as long as the thread lives.
 pub const NEWEST: u64 = 64;
-/// How long answers are remembered at most, however long the thread lives.
+/// Maximum time that an answer is remembered.
 pub const LONGEST: Duration = Duration::from_secs(86_400);
-/// Most answers that are remembered. Beyond it, writes with new keys are rejected for a while.
+/// Maximum number of remembered answers. Beyond it, writes with new keys are rejected for a while.
 pub const MOST: u64 = 65_536;
-/// The `limit` that a 429 names when there is no room for another answer.
+/// The `limit` in a 429 when no further answer fits.
 pub const LIMIT_NAME: &str = "idempotency_keys";
-/// The limit of remembered answers: the bytes of their metadata, and 8 for each result.
+/// Maximum cost of remembered answers: the bytes of their metadata, and 8 for each result.
 pub const MOST_COST_BYTES: u64 = 16 * 1_048_576;
 
-/// The idempotency key of a client, with a fingerprint of its request.
+/// A client's idempotency key and a fingerprint of its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdempotencyKey {
-    /// The key, digested: keys are free text of up to 128 bytes.
+    /// Digest of the key, which is free text of up to 128 bytes.
     pub digest: Fingerprint,
-    /// Of method, path with query, and body.
+    /// Digest of method, path with query, and body.
     pub request: Fingerprint,
 }
 
@@ -34,8 +34,7 @@ pub struct IdempotencyKey {
 pub struct Fingerprint(pub [u8; 16]);
 
 impl Fingerprint {
-    /// The fingerprint of a list of parts, each with its length, so that moving a border changes
-    /// it.
+    /// Digests parts with their lengths, so that shifted boundaries change the result.
     #[must_use]
     pub fn of(parts: &[&[u8]]) -> Self {
         let mut hash = Sha256::new();
@@ -46,7 +45,6 @@ impl Fingerprint {
         Self::of_hash(hash)
     }
 
-    /// The fingerprint of the hashed data.
     pub(super) fn of_hash(hash: Sha256) -> Self {
         let digest = hash.finalize();
         let mut first = [0; 16];
@@ -56,7 +54,7 @@ impl Fingerprint {
 }
 
 impl IdempotencyKey {
-    /// The caller's own form of the key. Callers with different access never share one.
+    /// Binds the key to the caller. Callers with different access never share a key.
     pub fn of(self, access: Access) -> Self {
         let Fingerprint(digest) = &self.digest;
         let digest = match access {

@@ -1,5 +1,6 @@
-//! Threads and the meaning of their operations. No async, no I/O: every rule that two stores must agree on is here,
-//! and the embedded store runs this code itself.
+//! Threads and the semantics of their operations, without async and I/O: every rule on which all stores must agree.
+
+#![warn(missing_docs)]
 
 mod event;
 mod excerpt;

@@ -1,36 +1,28 @@
-//! Values by their keys, whose bytes are counted, and drafts of changes to them.
-
 use std::collections::BTreeMap;
 
 use super::{Heap, heap};
 
-/// A value that knows its share of the limited size.
 pub(super) trait Member<K>: Heap + Clone {
-    /// The bytes that it counts for under that key.
     fn counted_bytes(&self, key: &K) -> u64;
 }
 
-/// Values by their keys.
 #[derive(Debug, Clone)]
 pub(super) struct Members<K, V> {
     values: BTreeMap<K, V>,
     counted_bytes: u64,
-    /// Heap bytes of keys and values.
     heap_bytes: u64,
 }
 
-/// The changes that operations have made to members so far. Dropping it changes nothing.
 pub(super) struct Draft<'a, K, V> {
     base: &'a Members<K, V>,
     changes: Changes<K, V>,
     len: u32,
 }
 
-/// The result of a draft.
 #[derive(Debug)]
 pub(super) struct Changes<K, V> {
     is_cleared: bool,
-    /// None: removed.
+    /// `None` removes the member.
     values: BTreeMap<K, Option<V>>,
     counted_bytes: u64,
 }
@@ -40,7 +32,6 @@ impl<K: Ord + Clone + Heap, V: Member<K>> Members<K, V> {
         self.values.get(key)
     }
 
-    /// In the order of the keys.
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (&K, &V)> {
         self.values.iter()
     }
@@ -49,7 +40,6 @@ impl<K: Ord + Clone + Heap, V: Member<K>> Members<K, V> {
         self.values.len() as u32
     }
 
-    /// The bytes that all count for.
     pub(super) fn counted_bytes(&self) -> u64 {
         self.counted_bytes
     }
@@ -66,7 +56,6 @@ impl<K: Ord + Clone + Heap, V: Member<K>> Members<K, V> {
         }
     }
 
-    /// Applies a draft of these members.
     pub(super) fn commit(&mut self, changes: Changes<K, V>) {
         if changes.is_cleared {
             self.values.clear();
@@ -88,7 +77,6 @@ impl<K: Ord + Clone + Heap, V: Member<K>> Members<K, V> {
         self.counted_bytes = changes.counted_bytes;
     }
 
-    /// Removes the members that `keep` rejects.
     pub(super) fn retain(&mut self, is_kept: impl Fn(&V) -> bool) {
         let Self {
             values,
@@ -138,7 +126,6 @@ impl<K, V> Heap for Members<K, V> {
 }
 
 impl<'a, K: Ord + Clone + Heap, V: Member<K>> Draft<'a, K, V> {
-    /// The members before the changes.
     pub(super) fn base(&self) -> &'a Members<K, V> {
         self.base
     }
@@ -151,8 +138,8 @@ impl<'a, K: Ord + Clone + Heap, V: Member<K>> Draft<'a, K, V> {
         }
     }
 
-    /// Takes a value to be changed and put back. One that was changed before is moved: a copy for
-    /// each operation would make pushes cost the array's length each.
+    /// Removes a value, to be changed and put back. A value that was changed before is moved: a clone per push would be
+    /// quadratic.
     pub(super) fn take(&mut self, key: &K) -> Option<V> {
         match self.changes.values.get_mut(key) {
             Some(changed) => {
@@ -166,7 +153,7 @@ impl<'a, K: Ord + Clone + Heap, V: Member<K>> Draft<'a, K, V> {
         }
     }
 
-    /// Whether there was a value before.
+    /// Returns whether a value existed.
     pub(super) fn put(&mut self, key: &K, value: Option<V>) -> bool {
         let old = self.get(key).map(|old| old.counted_bytes(key));
         if let Some(bytes) = old {
@@ -208,7 +195,6 @@ impl<K: Ord + Clone, V> Changes<K, V> {
         self.values.is_empty() && !self.is_cleared
     }
 
-    /// The keys that are changed or cleared, of those members.
     pub(super) fn keys<'a>(&'a self, of: &'a Members<K, V>) -> impl Iterator<Item = &'a K> {
         let cleared = self.is_cleared.then(|| of.values.keys());
         cleared.into_iter().flatten().chain(self.values.keys())

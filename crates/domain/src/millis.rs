@@ -1,8 +1,6 @@
-//! Durations as stores count them.
-
 use std::time::Duration;
 
-/// A duration in whole milliseconds, at most 584 million years.
+/// Converts a duration to whole milliseconds, saturating.
 pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

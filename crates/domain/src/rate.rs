@@ -1,65 +1,58 @@
-//! Rates: limits on how often clients act.
-
 use std::str::FromStr;
 
-/// The longest period: a day.
 const PERIOD_SECONDS_MAX: u64 = 86_400;
 const COUNT_MAX: u64 = 1_000_000;
 
-/// A rate as the generic cell rate algorithm ([ITU-T I.371](https://www.itu.int/rec/T-REC-I.371)) defines it: a burst,
-/// and then one more after each interval. Its state is a single time.
+/// A rate limit by the generic cell rate algorithm ([ITU-T I.371](https://www.itu.int/rec/T-REC-I.371)): a burst, then one
+/// action per interval.
 ///
-/// That time, `full_us`, is when the whole burst will be available again. There are no windows, so no moment can see
-/// two bursts in a row; a period after a rest sees at most the saved burst and its own share.
+/// Its only state is `full_us`, the time when the whole burst is available again. There are no windows, so two bursts cannot
+/// follow each other; a period after a rest allows at most the saved burst and its own share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     interval_us: u64,
     burst: u64,
 }
 
-/// The text is not a rate.
+/// A malformed rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a rate is a count and a period, such as `60/1m`, or `60/1m burst 10`")]
 pub struct RateError;
 
-/// Which limit.
+/// The name of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RateName {
-    /// New threads of a client address.
+    /// New threads per client address.
     NewThreads,
-    /// Writes of a client address.
+    /// Writes per client address.
     Writes,
     /// Writes to a thread, or to a scope without a thread.
     ThreadWrites,
 }
 
-/// A limit that is reached at the moment.
+/// A rate limit was exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("rate limit `rate_{}` exceeded; retry in {} s", .limit.as_str(), self.retry_after_seconds())]
 pub struct RateLimited {
-    /// Which.
+    /// The limit.
     pub limit: RateName,
-    /// When there is room for one more.
+    /// Milliseconds until the next action is allowed.
     pub retry_after_ms: u64,
 }
 
-/// The limits; without one, writes are unlimited.
+/// The rate limits; `None` is unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RateLimits {
-    /// Threads that a client address makes.
+    /// New threads per client address.
     pub new_threads: Option<Rate>,
-    /// Writes of a client address.
+    /// Writes per client address.
     pub writes: Option<Rate>,
     /// Writes to a thread, or to a scope without a thread.
     pub thread_writes: Option<Rate>,
 }
 
 impl Rate {
-    /// `count` in each `period_seconds`, of which `burst` may happen at once.
-    ///
-    /// # Errors
-    /// [`RateError`] of a count that is not 1 to 1,000,000, a period that is not a second to a day, or
-    /// a burst that is not 1 to the count.
+    /// Allows `count` (1 to 1,000,000) actions per `period_seconds` (1 to 86,400), and `burst` (1 to `count`) at once.
     pub fn new(count: u64, period_seconds: u64, burst: u64) -> Result<Self, RateError> {
         let is_legal = (1..=COUNT_MAX).contains(&count)
             && (1..=PERIOD_SECONDS_MAX).contains(&period_seconds)
@@ -74,26 +67,22 @@ impl Rate {
         })
     }
 
-    /// The time that one write uses up.
+    /// Returns the time that one action uses up, in microseconds.
     #[must_use]
     pub fn interval_us(&self) -> u64 {
         self.interval_us
     }
 
-    /// The time that a burst may use up.
+    /// Returns the time that a burst may use up, in microseconds.
     #[must_use]
     pub fn tolerance_us(&self) -> u64 {
         self.interval_us * self.burst
     }
 
-    /// Takes one: returns the new time, or the microseconds until one is available.
-    ///
-    /// # Errors
-    /// How long to wait: at least a microsecond, at most an interval.
+    /// Takes one action, and returns the new `full_us`. The error is the wait in microseconds: from 1 up to one interval.
     pub fn take(&self, full_us: u64, now_us: u64) -> Result<u64, u64> {
         let most_us = now_us + self.tolerance_us();
-        // a larger value comes only from a clock that has gone back, or from an earlier, wider
-        // limit
+        // a larger value comes from a clock that was set back, or from a wider limit before
         let full_us = full_us.clamp(now_us, most_us) + self.interval_us;
         if full_us > most_us {
             Err(full_us - most_us)
@@ -102,7 +91,7 @@ impl Rate {
         }
     }
 
-    /// Returns one that was taken.
+    /// Returns one action, and the new `full_us`.
     #[must_use]
     pub fn give_back(&self, full_us: u64) -> u64 {
         full_us.saturating_sub(self.interval_us)
@@ -128,7 +117,6 @@ impl FromStr for Rate {
     }
 }
 
-/// A whole number in digits.
 fn number(text: &str) -> Result<u64, RateError> {
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(RateError);
@@ -136,7 +124,6 @@ fn number(text: &str) -> Result<u64, RateError> {
     text.parse().map_err(|_| RateError)
 }
 
-/// A period such as `30s`, `1m`, `2h` or `1d`.
 fn seconds(period: &str) -> Result<u64, RateError> {
     let unit_at = period.len().checked_sub(1).ok_or(RateError)?;
     let (count, unit) = period.split_at_checked(unit_at).ok_or(RateError)?;
@@ -151,10 +138,10 @@ fn seconds(period: &str) -> Result<u64, RateError> {
 }
 
 impl RateName {
-    /// All of them.
+    /// Every limit.
     pub const ALL: [Self; 3] = [Self::NewThreads, Self::Writes, Self::ThreadWrites];
 
-    /// The name, in metrics and answers.
+    /// Returns the name in metrics and answers.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -166,7 +153,7 @@ impl RateName {
 }
 
 impl RateLimited {
-    /// When there is room for one more, in whole seconds from 1.
+    /// Returns the wait in whole seconds, at least 1.
     #[must_use]
     pub fn retry_after_seconds(&self) -> u64 {
         self.retry_after_ms.div_ceil(1_000).max(1)
@@ -174,7 +161,7 @@ impl RateLimited {
 }
 
 impl RateLimits {
-    /// Whether no limit is set.
+    /// Returns whether no limit is set.
     #[must_use]
     pub fn are_off(&self) -> bool {
         *self == Self::default()
@@ -189,7 +176,6 @@ mod tests {
 
     const NOW_US: u64 = 1_700_000_000_000_000;
 
-    /// The writes at these moments that a limit lets through.
     fn play(rate: &Rate, moments: &[u64]) -> Vec<u64> {
         let mut full_us = 0;
         let taken = moments.iter().filter(|now_us| {
@@ -206,7 +192,6 @@ mod tests {
         })
     }
 
-    /// Moments in order, some of them the same.
     fn moments() -> impl Strategy<Value = Vec<u64>> {
         let pauses = prop_oneof![Just(0_u64), 0_u64..3_000_000, 0_u64..60_000_000];
         prop::collection::vec(pauses, 1..200).prop_map(|pauses| {

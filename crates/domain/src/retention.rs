@@ -1,21 +1,16 @@
-//! Lifetimes of ended threads and events.
-
 use std::time::Duration;
 
-/// The factor by which an event stays longer than [`Retention::log`] until all durable consumers
-/// have handled it.
+/// How many times [`Retention::log`] an event stays at most, until all durable consumers have handled it.
 pub const LOG_HARD_FACTOR: u32 = 7;
 
-/// The lifetimes of a deployment's ended threads and events.
+/// The retention of ended threads and events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// How long the data of an expired thread waits for the reaper. It is kept with each thread, so
-    /// that a change of the setting revives no thread.
+    /// How long the data of an expired thread waits for the reaper. Stored per thread: a changed setting revives no thread.
     pub grace: Duration,
-    /// How long the archive keeps a final state. With zero, a state stays only until its event has left the log.
+    /// How long the archive keeps a final state. With zero, the state stays only as long as its event is in the log.
     pub archive: Duration,
-    /// How long an event stays in the log; seven times as long while a durable consumer has not
-    /// handled it.
+    /// How long an event stays in the log, unless a durable consumer has not handled it.
     pub log: Duration,
 }
 
@@ -27,7 +22,6 @@ impl Retention {
         log: Duration::from_secs(86_400),
     };
 
-    /// The longest that an event stays in the log.
     #[doc(hidden)]
     #[must_use]
     pub fn log_at_most(&self) -> Duration {

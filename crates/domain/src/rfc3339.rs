@@ -1,5 +1,3 @@
-//! Times as text ([RFC 3339](https://www.rfc-editor.org/rfc/rfc3339)).
-
 use time::OffsetDateTime;
 use time::format_description::BorrowedFormatItem;
 use time::format_description::well_known::Rfc3339;
@@ -8,15 +6,14 @@ use time::macros::format_description;
 const FORMAT: &[BorrowedFormatItem<'_>] =
     format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
 
-/// Milliseconds of the Unix epoch as text, in UTC; `None` after the year 9999, which the form
-/// cannot express.
+/// Formats Unix milliseconds as UTC ([RFC 3339](https://www.rfc-editor.org/rfc/rfc3339)); `None` after the year 9999.
 #[must_use]
 pub fn rfc3339(ms: u64) -> Option<String> {
     let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(ms) * 1_000_000).ok()?;
     time.format(FORMAT).ok()
 }
 
-/// The milliseconds of the Unix epoch of a text, in any time zone; times before the epoch become its start.
+/// Parses an RFC 3339 time in any time zone to Unix milliseconds. Times before the epoch become 0.
 #[must_use]
 pub fn parse_rfc3339(text: &str) -> Option<u64> {
     let time = OffsetDateTime::parse(text, &Rfc3339).ok()?;

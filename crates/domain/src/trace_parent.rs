@@ -1,15 +1,13 @@
-//! The place of a request in a trace ([W3C Trace Context](https://www.w3.org/TR/trace-context/)).
-
 use std::fmt;
 use std::str::FromStr;
 
 use super::Heap;
 
-/// Characters of version 00: `00-` trace id `-` span id `-` flags.
+/// Length of version 00: `00-` trace id `-` span id `-` flags.
 const LEN: usize = 55;
 const SAMPLED: u8 = 1;
 
-/// A trace, and a span of it.
+/// The position of a request in a trace ([W3C Trace Context](https://www.w3.org/TR/trace-context/)).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TraceParent {
     trace_id: [u8; 16],
@@ -17,12 +15,11 @@ pub struct TraceParent {
     flags: u8,
 }
 
-/// The text is not a `traceparent`.
+/// A malformed `traceparent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a traceparent is `00-`, 32 hex digits, `-`, 16 hex digits, `-` and 2 hex digits")]
 pub struct TraceParentError;
 
-/// It lies inline.
 impl Heap for TraceParent {
     fn heap_bytes(&self) -> u64 {
         0
@@ -30,7 +27,7 @@ impl Heap for TraceParent {
 }
 
 impl TraceParent {
-    /// A span of a trace. Ids of zeros are invalid by the specification.
+    /// Identifies a span of a trace. The specification forbids ids that are all zeros.
     #[must_use]
     pub fn new(trace_id: [u8; 16], span_id: [u8; 8], is_sampled: bool) -> Self {
         Self {
@@ -40,33 +37,32 @@ impl TraceParent {
         }
     }
 
-    /// The id of the trace.
+    /// Returns the trace id.
     #[must_use]
     pub fn trace_id(&self) -> [u8; 16] {
         self.trace_id
     }
 
-    /// The id of the span.
+    /// Returns the span id.
     #[must_use]
     pub fn span_id(&self) -> [u8; 8] {
         self.span_id
     }
 
-    /// Whether the caller may have recorded the trace.
+    /// Returns whether the caller may have recorded the trace.
     #[must_use]
     pub fn is_sampled(&self) -> bool {
         self.flags & SAMPLED != 0
     }
 
-    /// Another span of the trace.
+    /// Replaces the span.
     #[must_use]
     pub fn with_span(self, span_id: [u8; 8]) -> Self {
         Self { span_id, ..self }
     }
 }
 
-/// Reads version 00, and of later versions the same part, as the specification requires. Flags without a meaning in
-/// version 00 are dropped.
+/// Parses version 00, and the same part of later versions, as the specification requires. Drops unknown flags.
 impl FromStr for TraceParent {
     type Err = TraceParentError;
 
@@ -89,7 +85,7 @@ impl FromStr for TraceParent {
     }
 }
 
-/// Only lowercase digits.
+/// Decodes lowercase hex only.
 fn decode<const N: usize>(digits: &[u8]) -> Result<[u8; N], TraceParentError> {
     let mut bytes = [0; N];
     if digits.iter().any(u8::is_ascii_uppercase) {
@@ -105,7 +101,6 @@ impl fmt::Display for TraceParent {
         text[..3].copy_from_slice(b"00-");
         text[35] = b'-';
         text[52..].copy_from_slice(if self.is_sampled() { b"-01" } else { b"-00" });
-        // the slices have two digits for each byte
         let _ = hex::encode_to_slice(self.trace_id, &mut text[3..35]);
         let _ = hex::encode_to_slice(self.span_id, &mut text[36..52]);
         f.write_str(std::str::from_utf8(&text).unwrap_or_default())

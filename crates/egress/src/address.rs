@@ -1,16 +1,13 @@
-//! Checks addresses.
-
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use reqwest::Url;
 
-/// Whether an address belongs to the public internet: not to this host, a private network, a link,
-/// a carrier's translation or a multicast group, and not reserved.
+/// Whether an address belongs to the public internet. Excludes addresses of this host, private networks, links,
+/// carrier-grade NAT and multicast groups, and reserved ones.
 ///
-/// By the registries of special addresses of IANA
-/// ([IPv4](https://www.iana.org/assignments/iana-ipv4-special-registry),
-/// [IPv6](https://www.iana.org/assignments/iana-ipv6-special-registry)). For an IPv6 address that
-/// stands for an IPv4 one, the IPv4 address decides.
+/// Follows IANA's registries of special addresses ([IPv4](https://www.iana.org/assignments/iana-ipv4-special-registry),
+/// [IPv6](https://www.iana.org/assignments/iana-ipv6-special-registry)). If an IPv6 address embeds an IPv4 address, the
+/// latter decides.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -21,7 +18,7 @@ pub fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// The address that is written in a URL as its host, in any notation. A name has none.
+/// Returns the IP address in the host of a URL, in any notation, or `None` for a name.
 pub fn address_of(url: &Url) -> Option<IpAddr> {
     let host = url.host_str()?;
     let inner = host
@@ -47,8 +44,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     )
 }
 
-/// The IPv4 address within a mapped one (`::ffff:0:0/96`), or within a translated one (`64:ff9b::/96`), as in networks
-/// with only IPv6.
+/// Returns the IPv4 address in a mapped (`::ffff:0:0/96`) or NAT64 (`64:ff9b::/96`) address.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     match address.segments() {
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
@@ -59,8 +55,8 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// Global unicast is `2000::/3`. Within it, protocol assignments with Teredo, documentation and
-/// 6to4, which leads to any IPv4 address, are not.
+/// Global unicast is `2000::/3`, except protocol assignments with Teredo, documentation, and 6to4, which leads to any IPv4
+/// address.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     match address.segments() {
         [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => false,
@@ -120,7 +116,6 @@ mod tests {
         PRIVATE.into_iter().map(|net| net.parse().unwrap())
     }
 
-    /// An address of a network, by a random number.
     fn within(net: IpNet, random: u128) -> IpAddr {
         match net {
             IpNet::V4(net) => {

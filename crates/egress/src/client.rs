@@ -1,18 +1,15 @@
-//! Clients for HTTP.
-
 use std::error::Error;
 
 use reqwest::{Client, ClientBuilder, redirect};
 
 use threadkeep_tls::install_tls_provider;
 
-/// The `User-Agent` of this server.
 pub const AGENT: &str = concat!("threadkeep/", env!("CARGO_PKG_VERSION"));
 
-/// Builds a client that follows no redirect, uses no proxy, sends no `Referer` and decompresses nothing, with what `configure`
-/// adds.
+/// Builds a client that follows no redirects, uses no proxy, sends no `Referer` and decompresses nothing. `configure` adds
+/// options.
 ///
-/// On a machine without certificate authorities, http still works, and the log says that `failing` does not.
+/// On a machine without certificate authorities, http still works, and a warning says that `failing` does not.
 pub fn http_client(
     failing: &'static str,
     configure: impl Fn(ClientBuilder) -> ClientBuilder,
@@ -24,7 +21,7 @@ pub fn http_client(
                 .redirect(redirect::Policy::none())
                 .no_proxy()
                 .referer(false)
-                // nor if another crate of a build has that feature
+                // not even if another crate of a build enables these features
                 .no_gzip()
                 .no_brotli()
                 .no_zstd()
@@ -43,7 +40,7 @@ pub fn http_client(
     })
 }
 
-/// Whether the cause of an error is one of that type.
+/// Whether an error or one of its sources is an `E`.
 pub fn has_source<E: Error + 'static>(error: &dyn Error) -> bool {
     let mut source = error.source();
     while let Some(error) = source {

@@ -1,7 +1,7 @@
-//! Requests to other servers: the clients for them, and the addresses that they may go to if others choose the host.
+//! HTTP clients for requests to other servers, and checks of addresses that clients choose.
 //!
-//! An address that is written in a URL is checked before the request, and a name by the resolver that the connection
-//! uses, so a name that changes between check and connection gains nothing.
+//! An address in a URL is checked before the request. A name is checked by the resolver of the connection, so a name that
+//! changes between check and connection gains nothing.
 
 mod address;
 mod client;

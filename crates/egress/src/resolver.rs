@@ -1,5 +1,3 @@
-//! Resolves names at each connection.
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::{fmt, io};
@@ -9,30 +7,26 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::address::is_public;
 
-/// Looks up names.
 pub(crate) type Lookup =
     Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync>;
 
-/// Looks names up and returns only public addresses. The connection goes to the address that was checked here, so a
-/// name that changes between check and connection gains nothing.
+/// Resolves names at each connection, to public addresses only. The connection uses the checked address, so a name that
+/// changes between check and connection gains nothing.
 #[derive(Clone)]
 pub struct PublicResolver {
     lookup: Lookup,
 }
 
-/// A host has only private or reserved addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the host has a private or reserved address")]
 pub struct PrivateAddress;
 
 impl PublicResolver {
-    /// Uses a function that finds the addresses of a host.
     #[must_use]
     pub fn new(lookup: Lookup) -> Self {
         Self { lookup }
     }
 
-    /// Uses the resolver of the operating system.
     pub fn system() -> Self {
         Self::new(Arc::new(|host| {
             Box::pin(async move { Ok(tokio::net::lookup_host((host, 0)).await?.collect()) })

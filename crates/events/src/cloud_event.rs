@@ -1,4 +1,4 @@
-//! Events in the form in which they leave the service: JSON of
+//! Renders events as JSON of
 //! [CloudEvents 1.0](https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md).
 
 use std::fmt::Write;
@@ -8,18 +8,13 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Archive, Archives, StoreError};
 
-/// Bytes of a final state that an event holds at most; a larger one it links to.
+/// Maximum size of a final state within an event, in bytes. The event links to a larger one.
 pub const MOST_STATE_BYTES: u64 = 262_144;
 
-/// The last time that the form has room for.
 const LAST: &str = "9999-12-31T23:59:59.999Z";
 
-/// An event as compact JSON. That of a thread's end has the final state inside, or a link to it
-/// that begins with `public_url`.
-///
-/// # Errors
-/// [`StoreError`] when the final state cannot be read; an event that says that it is lost is
-/// rendered only when it is.
+/// Renders an event as compact JSON. The end of a thread contains the final state, or a link to it that begins with
+/// `public_url`. Fails if the final state cannot be read: an event reports a lost state only if it is lost.
 pub async fn cloud_event(
     archives: &dyn Archives,
     public_url: &str,
@@ -68,28 +63,26 @@ pub async fn cloud_event(
     Ok(json)
 }
 
-/// An event's JSON with new values in its data.
 pub(super) fn with_values(mut json: String, values: &str) -> String {
-    // within the braces of the data and of the event
     json.truncate(json.len() - 2);
     push(&mut json, format_args!(r#","values":{values}}}}}"#));
     json
 }
 
-/// Where the final state of a life of a thread is.
+/// Returns the URL of the final state of a thread's life.
 #[must_use]
 pub fn state_url(public_url: &str, id: &ThreadId, life: Life) -> String {
     format!("{public_url}/v1/archives/{id}?life={:016x}", life.0)
 }
 
-/// Where the history is that a life of a thread left.
+/// Returns the URL of the history of an ended life.
 #[must_use]
 pub fn history_url(public_url: &str, id: &ThreadId, life: Life) -> String {
     format!("{public_url}/v1/archives/{id}/history?life={:016x}", life.0)
 }
 
-/// All up to what only some types have. The subject of a thread's event is its id, that of another
-/// scope's event is the scope.
+/// Renders the members that all types have. The subject of a thread's event is the thread id; that of another scope's event
+/// is the scope.
 fn head(event: &Event) -> String {
     let time = rfc3339(event.time_ms).unwrap_or_else(|| LAST.into());
     let (thread, scope) = (event.thread(), &event.subject);
@@ -120,7 +113,6 @@ fn head(event: &Event) -> String {
     json
 }
 
-/// The archive of an ended thread.
 pub(super) async fn final_state(
     archives: &dyn Archives,
     event: &Event,
@@ -198,7 +190,6 @@ mod tests {
 
     const ID: &str = "thrd_0123456789abcdef0123456789abcdef";
 
-    /// The archive of one thread.
     #[derive(Debug)]
     struct Left(Option<Archive>);
 
@@ -280,7 +271,6 @@ mod tests {
         event(EventKind::Destroyed { reason, state_lost })
     }
 
-    /// The text, and the text of `data` after what every type has.
     async fn rendered(left: &Left, event: &Event) -> (String, String) {
         let text = cloud_event(left, "https://t.example", event).await.unwrap();
         let _: &RawValue = serde_json::from_str(&text).unwrap();
@@ -433,7 +423,6 @@ mod tests {
             state_lost: false,
         });
 
-        // this archive fails when it is read
         let (_, rest) = rendered(&Left(None), &erased).await;
 
         assert_eq!(rest, r#","reason":"erased","metadata":null"#);

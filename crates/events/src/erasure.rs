@@ -1,4 +1,4 @@
-//! The erasure of owners. It goes on in the background, so that it ends whatever its callers wait for.
+//! Erases owners in the background, so that an erasure completes even if its callers stop waiting.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,23 +11,22 @@ use super::{Consumers, Events, forget_lives};
 use threadkeep_domain::OwnerTag;
 use threadkeep_store::{Backend, Erased, StoreError};
 
-/// Erasures that are done at once on a replica: each holds up to 100,000 erased lives, of 100 bytes.
+/// Concurrent erasures on a replica. Each holds up to 100,000 erased lives of 100 bytes.
 const AT_ONCE: usize = 4;
-/// Erasures that a replica takes on; callers of more learn that it is not complete. As many are remembered.
+/// Maximum erasures on a replica, and maximum remembered results. Beyond it, callers get an incomplete result.
 const MOST: usize = 1_000;
-/// For how long a repeat learns the numbers of an erasure that ended when no caller waited.
+/// Retention of the result of an erasure that ended without a waiting caller, for a repeat of the call.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
-/// How far the erasure of an owner is.
+/// The progress of an erasure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Erasing {
-    /// Its numbers so far, for all its callers on this replica.
+    /// Numbers so far, for all callers on this replica.
     pub erased: Erased,
-    /// Whether nothing is left.
+    /// Whether everything is erased.
     pub is_complete: bool,
 }
 
-/// The erasures of this replica.
 #[derive(Debug)]
 pub(super) struct Erasures {
     state: Mutex<State>,
@@ -37,14 +36,14 @@ pub(super) struct Erasures {
 #[derive(Debug, Default)]
 struct State {
     running: HashMap<OwnerTag, Running>,
-    /// When erasures ended whose callers do not know that yet, and their numbers.
+    /// Time and numbers of ended erasures whose callers have not received them.
     untold: HashMap<OwnerTag, (Instant, Erased)>,
 }
 
 #[derive(Debug)]
 struct Running {
     progress: watch::Receiver<Progress>,
-    /// Callers that have come so far: what exists when the last of them comes is erased too.
+    /// Number of callers so far. The erasure includes everything that exists when the last one calls.
     callers: u64,
 }
 
@@ -54,7 +53,6 @@ struct Progress {
     ended: Option<Result<(), Arc<StoreError>>>,
 }
 
-/// One erasure.
 struct Run {
     erasures: Arc<Erasures>,
     backend: Arc<dyn Backend>,
@@ -80,14 +78,11 @@ impl Erasures {
 }
 
 impl Events {
-    /// Erases all that an owner has: threads, archives, and what the log and pending deliveries tell of them. Waits for
-    /// the end of that, but no longer than `wait`; after that it goes on by itself, and another call joins it.
+    /// Erases everything that an owner has: threads, archives, and their traces in the log and in pending deliveries. Waits
+    /// for up to `wait`; then the erasure continues in the background, and another call joins it.
     ///
-    /// Threads that exist when this is called end for good, with a tombstone of that length. Threads that clients make
-    /// for the owner while it goes on are erased too, or stay as new ones.
-    ///
-    /// # Errors
-    /// [`StoreError`]: a repeat goes on where it stopped.
+    /// Threads that exist at the time of the call end for good, with a tombstone that lasts `tombstone`. Threads created for
+    /// the owner meanwhile may be erased or survive. After an error, a repeat resumes the erasure.
     #[doc(hidden)]
     pub async fn erase(
         &self,
@@ -98,7 +93,6 @@ impl Events {
         let Some(mut progress) = self.join_erasure(owner, tombstone) else {
             return Ok(Erasing::default());
         };
-        // an error: the replica stops
         let _ = timeout(wait, progress.wait_for(|now| now.ended.is_some())).await;
         let Progress { erased, ended } = progress.borrow().clone();
         match ended {
@@ -110,7 +104,7 @@ impl Events {
         }
     }
 
-    /// The erasure of that owner that goes on here, or a new one; none if there are too many.
+    /// Joins the running erasure of `owner`, or starts one. Returns `None` if too many run.
     fn join_erasure(
         &self,
         owner: OwnerTag,
@@ -119,7 +113,6 @@ impl Events {
         let erasures = &self.0.erasures;
         let mut state = erasures.state();
         if let Some(run) = state.running.get_mut(&owner) {
-            // its task has not panicked
             if run.progress.has_changed().is_ok() {
                 run.callers += 1;
                 return Some(run.progress.clone());
@@ -156,7 +149,6 @@ impl Events {
 
 impl Run {
     async fn run(self) {
-        // it is never closed
         let _permit = self.erasures.permits.acquire().await;
         let mut callers = 1;
         let ended = loop {
@@ -176,7 +168,7 @@ impl Run {
             .send_modify(|now| now.ended = Some(ended.map_err(Arc::new)));
     }
 
-    /// Takes the erasure off unless it has more callers by now. Returns their number otherwise.
+    /// Ends the erasure, unless more callers have joined. Returns their number in that case.
     fn end(&self, callers: u64) -> Option<u64> {
         let mut state = self.erasures.state();
         let now = state.running.get(&self.owner).map(|run| run.callers);
@@ -194,7 +186,7 @@ impl Run {
         None
     }
 
-    /// Leaves a trace of each life in the store until nothing else is left of it, so another run goes on after a crash.
+    /// Each life keeps a record in the store until everything else is erased, so that another run resumes after a crash.
     async fn erase(&self) -> Result<(), StoreError> {
         let (backend, owner) = (&*self.backend, self.owner);
         while let Some(some) = backend.erase_owned(owner, self.tombstone).await? {

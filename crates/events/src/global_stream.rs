@@ -1,5 +1,3 @@
-//! The events of all threads, from now on or from a cursor.
-
 use std::collections::VecDeque;
 use std::future::pending;
 use std::sync::Arc;
@@ -14,54 +12,50 @@ use super::{EventCounters, Follower, WATCH_AGAIN, WATCH_LASTS, bytes_named};
 use threadkeep_domain::{Event, EventTypes, Position};
 use threadkeep_store::{Backend, Heads, StoreError};
 
-/// Logs that are read at once, those that are furthest behind first.
+/// Maximum logs per read; those furthest behind come first.
 const LOGS: usize = 16;
-/// Events of each that are read at once.
+/// Maximum events per log and read.
 const MOST: usize = 64;
-/// A reader that was at the end of all logs within this many milliseconds cannot have missed events
-/// by trimming.
+/// A reader that was at the end of all logs within this time, in milliseconds, cannot have missed trimmed events.
 const NEAR_MS: u64 = 2_000;
-/// The pause before a failed call is repeated.
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
 
-/// The position of a reader of all events: a time of the log's clock. It knows all earlier events,
-/// and perhaps some later ones.
+/// The position of a reader of all events: a time of the log's clock. The reader has all earlier events, and perhaps some
+/// later ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Watermark(pub u64);
 
 /// An item of the stream of all events.
 #[derive(Debug, Clone)]
 pub enum GlobalItem {
-    /// Something happened.
+    /// An event.
     Event {
-        /// The event.
+        /// The event itself.
         event: Box<Event>,
-        /// How far the reader is with it.
+        /// The reader's position at this item.
         cursor: Watermark,
     },
     /// An event was not logged, or has left the log.
     Reset {
-        /// How far the reader is with it.
+        /// The reader's position at this item.
         cursor: Watermark,
     },
 }
 
-/// The events of all threads, those of each thread in order.
-///
-/// It reads only on demand, and holds few events.
+/// The events of all threads, in order for each thread. Reads on demand, and buffers few events.
 #[derive(Debug)]
 pub struct GlobalStream {
     log: Arc<dyn Backend>,
     types: EventTypes,
     follower: Follower,
-    /// The position in each log, by its number.
+    /// Position in each log, by bucket.
     positions: Vec<Position>,
-    /// The position of the reader once it has received all events that are ready.
+    /// Position of the reader after the events in `ready`.
     reached: Watermark,
     ready: VecDeque<GlobalItem>,
-    /// When all logs were last read to their end, by their clock.
+    /// Time at which all logs were last read to their end, by the log's clock.
     arrived_ms: u64,
-    /// The time up to which the reader knows that events are missing, by that clock.
+    /// Time up to which the reader knows of missing events, by the log's clock.
     told_ms: u64,
     changes: Option<Changes>,
     counters: Arc<EventCounters>,
@@ -69,16 +63,14 @@ pub struct GlobalStream {
     _open: Open,
 }
 
-/// The mark that keeps the changes of all threads in the log.
+/// The watch that keeps the changes of all threads in the log.
 #[derive(Debug)]
 struct Changes {
-    /// Since when, without a break.
+    /// Start of the uninterrupted watch, in milliseconds.
     since: u64,
-    /// When to ask for it again.
     again: Instant,
 }
 
-/// The parts of a stream.
 pub(super) struct Parts {
     pub(super) log: Arc<dyn Backend>,
     pub(super) follower: Follower,
@@ -87,7 +79,6 @@ pub(super) struct Parts {
 }
 
 impl GlobalStream {
-    /// A stream of events of these types, after a cursor, or from now on.
     pub(super) async fn open(
         types: EventTypes,
         after: Option<Watermark>,
@@ -126,7 +117,7 @@ impl GlobalStream {
         let since = self.changes.as_ref().map_or(0, |changes| changes.since);
         let now = self.reached;
         if cursor > now {
-            // its log is gone, or the clock of the log went back
+            // the log is gone, or its clock was set back
             self.ready.push_back(GlobalItem::Reset { cursor: now });
             return;
         }
@@ -143,11 +134,7 @@ impl GlobalStream {
         self.arrived_ms = 0;
     }
 
-    /// The next item; `None` when this replica stops. It is safe to drop the future and call this
-    /// again.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the log cannot be read.
+    /// Returns the next item, or `None` when this replica stops. Cancel safe. Fails if the log cannot be read.
     pub async fn next(&mut self) -> Result<Option<GlobalItem>, StoreError> {
         let stop = self.stop.clone();
         tokio::select! {
@@ -156,13 +143,13 @@ impl GlobalStream {
         }
     }
 
-    /// The reader's position once it has all events until now; none if there are more.
+    /// Returns the reader's position once it has all events so far; `None` if there are more.
     #[must_use]
     pub fn cursor(&self) -> Option<Watermark> {
         self.ready.is_empty().then_some(self.reached)
     }
 
-    /// Where the stream begins, before anything was taken from it.
+    /// Returns the start of the stream, before any item was taken.
     #[must_use]
     pub fn start(&self) -> Watermark {
         self.reached
@@ -191,7 +178,6 @@ impl GlobalStream {
             };
             tokio::select! {
                 moved = self.follower.moved() => if !moved {
-                    // all stops, and so will this
                     pending::<()>().await;
                 },
                 () = again => {}
@@ -199,8 +185,7 @@ impl GlobalStream {
         }
     }
 
-    /// Keeps the changes of all threads in the log for a while longer, from time to time. Reports a gap since the last
-    /// time. If this fails, it is retried soon, before the time runs out.
+    /// Renews the watch when due, and reports a gap. Retries a failed renewal before the watch expires.
     async fn watch_again(&mut self) {
         let Some(changes) = &mut self.changes else {
             return;
@@ -221,8 +206,7 @@ impl GlobalStream {
         }
     }
 
-    /// Reads the logs that are furthest behind; returns false if none is behind. Dropping it before
-    /// its end changes nothing.
+    /// Reads the logs that are furthest behind. Returns false if none is behind. Cancel safe.
     async fn read(&mut self) -> Result<bool, StoreError> {
         let heads = self.follower.heads();
         let behind = self.behind(&heads);
@@ -238,17 +222,17 @@ impl GlobalStream {
             let cursor = self.reached;
             self.ready.push_back(GlobalItem::Reset { cursor });
         }
-        // of the reader that has not got all of this yet
+        // the reader does not have these events yet
         let cursor = self.reached;
         let mut bytes = 0;
         for ((bucket, _), events) in behind.iter().zip(read) {
             if bytes >= MOST_BYTES {
-                // the rest is read once more when these are taken
+                // the rest is read again once these are taken
                 break;
             }
             self.counters.events_read.add(events.len() as u64);
             let bucket = usize::from(*bucket);
-            // one that ends before its head was trimmed to nothing meanwhile
+            // an empty read ended before its head was trimmed
             let last = events.last().map(|event| event.id.position);
             let head = heads.positions[bucket];
             self.positions[bucket] = match last {
@@ -270,21 +254,20 @@ impl GlobalStream {
         Ok(true)
     }
 
-    /// Computes the position of the reader after all events that were read.
     fn reach(&mut self, heads: &Heads) {
         let reached = match self.behind(heads).first() {
-            // events logged after those heads have no smaller time
+            // later events have no earlier time
             None => {
                 self.arrived_ms = heads.now_ms;
                 heads.now_ms
             }
-            // the other logs are known up to these heads, and not beyond
+            // the other logs are known only up to these heads
             Some((_, furthest_behind)) => furthest_behind.ms.min(heads.now_ms),
         };
         self.reached = self.reached.max(Watermark(reached));
     }
 
-    /// The logs that are not read to these heads, with their positions, the furthest behind first.
+    /// Returns the logs that are behind `heads` and their positions, furthest behind first.
     fn behind(&self, heads: &Heads) -> Vec<(u16, Position)> {
         let logs = (0_u16..).zip(self.positions.iter().copied());
         let mut behind: Vec<_> = logs
@@ -297,7 +280,6 @@ impl GlobalStream {
         behind
     }
 
-    /// Whether a log was trimmed further than the reader knows.
     async fn is_trimmed(&self, logs: &[(u16, Position)]) -> Result<bool, StoreError> {
         let buckets: Vec<_> = logs.iter().map(|(bucket, _)| *bucket).collect();
         let horizons = self.log.log_horizons(&buckets).await?;
@@ -323,8 +305,7 @@ mod tests {
         let now_ms = stream.reached.0;
         let at = |ms| Position { ms, seq: 0 };
 
-        // one log has grown since the last look at all of them, and was read half way; another may
-        // have grown too
+        // one log has grown since all heads were read, and was read halfway; others may have grown too
         let mut positions = vec![Position::default(); logs];
         positions[0] = at(now_ms + 500);
         stream.positions[0] = at(now_ms + 400);

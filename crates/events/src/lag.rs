@@ -1,21 +1,17 @@
-//! Measures how long events have waited to be delivered.
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Nothing waits.
 const NOTHING: u64 = u64::MAX;
 
 /// The lag of all deliveries for one purpose.
 #[derive(Debug, Default)]
 pub struct Lag(Mutex<Vec<Weak<Oldest>>>);
 
-/// The time at which the oldest waiting event of one share was logged.
+/// Time at which the oldest waiting event of one share was logged.
 #[derive(Debug)]
 pub(super) struct Oldest(AtomicU64);
 
 impl Lag {
-    /// Adds a share, until it is dropped.
     pub(super) fn share(&self) -> Arc<Oldest> {
         let share = Arc::new(Oldest(AtomicU64::new(NOTHING)));
         let mut shares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -24,7 +20,7 @@ impl Lag {
         share
     }
 
-    /// The milliseconds for which the oldest event has waited; 0 if none waits.
+    /// Returns how long the oldest event has waited, in milliseconds; 0 if no event waits.
     #[must_use]
     pub fn ms_at(&self, now_ms: u64) -> u64 {
         let shares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -35,7 +31,6 @@ impl Lag {
 }
 
 impl Oldest {
-    /// Notes when the oldest event was logged; none if nothing waits.
     pub(super) fn note(&self, logged_ms: Option<u64>) {
         self.0
             .store(logged_ms.unwrap_or(NOTHING), Ordering::Relaxed);

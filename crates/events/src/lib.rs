@@ -1,4 +1,6 @@
-//! Events: reading the log and handing out its events, and ending expired threads.
+//! Events: reads the log and delivers its events, and ends expired threads.
+
+#![warn(missing_docs)]
 
 mod cloud_event;
 mod consumers;
@@ -70,20 +72,17 @@ pub use threadkeep_store::{Archive, ArchiveHead};
 /// The settings of a replica's events.
 #[derive(Debug, Clone)]
 pub struct EventSettings {
-    /// The beginning of links to this service, such as `https://threads.example.com`; if empty, links are paths.
+    /// Base of links to this service, such as `https://threads.example.com`. If empty, links are paths.
     pub public_url: String,
-    /// Whether the ends of requests are logged too.
+    /// Whether to log the ends of requests.
     pub session_events: bool,
-    /// The interval of reads of the log while a reader waits for it.
     #[doc(hidden)]
     pub poll_every: Duration,
-    /// The longest silence of a stream.
+    /// Maximum silence of a stream.
     #[doc(hidden)]
     pub heartbeat: Duration,
-    /// The times of durable consumers.
     #[doc(hidden)]
     pub timing: Timing,
-    /// The clock.
     #[doc(hidden)]
     pub clock: Clock,
 }
@@ -124,10 +123,7 @@ struct Inner {
 }
 
 impl Events {
-    /// Starts the background work.
-    ///
-    /// # Panics
-    /// Outside of a Tokio runtime: it runs on the one that this is called from.
+    /// Starts the background work on the current Tokio runtime. Panics outside of one.
     #[doc(hidden)]
     #[must_use]
     pub fn start(backend: Arc<dyn Backend>, settings: EventSettings) -> Self {
@@ -161,7 +157,7 @@ impl Events {
         events
     }
 
-    /// Ends due threads and deletes data past its retention, in the share of this replica.
+    /// Ends due threads and deletes data past its retention, in this replica's share of the buckets.
     fn start_upkeep(&self) {
         let pool = reaper::pool();
         let (share, held) = watch::channel(Vec::new());
@@ -181,67 +177,55 @@ impl Events {
         self.spawn(pool.hold(leases, holder, share, self.stopped().clone()));
     }
 
-    /// Ends all streams. Their readers reconnect to another replica, and resume there.
     #[doc(hidden)]
     pub fn end_streams(&self) {
         self.0.end_streams.cancel();
     }
 
-    /// Is cancelled when all streams end.
     #[doc(hidden)]
     #[must_use]
     pub fn streams_end(&self) -> CancellationToken {
         self.0.end_streams.clone()
     }
 
-    /// Ends the background work, and gives back the shares of this replica.
+    /// Ends the background work, and releases the shares of this replica.
     pub async fn shutdown(&self) {
         self.0.stop.cancel();
         self.0.tasks.close();
         self.0.tasks.wait().await;
     }
 
-    /// The counters of this replica.
+    /// Returns the counters of this replica.
     #[must_use]
     pub fn counters(&self) -> &Arc<EventCounters> {
         &self.0.counters
     }
 
-    /// The end of the log.
     #[doc(hidden)]
     #[must_use]
     pub fn tail(&self) -> &Tail {
         &self.0.tail
     }
 
-    /// Where the log is.
     #[doc(hidden)]
     #[must_use]
     pub fn backend(&self) -> &Arc<dyn Backend> {
         &self.0.backend
     }
 
-    /// This replica's identity among those that share work.
     #[doc(hidden)]
     #[must_use]
     pub fn holder(&self) -> &Arc<str> {
         &self.0.holder
     }
 
-    /// An event as it leaves the service; see [`cloud_event`].
-    ///
-    /// # Errors
-    /// [`StoreError`].
     #[doc(hidden)]
     pub async fn render(&self, event: &Event) -> Result<String, StoreError> {
         let archives = &*self.0.backend;
         cloud_event(archives, &self.0.settings.public_url, event).await
     }
 
-    /// The same with the new values of the keys that it names, if they are known and small enough.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Like [`Self::render`], with the new values of the changed keys if they are known and small enough.
     #[doc(hidden)]
     pub async fn render_with_values(&self, event: &Event) -> Result<String, StoreError> {
         let json = self.render(event).await?;
@@ -251,11 +235,8 @@ impl Events {
         })
     }
 
-    /// The events of a thread, after a cursor, or from now on. Its changes are logged while the
-    /// stream is open, and a little longer. Listening moves no expiry.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Streams the events of a thread, after the cursor `after`, or from now on. Its changes are logged while the stream is
+    /// open, and a little longer. Does not extend the thread's lifetime.
     #[doc(hidden)]
     pub async fn thread_stream(
         &self,
@@ -263,7 +244,7 @@ impl Events {
         after: Option<ThreadCursor>,
     ) -> Result<ThreadStream, StoreError> {
         let backend = &self.0.backend;
-        // in this order: events logged after the thread was read are received
+        // in this order: the listener receives events that are logged after the thread was read
         let mut listener = self.0.tail.listen(*id);
         let watched = backend.watch(&[*id], watcher::WATCH_LASTS).await?;
         let watched = watched.first().ok_or(StoreError::Corrupt("no answer"))?;
@@ -278,10 +259,7 @@ impl Events {
         Ok(ThreadStream::new(*id, after, parts))
     }
 
-    /// The events of all threads of these types, after a cursor, or from now on.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Streams the events of all threads of `types`, after the cursor `after`, or from now on.
     #[doc(hidden)]
     pub async fn global_stream(
         &self,
@@ -297,8 +275,7 @@ impl Events {
         GlobalStream::open(types, after, parts).await
     }
 
-    /// Logs the end of a request, if session events are on. It never waits: if there are too many,
-    /// some are dropped and counted.
+    /// Queues the end of a request for the log if session events are on; never waits. A full queue drops and counts it.
     #[doc(hidden)]
     pub fn session_completed(&self, id: &ThreadId, completed: impl FnOnce() -> Completed) {
         if let Some(sessions) = &self.0.sessions {
@@ -306,22 +283,20 @@ impl Events {
         }
     }
 
-    /// The beginning of links to this service.
     #[doc(hidden)]
     #[must_use]
     pub fn public_url(&self) -> &str {
         &self.0.settings.public_url
     }
 
-    /// The longest silence of a stream.
     #[doc(hidden)]
     #[must_use]
     pub fn heartbeat(&self) -> Duration {
         self.0.settings.heartbeat
     }
 
-    /// Runs a task in the background. The task must end soon after [`Self::stopped`], and must not
-    /// hold a clone of this, or it would never stop by itself.
+    /// Runs a task in the background. The task must end soon after [`Self::stopped`], and must not hold a clone of `self`,
+    /// which would keep the background work alive.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.0.tasks.spawn(task);
     }
@@ -338,13 +313,11 @@ impl Events {
         });
     }
 
-    /// Is cancelled when streams end, as the server is about to stop.
     #[doc(hidden)]
     pub fn draining(&self) -> &CancellationToken {
         &self.0.end_streams
     }
 
-    /// Is cancelled when this stops.
     pub(crate) fn stopped(&self) -> &CancellationToken {
         &self.0.stop
     }

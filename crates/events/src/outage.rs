@@ -1,12 +1,10 @@
-//! Handles failures of background work: one line in the log, and retries with growing pauses.
-
 use std::error::Error;
 use std::time::Duration;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// The failures of one kind of work.
+/// Logs consecutive failures of one kind of work once, and computes growing pauses.
 #[derive(Debug)]
 pub struct Outage {
     what: &'static str,
@@ -14,12 +12,12 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// Work that does not fail yet. `what` names it in the log, such as "reading the log of events".
+    /// Starts without failures. `what` names the work in the log, such as "reading the log of events".
     pub fn new(what: &'static str) -> Self {
         Self { what, failures: 0 }
     }
 
-    /// Notes a failure. Returns the pause before the next attempt.
+    /// Records a failure. Returns the pause before the next attempt.
     pub fn goes_on(&mut self, error: &(dyn Error + 'static)) -> Duration {
         if self.failures == 0 {
             let source = error.source().map(tracing::field::display);
@@ -30,7 +28,7 @@ impl Outage {
         pause.min(LONGEST_PAUSE)
     }
 
-    /// Notes a success.
+    /// Records a success.
     pub fn is_over(&mut self) {
         if self.failures > 0 {
             tracing::info!("recovered: {}", self.what);

@@ -1,4 +1,4 @@
-//! Ends expired threads, so that each end has its event.
+//! Ends expired threads, so that each end has an event.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,18 +10,16 @@ use super::{EventCounters, Outage, Pool};
 use threadkeep_domain::ThreadId;
 use threadkeep_store::{StoreError, Upkeep};
 
-/// Threads of one bucket that are ended in one step, which blocks the store.
+/// Maximum threads of one bucket per step, which blocks the store.
 const MOST: usize = 50;
-/// The number of buckets in one query for expired threads.
+/// Buckets per query for due threads.
 const AT_ONCE: usize = 16;
-/// Pauses while nothing is due.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// How far the store's clock and this process' may differ. Beyond that, one of them is wrong, and
-/// threads in use might be ended.
+/// Maximum difference between the store's clock and this process's. Beyond it, one of them is wrong, and threads in use
+/// might be ended.
 const MOST_SKEW: Duration = Duration::from_secs(60);
 
-/// The shares that the replicas have in this.
 pub(super) fn pool() -> Pool {
     Pool {
         name: "reaper".into(),
@@ -31,34 +29,26 @@ pub(super) fn pool() -> Pool {
     }
 }
 
-/// Ends due threads in the buckets of this replica's slots.
 #[derive(Debug)]
 pub(super) struct Reaper {
     pub(super) upkeep: Arc<dyn Upkeep>,
     pub(super) counters: Arc<EventCounters>,
     pub(super) pool: Pool,
-    /// The number of all buckets.
     pub(super) buckets: u16,
-    /// The slots that this replica holds.
     pub(super) held: watch::Receiver<Vec<u16>>,
-    /// The time since which a due thread has waited for its end.
+    /// Set while due threads wait for their end.
     pub(super) behind_since: Option<Instant>,
 }
 
-/// The outcome of a round.
 enum Round {
-    /// Nothing was due.
     Idle,
-    /// All due threads were ended.
     Done,
-    /// More is due.
     More,
-    /// The clocks differ by this many milliseconds.
+    /// Difference of the clocks in milliseconds.
     Skewed(i64),
 }
 
 impl Reaper {
-    /// Runs until it is dropped.
     pub(super) async fn run(mut self) {
         let mut outage = Outage::new("ending expired threads");
         let mut pause = SHORTEST_PAUSE;
@@ -90,7 +80,7 @@ impl Reaper {
         }
     }
 
-    /// Ends due threads in all buckets of the share, as far as one round gets.
+    /// Ends due threads in all buckets of the share, up to the limits of one round.
     async fn round(&mut self) -> Result<Round, StoreError> {
         let buckets = {
             let slots = self.held.borrow_and_update();
@@ -112,7 +102,7 @@ impl Reaper {
                 };
                 self.end(*bucket, &ids).await?;
                 if self.held.has_changed().unwrap_or(true) {
-                    // another replica ends threads that it holds by now
+                    // another replica may hold these buckets now
                     return Ok(Round::More);
                 }
             }
@@ -167,7 +157,7 @@ mod tests {
     use threadkeep_domain::Position;
     use threadkeep_store::{Due, Reaped};
 
-    /// Threads that are due, all of one bucket, by a clock that may be wrong.
+    /// Due threads of one bucket, with a clock that may be wrong.
     #[derive(Debug, Default)]
     struct Waiting {
         ids: Mutex<Vec<ThreadId>>,
@@ -209,7 +199,6 @@ mod tests {
         }
     }
 
-    /// Lets it work until a condition holds.
     async fn run_until(reaper: Reaper, holds: impl Fn() -> bool) {
         let holds = async {
             while !holds() {
@@ -228,7 +217,7 @@ mod tests {
         let waiting = Arc::new(Waiting::default());
         let ids = std::iter::repeat_with(ThreadId::random).take(3 * MOST + 1);
         waiting.ids.lock().unwrap().extend(ids);
-        // its sender is gone, as at the end: so each step is a round of its own
+        // the sender is dropped, so each step is a separate round
         let reaper = reaper(&waiting);
         let counters = Arc::clone(&reaper.counters);
 

@@ -1,4 +1,4 @@
-//! The ends of requests, queued for the log off the path of requests.
+//! Queues the ends of requests for the log, so that requests do not wait for it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -14,14 +14,13 @@ use threadkeep_domain::{Completed, ThreadId, TraceParent};
 use threadkeep_store::{EventLog, StoreError};
 use threadkeep_trace as trace;
 
-/// The writers. Events of one thread are written in order, those of different threads concurrently.
+/// Number of writers. Events of one thread are written in order, those of different threads concurrently.
 const WRITERS: usize = 8;
-/// Ends of requests that wait for one writer at most.
+/// Queue size of a writer.
 const ROOM: usize = 512;
-/// How long the last writes may take at shutdown.
+/// Time limit for the last writes at shutdown.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// The end of a request.
 #[derive(Debug)]
 struct Ended {
     id: ThreadId,
@@ -29,7 +28,6 @@ struct Ended {
     trace: Option<TraceParent>,
 }
 
-/// Takes the ends of requests.
 #[derive(Debug)]
 pub(super) struct Sessions {
     writers: Vec<Sender<Ended>>,
@@ -37,7 +35,6 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// Starts the writers.
     pub(super) fn start(
         log: &Arc<dyn EventLog>,
         counters: &Arc<EventCounters>,
@@ -61,7 +58,7 @@ impl Sessions {
         }
     }
 
-    /// Queues it for the log, unless too many wait. Never waits itself.
+    /// Queues the end of a request; drops and counts it if the queue is full. Never waits.
     pub(super) fn log(&self, id: ThreadId, completed: Completed) {
         let mut hasher = DefaultHasher::new();
         id.hash(&mut hasher);
@@ -78,7 +75,6 @@ impl Sessions {
 }
 
 impl Ended {
-    /// Logs it as an effect of its request.
     async fn log(&self, log: &dyn EventLog) -> Result<(), StoreError> {
         let logging = log.log_completed(&self.id, &self.completed);
         trace::continuing(self.trace, logging).await
@@ -112,12 +108,11 @@ impl Writer {
                 }
             }
         };
-        // the rest is lost with the process
         let _ = timeout(FAREWELL, last).await;
     }
 
-    /// Waits while the store is unavailable; the queue fills meanwhile. An event that may have been written is not
-    /// written again: it would count twice.
+    /// Waits while the store is unavailable; the queue fills meanwhile. An event that may have been written is not retried:
+    /// it would count twice.
     async fn write(&mut self, ended: &Ended, stop: &CancellationToken) {
         loop {
             match ended.log(&*self.log).await {

@@ -1,4 +1,4 @@
-//! The share of a replica in work that all replicas do together.
+//! A replica's share of work that all replicas divide.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,30 +10,27 @@ use tokio_util::sync::CancellationToken;
 use super::Outage;
 use threadkeep_store::Leases;
 
-/// The time limit for giving slots back at the end. If it fails, the others wait for the lease to
-/// expire.
+/// Time limit for releasing slots at shutdown. Beyond it, their leases must expire.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// A kind of work that is cut into slots; slot `s` has the buckets `b` with `b % slots == s`.
+/// A kind of work that is divided into slots. Slot `s` has the buckets `b` with `b % slots == s`.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
     pub(crate) name: String,
     /// At least 1.
     pub(crate) slots: u16,
-    /// How long a slot is held without being renewed.
     pub(crate) lasts: Duration,
     pub(crate) renew_every: Duration,
 }
 
 impl Pool {
-    /// The buckets of these slots, of `buckets` in all.
     pub(crate) fn buckets_of(&self, slots: &[u16], buckets: u16) -> Vec<u16> {
         let is_in = |bucket: &u16| slots.contains(&(bucket % self.slots));
         (0..buckets).filter(is_in).collect()
     }
 
-    /// Holds the fair share of this pool until `stop`, and publishes its slots through `held`. A slot that could not
-    /// be renewed in time is released.
+    /// Holds a fair share of the slots until `stop`, and publishes it through `held`. Gives up slots whose lease may have
+    /// expired.
     pub(crate) async fn hold(
         self,
         leases: Arc<dyn Leases>,
@@ -45,14 +42,14 @@ impl Pool {
             let mut outage = Outage::new("renewing leases");
             let mut ends = None;
             loop {
-                // the time before the call: the lease runs from a moment within it
+                // the lease starts during the call, so this is its earliest start
                 let asked = Instant::now();
                 let call = leases.hold(&self.name, self.slots, &holder, self.lasts);
                 match call.await {
                     Ok(slots) => {
                         outage.is_over();
-                        // another replica may have held an expired lease meanwhile, so all its workers have to start
-                        // again: they get it the next time
+                        // another replica may have held an expired lease, so all workers must restart: the next renewal
+                        // returns the slots
                         let ran_out = ends.is_some_and(|ends| Instant::now() >= ends);
                         let is_stale = ran_out && !held.borrow().is_empty();
                         ends = Some(asked + self.lasts);
@@ -101,7 +98,6 @@ mod tests {
 
     const LASTS: Duration = Duration::from_millis(100);
 
-    /// Leases of one slot, whose second renewal takes longer than they last.
     #[derive(Debug, Default)]
     struct OnceLate(AtomicU32);
 

@@ -1,8 +1,6 @@
-//! The share of an event in the size of an answer.
-
 use threadkeep_domain::{Event, EventKind};
 
-/// Bytes of the names of keys that an event holds.
+/// Bytes of the key names in an event.
 pub(super) fn bytes_named(event: &Event) -> usize {
     match &event.kind {
         EventKind::Created { keys, .. }

@@ -1,4 +1,4 @@
-//! Subscribers: code of an app that receives every event of all replicas.
+//! Subscribers: code of an app that receives the events of all replicas.
 
 use std::fmt;
 use std::future::Future;
@@ -12,13 +12,13 @@ use threadkeep_domain::{Event, EventTypes};
 use threadkeep_store::{Backend, StoreError};
 
 const PREFIX: &str = "app.";
-/// With the prefix, the longest name of a consumer.
+/// Maximum length of a consumer's name, without the prefix.
 const GROUP_BYTES: usize = 60;
 
-/// Why nobody was subscribed.
+/// Why a subscription failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SubscribeError {
-    /// An invalid name of a group.
+    /// The group name is invalid.
     #[error("the name of a group is 1 to 60 of A-Z, a-z, 0-9, `.`, `_` and `-`")]
     Group,
     /// The group has a subscriber in this process.
@@ -30,19 +30,16 @@ pub enum SubscribeError {
 }
 
 impl Events {
-    /// Subscribes to events of these types, of all threads and all replicas, until this stops.
+    /// Subscribes to events of `types`, of all threads and all replicas, until `self` stops.
     ///
-    /// The replicas that subscribe as the same group share the work: each event is handled by one of them. A new group
-    /// gets events from now on; an existing one continues where it stopped, also after all its replicas were away. A
-    /// group without members for a day is deleted.
+    /// Replicas that subscribe as the same group share the work: one of them handles each event. A new group gets events
+    /// from now on; an existing one resumes where it stopped, even if all its replicas were down. A group without members
+    /// for a day is deleted.
     ///
-    /// Each event arrives at least once: those of one thread in order, those of different threads concurrently. If the
-    /// handler fails, the event is retried after 1, 2, 4 .. seconds, up to an hour, while later ones of its thread
-    /// wait; after a day it is parked, and [`Self::parked`] lists it under the name `app.<group>`. `thread.updated` is
-    /// logged only while a consumer wants it, so it begins a few seconds late.
-    ///
-    /// # Errors
-    /// [`SubscribeError`].
+    /// Each event is delivered at least once: those of one thread in order, those of different threads concurrently. If the
+    /// handler fails, the event is retried after 1, 2, 4 .. seconds, up to an hour, while later events of its thread wait.
+    /// After a day it is parked, and [`Self::parked`] lists it under the name `app.<group>`. `thread.updated` is logged only
+    /// while a consumer subscribes to it, so it starts a few seconds late.
     pub async fn subscribe<F, R, E>(
         &self,
         group: &str,

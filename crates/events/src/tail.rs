@@ -1,4 +1,4 @@
-//! The end of the log: one poller of each replica wakes all readers that wait for more.
+//! The end of the log. One poller per replica wakes all readers that wait for events.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,15 +12,13 @@ use super::{EventCounters, Listener, Listeners, Outage};
 use threadkeep_domain::{Position, ThreadId};
 use threadkeep_store::{Backend, Heads, StoreError};
 
-/// Events of one log that are read at once.
+/// Maximum events per log and read.
 const MOST: usize = 128;
-/// The interval at which the ends of all logs are read, which costs more than reading new events.
+/// Interval of reads of all heads, which cost more than reading new events.
 const HEADS_EVERY: Duration = Duration::from_secs(1);
 
-/// The end of the log, as this replica knows it. Clones share it.
-///
-/// There are two ways to wait. A reader of the log follows it from its own position, and is woken when the log grows.
-/// A listener wants the events of a single thread, and receives them.
+/// The end of the log, as this replica knows it. Clones share it. Followers read the log and wake when it grows; listeners
+/// receive the events of a single thread.
 #[derive(Debug, Clone)]
 pub struct Tail(Arc<Shared>);
 
@@ -59,7 +57,7 @@ impl Tail {
         }))
     }
 
-    /// Follows all logs.
+    /// Starts to follow all logs.
     #[must_use]
     pub fn follow(&self) -> Follower {
         let follower = Follower {
@@ -70,7 +68,6 @@ impl Tail {
         follower
     }
 
-    /// Listens to a thread.
     pub(super) fn listen(&self, thread: ThreadId) -> Listener {
         let bucket = self.0.backend.bucket_of(&thread);
         self.0.listeners.listen(bucket, thread)
@@ -80,7 +77,7 @@ impl Tail {
         &self.0.listeners
     }
 
-    /// Checks every `pause` for new events, while a reader waits for them, until it is dropped.
+    /// Checks for new events every `pause` while a reader waits. Never returns.
     pub(super) async fn run(self, pause: Duration) {
         let mut outage = Outage::new("reading the log of events");
         let mut poller = Poller {
@@ -101,19 +98,14 @@ impl Tail {
     }
 }
 
-/// The outcome of reading the log.
 enum Seen {
-    /// Nobody wants to know.
     Nobody,
-    /// All there is.
     All,
-    /// There is more to be read at once.
     More,
 }
 
 struct Poller<'a> {
     shared: &'a Shared,
-    /// The time of the last look at the ends of all logs; none before a reader follows them.
     looked: Option<Instant>,
 }
 
@@ -139,7 +131,6 @@ impl Poller<'_> {
 }
 
 impl Shared {
-    /// Adds the logs without listeners, from their ends.
     fn add_others(&self, wanted: &mut Vec<(u16, Position)>) {
         let heads = Arc::clone(&self.heads.borrow());
         let listened: HashSet<_> = wanted.iter().map(|(bucket, _)| *bucket).collect();
@@ -147,7 +138,6 @@ impl Shared {
         wanted.extend(all.filter(|(bucket, _)| !listened.contains(bucket)));
     }
 
-    /// Reads new events of these logs, for listeners and followers.
     async fn read(
         &self,
         wanted: &[(u16, Position)],
@@ -180,7 +170,7 @@ impl Shared {
         Ok(seen)
     }
 
-    /// Wakes the followers if there is anything new, and updates the time in any case.
+    /// Updates the heads; wakes followers if a position changed.
     fn publish(&self, heads: Heads) {
         self.heads.send_if_modified(|known| {
             let is_new = known.positions != heads.positions;
@@ -190,8 +180,8 @@ impl Shared {
     }
 }
 
-/// For each of these logs, the position up to which events may be gone that no reader has read: a store that
-/// is full drops even new ones, while others keep them for longer than any reader that is up to date needs.
+/// Returns the position in each log up to which unread events may be missing. A full store drops even new events; other
+/// stores keep them for longer than an up-to-date reader needs.
 pub(super) async fn horizons(
     backend: &dyn Backend,
     buckets: &[u16],
@@ -203,13 +193,12 @@ pub(super) async fn horizons(
 }
 
 impl Follower {
-    /// The ends of the logs at the last look: all events up to there can be read. Later ones end [`Self::moved`].
+    /// Returns the heads as of the last poll: all events up to them can be read. A later head completes [`Self::moved`].
     pub fn heads(&mut self) -> Arc<Heads> {
         Arc::clone(&self.heads.borrow_and_update())
     }
 
-    /// Waits until a log has gone on since [`Self::heads`] was last called. False: this replica
-    /// stops, and nothing more will come. May be dropped and called again.
+    /// Waits until a log has grown since the last [`Self::heads`]. Returns false when this replica stops. Cancel safe.
     pub async fn moved(&mut self) -> bool {
         tokio::select! {
             moved = self.heads.changed() => moved.is_ok(),

@@ -10,12 +10,10 @@ use super::{Outage, Pool};
 use threadkeep_domain::Position;
 use threadkeep_store::{Backend, StoreError};
 
-/// Between two rounds.
 const PAUSE: Duration = Duration::from_secs(60);
-/// Buckets that are tidied at once.
+/// Buckets per call to the store.
 const AT_ONCE: usize = 16;
 
-/// Tidies the buckets of a share until it is dropped.
 pub(super) async fn run(
     backend: Arc<dyn Backend>,
     pool: Pool,
@@ -35,7 +33,7 @@ pub(super) async fn run(
             Err(error) => outage.goes_on(&error),
         };
         if buckets.is_empty() {
-            // there is no share yet; once there is, it is tidied
+            // no share yet; tidy it as soon as there is one
             if held.changed().await.is_err() {
                 return;
             }
@@ -57,7 +55,7 @@ async fn tidy(backend: &dyn Backend, buckets: &[u16]) -> Result<(), StoreError> 
     Ok(())
 }
 
-/// The position of the slowest durable consumer in each log; none without consumers.
+/// Positions of the slowest durable consumer in each log; `None` without consumers.
 struct Slowest(Option<Vec<Position>>);
 
 impl Slowest {
@@ -75,7 +73,7 @@ impl Slowest {
 async fn slowest(backend: &dyn Backend) -> Result<Slowest, StoreError> {
     let mut slowest: Option<Vec<Position>> = None;
     for consumer in backend.consumers().await? {
-        // one that was dropped meanwhile holds nothing back
+        // a consumer that was dropped meanwhile needs no events
         let Some(cursors) = backend.load_cursors(&consumer).await? else {
             continue;
         };

@@ -1,15 +1,12 @@
-//! New values in the events of a thread.
-
 use std::fmt::Write;
 
 use threadkeep_domain::{Event, EventKind, Key, Stamp, elements};
 use threadkeep_store::{EventLog, StoreError};
 
-/// Bytes of values that an event holds at most.
 const MOST_VALUE_BYTES: u64 = 65_536;
 
-/// The values that an event's keys have since then, as a JSON object without those that were deleted. None if the thread
-/// has changed again, the values have over 64 KiB, or the event names no keys.
+/// Returns the values of an event's keys as a JSON object, without deleted keys. Returns `None` if the thread has changed
+/// again, the values exceed 64 KiB, or the event names no keys.
 pub(super) async fn values_of(
     log: &dyn EventLog,
     event: &Event,

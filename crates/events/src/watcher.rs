@@ -1,4 +1,4 @@
-//! Keeps the changes of threads in the log while this replica has listeners to them.
+//! Keeps the changes of threads in the log while this replica has listeners.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,15 +8,13 @@ use tokio::time::{Instant, sleep};
 use super::{EventCounters, Outage, Tail};
 use threadkeep_store::{EventLog, StoreError};
 
-/// How long a thread is watched without a renewal. Together with the interval, it is watched for at
-/// least 60 s after its last listener has gone.
+/// Lifetime of a watch without renewal. Given the interval, a thread is watched for at least 60 s after its last listener.
 pub(super) const WATCH_LASTS: Duration = Duration::from_secs(90);
-/// The interval of renewals.
 pub(super) const WATCH_AGAIN: Duration = Duration::from_secs(20);
-/// Threads that are renewed in one call.
+/// Threads per renewal call.
 const AT_ONCE: usize = 100;
 
-/// Renews the watch of all threads that have listeners, until it is dropped.
+/// Renews the watches of all threads with listeners. Never returns.
 pub(super) async fn run(log: Arc<dyn EventLog>, tail: Tail, counters: Arc<EventCounters>) {
     let mut outage = Outage::new("watching threads with listeners");
     loop {
@@ -37,7 +35,7 @@ async fn watch_all(
     counters: &EventCounters,
 ) -> Result<(), StoreError> {
     for some in tail.listeners().threads().chunks(AT_ONCE) {
-        // the time before the call: the mark lasts from a moment within it
+        // the watch starts during the call, so this is its earliest start
         let asked = Instant::now();
         let ids: Vec<_> = some.iter().map(|(_, id)| *id).collect();
         let watched = log.watch(&ids, WATCH_LASTS).await?;

@@ -1,42 +1,36 @@
-//! Measured bounds on the cost of code.
-
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
 use allocation_counter::AllocationInfo;
 use rustix::time::{ClockId, clock_gettime};
 
-/// The most that code may cost for each byte of its input. Each bound is linear, so code whose work
-/// is a product of two inputs breaks it once the input is long enough.
+/// Maximum cost of code per byte of its input. Bounds are linear, so code whose work is a product of two inputs exceeds them
+/// once the input is long enough.
 #[derive(Debug, Clone, Copy)]
 pub struct Bound {
-    /// Bytes that it holds at one time.
     pub held: u64,
-    /// Bytes that it allocates, whether or not it frees them soon. This counts copies.
+    /// Bytes allocated, even if they are freed soon. This counts copies.
     pub allocated: u64,
-    /// Processor time of the thread in a debug build.
+    /// CPU time of the thread in a debug build, in ns.
     pub nanos: u64,
 }
 
-/// The cost that any input may have, however short.
+/// Memory that any input may cost, however short.
 const CONSTANT_BYTES: u64 = 64 * 1024;
 const CONSTANT_TIME: Duration = Duration::from_millis(50);
-/// Another process can slow down a processor that two threads share, but hardly three times in a row.
+/// Another process can slow down a shared CPU, but hardly three times in a row.
 const ATTEMPTS: usize = 3;
 
 impl Bound {
-    /// Code that goes over its input a few times and builds a table of its parts. The shortest
-    /// member of an object, `"":0,`, becomes a key, a value and their place in a table.
+    /// For code that scans its input a few times and builds a table of its parts. The shortest member of an object, `"":0,`,
+    /// becomes a key, a value and a table entry.
     pub const LINEAR: Self = Self {
         held: 64,
         allocated: 200,
         nanos: 3_000,
     };
 
-    /// Runs code on an input of `input_bytes` bytes.
-    ///
-    /// # Panics
-    /// If the code costs more than the bound, or panics.
+    /// Runs code on an input of `input_bytes` bytes. Panics if the code costs more than the bound.
     pub fn hold<T>(self, input_bytes: usize, code: impl Fn() -> T) -> T {
         let input_bytes = input_bytes as u64;
         let limit = CONSTANT_TIME + Duration::from_nanos(self.nanos * input_bytes);
@@ -68,12 +62,12 @@ impl Bound {
     }
 }
 
-/// The cost of code. Memory and time are of this thread alone: other tests run at the same time.
+/// Measures the cost of code. Counts memory and time of this thread only, because other tests run at the same time.
 fn measured<T>(code: impl Fn() -> T) -> (T, AllocationInfo, Duration) {
     let mut result = None;
     let start = thread_time();
     let memory = allocation_counter::measure(|| {
-        // the counter does not expect to be left by a panic
+        // the counter does not support unwinding
         result = Some(catch_unwind(AssertUnwindSafe(&code)));
     });
     let time = thread_time().saturating_sub(start);
@@ -83,7 +77,7 @@ fn measured<T>(code: impl Fn() -> T) -> (T, AllocationInfo, Duration) {
     }
 }
 
-/// CPU time that this thread has used: a bound on it holds however busy the machine is.
+/// Returns the CPU time of this thread, which does not depend on the load of the machine.
 pub fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.try_into().expect("this clock starts at 0")

@@ -1,18 +1,14 @@
-//! Inputs that are kept, one in each file.
-
 use std::fs;
 use std::path::PathBuf;
 
 use sha2::{Digest as _, Sha256};
 
-/// The inputs of a target, by the names of their files.
 pub(super) struct Corpus {
     folder: PathBuf,
     files: Vec<(String, Vec<u8>)>,
 }
 
 impl Corpus {
-    /// Reads the corpus of a target, which has at least one file.
     pub(super) fn open(target: &str) -> Self {
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
             .join("../../tests/corpus")
@@ -25,7 +21,7 @@ impl Corpus {
                 (name, fs::read(entry.path()).unwrap())
             })
             .collect();
-        // so that the same seed makes the same inputs on every machine
+        // makes the inputs of a seed the same on every machine
         files.sort_unstable();
         Self { folder, files }
     }
@@ -40,7 +36,6 @@ impl Corpus {
         self.files().map(|(_, input)| input).collect()
     }
 
-    /// Writes an input to a file of its own and returns its path.
     pub(super) fn keep(&self, input: &[u8]) -> String {
         let digest = Sha256::digest(input);
         let name = format!("failed-{}", hex::encode(&digest[..4]));

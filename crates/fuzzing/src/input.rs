@@ -1,11 +1,8 @@
-//! The input of a property.
-
 use std::fmt;
 
-/// Stands on a line of its own between the parts of an input.
+/// Separates the parts of an input, on a line of its own.
 pub(super) const SEPARATOR: &[u8] = b"\n---\n";
 
-/// The bytes of one input.
 #[derive(Clone, Copy)]
 pub struct Input<'a>(&'a [u8]);
 
@@ -14,20 +11,19 @@ impl<'a> Input<'a> {
         Self(bytes)
     }
 
-    /// The input as bytes.
     #[must_use]
     pub fn bytes(self) -> &'a [u8] {
         self.0
     }
 
-    /// The input as text. An editor's line feed at the end of the file is no part of it.
+    /// Returns the input as text, without an editor's line feed at the end of the file.
     pub fn text(self) -> Option<&'a str> {
         let text = std::str::from_utf8(self.0).ok()?;
         Some(text.strip_suffix('\n').unwrap_or(text))
     }
 
-    /// The parts of a text. Where some are missing, the last one stands for them too: code that
-    /// compares two values often has a special case for equal ones.
+    /// Splits the text into parts. The last part replaces missing ones, because code that compares two values often has a
+    /// special case for equal ones.
     pub fn parts<const N: usize>(self) -> Option<[&'a str; N]> {
         let separator = std::str::from_utf8(SEPARATOR).ok()?;
         let mut parts = self.text()?.split(separator);
@@ -51,8 +47,8 @@ impl fmt::Debug for Input<'_> {
     }
 }
 
-/// A text as a JSON library reads it, if it can: it takes no numbers past a double, no lone
-/// surrogates and no deep nesting.
+/// Parses a text with a JSON library. Returns `None` for numbers beyond a double, lone surrogates and deep nesting, which
+/// the library rejects.
 pub fn json(text: &str) -> Option<serde_json::Value> {
     serde_json::from_str(text).ok()
 }

@@ -1,7 +1,7 @@
-//! New inputs made of those in the corpus.
+//! Mutates inputs of the corpus.
 //!
-//! It knows no format, but the common traits of formats: parts stand between punctuation, brackets nest, and digits
-//! are a number. Most of its inputs are nearly valid.
+//! The mutator relies only on common traits of formats: punctuation separates parts, brackets nest, and digits form a
+//! number. Most of its inputs are nearly valid.
 
 use std::ops::Range;
 
@@ -10,22 +10,22 @@ use rand::{Rng as _, RngExt as _};
 
 use super::input::SEPARATOR;
 
-/// A small input, so that many can be tried.
+/// Size of most inputs: small, so that many can be tried.
 const SMALL_BYTES: usize = 4_096;
-/// A large input: enough that work which is a product of two inputs shows.
+/// Size of stretched inputs, which exposes work that is a product of two inputs.
 const LARGE_BYTES: Range<usize> = 20_000..200_000;
-/// More levels than any reader takes.
+/// More levels than any parser accepts.
 const LEVELS: usize = 600;
 
 const PUNCTUATION: &[u8] = b"{}[](),:;\"'=&?%/.+-*$~ \t\r\n";
 
-/// Bytes and words on which readers of one format or another have stumbled, with `|` between them.
+/// Bytes and words that parsers of various formats have mishandled, separated by `|`.
 const WORDS: &[u8] = b"null|true|{}|[]|\"\"|{\"\":|[[|\"a\":|,|:|\"|\\|\\\\|\\\"|\\u0000|\\u0061|\\ud83d\
     |\\ude00|\\ud83d\\ude00|\\/|1e400|-0|1.0|0|-|*|\xff|\0|\x1f|\x7f|\xc3\xa9|\xf0\x9f\x98\x80|\xef\xbb\xbf\
     |%|%2|%00|%ff|%2B|+|&|=|;|; |, |\n|\r|\r\n|\n---\n|*-1\r\n|$-1\r\n|*1\r\n|%1\r\n|_\r\n|127.0.0.1|::1\
     |[::1]:80|W/\"1\"|__proto__";
 
-/// Numbers at which types and limits end.
+/// Numbers at the limits of types and settings.
 const NUMBERS: &str = "0 1 2 -1 00 127 128 255 256 512 513 1000 1001 65535 65536 999999999 2147483647 \
     2147483648 4294967295 4294967296 9007199254740993 9223372036854775807 9223372036854775808 \
     18446744073709551615 18446744073709551616 99999999999999999999999999 1e400 -9223372036854775808";
@@ -47,7 +47,6 @@ impl<'a> Mutator<'a> {
         }
     }
 
-    /// A file of the corpus with a few changes.
     pub(super) fn mutated(&mut self) -> Vec<u8> {
         let mut input = self.file().to_vec();
         for _ in 0..self.below(6) + 1 {
@@ -57,8 +56,8 @@ impl<'a> Mutator<'a> {
         input
     }
 
-    /// A file of the corpus, some with a change, in which some parts are very long: of an input of
-    /// several parts mostly one in each, since work that is a product of two needs two long ones.
+    /// Returns a file of the corpus in which some parts are very long, sometimes with another change. Of several sections,
+    /// mostly one part each is stretched, because a product of two inputs shows only if both are long.
     pub(super) fn stretched(&mut self) -> Vec<u8> {
         let mut input = self.file().to_vec();
         if self.below(4) == 0 {
@@ -107,7 +106,7 @@ impl<'a> Mutator<'a> {
                 input.splice(here, other[there].iter().copied());
             }
             7 => {
-                // a part of this input elsewhere in it
+                // copies a part of this input to another position
                 let there = self.part(input);
                 let part = input[here].to_vec();
                 input.splice(there, part);
@@ -127,7 +126,6 @@ impl<'a> Mutator<'a> {
         }
     }
 
-    /// Makes one part of an input longer by about `bytes` bytes.
     fn stretch(&mut self, input: &mut Vec<u8>, bytes: usize) {
         match self.below(6) {
             0 => {
@@ -161,8 +159,7 @@ impl<'a> Mutator<'a> {
         }
     }
 
-    /// A text repeated until it has about `bytes` bytes: unchanged, so that keys repeat, or numbered, so that they
-    /// differ.
+    /// Repeats a text up to about `bytes` bytes: unchanged, so that keys repeat, or numbered, so that they differ.
     fn repeated(&mut self, text: &[u8], bytes: usize) -> Vec<u8> {
         let times = bytes / text.len().max(1);
         match self.below(2) {
@@ -171,8 +168,7 @@ impl<'a> Mutator<'a> {
         }
     }
 
-    /// Puts a bracketed part into itself again and again: of `{"a":[1]}` and `[1]` becomes
-    /// `{"a":{"a":[1]}}`.
+    /// Nests a bracketed part in itself repeatedly: `{"a":[1]}` and `[1]` become `{"a":{"a":[1]}}`.
     fn nest(&mut self, input: &mut Vec<u8>, levels: usize) {
         let brackets = brackets(input);
         let Some(outer) = self.one_of(&brackets) else {
@@ -188,8 +184,7 @@ impl<'a> Mutator<'a> {
         input.splice(outer, nested);
     }
 
-    /// A part of an input: mostly one that begins and ends behind punctuation, such as a member with its
-    /// comma.
+    /// Chooses a part of an input: mostly one between punctuation, such as a member with its comma.
     fn part(&mut self, input: &[u8]) -> Range<usize> {
         if input.is_empty() {
             return 0..0;
@@ -235,7 +230,6 @@ impl<'a> Mutator<'a> {
     }
 }
 
-/// The next run of digits, with its sign.
 fn digits_after(input: &[u8], from: usize) -> Option<Range<usize>> {
     let start = from + input[from..].iter().position(u8::is_ascii_digit)?;
     let len = input[start..]
@@ -245,7 +239,7 @@ fn digits_after(input: &[u8], from: usize) -> Option<Range<usize>> {
     Some(start..start + len)
 }
 
-/// A part repeated `times` times, each with another number after its first word.
+/// Repeats a part `times` times, with a different number after its first word each time.
 fn numbered(part: &[u8], times: usize) -> Vec<u8> {
     let word = part.iter().position(u8::is_ascii_alphanumeric).unwrap_or(0);
     let rest = part[word..]
@@ -261,7 +255,6 @@ fn numbered(part: &[u8], times: usize) -> Vec<u8> {
     out
 }
 
-/// The text between the separators of an input.
 fn sections(input: &[u8]) -> Vec<Range<usize>> {
     let separators = memchr::memmem::find_iter(input, SEPARATOR);
     let mut start = 0;
@@ -272,7 +265,7 @@ fn sections(input: &[u8]) -> Vec<Range<usize>> {
     sections
 }
 
-/// Members and elements, without the comma behind them.
+/// Members and elements, without the following comma.
 fn members(input: &[u8]) -> Vec<Range<usize>> {
     let (mut open, mut found) = (Vec::new(), Vec::new());
     let (mut start, mut is_string) = (0, false);
@@ -299,7 +292,6 @@ fn members(input: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
-/// The text between quotes.
 fn strings(input: &[u8]) -> Vec<Range<usize>> {
     let is_quote = |at: &usize| input[*at] == b'"' && (*at == 0 || input[at - 1] != b'\\');
     let quotes: Vec<_> = (0..input.len()).filter(is_quote).collect();
@@ -307,7 +299,6 @@ fn strings(input: &[u8]) -> Vec<Range<usize>> {
     pairs.iter().map(|[open, close]| open + 1..*close).collect()
 }
 
-/// The bracketed parts of an input.
 fn brackets(input: &[u8]) -> Vec<Range<usize>> {
     let (mut open, mut found) = (Vec::new(), Vec::new());
     for (at, byte) in input.iter().enumerate() {

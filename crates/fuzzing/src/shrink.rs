@@ -1,11 +1,9 @@
-//! Inputs that fail, made shorter.
-
 use std::time::{Duration, Instant};
 
-/// A shorter input helps a reader, and a corpus stays small; more time than this is not worth it.
+/// A shorter input helps readers and keeps the corpus small, but is not worth more time.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
-/// The shortest input that still fails, of those that come from leaving pieces out.
+/// Removes pieces of an input as long as it still fails. Returns the shortest failing input.
 pub(super) fn shrink(mut input: Vec<u8>, fails: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let start = Instant::now();
     let mut piece = input.len() / 2;

@@ -1,18 +1,14 @@
-//! The codes of errors, with their meanings and remedies. `docs/http.md` and the OpenAPI document show them.
+//! The codes of errors, with causes and remedies. `docs/http.md` and the OpenAPI document show them.
 
-/// A code of a problem object.
 #[derive(Debug)]
 pub(crate) struct Code {
-    /// The status that the code comes with.
     pub(crate) status: u16,
     pub(crate) code: &'static str,
-    /// The cause, in one sentence, with the members that the code adds to the problem object.
+    /// The cause in one sentence, with the members that the code adds to the problem object.
     pub(crate) meaning: &'static str,
-    /// The client's next step, in one sentence.
     pub(crate) remedy: &'static str,
 }
 
-/// All codes of paths under `/v1` that answer with a problem object, by status and name.
 pub(crate) const CODES: &[Code] = &[
     Code {
         status: 400,
@@ -406,7 +402,6 @@ pub(crate) const CODES: &[Code] = &[
     },
 ];
 
-/// Describes the codes of a status, as a Markdown list.
 pub(crate) fn of_status(status: &str) -> String {
     let codes = CODES.iter().filter(|row| row.status.to_string() == status);
     let lines = codes.map(|row| format!("- `{}`: {} {}", row.code, row.meaning, row.remedy));
@@ -450,7 +445,6 @@ mod tests {
         assert_eq!(rows.next(), None, "docs/http.md");
     }
 
-    /// The codes in the source of the table, each with the last status that is named before it.
     fn codes_of_table() -> BTreeSet<(String, &'static str)> {
         let mut status = "";
         let mut codes = BTreeSet::new();
@@ -474,7 +468,6 @@ mod tests {
         codes
     }
 
-    /// The name of a status in Rust.
     fn constant(status: u16) -> String {
         let reason = StatusCode::from_u16(status).unwrap().canonical_reason();
         reason.unwrap().to_uppercase().replace(' ', "_")

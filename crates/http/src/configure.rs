@@ -1,5 +1,3 @@
-//! The API as a part of an app.
-
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{Resource, Route};
 
@@ -8,7 +6,6 @@ use super::request::{AnyAnswer, Target, is_for_back_ends};
 use super::routes::{OF_A_THREAD, OF_THREADS, OTHERS, Path};
 use super::{Api, openapi};
 
-/// The paths of a thread begin with one of these.
 const THREAD: [&str; 2] = ["/v1/threads/current", "/v1/threads/{id}"];
 
 impl Path {
@@ -20,7 +17,7 @@ impl Path {
 }
 
 impl Api {
-    /// Adds the API to an app, which has [`super::envelope`] around it.
+    /// Adds the API to an app, which must wrap it in [`super::envelope`].
     pub fn configure(&self, config: &mut ServiceConfig) {
         config.app_data(web::Data::new(self.clone()));
         add(config, OF_THREADS);

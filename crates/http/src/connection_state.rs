@@ -1,5 +1,3 @@
-//! Tracks which side of a connection must send next.
-
 use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -9,8 +7,7 @@ use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::ServiceRequest;
 use actix_web::web::Bytes;
 
-/// The state of a connection: whether its client is expected to send the head of a request. The stream of the
-/// connection cannot tell, and clients may take their time only between requests.
+/// Tracks whether a client must send next, which its stream cannot show. Clients may be slow only between requests.
 #[derive(Debug, Clone, Default)]
 pub struct ConnectionState(Rc<Cell<State>>);
 
@@ -24,43 +21,37 @@ struct State {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Phase {
-    /// The server waits for a head.
     #[default]
     Head,
-    /// A request waits for more of its body.
     Body,
-    /// A request was read to its end.
     Answer,
-    /// The connection speaks another protocol.
     Switched,
 }
 
-/// A request in progress. When it is dropped, the server waits for the client again.
+/// A request in progress. Dropping it makes the server wait for the client again.
 #[derive(Debug)]
 pub(super) struct Taken(Option<ConnectionState>);
 
 impl ConnectionState {
-    /// The number of requests so far, if the server waits for a head.
+    /// Returns the number of requests so far, if the server waits for a head.
     #[must_use]
     pub fn of_client(&self) -> Option<u64> {
         let state = self.0.get();
         (state.phase == Phase::Head).then_some(state.requests)
     }
 
-    /// Whether the server waits for the client. Bytes that arrive at other times follow the request that is being
-    /// answered.
+    /// Returns whether the server waits for bytes. Bytes that arrive at other times belong to a later request.
     #[must_use]
     pub fn wants_bytes(&self) -> bool {
         self.0.get().phase != Phase::Answer
     }
 
-    /// Whether the last request was given up before it had an answer.
+    /// Returns whether the last request was dropped before it had a response.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
         self.0.get().is_abandoned
     }
 
-    /// Notes that the client has closed or broken the connection while its request was in progress.
     pub fn note_gone(&self) {
         self.0.set(State {
             is_gone: true,
@@ -68,13 +59,12 @@ impl ConnectionState {
         });
     }
 
-    /// Whether the client has closed or broken the connection while its request was in progress.
+    /// Returns whether the client closed or broke the connection during its request.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.0.get().is_gone
     }
 
-    /// A request has begun.
     pub(super) fn take(request: &ServiceRequest) -> Taken {
         let connection = request.conn_data::<Self>().cloned();
         if let Some(Self(state)) = &connection {
@@ -82,7 +72,6 @@ impl ConnectionState {
             state.set(State {
                 requests,
                 phase: Phase::Answer,
-                // unless it is answered
                 is_abandoned: true,
                 ..state.get()
             });
@@ -90,7 +79,6 @@ impl ConnectionState {
         Taken(connection)
     }
 
-    /// Notes whether the request waits for more of its body.
     pub(super) fn want_body(&self, is_wanted: bool) {
         self.enter(match is_wanted {
             true => Phase::Body,
@@ -107,7 +95,6 @@ impl ConnectionState {
 }
 
 impl Taken {
-    /// Notes that there is an answer, which is about to be sent.
     pub(super) fn answer(&self) {
         if let Some(ConnectionState(state)) = &self.0 {
             let is_abandoned = false;
@@ -118,12 +105,11 @@ impl Taken {
         }
     }
 
-    /// Keeps the request in progress until its streamed answer ends.
+    /// Keeps the request in progress until its streamed response ends.
     pub(super) fn with(self, body: BoxBody) -> BoxBody {
         BoxBody::new(Streamed { body, _taken: self })
     }
 
-    /// Notes that another protocol begins with this answer.
     pub(super) fn switched(self, body: BoxBody) -> BoxBody {
         if let Some(connection) = &self.0 {
             connection.enter(Phase::Switched);
@@ -132,7 +118,6 @@ impl Taken {
     }
 }
 
-/// A streamed body, with the state of its connection.
 struct Streamed {
     body: BoxBody,
     _taken: Taken,

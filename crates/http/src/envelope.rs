@@ -1,4 +1,4 @@
-//! Shared by all requests and responses: session, body, problem object, and the headers that name the thread.
+//! The middleware around all routes: session, body, problem object, and the headers that name the thread.
 
 use std::time::Instant;
 
@@ -25,19 +25,14 @@ use threadkeep_trace as trace;
 use threadkeep_trace::Phase;
 use threadkeep_web::{ApiError, SESSION_ID, SessionId, with_problem};
 
-/// The policy of the pages at `/` and `/docs` allows: its own files, calls of this server, and inline styles and
-/// images, which Swagger UI writes into its elements. No other page may show it in a frame, where a visitor
-/// could be led to click on something else.
+/// CSP of `/` and `/docs`: own files, calls to this server, and Swagger UI's inline styles and images. No frames, against
+/// clickjacking.
 const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
      img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'none'",
 );
 
-/// The middleware around all routes.
-///
-/// # Errors
-/// Those of the services inside.
 pub async fn envelope<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     next: Next<B>,
@@ -78,8 +73,8 @@ pub async fn envelope<B: MessageBody + 'static>(
     if (is_endless(response.request().head()) || is_stream && is_old)
         && response.status() != StatusCode::SWITCHING_PROTOCOLS
     {
-        // actix would announce chunks, of which it sends none where an upgrade was refused, and which HTTP/1.0 does
-        // not know (RFC 9112, section 6.1): the answer ends with the connection instead
+        // otherwise actix would announce chunks: it sends none after a rejected upgrade, and HTTP/1.0 does not support them
+        // (RFC 9112, section 6.1); closing the connection ends the response instead
         let head = response.response_mut().head_mut();
         head.no_chunking(true);
         head.set_connection_type(ConnectionType::Close);
@@ -93,8 +88,7 @@ pub async fn envelope<B: MessageBody + 'static>(
     })
 }
 
-/// Holds a large answer in the memory for answers. If that has no room for an answer to a read, the client
-/// is to ask again; the receipt of a write is never rejected, because the write is done.
+/// Charges a large response to [`AnswerMemory`]. Without room, a read gets 503; the receipt of a finished write never does.
 async fn fit(response: ServiceResponse) -> ServiceResponse {
     let is_large = matches!(
         response.response().body().size(),
@@ -122,7 +116,7 @@ async fn fit(response: ServiceResponse) -> ServiceResponse {
     }
 }
 
-/// A browser passes an answer to a page only if the answer allows the page's origin.
+/// A browser hides a response from a page unless the response allows the page's origin.
 fn keep_cors(from: &HeaderMap, to: &mut HeaderMap) {
     for (name, value) in from {
         if name.as_str().starts_with("access-control-") {
@@ -136,14 +130,14 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
     let status = response.status();
     let headers = response.headers_mut();
     headers.insert(SESSION_ID, session.to_header());
-    // answers repeat text of clients, so a browser must not take one for a page
+    // responses repeat text of clients, so a browser must not render one as a page
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let path = request.match_info().as_str();
     if !is_ours(path) {
         if is_page(path) {
             headers.insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
         }
-        // the same for all clients, except for the headers of CORS and the encoding
+        // identical for all clients, except for CORS headers and encoding
         headers.append(VARY, HeaderValue::from_static("origin"));
         return;
     }
@@ -166,12 +160,10 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
     }
 }
 
-/// Whether a request does not count as a use of its thread.
 fn is_peek(request: &HttpRequest) -> bool {
     Query::<Reading>::of(request).is_ok_and(|Query(reading)| reading.is_peek())
 }
 
-/// Logs the end of a request about a thread, if session events are on.
 fn end<B>(response: &ServiceResponse<B>, session: SessionId, start: Instant) {
     let request = response.request();
     let extensions = request.extensions();
@@ -191,18 +183,17 @@ fn end<B>(response: &ServiceResponse<B>, session: SessionId, start: Instant) {
     });
 }
 
-/// Whether it is a path of the API, as the router decoded it: `/%761/` is `/v1/` too.
+/// Takes the path as decoded by the router: `/%761/` is `/v1/`.
 fn is_ours(path: &str) -> bool {
     (path == "/v1" || path.starts_with("/v1/")) && !is_of_openai(path)
 }
 
-/// Whether it is the front page, the page that shows the API, or a file of it.
 fn is_page(path: &str) -> bool {
     matches!(path, "/" | "/docs") || path.starts_with("/docs/")
 }
 
-/// A 401 carries no id. A refusal makes no new id known. That a key is not there is an answer. The id of a thread that
-/// was destroyed is not handed back: a late answer would put it in the place of the new one.
+/// Withholds the id in a 401, and a new id in a rejection other than a missing key. Also withholds the id of a destroyed
+/// thread, because a late response would replace the new id.
 fn is_kept_back(caller: &Caller, status: StatusCode) -> bool {
     let is_refusal = status.is_client_error() || status.is_server_error();
     let is_new = caller.source == Source::Minted;

@@ -1,4 +1,4 @@
-//! The HTTP API, version 1: handlers that extract, call the service once and wrap the answer.
+//! The HTTP API, version 1. Each handler extracts its input, calls the service once, and wraps the result.
 
 mod admin;
 mod answer;
@@ -68,47 +68,33 @@ pub use request::query::{Parameters, Query, set_once, whole};
 pub use request::rate_subject::count_by_address;
 pub use request::rights::missing;
 
-/// The dependencies of the handlers.
 #[derive(Debug, Clone)]
 pub struct Api {
-    /// The threads.
     pub service: ThreadService,
-    /// Turns of the threads.
     pub turns: TurnService,
-    /// Checkpoints of the threads.
     pub checkpoints: CheckpointService,
     /// Keys, tasks and histories.
     pub scopes: ScopeService,
-    /// Threads as a whole.
+    /// Whole threads: forks, exports and imports.
     pub images: ImageService,
-    /// Lists of threads, and their owners.
     pub owners: OwnerService,
-    /// Archives of ended threads.
     pub archives: ArchiveService,
-    /// Data of applications that outlives threads.
+    /// Key-value entries, which outlive threads.
     pub namespaces: NamespaceService,
-    /// Keys of states that only callers with an API key may write.
+    /// State keys that only callers with an API key may write.
     pub reserved_keys: ReservedKeys,
-    /// Events.
     pub events: Events,
-    /// Where events go.
     pub webhooks: Webhooks,
-    /// Finds the thread of a caller.
     pub identity: Identity,
-    /// Keys of callers that may name any thread.
     pub api_keys: ApiKeys,
-    /// Whether a load balancer may send requests to this replica.
     pub readiness: Readiness,
     /// The settings that the server started with, without secrets.
     pub settings: Arc<[SettingObject]>,
-    /// Figures about this replica.
     pub stats: Stats,
-    /// Compresses states.
     pub compressor: Compressor,
 }
 
 impl Api {
-    /// The threads that a caller may use.
     #[must_use]
     pub fn threads_for(&self, behalf: &Behalf) -> Cow<'_, ThreadService> {
         match behalf {
@@ -117,7 +103,6 @@ impl Api {
         }
     }
 
-    /// The scopes that a caller may use.
     #[must_use]
     pub fn scopes_for(&self, behalf: &Behalf) -> Cow<'_, ScopeService> {
         match behalf {
@@ -126,7 +111,6 @@ impl Api {
         }
     }
 
-    /// The tools over the scopes.
     #[must_use]
     pub fn tools(&self) -> Toolbox {
         Toolbox::new(self.scopes.clone())

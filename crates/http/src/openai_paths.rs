@@ -1,7 +1,7 @@
-//! The paths below `/v1` that belong to `OpenAI`'s protocol, whose clients take `/v1` for their base URL.
+//! The paths below `/v1` that belong to `OpenAI`'s protocol, because its clients use `/v1` as their base URL.
 
-/// The first parts of the paths of `OpenAI`'s clients, also of those that the protocol does not serve: they are refused
-/// in the form that the clients read. `threads` is not one of them, because threads belong to the API.
+/// First segments of the clients' paths. Those without a handler are rejected in the format that the clients expect.
+/// `threads` is not included, because threads belong to the API.
 const ROOTS: [&str; 25] = [
     "assistants",
     "audio",
@@ -30,7 +30,6 @@ const ROOTS: [&str; 25] = [
     "videos",
 ];
 
-/// Whether a decoded path belongs to `OpenAI`'s protocol.
 pub fn is_of_openai(path: &str) -> bool {
     let below = path.strip_prefix("/v1/");
     let root = below.and_then(|below| below.split('/').next());

@@ -1,4 +1,4 @@
-//! Errors in the OpenAPI document: one response for each status, which operations refer to.
+//! Errors in the OpenAPI document: one response per status, which operations refer to.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use utoipa::{IntoResponses, Modify};
 
 use super::codes::of_status;
 
-/// Status and name of the component. No operation refers to 405, 414, 431 and 500, which any path may answer.
+/// Status and component name. No operation refers to 405, 414, 431 and 500, because any path may return them.
 const PROBLEMS: [(&str, &str); 17] = [
     ("400", "BadRequest"),
     ("401", "Unauthorized"),
@@ -29,7 +29,6 @@ const PROBLEMS: [(&str, &str); 17] = [
     ("503", "ServiceUnavailable"),
 ];
 
-/// Defines sets of statuses, for the attributes of handlers.
 macro_rules! problems {
     ($($(#[$doc:meta])* $name:ident = $($status:literal)+;)+) => {$(
         $(#[$doc])*
@@ -44,30 +43,21 @@ macro_rules! problems {
 }
 
 problems! {
-    /// Refusals of any read of a thread.
     ReadProblems = "400" "401" "403" "406" "412" "503";
-    /// Refusals of any write to a thread.
     WriteProblems = "400" "401" "403" "406" "409" "410" "412" "413" "415" "422" "429" "503";
-    /// Refusals of a stream.
     StreamProblems = "400" "401" "403" "406" "503";
-    /// Refusals of any operation on a scope.
     ScopeProblems = "400" "401" "403" "404" "406" "409" "410" "412" "413" "415" "422" "429" "503";
-    /// Refusals of any operation for back ends that answers with JSON.
     BackEndProblems = "400" "401" "403" "406" "503";
-    /// Refusals of any operation for back ends that answers with another type.
     AnyAnswerProblems = "400" "401" "403" "503";
-    /// Refusals of an import, besides those of its body and of any operation for back ends.
+    /// An import, besides `BodyProblems` and `BackEndProblems`.
     ImportProblems = "409" "410" "422" "429";
-    /// Refusals of a body.
     BodyProblems = "413" "415";
-    /// Refusals of a request that needs no credential and no store.
     ToolProblems = "400" "406";
-    /// Refusals of an operation for back ends that asks no store.
     McpUrlProblems = "400" "401" "403" "406" "413" "415";
     PreconditionFailed = "412";
     NotFound = "404";
     Conflict = "409";
-    /// Refusals of a write for its idempotency key, which covers its body.
+    /// A write with an idempotency key, which covers the body.
     RepeatProblems = "413" "422" "429";
     Unavailable = "503";
 }
@@ -80,7 +70,6 @@ fn references(statuses: &[&str]) -> BTreeMap<String, RefOr<Response>> {
         .collect()
 }
 
-/// Adds the responses that the references name.
 pub(super) struct Problems;
 
 impl Modify for Problems {

@@ -1,21 +1,18 @@
-//! Which path is whose.
-
 use actix_web::Route;
 use actix_web::http::Method;
 
 use super::methods::on;
 use super::{admin, events, kv, scopes, threads, tools};
 
-/// The operations on a path.
 pub(super) struct Path {
     pub(super) path: &'static str,
     pub(super) routes: fn() -> Vec<Route>,
-    /// The methods, for an answer to others.
+    /// Methods for the `Allow` header of a 405.
     pub(super) allow: &'static str,
 }
 
-/// Makes tables of paths, and the list of the operations in the OpenAPI document. HEAD answers wherever GET does, from
-/// the same handler unless `=>` names one. An operation in parentheses is documented at another path.
+/// Defines tables of paths, and the list of operations in the OpenAPI document. HEAD is supported wherever GET is, by the
+/// same handler unless `=>` names one. An operation in parentheses is documented at another path.
 macro_rules! paths {
     ($(
         $(#[$attribute:meta])*
@@ -36,7 +33,6 @@ macro_rules! paths {
             }),+];
         )+
 
-        /// The operations, as their handlers describe them.
         #[derive(utoipa::OpenApi)]
         #[openapi(paths($($($($($($handler)::+,)?)+)+)+))]
         pub(super) struct Operations;
@@ -71,12 +67,12 @@ macro_rules! allow {
 }
 
 paths! {
-    /// Before those of a thread, which has no such id.
+    /// Before the paths of a thread, whose ids cannot be `import`.
     static OF_THREADS:
         "/v1/threads/import" { POST threads::images::import_thread }
         "/v1/threads" { GET threads::lists::list_threads, POST threads::lifecycle::create_thread }
 
-    /// Below a thread, the most used first: the router tries them in order.
+    /// Below a thread, most used first: the router tries them in order.
     static OF_A_THREAD:
         "/state" {
             GET threads::state::get_state,
@@ -97,7 +93,7 @@ paths! {
             POST threads::history::append_history,
             DELETE threads::history_removal::delete_history,
         }
-        // an item may have the ids `take`, `compact` and `segments`
+        // before items, which may have the ids `take`, `compact` and `segments`
         "/history/take" {
             POST threads::history_removal::take_history,
             DELETE (threads::history_removal::delete_history_item),
@@ -138,7 +134,7 @@ paths! {
         }
 
     static OTHERS:
-        // an entry may have the keys `get` and `put`
+        // before entries, which may have the keys `get` and `put`
         "/v1/kv/{namespace:[^/]*}/get" {
             GET (kv::entries::get_entry),
             POST kv::batches::get_entries,
@@ -182,7 +178,7 @@ paths! {
         "/v1/settings" { GET admin::settings::get_settings }
         "/v1/stats" { GET admin::stats::get_stats }
         "/v1/mcp-urls" { POST tools::mcp_urls::create_mcp_url }
-        // these take POST, since the body names the scope
+        // POST, because the body names the scope
         "/v1/scopes/keys/get" { POST scopes::values::get_values }
         "/v1/scopes/keys/set" { POST scopes::values::set_values }
         "/v1/scopes/keys/delete" { POST scopes::values::delete_key }

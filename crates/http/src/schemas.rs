@@ -1,4 +1,4 @@
-//! Shapes of bodies and answers for the OpenAPI document. Other modules read and write their values as opaque text.
+//! Schemas for the OpenAPI document. Other modules read and write these values as opaque text.
 
 #![expect(dead_code, reason = "only the shapes are used")]
 
@@ -58,31 +58,31 @@ pub(super) struct MergeReceipt {
     results: Option<Vec<OperationResult>>,
 }
 
-/// The result of one operation: `deleted` of a delete, `length` of a push, `values` of a pop, `value` of an increment,
-/// and `id`, `seq` and `repeated` of an append.
+/// The result of one operation: `deleted` for a delete, `length` for a push, `values` for a pop, `value` for an increment,
+/// and `id`, `seq` and `repeated` for an append.
 #[derive(ToSchema)]
 pub(super) struct OperationResult {
     deleted: Option<bool>,
     length: Option<u64>,
-    /// The removed elements, the oldest first.
+    /// The removed elements, oldest first.
     values: Option<Vec<serde_json::Value>>,
     value: Option<i64>,
     /// The item's id.
     id: Option<String>,
-    /// The item's place in the history.
+    /// The item's position in the history.
     seq: Option<u64>,
-    /// Whether the history had the item already.
+    /// Whether the history already had the item.
     repeated: Option<bool>,
 }
 
-/// The answer of a probe.
+/// The response to a probe.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Health {
     pub(super) status: &'static str,
 }
 
-/// A problem ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)). Match on `code`, which is stable; `detail` is for
-/// people. Some codes come with more members, such as `limit_bytes` or `operation`.
+/// A problem ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)). Match on `code`, which is stable; `detail` is for people.
+/// Some codes add members, such as `limit_bytes` or `operation`.
 #[derive(ToSchema)]
 pub(super) struct Problem {
     r#type: String,
@@ -104,21 +104,21 @@ pub(super) struct KeyParam {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(super) struct WriteHeaders {
-    /// Write only if the thread has one of up to 8 tags or versions (`"3"`); `"0"`: only if it does not exist, `*`: only if it does.
-    /// Weak tags never match.
+    /// Write only if the thread has one of up to 8 tags or versions (`"3"`). `"0"` requires that it does not exist, and `*`
+    /// that it exists. Weak tags never match.
     #[param(
         rename = "If-Match",
         pattern = r#"^(\*|(W/)?"[0-9]+(-[0-9a-f]{16})?"( *, *(W/)?"[0-9]+(-[0-9a-f]{16})?"){0,7})$"#
     )]
     if_match: Option<String>,
-    /// Write only if the thread still has this life, the part of its tag after the hyphen. This keeps a browser tab
-    /// from writing into a conversation that another tab has started.
+    /// Write only if the thread still has this life, the part of its tag after the hyphen. Prevents a browser tab from
+    /// writing into a conversation that another tab has started.
     #[param(rename = "x-thread-life", pattern = "^[0-9a-f]{16}$")]
     x_thread_life: Option<String>,
     /// Makes a retry safe: a repeat with the same body gets the first answer and changes nothing.
     #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
     idempotency_key: Option<String>,
-    /// Write only if no turn was granted after that of this token.
+    /// Write only if no later turn than this token's was granted.
     #[param(rename = "x-turn-token")]
     x_turn_token: Option<String>,
 }
@@ -134,7 +134,7 @@ pub(super) struct OfNewParam {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct PeekParam {
-    /// `true`: this read does not count as a use of the thread, and does not extend its life.
+    /// With `true`, this read does not count as a use of the thread, and does not extend its lifetime.
     peek: Option<bool>,
 }
 
@@ -181,7 +181,7 @@ pub(super) struct NamespaceParam {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(super) struct EntryRepeatHeader {
-    /// Makes a retry safe: for a minute at least, a repeat with the same body gets the first answer and changes nothing.
+    /// Makes a retry safe: for at least a minute, a repeat with the same body gets the first response and changes nothing.
     #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
     idempotency_key: Option<String>,
 }
@@ -194,13 +194,13 @@ pub(super) struct WebhookParam {
     id: String,
 }
 
-/// Places in a history, and a page between them.
+/// Positions in a history, and a page between them.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct PlaceParams {
-    /// Return items after this place, oldest first. By default from the beginning.
+    /// Return items after this position, oldest first. By default, from the beginning.
     after: Option<u64>,
-    /// Return items before this place, newest first. Not with `after`.
+    /// Return items before this position, newest first. Not with `after`.
     before: Option<u64>,
     /// `desc` without `before` starts at the end.
     #[param(pattern = "^(asc|desc)$")]

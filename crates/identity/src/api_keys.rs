@@ -1,5 +1,3 @@
-//! Keys of back ends.
-
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,12 +8,12 @@ use subtle::ConstantTimeEq;
 use super::bearer::bearer;
 use super::rights::Rights;
 
-/// The name and the rights of an API key. Clones share them.
+/// The name and rights of an API key. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct ApiKey {
-    /// The name, for logs and metrics.
+    /// Name in logs and metrics.
     pub name: Arc<str>,
-    /// The calls that it may make.
+    /// Allowed calls.
     pub rights: Rights,
 }
 
@@ -23,7 +21,6 @@ pub struct ApiKey {
 #[derive(Debug, Clone, Default)]
 pub struct ApiKeys(Arc<[Known]>);
 
-/// A key, by the digest of its secret.
 struct Known {
     digest: [u8; 32],
     key: ApiKey,
@@ -36,7 +33,7 @@ impl fmt::Debug for Known {
 }
 
 impl ApiKey {
-    /// The key of that name, with all rights.
+    /// Creates a key with all rights.
     #[must_use]
     pub fn named(name: &str) -> Self {
         Self {
@@ -47,7 +44,7 @@ impl ApiKey {
 }
 
 impl ApiKeys {
-    /// These keys, each with its secret.
+    /// Builds the set from keys and their secrets.
     #[must_use]
     pub fn new<'a>(keys: impl IntoIterator<Item = (ApiKey, &'a str)>) -> Self {
         let known = |(key, secret): (ApiKey, &str)| Known {
@@ -57,20 +54,19 @@ impl ApiKeys {
         Self(keys.into_iter().map(known).collect())
     }
 
-    /// Whether there are no keys, so that no caller is a back end.
+    /// Returns whether no key exists. Then no caller counts as a back end.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The key in `Authorization: Bearer <api key>`, if it is one of these. Digests are compared, in
-    /// constant time, so that neither length nor prefix shows.
+    /// Returns the key of the bearer credential. Compares digests in constant time, which reveals neither length nor prefix.
     #[must_use]
     pub fn verify(&self, headers: &HeaderMap) -> Option<&ApiKey> {
         self.find(bearer(headers)?.as_bytes())
     }
 
-    /// The key with that secret, compared as in [`Self::verify`].
+    /// Returns the key with `secret`. Compares like [`Self::verify`].
     #[must_use]
     pub fn find(&self, secret: &[u8]) -> Option<&ApiKey> {
         let digest: [u8; 32] = Sha256::digest(secret).into();

@@ -1,12 +1,9 @@
-//! The credential of a request.
-
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 
-/// No key and no token.
+/// Matches no key and no token.
 const UNKNOWN: &str = "";
 
-/// The credential in `Authorization: Bearer <credential>`. Two such headers count as an unknown credential, since a proxy and this
-/// server might each believe a different one.
+/// Returns the bearer credential. Two headers count as an unknown one: a proxy and this server could each believe another.
 #[must_use]
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION);

@@ -1,5 +1,3 @@
-//! The thread of a request.
-
 use std::sync::Arc;
 
 use actix_web::http::header::HeaderValue;
@@ -10,48 +8,45 @@ use threadkeep_domain::ThreadId;
 /// The thread of a request, and how it was found.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// The plain id.
+    /// Thread id without signature.
     pub id: ThreadId,
-    /// How it was found.
+    /// How the thread was found.
     pub source: Source,
-    /// The name of the key that signed it, when it came signed.
+    /// Name of the signing key, if the id came signed.
     pub key_name: Option<Arc<str>>,
-    /// Why its cookies were ignored, if a new id takes their place.
+    /// Why the request's cookies were ignored, if a new id replaces them.
     pub rejected_cookie: Option<RejectedCookie>,
-    /// Whether a page of another origin writes without any cookie: on its first visit, or each time if the browser
-    /// withholds the cookie.
+    /// Whether a page of another origin writes without cookies: on its first visit, or always if the browser withholds them.
     pub foreign_without_cookie: bool,
-    /// The id that this one replaces in the browser.
     pub(super) replaced: Option<ThreadId>,
-    /// The signed id in the form of the header, when it came just as it would be sent.
+    /// The signed id in the header's format, if the client sent exactly what a response would set.
     pub(super) signed: Option<HeaderValue>,
 }
 
 /// How the thread of a request was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// The header `x-thread-id`.
+    /// In the header `x-thread-id`.
     Header,
-    /// The cookie.
+    /// In the cookie.
     Cookie,
-    /// A new id, since there was neither.
+    /// As a new id, because the request named none.
     Minted,
-    /// A provider.
+    /// Through a [`ThreadIdProvider`](crate::ThreadIdProvider).
     Provider,
-    /// An api key, with the id in the path.
+    /// In the path, with an API key.
     ApiKey,
 }
 
 impl Source {
-    /// The caller's thread after that one has ended; none if a provider will name the same thread again, which then
-    /// has to begin a new life at once.
+    /// Returns the thread that follows `of`. `None` if a provider would name `of` again, which starts a new life at once.
     #[must_use]
     pub fn successor(self, of: ThreadId) -> Option<Caller> {
         let fresh = || Caller::of(ThreadId::random(), Self::Minted).replacing(of);
         (self != Self::Provider).then(fresh)
     }
 
-    /// The name in metrics.
+    /// Returns the label in metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -65,7 +60,7 @@ impl Source {
 }
 
 impl Caller {
-    /// A thread found that way, not signed yet.
+    /// Creates a caller without a signature.
     #[must_use]
     pub fn of(id: ThreadId, source: Source) -> Self {
         Self {
@@ -88,7 +83,7 @@ impl Caller {
         }
     }
 
-    /// The same, shown to be so by a key of that name.
+    /// Returns a copy that the signing key `name` has verified.
     #[must_use]
     pub fn with_key(self, name: Arc<str>) -> Self {
         Self {

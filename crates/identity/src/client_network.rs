@@ -1,5 +1,3 @@
-//! From where a client comes, without its address.
-
 use std::net::IpAddr;
 
 use actix_web::HttpRequest;
@@ -8,9 +6,8 @@ use super::Identity;
 use threadkeep_domain::Fingerprint;
 
 impl Identity {
-    /// A keyed digest of the network that a request comes from, by the word of trusted proxies: an
-    /// address of IPv4, or the 64 bits of IPv6 that one subscriber has (RFC 6177 gives no one less).
-    /// None: it comes by no network.
+    /// Returns a keyed digest of the client's IPv4 address, or of the 64 bits of IPv6 that one subscriber has (RFC 6177).
+    /// Trusts only the headers of trusted proxies. `None` without a peer address.
     #[must_use]
     pub fn client_network(&self, request: &HttpRequest) -> Option<Fingerprint> {
         let client = self.proxies.client(request)?;

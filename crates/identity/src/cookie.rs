@@ -1,4 +1,4 @@
-//! The cookie that carries a signed thread id, in the encoding of Agentuity's runtime.
+//! The cookie with the signed thread id, in the format of Agentuity's runtime.
 
 use std::sync::Arc;
 
@@ -10,64 +10,63 @@ use super::replacement::ReplacementCookie;
 use super::{Caller, Source};
 use threadkeep_domain::{KeyRing, ThreadId};
 
-/// The longest lifetime that browsers accept, 400 days (draft-ietf-httpbis-rfc6265bis, section 5.5).
+/// Longest lifetime that browsers accept: 400 days (draft-ietf-httpbis-rfc6265bis, section 5.5).
 pub const MAX_AGE_SECONDS: u32 = 34_560_000;
 
-/// How the cookie is set.
+/// The cookie's name and attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CookieSettings {
-    /// Its name.
+    /// Name of the cookie.
     pub name: String,
-    /// To which requests of other sites a browser adds it.
+    /// Which requests from other sites include the cookie.
     pub same_site: SameSite,
-    /// Whether it is for https alone.
+    /// Whether the cookie is restricted to https.
     pub secure: Secure,
-    /// Whether each top-level site has a cookie jar of its own for it (CHIPS).
+    /// Whether browsers store the cookie per top-level site (CHIPS).
     pub partitioned: bool,
-    /// The domain that it covers with its subdomains; none for the host only.
+    /// Domain that the cookie covers, with its subdomains. `None` covers the host only.
     pub domain: Option<String>,
-    /// How long a browser keeps it after it was last set, in seconds; browsers keep none for more than 34,560,000.
-    /// The thread's own lifetime is the one that counts.
+    /// Seconds that browsers keep the cookie, up to 34,560,000. The thread's own lifetime takes precedence.
     pub max_age_seconds: u32,
 }
 
 /// The attribute `SameSite`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SameSite {
-    /// Never with requests of other sites.
+    /// No requests from other sites.
     Strict,
-    /// With links from other sites.
+    /// Navigation from other sites.
     Lax,
-    /// With all requests of other sites.
+    /// All requests from other sites.
     None,
 }
 
 /// The attribute `Secure`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Secure {
-    /// When the request came by https.
+    /// If the request came over https.
     Auto,
-    /// Always.
+    /// On every response.
     Always,
-    /// Never.
+    /// On no response.
     Never,
 }
 
-/// Settings that a browser would not take.
+/// Settings that browsers would reject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CookieError {
-    /// Empty, or with a character that no cookie name has (RFC 6265, section 4.1.1).
+    /// The name is empty, or has a character that is not allowed (RFC 6265, section 4.1.1).
     #[error("the name of a cookie must be a token of visible ASCII")]
     Name,
-    /// A prefix of the name promises what the other settings do not keep.
+    /// A prefix of the name promises attributes that the settings do not have.
     #[error(
         "a cookie named `__Host-` must be secure always and without a domain, one named `__Secure-` secure always"
     )]
     Prefix,
-    /// `SameSite=None` and `Partitioned` count for secure cookies alone.
+    /// `SameSite=None` and `Partitioned` require a secure cookie.
     #[error("browsers accept SameSite=None and Partitioned only if `cookie_secure` is always")]
     Insecure,
-    /// A domain with characters that end the attribute.
+    /// The domain has a character that would end the attribute.
     #[error("the domain of a cookie must be a host name")]
     Domain,
 }
@@ -86,10 +85,7 @@ impl Default for CookieSettings {
 }
 
 impl CookieSettings {
-    /// Checks what browsers ask of these settings together.
-    ///
-    /// # Errors
-    /// [`CookieError`] says what a browser would refuse.
+    /// Checks that browsers would accept the settings.
     pub fn check(&self) -> Result<(), CookieError> {
         let is_token =
             |byte: u8| byte.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?={}".contains(&byte);
@@ -105,7 +101,7 @@ impl CookieSettings {
             return Err(CookieError::Domain);
         }
         let always = self.secure == Secure::Always;
-        // browsers compare the prefixes without regard to case
+        // browsers ignore the case of these prefixes
         let name = self.name.to_ascii_lowercase();
         if name.starts_with("__host-") && (!always || self.domain.is_some())
             || name.starts_with("__secure-") && !always
@@ -118,7 +114,6 @@ impl CookieSettings {
         Ok(())
     }
 
-    /// The attributes after the value.
     fn attributes(&self, is_https: bool) -> String {
         let same_site = match self.same_site {
             SameSite::Strict => "Strict",
@@ -141,7 +136,6 @@ impl CookieSettings {
     }
 }
 
-/// Cookies by these settings, with their common parts.
 #[derive(Debug)]
 pub(super) struct Cookie {
     pub(super) settings: CookieSettings,
@@ -149,7 +143,6 @@ pub(super) struct Cookie {
     attributes: Attributes,
 }
 
-/// The attributes of a cookie, for each scheme.
 #[derive(Debug)]
 pub(super) struct Attributes {
     http: String,
@@ -165,8 +158,7 @@ impl Cookie {
         }
     }
 
-    /// The caller of the first cookie of the name that verifies, or else a new one. A browser may send
-    /// several, set for different paths or domains.
+    /// Checks all cookies of the name, because a browser may send several, set for different paths or domains.
     pub(super) fn find(&self, headers: &HeaderMap, ring: &KeyRing) -> Caller {
         let mut rejected_cookie = None;
         for value in named(&self.settings.name, headers) {
@@ -181,7 +173,7 @@ impl Cookie {
         }
     }
 
-    /// The caller of an id, or of its replacement, which the response then sets.
+    /// Returns `caller`, or the caller that replaces it, whose id the response then sets.
     fn replacing(&self, caller: Caller, headers: &HeaderMap, ring: &KeyRing) -> Caller {
         let next = self.replacement.next_of(&caller.id, headers, ring);
         match next {
@@ -193,12 +185,11 @@ impl Cookie {
         }
     }
 
-    /// The cookie for a signed id that is given in the form of the header.
     pub(super) fn set(&self, signed: &HeaderValue, is_https: bool) -> HeaderValue {
         let attributes = self.attributes.of(is_https);
         let name = &self.settings.name;
         let escapes = memchr3_iter(b'+', b'/', b'=', signed.as_bytes()).count();
-        // to the byte: else the whole would be moved once more
+        // exact capacity, which avoids a reallocation when the bytes become a header value
         let around = name.len() + 1 + attributes.len();
         let mut text = Vec::with_capacity(around + signed.len() + 2 * escapes);
         text.extend_from_slice(name.as_bytes());
@@ -225,8 +216,7 @@ impl Attributes {
     }
 }
 
-/// Returns the values of all cookies called `name`, as bytes: another application's cookie that is not text must not
-/// hide ours.
+/// Returns cookie values as bytes: another application's cookie that is not text must not hide ours.
 pub(super) fn named<'a>(name: &str, headers: &'a HeaderMap) -> impl Iterator<Item = &'a [u8]> {
     let lines = headers.get_all(COOKIE).map(HeaderValue::as_bytes);
     let pairs = lines.flat_map(|line| line.split(|byte| *byte == b';'));
@@ -256,16 +246,15 @@ pub(super) fn write_value(text: &mut Vec<u8>, signed: &[u8]) {
     text.extend_from_slice(signature);
 }
 
-/// Why a cookie names no thread.
+/// Why a cookie was ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RejectedCookie {
     /// The value is not a signed id.
     Malformed,
-    /// No key verifies the signed id: one may be missing here.
+    /// No key verifies the signed id. A signing key may be missing from the ring.
     Unverified,
 }
 
-/// Verifies the value of a cookie, and returns its caller.
 pub(super) fn verify(value: &[u8], ring: &KeyRing) -> Result<Caller, RejectedCookie> {
     let decoded = percent_decode(value).decode_utf8();
     let parts = decoded

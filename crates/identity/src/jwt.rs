@@ -1,5 +1,3 @@
-//! One thread for each subject of a JSON Web Token.
-
 use std::fmt;
 use std::time::SystemTime;
 
@@ -15,35 +13,33 @@ use super::verifier::{JwtSettings, Verified, Verifier};
 use super::{ProviderError, ThreadIdProvider, TrustedProxies, ring_provider};
 use threadkeep_domain::{KeyRing, SigningKey, ThreadId};
 
-/// Thread ids as a keyed hash of the claim `sub` of the token in `Authorization: Bearer`, whose
-/// signature and `exp` are verified (RFC 7519).
+/// Derives thread ids from the claim `sub` of the bearer token (RFC 7519) by a keyed hash. Verifies signature and `exp`.
 pub struct JwtSubject {
     keys: TokenKeys,
     ring: KeyRing,
 }
 
-/// The keys that verify tokens.
 pub(super) enum TokenKeys {
     One(Box<Verifier>),
     Set(Jwks),
 }
 
-/// A key that no token can be verified with.
+/// Key material that cannot verify tokens.
 #[derive(Debug, thiserror::Error)]
 pub enum JwtError {
-    /// A PEM text without a key that is known.
+    /// The PEM text has no key of a known type.
     #[error("the PEM text has no public key of RSA, EC or Ed25519")]
     Pem(#[source] jsonwebtoken::errors::Error),
-    /// An RSA key that is private, or of another size.
+    /// The RSA key is private, or its size is out of range.
     #[error("the RSA key is no public key of 2,048 to 8,192 bits")]
     RsaSize,
-    /// Key material that everybody may have, and could sign with if it were a shared secret.
+    /// A public key without PEM armor. As a shared secret, it would allow anyone to sign.
     #[error(
         "this looks like a public key without its lines `-----BEGIN ...-----` and `-----END \
          ...-----`, so it is not taken for a shared secret; add them"
     )]
     MissingPemArmor,
-    /// Neither of the two.
+    /// Neither a PEM text nor a shared secret.
     #[error(
         "the key is neither a public key of RSA, EC or Ed25519 in PEM form nor a shared secret of \
          visible ASCII"
@@ -51,12 +47,7 @@ pub enum JwtError {
     Unknown,
 }
 
-/// The bytes of a shared secret. Public key material in another form must not be taken for one:
-/// everybody has it, and could sign.
-///
-/// # Errors
-/// [`JwtError`] for a JSON Web Key, a key in DER form, and the base64 that stands between the lines
-/// of a PEM text, on one line or on several.
+/// Rejects public keys in forms without PEM armor, which anyone could sign with: JWK, DER, and base64 on one or more lines.
 fn shared_secret(key: &[u8]) -> Result<&[u8], JwtError> {
     let is_space = |byte: &u8| byte.is_ascii_whitespace();
     let text: Vec<u8> = key.iter().copied().filter(|byte| !is_space(byte)).collect();
@@ -73,9 +64,8 @@ fn shared_secret(key: &[u8]) -> Result<&[u8], JwtError> {
     Ok(key)
 }
 
-/// Whether the bytes are one ASN.1 sequence from the first to the last, as keys and certificates are
-/// (ITU-T X.690, section 8.1). Of the secrets that are random bytes in base64, one in 65,536 looks so
-/// too, and has to be made again.
+/// Returns whether `bytes` are one ASN.1 sequence, like keys and certificates (ITU-T X.690, section 8.1). One in 65,536
+/// random secrets in base64 also matches. Replace such a secret.
 fn is_der(bytes: &[u8]) -> bool {
     let [0x30, length, rest @ ..] = bytes else {
         return false;
@@ -94,7 +84,6 @@ fn is_der(bytes: &[u8]) -> bool {
 }
 
 impl TokenKeys {
-    /// The key in those bytes: see [`JwtSubject::new`].
     pub(super) fn one(key: &[u8], settings: &JwtSettings) -> Result<Self, JwtError> {
         let key = if let Some(pem) = memchr::memmem::find(key, b"-----BEGIN ") {
             let key = &key[pem..];
@@ -113,7 +102,6 @@ impl TokenKeys {
         Ok(Self::One(Box::new(verifier)))
     }
 
-    /// The wait before a token is verified.
     pub(super) fn prepare(&self, request: &HttpRequest) -> Option<BoxFuture<'static, ()>> {
         match self {
             Self::One(_) => None,
@@ -121,7 +109,6 @@ impl TokenKeys {
         }
     }
 
-    /// Verifies a token.
     pub(super) fn verify(&self, token: &str) -> Result<Verified, ProviderError> {
         match self {
             Self::One(verifier) => verifier.verify(token),
@@ -129,7 +116,7 @@ impl TokenKeys {
         }
     }
 
-    /// When the token of a request expires: in the past, if it does not verify now.
+    /// Returns when the request's token expires: a past time if it does not verify now.
     pub(super) fn valid_until(&self, request: &HttpRequest) -> Option<SystemTime> {
         let token = bearer(request.headers())?;
         match self.verify(token) {
@@ -140,22 +127,16 @@ impl TokenKeys {
 }
 
 impl JwtSubject {
-    /// Verifies with that key: a public key in PEM form, or else the bytes of a shared secret
-    /// (HS256, HS384, HS512), which is visible ASCII. Which algorithms a token may name follows from
-    /// the key alone.
-    /// `secret` is what the ids are hashed with.
+    /// Verifies tokens with `key`: a public key in PEM form, or a shared secret of visible ASCII (HS256, HS384, HS512). Only
+    /// `key` determines the allowed algorithms. `secret` keys the hash that makes the ids.
     ///
-    /// Tokens are verified by the process's [`CryptoProvider`](jsonwebtoken::crypto::CryptoProvider). Unless the
-    /// application has installed one, this installs one over `ring`, which signs too but computes no thumbprints.
-    ///
-    /// # Errors
-    /// [`JwtError`] when no key is found in the bytes, or when they may be a public one in a form
-    /// that could be mistaken for a secret.
+    /// Installs a [`CryptoProvider`](jsonwebtoken::crypto::CryptoProvider) over `ring`, unless the application has installed
+    /// one. It also signs, but computes no thumbprints.
     pub fn new(key: &[u8], settings: &JwtSettings, secret: &[u8]) -> Result<Self, JwtError> {
         Ok(Self::with(TokenKeys::one(key, settings)?, secret))
     }
 
-    /// Verifies with the keys of a set, which you have to [keep fresh](Jwks::keep_fresh). `secret` keys the hash that
+    /// Verifies tokens with the keys of a set, which you must [keep fresh](Jwks::keep_fresh). `secret` keys the hash that
     /// makes the ids.
     #[must_use]
     pub fn from_jwks(keys: Jwks, secret: &[u8]) -> Self {
@@ -172,7 +153,6 @@ impl JwtSubject {
 }
 
 impl ThreadIdProvider for JwtSubject {
-    /// No browser adds a bearer token by itself.
     fn is_ambient(&self) -> bool {
         false
     }
@@ -278,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_public_key_without_its_armour_is_no_shared_secret() {
-        // of `openssl genpkey -algorithm ed25519 | openssl pkey -pubout`
+        // output of `openssl genpkey -algorithm ed25519 | openssl pkey -pubout`
         const PUBLIC: &str = "MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
         let (start, end) = PUBLIC.split_at(32);
         let der = base64::engine::general_purpose::STANDARD.decode(PUBLIC);

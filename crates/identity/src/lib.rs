@@ -1,4 +1,6 @@
-//! The caller: the signed thread id of a request, and the headers that return it.
+//! Identifies callers: verifies the signed thread id of a request, and returns it in the response.
+
+#![warn(missing_docs)]
 
 mod api_keys;
 mod bearer;
@@ -71,10 +73,9 @@ pub use trusted_header::TrustedHeader;
 #[cfg(feature = "jwt")]
 pub use verifier::JwtSettings;
 
-/// The header that carries a signed thread id both ways.
+/// Header with the signed thread id, in requests and responses.
 pub const THREAD_ID: HeaderName = HeaderName::from_static("x-thread-id");
 
-/// Finds the thread of a request, and hands its signed id back.
 #[doc(hidden)]
 #[derive(Debug, Clone)]
 pub struct Identity {
@@ -84,37 +85,35 @@ pub struct Identity {
     origins: Arc<Origins>,
     provider: Option<Arc<dyn ThreadIdProvider>>,
     owners: Option<Owners>,
-    /// Whether a refusal was already logged: of a page of another host, and of a page behind a proxy that changes
-    /// `Host`.
+    /// Whether a refusal was logged: of a page of another host, and of a page behind a proxy that changes `Host`.
     logged: Arc<[AtomicBool; 2]>,
 }
 
-/// A request whose thread cannot be determined. No part of the answer reveals the cause.
+/// Why a request has no thread. The response never reveals the cause.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// The header `x-thread-id` is malformed, unsigned or tampered with.
     #[error("the thread id is not signed by this service")]
     InvalidSignature,
-    /// A write by cookie, or by another credential that browsers add by themselves, that a page of
-    /// another origin made.
+    /// A page of another origin wrote with a cookie, or with another credential that browsers add on their own.
     #[error("the origin may not write by cookie")]
     OriginNotAllowed,
-    /// The provider in place does not know the caller.
+    /// The configured provider does not know the caller.
     #[error("the caller is unknown")]
     UnknownCaller(#[source] ProviderError),
-    /// The credential for an owner is rejected.
+    /// The credential for an owner was rejected.
     #[error("the server does not accept the owner of the request")]
     UnknownOwner(#[source] ProviderError),
-    /// Each request for a thread needs an owner, and this one has none.
+    /// The server requires an owner, and the request has none.
     #[error("the request needs an owner")]
     OwnerRequired,
-    /// The provider in place cannot tell at the moment.
+    /// The provider cannot verify callers at the moment.
     #[error("the server cannot verify callers at the moment")]
     Unavailable(#[source] ProviderError),
 }
 
 impl Identity {
-    /// Identity by header and cookie, signed by that ring.
+    /// Identifies callers by header and cookie, signed with `ring`.
     #[must_use]
     pub fn new(ring: KeyRing, cookie: CookieSettings) -> Self {
         Self {
@@ -128,7 +127,7 @@ impl Identity {
         }
     }
 
-    /// Believes these proxies what they say of a request's scheme and client.
+    /// Trusts what `proxies` report about a request's scheme and client.
     #[must_use]
     pub fn trust(self, proxies: TrustedProxies) -> Self {
         Self {
@@ -137,7 +136,7 @@ impl Identity {
         }
     }
 
-    /// Lets pages of these origins write by cookie, as the host's own pages may.
+    /// Allows pages of `origins` to write by cookie, as the host's own pages may.
     #[must_use]
     pub fn allow_origins(self, origins: impl IntoIterator<Item = String>) -> Self {
         let origins = Origins {
@@ -150,7 +149,7 @@ impl Identity {
         }
     }
 
-    /// Takes pages of this origin for the host's own, also where a proxy changes `Host`.
+    /// Treats pages of the origin `own` as the host's own, even if a proxy changes `Host`.
     #[must_use]
     pub fn at_origin(self, own: String) -> Self {
         let origins = Origins {
@@ -163,7 +162,7 @@ impl Identity {
         }
     }
 
-    /// Takes thread ids from a provider, instead of header, cookie and new ids.
+    /// Takes thread ids from `provider` instead of header, cookie and new ids.
     #[must_use]
     pub fn provide(self, provider: Arc<dyn ThreadIdProvider>) -> Self {
         Self {
@@ -172,7 +171,7 @@ impl Identity {
         }
     }
 
-    /// Asks each caller for an owner.
+    /// Takes the owner of each caller from `owners`.
     #[must_use]
     pub fn own(self, owners: Owners) -> Self {
         Self {
@@ -181,23 +180,19 @@ impl Identity {
         }
     }
 
-    /// The keys that sign.
+    /// Returns the signing keys.
     #[must_use]
     pub fn ring(&self) -> &KeyRing {
         &self.ring
     }
 
-    /// The proxies whose reports on scheme and client count.
+    /// Returns the trusted proxies.
     #[must_use]
     pub fn proxies(&self) -> &TrustedProxies {
         &self.proxies
     }
 
-    /// The caller's own thread: of the provider, or of the header, or of a cookie that verifies,
-    /// or a new one.
-    ///
-    /// # Errors
-    /// [`IdentityError`]; the store was not touched.
+    /// Returns the caller's thread: from the provider, header or cookie, or a new one. Does not access the store.
     pub fn identify(&self, request: &HttpRequest) -> Result<Caller, IdentityError> {
         if let Some(provider) = &self.provider {
             let id = provider
@@ -218,7 +213,7 @@ impl Identity {
         if caller.source == Source::Cookie {
             self.check_origin(request)
                 .inspect_err(|_| self.log_refusal(request))?;
-            // pages of every site add it, so a request without an origin must not count
+            // pages of every site send this cookie, so a request without an origin must not count
             let is_cross_site = self.cookie.settings.same_site == SameSite::None;
             if is_cross_site && is_write(request) && !has_origin(request) {
                 return Err(IdentityError::OriginNotAllowed);
@@ -227,16 +222,13 @@ impl Identity {
         Ok(caller)
     }
 
-    /// Whether callers without an api key are asked for owners.
+    /// Returns whether an owner provider is configured.
     #[must_use]
     pub fn asks_for_owners(&self) -> bool {
         self.owners.is_some()
     }
 
-    /// On whose behalf a caller without an api key acts.
-    ///
-    /// # Errors
-    /// [`IdentityError`]; the store was not touched.
+    /// Returns on whose behalf a caller without an API key acts. Does not access the store.
     pub fn behalf(&self, request: &HttpRequest) -> Result<Behalf, IdentityError> {
         let Some(Owners { provider, required }) = &self.owners else {
             return Ok(Behalf::Anyone);
@@ -252,7 +244,7 @@ impl Identity {
         Ok(Behalf::Caller(owner))
     }
 
-    /// When the credentials of a request expire; none if they do not.
+    /// Returns when the credentials of a request expire. `None` if they do not.
     #[must_use]
     pub fn valid_until(&self, request: &HttpRequest) -> Option<SystemTime> {
         let provider = self.provider.as_ref();
@@ -262,7 +254,7 @@ impl Identity {
         thread.into_iter().chain(owner).min()
     }
 
-    /// The wait before [`Self::identify`] and [`Self::behalf`], if a provider needs something for this request first.
+    /// Waits for what a provider needs before [`Self::identify`] and [`Self::behalf`]. `None` if nothing.
     #[must_use]
     pub fn prepare(&self, request: &HttpRequest) -> Option<BoxFuture<'static, ()>> {
         let provider = self.provider.as_ref();
@@ -278,14 +270,14 @@ impl Identity {
         }
     }
 
-    /// Whether a provider knows the callers.
+    /// Returns whether a provider identifies the callers.
     #[must_use]
     pub fn has_provider(&self) -> bool {
         self.provider.is_some()
     }
 
-    /// The thread that a request has shown to be its own in a way that no browser adds by itself,
-    /// or that the provider in place knows it by: a signed id is no key where callers log in.
+    /// Returns the thread that the provider names; without a provider, the one that the request proves by its signed header.
+    /// Where callers log in, a signed id proves nothing.
     #[must_use]
     pub fn proven_caller(&self, request: &HttpRequest) -> Option<Caller> {
         if self.has_provider() {
@@ -294,17 +286,14 @@ impl Identity {
         self.by_header(request.headers()).ok()
     }
 
-    /// The caller's own thread, if it has one already.
+    /// Returns the caller's own thread, unless it would be new.
     #[must_use]
     pub fn known_caller(&self, request: &HttpRequest) -> Option<Caller> {
         let caller = self.identify(request).ok()?;
         (caller.source != Source::Minted).then_some(caller)
     }
 
-    /// The thread that the header names, which must be there once and verify.
-    ///
-    /// # Errors
-    /// [`IdentityError::InvalidSignature`].
+    /// Returns the thread in the header `x-thread-id`, which must occur once and verify.
     pub fn by_header(&self, headers: &HeaderMap) -> Result<Caller, IdentityError> {
         let mut values = headers.get_all(THREAD_ID);
         let (Some(value), None) = (values.next(), values.next()) else {
@@ -322,20 +311,19 @@ impl Identity {
         })
     }
 
-    /// The signed id of a thread in the form of the header.
+    /// Formats a signed id for the header.
     #[must_use]
     pub fn signed_id(&self, id: &ThreadId) -> HeaderValue {
         HeaderValue::try_from(format!("{id};{}", self.ring.sign(id)))
             .expect("ids and base64 are visible ASCII")
     }
 
-    /// Puts the caller's signed id on a response: always as the header, and as the cookie if that changes what the
-    /// browser has, or if the response `renews` the cookie. An id that replaces another is also sent in the replacement
-    /// cookie, so that a late response to an earlier request does not bring the old id back.
+    /// Adds the caller's signed id to a response: always as the header, and as the cookie if the browser's value changes or
+    /// the response `renews` it. An id that replaces another is also sent in the replacement cookie, so that a late response
+    /// to an earlier request does not restore the old id.
     ///
-    /// Callers of a provider get no cookie, as they have another credential. Nor do new callers that come from another
-    /// site: the browser may have withheld their own cookie, or a page that may not write for them has just filled the
-    /// thread.
+    /// Callers of a provider get no cookie, because they have another credential. Neither do new callers from another site:
+    /// the browser may have withheld their cookie, or a page without write permission may have just filled the thread.
     pub fn hand_back(
         &self,
         caller: &Caller,
@@ -343,7 +331,7 @@ impl Identity {
         renews: bool,
         headers: &mut HeaderMap,
     ) {
-        // an id that came signed by the newest key is what the client has already
+        // the client already has an id that the newest key signed
         let is_news = caller.signed.is_none();
         let signed = match &caller.signed {
             Some(signed) => signed.clone(),
@@ -368,8 +356,7 @@ impl Identity {
         headers.insert(THREAD_ID, signed);
     }
 
-    /// Returns the address at which the client reached this service, from the headers of the request or of a trusted
-    /// proxy. None without a valid host.
+    /// Returns the URL of this service as the client sees it, also behind a trusted proxy. `None` without a valid host.
     #[must_use]
     pub fn address(&self, request: &HttpRequest) -> Option<String> {
         let host = self.proxies.host(request);
@@ -410,8 +397,7 @@ impl Identity {
         );
     }
 
-    /// A write whose credential a browser adds by itself, whichever page made it, has to come from a page that may
-    /// write.
+    /// Rejects a write with a credential that browsers add on their own, unless a page that may write sent it.
     fn check_origin(&self, request: &HttpRequest) -> Result<(), IdentityError> {
         if is_write(request) && !self.origins.may_write(request, &self.proxies) {
             return Err(IdentityError::OriginNotAllowed);
@@ -427,7 +413,7 @@ fn is_write(request: &HttpRequest) -> bool {
     )
 }
 
-/// Maps a provider's error, and logs why a credential is rejected, which the answer does not say.
+/// Maps a provider's error, and logs why a credential was rejected, which the response does not reveal.
 fn of_provider(
     error: ProviderError,
     rejected: fn(ProviderError) -> IdentityError,

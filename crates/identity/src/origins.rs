@@ -1,7 +1,7 @@
-//! The origins whose pages may write in a user's name.
+//! Origins whose pages may write on a user's behalf.
 //!
-//! A browser adds a cookie to a request of any page, and `SameSite` stops only pages of other sites: those of a
-//! neighbouring subdomain or port are of the same site. So a write counts only if the browser says that a page of this
+//! Browsers add a cookie to requests from any page, and `SameSite` excludes only pages of other sites: a neighboring
+//! subdomain or port belongs to the same site. Therefore, a write counts only if the browser reports that a page of this
 //! host, or of an allowed origin, made it.
 
 use actix_web::HttpRequest;
@@ -11,22 +11,19 @@ use super::TrustedProxies;
 
 static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// The origins that a deployment knows, each as a browser sends it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Origins {
-    /// Others whose pages may call with credentials.
     pub(super) allowed: Vec<String>,
-    /// The service's own, where it is known from the settings.
     pub(super) own: Option<String>,
 }
 
 impl Origins {
-    /// Whether the page that made a request may write in its user's name.
+    /// Returns whether the page that made a request may write on its user's behalf.
     ///
-    /// A page of an allowed origin may, whatever `Sec-Fetch-Site` says of it: it says `same-site` or
-    /// `cross-site` of each of them. Otherwise every header that is there has to name the host's
-    /// own page: `Origin` its origin, and `Sec-Fetch-Site` `same-origin`, or `none` for what no page
-    /// made. A client that sends neither is no browser, or one from before 2020.
+    /// A page of an allowed origin may, regardless of `Sec-Fetch-Site`, which is `same-site` or `cross-site` for all of
+    /// them. Otherwise, each header present must name the host's own page: `Origin` its origin, and `Sec-Fetch-Site`
+    /// `same-origin`, or `none` for a request that no page made. A client that sends neither is not a browser, or is one
+    /// from before 2020.
     pub(super) fn may_write(&self, request: &HttpRequest, proxies: &TrustedProxies) -> bool {
         let is_own = match origin(request) {
             Origin::Absent => true,
@@ -38,7 +35,6 @@ impl Origins {
         is_own && sites.all(|site| site == "same-origin" || site == "none")
     }
 
-    /// Whether a page of another origin made a request, allowed or not.
     pub(super) fn is_foreign(&self, request: &HttpRequest, proxies: &TrustedProxies) -> bool {
         match origin(request) {
             Origin::Absent => false,
@@ -51,8 +47,7 @@ impl Origins {
         self.allowed.iter().any(|allowed| allowed == origin)
     }
 
-    /// The host's own origin is the one in the settings, or the host that the request is for. Its
-    /// scheme is known only behind a trusted proxy, as the server itself speaks no TLS.
+    /// Compares the scheme only behind a trusted proxy, because the server itself has no TLS.
     fn is_own(&self, origin: &str, request: &HttpRequest, proxies: &TrustedProxies) -> bool {
         if self.own.as_deref() == Some(origin) {
             return true;
@@ -75,18 +70,15 @@ impl Origins {
     }
 }
 
-/// The host that a request is for, as it says itself.
 pub(super) fn host(request: &HttpRequest) -> Option<&[u8]> {
     let host = request.headers().get(HOST).map(HeaderValue::as_bytes);
-    // in HTTP/2 it stands in the URL
+    // HTTP/2 carries the host in the URL
     host.or_else(|| Some(request.uri().authority()?.as_str().as_bytes()))
 }
 
-/// The origin of the page that made a request.
 enum Origin<'a> {
     Absent,
     Of(&'a str),
-    /// More than one, or no text.
     Unclear,
 }
 
@@ -99,18 +91,15 @@ fn origin(request: &HttpRequest) -> Origin<'_> {
     }
 }
 
-/// Whether a request names the origin of the page that made it.
 pub(super) fn has_origin(request: &HttpRequest) -> bool {
     request.headers().contains_key(ORIGIN)
 }
 
-/// Whether the browser says that a page of this host made a request.
 pub(super) fn is_same_origin(request: &HttpRequest) -> bool {
     is_of_site("same-origin", request)
 }
 
-/// Whether a page of another site has led here. A browser keeps a stricter cookie back then, and
-/// must not be given another in its place.
+/// Another site led to the request. Browsers then withhold a stricter cookie, which a new one must not replace.
 pub(super) fn is_cross_site(request: &HttpRequest) -> bool {
     is_of_site("cross-site", request)
 }

@@ -1,5 +1,3 @@
-//! Proxies whose word on a request counts.
-
 use std::net::{IpAddr, SocketAddr};
 
 use actix_web::HttpRequest;
@@ -10,7 +8,7 @@ static FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto"
 static FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 static FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// Addresses and ranges of proxies; by default none are trusted.
+/// Addresses and ranges of trusted proxies. Empty by default.
 #[derive(Debug, Clone, Default)]
 pub struct TrustedProxies(Vec<IpNet>);
 
@@ -20,10 +18,7 @@ pub struct TrustedProxies(Vec<IpNet>);
 pub struct ProxyError(String);
 
 impl TrustedProxies {
-    /// Reads addresses and CIDR ranges.
-    ///
-    /// # Errors
-    /// [`ProxyError`] names the first that is neither.
+    /// Parses addresses and CIDR ranges.
     pub fn parse<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, ProxyError> {
         let parse = |text: &str| {
             text.parse::<IpNet>()
@@ -37,7 +32,7 @@ impl TrustedProxies {
             .map(Self)
     }
 
-    /// Whether the request came straight from a trusted proxy.
+    /// Returns whether the request came directly from a trusted proxy.
     #[must_use]
     pub fn has_sent(&self, request: &HttpRequest) -> bool {
         !self.0.is_empty()
@@ -46,29 +41,25 @@ impl TrustedProxies {
                 .is_some_and(|peer| self.contains(peer.ip()))
     }
 
-    /// Whether the client spoke https, as the proxy before us says.
+    /// Returns whether the client used https, as reported by the nearest proxy.
     #[must_use]
     pub fn is_https(&self, request: &HttpRequest) -> bool {
         let scheme = self.scheme(request);
         scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"https"))
     }
 
-    /// The scheme that the client spoke, as the proxy before us says.
     pub(super) fn scheme<'a>(&self, request: &'a HttpRequest) -> Option<&'a [u8]> {
         let mut said = entries_from_last(request, &FORWARDED_PROTO);
         self.has_sent(request).then(|| said.next())?
     }
 
-    /// The host that the client asked for, as the proxy before us says.
     pub(super) fn host<'a>(&self, request: &'a HttpRequest) -> Option<&'a [u8]> {
         let mut said = entries_from_last(request, &FORWARDED_HOST);
         self.has_sent(request).then(|| said.next())?
     }
 
-    /// The client's address: behind trusted proxies, the last one that is not theirs.
-    ///
-    /// Each proxy adds its client at the end, so the search runs from there. It stops at the first
-    /// entry that is not an address: whatever stands before it may come from the client itself.
+    /// Returns the client's address: behind trusted proxies, the last address that is not a proxy's. Stops at the first
+    /// entry from the end that is not an address, because the client itself may have sent the entries before it.
     #[must_use]
     pub fn client(&self, request: &HttpRequest) -> Option<IpAddr> {
         let mut client = request.peer_addr()?.ip();
@@ -87,15 +78,14 @@ impl TrustedProxies {
         Some(client)
     }
 
-    /// IPv4 addresses that a dual-stack socket shows as IPv6 count as IPv4.
+    /// A dual-stack socket shows IPv4 addresses as IPv6, so compares their canonical form.
     fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|range| range.contains(&address))
     }
 }
 
-/// The entries of a list header from the last one, which the nearest proxy added, to the first.
-/// They are bytes: an entry that is not text must not hide, and thereby promote, the one before it.
+/// Starts with the entry of the nearest proxy. Entries are bytes: one that is not text must not promote the one before it.
 fn entries_from_last<'a>(
     request: &'a HttpRequest,
     name: &HeaderName,
@@ -106,7 +96,7 @@ fn entries_from_last<'a>(
     entries.map(<[u8]>::trim_ascii)
 }
 
-/// An address, which some proxies send with its port.
+/// Parses an address, which some proxies send with a port.
 fn forwarded(entry: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(entry).ok()?;
     let with_port = || text.parse::<SocketAddr>().map(|address| address.ip());

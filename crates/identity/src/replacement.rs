@@ -1,31 +1,28 @@
-//! The cookie that keeps a late response from bringing an old id back.
+//! The cookie that keeps a late response from restoring an old id.
 //!
-//! A response that replaces the browser's id (a rotation, or "new chat") may overtake the response to an earlier
-//! request, which then sets the old id again. Therefore, the new id is also sent in a second cookie, with the ids that
-//! it replaces. This cookie lives as long as the first one, because the browser's next request may come at any time. If
-//! the browser sends a replaced id, the server uses the new id, and the response sets the first cookie again.
+//! A response that replaces the browser's id (a rotation, or "new chat") may overtake the response to an earlier request,
+//! which then sets the old id again. Therefore, the new id is also sent in a second cookie, with the ids that it replaces.
+//! This cookie lives as long as the first one, because the browser's next request may come at any time. If the browser sends
+//! a replaced id, the server uses the new id, and the response sets the first cookie again.
 
 use actix_web::http::header::{HeaderMap, HeaderValue};
 
 use super::{Attributes, Caller, CookieSettings, named, verify, write_value};
 use threadkeep_domain::{KeyRing, ThreadId};
 
-/// Replaced ids in one cookie, the latest first.
+/// Maximum replaced ids in a cookie, latest first.
 const REPLACED_MAX: usize = 4;
 
-/// The cookie, with its common parts.
 #[derive(Debug)]
 pub(super) struct ReplacementCookie {
     name: String,
     attributes: Attributes,
 }
 
-/// The content of a cookie, not verified.
 struct Replacement<'a> {
     id: &'a str,
-    /// The id and its signature.
     signed: &'a str,
-    /// Unsigned ids. They open no thread, and only decide whether `signed` applies.
+    /// Unsigned ids. They grant no access to a thread, and only decide whether `signed` applies.
     replaced: Vec<&'a str>,
 }
 
@@ -37,7 +34,7 @@ impl ReplacementCookie {
         }
     }
 
-    /// The caller with the id that replaces that one.
+    /// Returns the caller whose id replaces `id`.
     pub(super) fn next_of(
         &self,
         id: &ThreadId,
@@ -49,7 +46,6 @@ impl ReplacementCookie {
             .find_map(|one| one.verify(ring))
     }
 
-    /// The ids that this one replaces.
     pub(super) fn replaced_by<'a>(
         &self,
         id: &ThreadId,
@@ -66,7 +62,6 @@ impl ReplacementCookie {
         named(&self.name, headers).filter_map(Replacement::read)
     }
 
-    /// The cookie for a signed id in the form of the header. It lists `replaced`, and the ids that `replaced` itself replaced.
     pub(super) fn set(
         &self,
         signed: &HeaderValue,

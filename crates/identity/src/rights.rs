@@ -1,12 +1,10 @@
-//! The rights of API keys.
-
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use threadkeep_domain::Namespace;
 
-/// A right of an API key, by its name in the setting `api_key_rights`, or the right that a call needs.
+/// A right of an API key, as named in the setting `api_key_rights`, or the right that a call needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Right {
     /// `all`: every call.
@@ -25,9 +23,9 @@ pub enum Right {
     Events,
     /// `webhooks`: webhook endpoints.
     Webhooks,
-    /// `owners`: numbers of owners, and their erasure.
+    /// `owners`: counts of owners, and their erasure.
     Owners,
-    /// `admin`: what only operators need.
+    /// `admin`: calls for operators.
     Admin,
 }
 
@@ -39,7 +37,6 @@ pub enum Right {
 pub struct RightError(String);
 
 impl Right {
-    /// Whether a key with this right may make a call that needs the other.
     fn covers(&self, needed: &Self) -> bool {
         match (self, needed) {
             (Self::All, _) | (Self::Threads, Self::ThreadsRead) | (Self::Kv, Self::KvOf(_)) => true,
@@ -47,7 +44,7 @@ impl Right {
         }
     }
 
-    /// Whether each call that needs it leaves a line in the log.
+    /// Returns whether the log records each call that needs this right.
     #[must_use]
     pub fn is_audited(&self) -> bool {
         matches!(self, Self::Webhooks | Self::Owners | Self::Admin)
@@ -98,31 +95,31 @@ impl FromStr for Right {
     }
 }
 
-/// The rights of one key. Clones share them.
+/// The rights of one key. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rights(Arc<[Right]>);
 
 impl Rights {
-    /// Whether a key with these rights may make a call that needs this one.
+    /// Returns whether a key with these rights may make a call that needs `needed`.
     #[must_use]
     pub fn cover(&self, needed: &Right) -> bool {
         self.0.iter().any(|right| right.covers(needed))
     }
 
-    /// Their names.
+    /// Returns the names of the rights.
     pub fn names(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(Right::to_string)
     }
 }
 
 impl Default for Rights {
-    /// Those of a key that the setting does not name.
+    /// Returns the rights of a key that `api_key_rights` does not list.
     fn default() -> Self {
         Self([Right::All].into())
     }
 }
 
-/// `right+right`, at least one.
+/// Parses `right+right`, with at least one right.
 impl FromStr for Rights {
     type Err = RightError;
 

@@ -1,5 +1,4 @@
-//! Signatures of JSON Web Tokens by `ring`, which TLS uses too. A back end of `jsonwebtoken`'s own would add 25 crates
-//! or a build in C.
+//! Uses `ring`, which TLS already uses. `jsonwebtoken`'s back ends would add 25 crates or a C build.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{ErrorKind, Result, new_error};
@@ -21,7 +20,7 @@ use signature::{Error, Signer, Verifier};
 static PROVIDER: CryptoProvider = CryptoProvider {
     signer_factory: |algorithm, key| Ok(Box::new(Keyed::new(*algorithm, key.family(), key)?)),
     verifier_factory: |algorithm, key| Ok(Box::new(Keyed::new(*algorithm, key.family(), key)?)),
-    // for thumbprints and for JWKs of private keys, which nothing here makes
+    // only for thumbprints and JWKs of private keys, which this crate never makes
     key_utils: KeyUtils {
         rsa_pub_components_from_private_key: |_| Err(unsupported()),
         rsa_pub_components_from_public_key: |_| Err(unsupported()),
@@ -35,18 +34,18 @@ fn unsupported() -> jsonwebtoken::errors::Error {
     new_error(ErrorKind::UnsupportedAlgorithm)
 }
 
-/// Makes `ring` the provider of this process, unless the application has installed one.
+/// Installs `ring` as the provider of this process, unless the application has installed one.
 pub(super) fn install() {
     let _ = PROVIDER.install_default();
 }
 
-/// Whether `ring` can verify with a key: an RSA modulus must have 256 to 1,024 bytes.
+/// Returns whether `ring` can verify with `key`: it requires an RSA modulus of 256 to 1,024 bytes.
 pub(super) fn supports(key: &DecodingKey) -> bool {
     match key.kind() {
         DecodingKeyKind::RsaModulusExponent { n, .. } => {
             (256..=1_024).contains(&without_zeros(n).len())
         }
-        // the head of the structure and an exponent of up to 5 bytes take 12 to 20 bytes
+        // the structure's header and an exponent of up to 5 bytes take 12 to 20 bytes
         DecodingKeyKind::SecretOrDer(der) if key.family() == AlgorithmFamily::Rsa => {
             (256 + 12..=1_024 + 20).contains(&der.len())
         }
@@ -54,13 +53,12 @@ pub(super) fn supports(key: &DecodingKey) -> bool {
     }
 }
 
-/// A number without the zeros before it, which some issuers write (RFC 7518, section 6.3.1.1) and `ring` rejects.
+/// Strips leading zeros, which some issuers write (RFC 7518, section 6.3.1.1) and `ring` rejects.
 fn without_zeros(number: &[u8]) -> &[u8] {
     let zeros = number.iter().take_while(|byte| **byte == 0).count();
     &number[zeros..]
 }
 
-/// How an algorithm of RFC 7518, section 3.1, verifies and signs.
 enum Scheme {
     Hmac(hmac::Algorithm),
     Rsa(&'static RsaParameters, &'static dyn RsaEncoding),
@@ -95,7 +93,6 @@ impl Scheme {
     }
 }
 
-/// A key, and the algorithm that it is used with.
 struct Keyed<K> {
     algorithm: Algorithm,
     scheme: Scheme,
@@ -103,7 +100,7 @@ struct Keyed<K> {
 }
 
 impl<K: Clone> Keyed<K> {
-    /// Without this check, a public key could pass for a shared secret.
+    /// Rejects a key of another family. Otherwise, a public key could pass for a shared secret.
     fn new(algorithm: Algorithm, family: AlgorithmFamily, key: &K) -> Result<Self> {
         if algorithm.family() != family {
             return Err(new_error(ErrorKind::InvalidKeyFormat));

@@ -1,5 +1,3 @@
-//! Queries that open one scope, for clients that can be given a URL and no headers.
-
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -9,7 +7,7 @@ use threadkeep_domain::{KeyRing, TAG_BYTES};
 
 const PURPOSE: &str = "threadkeep url of a scope";
 
-/// Characters that queries reserve, or that some readers treat as reserved.
+/// Characters that queries reserve, or that some parsers treat as reserved.
 const RESERVED: AsciiSet = NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -17,18 +15,18 @@ const RESERVED: AsciiSet = NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// The right to use one scope, for anyone who has its query: `scope=<scope>&expires=<seconds>&sig=<tag>`. It ends only
-/// at its time, or with the key that signed it.
+/// Gives anyone with its query (`scope=<scope>&expires=<seconds>&sig=<tag>`) access to one scope, for clients that accept no
+/// headers. Valid until it expires or its signing key is removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScopeGrant {
-    /// Which.
+    /// The scope that the grant opens.
     pub scope: Scope,
-    /// The end, in seconds of the Unix epoch; none for as long as the key is in the ring.
+    /// Expiration in Unix seconds. `None`: valid as long as the key is in the ring.
     pub expires: Option<u64>,
 }
 
 impl ScopeGrant {
-    /// The query, signed by the key of the ring that signs.
+    /// Formats the query, signed with the ring's signing key.
     #[must_use]
     pub fn to_query(&self, ring: &KeyRing) -> String {
         let scope = self.scope.to_string();
@@ -39,8 +37,7 @@ impl ScopeGrant {
         format!("scope={scope}{expires}&sig={}", URL_SAFE_NO_PAD.encode(tag))
     }
 
-    /// The grant of a query's decoded parameters; none if no key of the ring signed it, or if it has expired. The
-    /// result does not reveal which.
+    /// Verifies the decoded parameters of a query. `None` if no key signed them or they expired, without revealing which.
     #[must_use]
     pub fn open(
         ring: &KeyRing,
@@ -62,7 +59,7 @@ impl ScopeGrant {
     }
 }
 
-/// The signed parts. A number is never empty, so none differs from any number.
+/// A number is never empty, so an empty part means no expiration.
 fn parts<'a>(scope: &'a str, expires: Option<&'a str>) -> [&'a [u8]; 2] {
     [scope.as_bytes(), expires.unwrap_or_default().as_bytes()]
 }
@@ -82,7 +79,6 @@ mod tests {
         ScopeGrant { scope, expires }
     }
 
-    /// The parts of a query, decoded.
     fn open(ring: &KeyRing, query: &str, now_ms: u64) -> Option<ScopeGrant> {
         let value = |name: &str| {
             let pairs = query.split('&').filter_map(|pair| pair.split_once('='));

@@ -1,10 +1,8 @@
-//! Why a token is rejected, for the log.
-
 use jsonwebtoken::errors::{Error, ErrorKind};
 
 use super::ProviderError;
 
-/// The cause of a rejection. Errors of the library may quote the token, so they are not kept.
+/// Why a token was rejected, for the log. Errors of the library may quote the token, so they are not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TokenFault {
     #[error("the signature of the token does not match the key")]

@@ -1,12 +1,10 @@
-//! One thread for each value of a header that a trusted proxy sets.
-
 use actix_web::HttpRequest;
 use actix_web::http::header::HeaderName;
 
 use super::{ProviderError, ThreadIdProvider, TrustedProxies};
 use threadkeep_domain::{KeyRing, SigningKey, ThreadId};
 
-/// Thread ids as a keyed hash of a header's value. Only a trusted proxy's header counts, since anyone can send one.
+/// Derives thread ids from a header's value by a keyed hash, only from a trusted proxy, because anyone can send the header.
 #[derive(Debug)]
 pub struct TrustedHeader {
     name: HeaderName,
@@ -14,8 +12,7 @@ pub struct TrustedHeader {
 }
 
 impl TrustedHeader {
-    /// Ids from that header under that key. With another key every caller has another thread, so
-    /// it is not one of the signing keys, which rotate.
+    /// Another `secret` gives every caller another thread, so it is not one of the signing keys, which rotate.
     #[must_use]
     pub fn new(name: HeaderName, secret: &[u8]) -> Self {
         let key = SigningKey::new("identity", secret);

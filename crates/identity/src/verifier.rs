@@ -1,4 +1,4 @@
-//! The accepted JSON Web Tokens, and their callers ([RFC 7519](https://www.rfc-editor.org/rfc/rfc7519)).
+//! Verifies JSON Web Tokens ([RFC 7519](https://www.rfc-editor.org/rfc/rfc7519)).
 
 use std::time::{Duration, SystemTime};
 
@@ -8,28 +8,25 @@ use serde::Deserialize;
 use super::token_fault::TokenFault;
 use super::{ProviderError, ring_provider};
 
-/// How far the clocks of the issuer and of this machine may be apart: a token counts for as long
-/// after its `exp`, and before its `nbf`.
+/// Tolerated clock difference between the issuer and this machine. Extends `exp` and `nbf` by this much.
 const LEEWAY_SECONDS: u64 = 60;
 
 /// Requirements on tokens.
 #[derive(Debug, Clone, Default)]
 pub struct JwtSettings {
-    /// Required issuer (`iss`); none accepts any issuer that has the key.
+    /// Required issuer (`iss`). `None` accepts any issuer with the key.
     pub issuer: Option<String>,
-    /// Required audience (`aud`); none rejects tokens with an audience.
+    /// Required audience (`aud`). `None` rejects tokens with an audience.
     pub audience: Option<String>,
 }
 
-/// The content of a verified token.
 pub(super) struct Verified {
-    /// Its subject, which is not empty.
+    /// Not empty.
     pub(super) subject: String,
-    /// When the token expires, with the leeway.
+    /// Expiration of the token, with the leeway.
     pub(super) valid_until: Option<SystemTime>,
 }
 
-/// One key, and what a token that it has signed must be.
 pub(super) struct Verifier {
     key: DecodingKey,
     validation: Validation,
@@ -39,13 +36,12 @@ pub(super) struct Verifier {
 struct Claims {
     sub: String,
     exp: f64,
-    /// Must be one text: in a list, one matching issuer would be enough.
+    /// Must be a single string: in a list, one matching issuer would be enough.
     #[serde(default, rename = "iss")]
     _issuer: Option<String>,
 }
 
 impl Verifier {
-    /// Verifies tokens of these algorithms, which are all of the key's family.
     pub(super) fn new(
         key: DecodingKey,
         algorithms: Vec<Algorithm>,
@@ -68,12 +64,10 @@ impl Verifier {
         Self { key, validation }
     }
 
-    /// Verifies a token.
     pub(super) fn verify(&self, token: &str) -> Result<Verified, ProviderError> {
         let token = decode::<Claims>(token, &self.key, &self.validation)
             .map_err(|error| ProviderError::from(TokenFault::from(error)))?;
-        // an extension that we do not understand may be what makes the token void (RFC 7515,
-        // section 4.1.11), and we understand none
+        // an unknown extension may make the token void (RFC 7515, section 4.1.11), and this server knows none
         if token.header.crit.is_some() {
             return Err(TokenFault::Extension.into());
         }

@@ -1,5 +1,3 @@
-//! Bodies of answers, decompressed and with a limit.
-
 use std::io::{self, Write};
 use std::mem;
 
@@ -10,21 +8,17 @@ use reqwest::header::CONTENT_ENCODING;
 /// Maximum members of one gzip body. Servers send one, and even an empty member costs 10 us.
 const MEMBERS_MAX: usize = 64;
 
-/// Why a body cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyError {
-    /// It is longer than the limit, as it was sent or decompressed, or has too many parts.
+    /// The body exceeds the limit, compressed or decompressed, or has too many gzip members.
     TooLong,
-    /// It is compressed in another way than by gzip.
+    /// The body has an encoding other than gzip.
     Encoding,
-    /// It was cut off, or is no gzip.
+    /// The body was cut off, or is not gzip.
     Broken,
 }
 
-/// Reads a body to its end, chunk by chunk. One that is too long is given up at once.
-///
-/// # Errors
-/// [`BodyError`].
+/// Reads a body to its end. Stops as soon as the body exceeds the limit.
 pub(super) async fn read_body(
     mut response: Response,
     max_bytes: usize,
@@ -52,7 +46,6 @@ enum Reader {
     Gzip(Gzip),
 }
 
-/// The member that is being read, and how many were before it.
 struct Gzip {
     member: Box<GzDecoder<Bounded>>,
     before: usize,
@@ -137,7 +130,6 @@ fn sort(error: io::Error) -> BodyError {
     }
 }
 
-/// Bytes up to a limit.
 struct Bounded {
     bytes: Vec<u8>,
     max_bytes: usize,

@@ -1,5 +1,3 @@
-//! Generated images.
-
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -10,25 +8,21 @@ use super::fetch::{FetchError, PrivateHost, Requests, Wanted, parse_url};
 use threadkeep_responses::{GeneratedImage, StatelessError, UpstreamError};
 use threadkeep_upstreams::{HttpClient, OpenAiImages, UpstreamImage, UpstreamSettings};
 
-/// Bytes of an image. In base64 it has a third more, and a response has room for 8 MiB.
+/// Maximum size of an image. Base64 adds a third, and a response has room for 8 MiB.
 const IMAGE_MAX_BYTES: usize = 6 * 1_048_576;
-/// Bytes of an answer with an image in base64.
+/// Maximum size of an answer, which contains an image in base64.
 const ANSWER_MAX_BYTES: u64 = 9 * 1_048_576;
-/// For an image that is elsewhere, with all redirects.
+/// Limit for an image at a URL, including all redirects.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The settings of generated images.
 #[derive(Debug, Clone)]
 pub struct ImageSettings {
-    /// The connections to upstreams.
     pub http: HttpClient,
-    /// The upstream; its limit for answers does not count.
+    /// Its limit on the size of an answer has no effect.
     pub upstream: UpstreamSettings,
-    /// The model there.
     pub model: String,
 }
 
-/// Has images generated.
 #[derive(Debug)]
 pub(super) struct Painter {
     api: OpenAiImages,
@@ -42,7 +36,7 @@ impl Painter {
             ..settings.upstream
         };
         let (host, port) = upstream.url.authority();
-        // an upstream may keep its images, and its address may be private
+        // the upstream may host its images, and its address may be private
         let itself = PrivateHost::new(host, port);
         Self {
             requests: Requests::new(vec![itself]),
@@ -50,10 +44,7 @@ impl Painter {
         }
     }
 
-    /// Generates an image, within that time.
-    ///
-    /// # Errors
-    /// [`StatelessError`].
+    /// Generates an image within `left`.
     pub(super) async fn generate(
         &self,
         prompt: &str,
@@ -80,12 +71,12 @@ impl Painter {
         })
     }
 
-    /// Fetches an image from the upstream itself or from a public address.
+    /// Fetches an image from the upstream or from a public address.
     async fn fetch(&self, url: &str) -> Result<Vec<u8>, FetchError> {
         let url = parse_url(url).ok_or(FetchError::Location)?;
         let wanted = Wanted {
             accept: "image/*",
-            // its bytes tell what it is
+            // the bytes determine the type
             is_accepted: |_| true,
             max_bytes: IMAGE_MAX_BYTES,
         };
@@ -96,7 +87,7 @@ impl Painter {
     }
 }
 
-/// Why there is no image. The words of an upstream are for the sender of a request, and not for the model.
+/// Returns why there is no image. Only the sender of the request may see the upstream's message; the model may not.
 fn reason(error: &UpstreamError) -> &'static str {
     match error {
         UpstreamError::Refused(_) => "the upstream refused the prompt",
@@ -108,7 +99,6 @@ fn reason(error: &UpstreamError) -> &'static str {
     }
 }
 
-/// The type of an image, by its first bytes.
 fn mime_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),

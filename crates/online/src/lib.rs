@@ -1,7 +1,7 @@
-//! Tools of models that ask other servers: web search, pages of the web, images.
+//! Tools of models that call other servers: web search, web pages and images.
 //!
-//! All that comes back was written by others. It has limits in bytes and milliseconds, and goes to the model as a result,
-//! never as an instruction. Errors, logs and debug forms contain neither queries nor URLs nor texts.
+//! Their results come from untrusted servers: size and duration are limited, and the model gets them as results, never as
+//! instructions. Errors, logs and debug forms contain no queries, URLs or texts.
 
 mod body;
 mod fetch;
@@ -24,7 +24,7 @@ use search::Searcher;
 use threadkeep_responses::{GeneratedImage, SearchResult, StatelessError, StatelessTools};
 use threadkeep_service::tools::{WebFetch, WebSearch};
 
-/// The tools of a deployment. One without settings is not available.
+/// The tools of a deployment. A tool without settings is not available.
 #[derive(Debug, Default)]
 pub struct OnlineTools {
     search: Option<Searcher>,
@@ -33,7 +33,6 @@ pub struct OnlineTools {
 }
 
 impl OnlineTools {
-    /// The tools of those settings.
     #[must_use]
     pub fn new(
         search: Option<SearchSettings>,

@@ -1,4 +1,4 @@
-//! A server for tests, which answers each path in its own way.
+//! A test server with a scripted reply for each path.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -6,13 +6,12 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// An answer.
 pub(super) enum Reply {
-    /// These bytes, and the end of the connection.
+    /// Sends bytes, and then closes the connection.
     Bytes(Vec<u8>),
-    /// These bytes, and then nothing.
+    /// Sends bytes, and then stalls.
     Stall(Vec<u8>),
-    /// These bytes, and then the others again and again.
+    /// Sends the first bytes, and then repeats the others.
     Endless(Vec<u8>, Vec<u8>),
 }
 
@@ -21,7 +20,6 @@ pub(super) struct Scripted {
     requests: Arc<Mutex<Vec<String>>>,
 }
 
-/// An answer with a status, headers and a body.
 pub(super) fn reply(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Reply {
     let body = body.as_ref();
     let head = format!(
@@ -32,7 +30,7 @@ pub(super) fn reply(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Reply
 }
 
 impl Scripted {
-    /// Answers requests by their path with its query.
+    /// Replies to requests by path and query.
     pub(super) async fn start(answer: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
         Self::on("127.0.0.1:0", answer).await
     }
@@ -89,7 +87,7 @@ async fn send(stream: &mut TcpStream, reply: Reply) {
     }
 }
 
-/// A request with its body; none at the end of the connection.
+/// Reads a request with its body; `None` at the end of the connection.
 async fn request(stream: &mut TcpStream) -> Option<String> {
     let mut text = String::new();
     let mut bytes = [0; 4_096];

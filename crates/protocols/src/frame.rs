@@ -1,4 +1,4 @@
-//! The shared frame around the requests and responses of protocols.
+//! The request handling that protocols share.
 
 use std::future::{Ready, ready};
 
@@ -10,34 +10,26 @@ use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, ResponseError, web
 
 use threadkeep_http::Body;
 
-/// A protocol that admits callers before it reads bodies.
+/// A protocol that authenticates callers before it reads bodies.
 pub(super) trait Framed: Sized + 'static {
-    /// A caller, for the handlers.
     type Caller: 'static;
     type Error: ResponseError + 'static;
 
-    /// The error of a request outside the frame.
+    /// The error for a request that did not pass through [`frame`].
     fn outside() -> Self::Error;
 
-    /// The caller of a request, and the bytes of its body at most.
-    ///
-    /// # Errors
-    /// Why the caller is refused.
+    /// Returns the caller and the maximum size of its body, or the reason to reject it.
     fn admit(&self, request: &HttpRequest) -> Result<(Self::Caller, u64), Self::Error>;
 
-    /// Whether handlers take requests with that body.
-    ///
-    /// # Errors
-    /// Why not.
+    /// Checks whether handlers accept requests with this body.
     fn check(_: &Body) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// Adds the headers of the protocol.
+    /// Adds the protocol's headers.
     fn mark<B>(_: &mut ServiceResponse<B>) {}
 }
 
-/// A request of an admitted caller.
 pub(super) struct Admitted<P: Framed> {
     pub(super) protocol: web::Data<P>,
     pub(super) request: HttpRequest,
@@ -45,16 +37,13 @@ pub(super) struct Admitted<P: Framed> {
     pub(super) body: Body,
 }
 
-/// Put into a request's extensions for [`Admitted`].
+/// Passes the caller and body through a request's extensions to [`Admitted`].
 struct Context<P: Framed> {
     caller: P::Caller,
     body: Body,
 }
 
-/// Reads the body to its end, and admits callers.
-///
-/// # Errors
-/// Those of the services inside.
+/// Authenticates the caller, and reads the body to its end.
 pub(super) async fn frame<P: Framed, B: MessageBody + 'static>(
     mut request: ServiceRequest,
     next: Next<B>,
@@ -63,7 +52,7 @@ pub(super) async fn frame<P: Framed, B: MessageBody + 'static>(
         Some(protocol) => protocol.admit(request.request()),
         None => Err(P::outside()),
     };
-    // nothing of a stranger is kept, but it is read: see `Body`
+    // a rejected caller's body is read but not kept: see `Body`
     let limit_bytes = admitted.as_ref().map_or(0, |(_, limit_bytes)| *limit_bytes);
     let body = Body::read(&mut request, limit_bytes).await;
     let mut response = match admitted {
@@ -85,10 +74,8 @@ pub(super) fn forbid_storing<B>(response: &mut ServiceResponse<B>) {
 }
 
 impl<P: Framed> Admitted<P> {
-    /// The request, whatever its body. Its context is taken out, so that a handler that drops its request drops the body.
-    ///
-    /// # Errors
-    /// [`Framed::outside`].
+    /// Extracts the request with any body. Removes its context, so that a handler that drops its request also drops the
+    /// body.
     pub(super) fn of(request: &HttpRequest) -> Result<Self, P::Error> {
         let protocol = request.app_data::<web::Data<P>>().cloned();
         let context = request.extensions_mut().remove::<Context<P>>();

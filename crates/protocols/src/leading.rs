@@ -1,4 +1,4 @@
-//! Reads lists in bodies only up to their longest valid length.
+//! Reads lists in bodies only up to their maximum length.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,9 +6,10 @@ use std::ops::Deref;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 
-/// The first elements of a list: at most one more than it may have, to detect that it has too many. The elements after
-/// them are checked to be JSON and not kept, since a type may take a hundred times the bytes that a client sends for
-/// it.
+/// The first elements of a list: up to `MOST + 1`, enough to detect that it is too long.
+///
+/// Later elements are checked to be JSON and not kept, because a parsed value can take a hundred times the bytes that a
+/// client sends for it.
 #[derive(Debug)]
 pub(super) struct Leading<T, const MOST: usize>(Vec<T>);
 

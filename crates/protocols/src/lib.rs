@@ -1,5 +1,4 @@
-//! Protocols of others, translated into calls of the services and back. A protocol owns no state
-//! and no rules.
+//! Third-party protocols, translated to calls of the services and back. A protocol owns no state and no rules.
 
 pub mod agentuity;
 mod frame;

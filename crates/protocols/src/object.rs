@@ -1,4 +1,4 @@
-//! JSON objects, and no lists that have the same values in the same order.
+//! Reads JSON objects only.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-/// A value that is read only from an object. The derived reader also accepts lists.
+/// A value that is read only from an object. A derived reader would also accept a list of the values in order.
 #[derive(Debug)]
 pub(super) struct Object<T>(pub(super) T);
 

@@ -1,4 +1,4 @@
-//! Questions to models that belong to no response.
+//! Calls to models that do not belong to a response.
 
 use std::time::Instant;
 
@@ -15,11 +15,8 @@ use threadkeep_trace as trace;
 use threadkeep_trace::Phase;
 
 impl Shared {
-    /// Runs a question that holds that many bytes, on the runtime of the responses. It counts as one of them. It ends
-    /// when its caller drops it, and when the process stops.
-    ///
-    /// # Errors
-    /// [`ResponseError`].
+    /// Runs a question of `bytes` bytes on the runtime of the responses. Counts as a response. Stops when the caller drops
+    /// it or the process stops.
     pub(crate) async fn run_apart<T: Send + 'static>(
         &self,
         bytes: usize,
@@ -48,15 +45,12 @@ impl Shared {
         let _spending = trace::spend(Phase::Waiting);
         match tasks.join_next().await {
             Some(Ok(answer)) => answer,
-            // the runtime is gone
+            // the runtime has shut down
             Some(Err(_)) | None => Err(ResponseError::Stopping),
         }
     }
 
-    /// Counts an answer of an upstream that came since, or the failure.
-    ///
-    /// # Errors
-    /// [`ResponseError::Failed`].
+    /// Records the outcome and duration of an upstream's answer.
     pub(crate) fn observed<T>(
         &self,
         model: &FoundModel,

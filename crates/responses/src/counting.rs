@@ -1,5 +1,3 @@
-//! The number of tokens that a question has.
-
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,11 +11,8 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Json, prompt_of, readable_item};
 
 impl ResponseService {
-    /// Counts the tokens of the first question that a response would ask. If it continues a conversation, the items
-    /// before a place belong to the question. None: the model's upstream does not count. Changes nothing.
-    ///
-    /// # Errors
-    /// [`ResponseError`].
+    /// Counts the tokens of the first question that a response would ask. `conversation` adds the items of a scope before a
+    /// sequence number. Returns `None` if the model's upstream does not count. Stores nothing.
     pub async fn count_tokens(
         &self,
         request: ResponseRequest,

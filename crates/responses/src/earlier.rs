@@ -1,5 +1,3 @@
-//! The earlier part of a conversation.
-
 use crate::shared::Shared;
 use crate::values::error::ResponseError;
 use crate::values::request::ResponseRequest;
@@ -7,23 +5,22 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Json, Window};
 use threadkeep_store::HistoryFrom;
 
-/// Bytes of a conversation's earlier items that go upstream at most.
+/// Maximum bytes of earlier items in a question.
 const WINDOW_MAX_BYTES: usize = 8 * 1_048_576;
-/// Items of a conversation that are read at once.
+/// Items per call to the store.
 const PAGE: usize = 500;
 
-/// The earlier items of a conversation.
 pub(crate) struct Earlier {
-    /// The items, the oldest first.
+    /// Oldest first.
     pub(crate) items: Vec<Json>,
-    /// Whether these are all.
+    /// Whether `items` is the whole conversation.
     pub(crate) is_whole: bool,
-    /// The place of the newest one.
+    /// Sequence number of the newest item.
     pub(crate) newest: Option<u64>,
 }
 
 impl Shared {
-    /// The most exchanges of a conversation that the model of a request reads; 0: all.
+    /// Maximum exchanges of a conversation in a question; 0 for all.
     pub(crate) fn window_exchanges(&self, request: &ResponseRequest) -> usize {
         let limit = self.limits.window as usize;
         match request.window_exchanges {
@@ -32,10 +29,7 @@ impl Shared {
         }
     }
 
-    /// The items of a conversation before a place: those of that many exchanges, or of all for 0, up to 8 MiB.
-    ///
-    /// # Errors
-    /// [`ResponseError::Service`].
+    /// Reads the items of a conversation before `before`: those of `exchanges` exchanges, or of all for 0, up to 8 MiB.
     pub(crate) async fn earlier(
         &self,
         scope: &ScopeId,

@@ -1,8 +1,8 @@
-//! Model responses that call tools of this service: the loop.
+//! Model responses that call tools of this service.
 //!
-//! A response runs in a task of its own, the driver. Each answer of the model and each call is an entry of the response's journal, and
-//! the effect of a call and its entry are one step of the store, so another driver can continue the response at any
-//! moment.
+//! Each response runs in its own task, the driver. Each answer of the model and each call is an entry in the response's
+//! journal. The effect of a call and its entry are one step of the store, so another driver can resume the response at any
+//! time.
 
 mod apart;
 mod catalog;

@@ -1,21 +1,21 @@
-//! Images and files in the input of a response, which an upstream need not take.
+//! Images and files in the input of a response. An upstream may not support them.
 
 use crate::values::model::{MediaPlace, Model};
 use crate::values::request::InputItem;
 use threadkeep_domain::{ItemKind, member_elements, member_text};
 
-/// The place of an image or a file in an input.
+/// Position of an image or a file in an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MediaAt {
-    /// The item, from 0 on.
+    /// Index of the item.
     pub item: usize,
-    /// The member of the item: `content` or `output`.
+    /// Member of the item: `content` or `output`.
     pub member: &'static str,
-    /// The part there, from 0 on.
+    /// Index of the part.
     pub part: usize,
 }
 
-/// The first image or file of an input that an upstream does not take.
+/// Returns the first image or file that an upstream rejects.
 pub(crate) fn refused(upstream: &dyn Model, input: &[InputItem]) -> Option<MediaAt> {
     input.iter().enumerate().find_map(|(item, input)| {
         let (place, name) = place_of(input.value.as_str())?;
@@ -29,7 +29,7 @@ pub(crate) fn refused(upstream: &dyn Model, input: &[InputItem]) -> Option<Media
     })
 }
 
-/// Where an item has parts, if it has any that a prompt is made of.
+/// Returns the member of an item whose parts become part of a prompt.
 fn place_of(item: &str) -> Option<(MediaPlace, &'static str)> {
     match ItemKind::of(item)? {
         ItemKind::Message => {

@@ -1,5 +1,3 @@
-//! The responses that this process drives.
-
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,18 +15,18 @@ use crate::values::response::EndedResponse;
 use threadkeep_domain::{Fingerprint, Refusal, ResponseId, ResponseLimits};
 use threadkeep_service::ServiceError;
 
-/// The responses that this process drives, each with the callers that wait for it.
+/// The responses that this process drives, and the callers that wait for them.
 #[derive(Debug)]
 pub(crate) struct Running {
     responses: Mutex<HashMap<ResponseId, RunningResponse>>,
     limit: usize,
-    /// Bytes that all responses hold.
+    /// Bytes of all responses.
     held: AtomicU64,
     held_max: u64,
     pub(crate) tasks: TaskTracker,
-    /// Cancelled when the process is stopping: no response begins any longer.
+    /// Cancelled when the process starts to stop. Rejects new responses.
     pub(crate) closing: CancellationToken,
-    /// Cancelled when drivers have to release their responses.
+    /// Cancelled when drivers must release their responses.
     pub(crate) stop: CancellationToken,
 }
 
@@ -39,17 +37,16 @@ struct RunningResponse {
     ended: Arc<SetOnce<EndedResponse>>,
 }
 
-/// The slot of a response that this process is to drive. Dropping it frees the slot.
+/// The slot of a response that this process drives. Dropping it frees the slot.
 #[derive(Debug)]
 pub(crate) struct Place {
     running: Arc<Running>,
     id: ResponseId,
     pub(crate) broadcast: Arc<Broadcast>,
-    /// How a caller of this process has ended the response, once one has.
+    /// Set when a caller of this process ends the response.
     pub(crate) ended: Arc<SetOnce<EndedResponse>>,
-    /// Bytes that it holds.
     held: AtomicU64,
-    /// A process that is stopping waits for it.
+    /// The shutdown waits for this token.
     _token: TaskTrackerToken,
 }
 
@@ -66,10 +63,8 @@ impl Running {
         }
     }
 
-    /// Joins the response with that id, or reserves a slot for it.
-    ///
-    /// # Errors
-    /// [`ResponseError`]: the id is that of another request, there are too many responses, or the process is stopping.
+    /// Joins the response with `id`, or reserves a slot for it. Fails if the id belongs to another request, there are too
+    /// many responses, or the process is stopping.
     pub(crate) fn join(
         self: &Arc<Self>,
         id: ResponseId,
@@ -102,10 +97,6 @@ impl Running {
         Ok((broadcast, Some(place)))
     }
 
-    /// Whether one more response may begin.
-    ///
-    /// # Errors
-    /// [`ResponseError::TooMany`] or [`ResponseError::Stopping`].
     pub(crate) fn check_room(&self) -> Result<(), ResponseError> {
         match self.held.load(Ordering::Relaxed) < self.held_max {
             true => self.check(self.responses().len()),
@@ -127,7 +118,7 @@ impl Running {
         self.responses().len() as u64
     }
 
-    /// The response with that id, if it is driven here.
+    /// Returns the response if this process drives it.
     pub(crate) fn find(&self, id: &ResponseId) -> Option<Arc<Broadcast>> {
         let responses = self.responses();
         responses
@@ -135,18 +126,18 @@ impl Running {
             .map(|response| Arc::clone(&response.broadcast))
     }
 
-    /// Stops the driver of a response that has ended, at once.
+    /// Stops the driver of an ended response at once.
     pub(crate) fn note_ended(&self, ended: &EndedResponse) {
         if let Some(response) = self.responses().get(&ended.id) {
-            // the first end is the one
+            // the first end counts
             response.ended.set(ended.clone()).ok();
         }
     }
 
-    /// Takes no new responses, waits for those that run, and releases the rest after a while.
+    /// Rejects new responses, waits for running ones for up to `patience`, then releases the rest.
     pub(crate) async fn shutdown(&self, patience: Duration) {
         {
-            // no response joins in the meantime
+            // no response joins meanwhile
             let _responses = self.responses();
             self.closing.cancel();
         }
@@ -165,8 +156,8 @@ impl Running {
 }
 
 impl Place {
-    /// Frees the slot, then shows the end, so that a repeat by a caller that knows the end does not join a response
-    /// that is over.
+    /// Frees the slot, then publishes the end, so that a caller that repeats the request after the end does not join an
+    /// ended response.
     pub(crate) fn end(self, result: ResponseResult) {
         self.leave();
         self.broadcast.show(Progress::Done(result));
@@ -181,10 +172,7 @@ impl Place {
         }
     }
 
-    /// Counts bytes that the response holds from now on.
-    ///
-    /// # Errors
-    /// [`ResponseError::TooMany`] if the responses of this process hold as many as they may.
+    /// Reserves memory for the response. Fails with [`ResponseError::TooMany`] over the limit of the process.
     pub(crate) fn hold(&self, bytes: u64) -> Result<(), ResponseError> {
         if self.grow(bytes) <= self.running.held_max {
             return Ok(());
@@ -194,7 +182,7 @@ impl Place {
         Err(ResponseError::TooMany)
     }
 
-    /// Counts bytes that the response needs in any case. Returns the bytes of all responses.
+    /// Counts memory of the response even over the limit. Returns the bytes of all responses.
     pub(crate) fn grow(&self, bytes: u64) -> u64 {
         self.held.fetch_add(bytes, Ordering::Relaxed);
         self.running.held.fetch_add(bytes, Ordering::Relaxed) + bytes
@@ -206,7 +194,7 @@ impl Drop for Place {
         let held = self.held.load(Ordering::Relaxed);
         self.running.held.fetch_sub(held, Ordering::Relaxed);
         self.leave();
-        // a driver that is gone with its runtime has shown no end
+        // a driver that was dropped with its runtime has published no end
         let stopped = Err(Arc::new(ResponseError::Stopping));
         self.broadcast.show(Progress::Done(stopped));
     }

@@ -1,5 +1,3 @@
-//! Model responses, for the protocols.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,26 +21,26 @@ use threadkeep_store::ResponseView;
 use threadkeep_trace as trace;
 use threadkeep_trace::Phase;
 
-/// How often a process looks for responses whose drivers are gone.
+/// Interval of sweeps for responses without drivers.
 const SWEEP_EVERY: Duration = Duration::from_secs(30);
-/// Maximum number of responses of each bucket that one sweep looks after.
+/// Maximum responses per bucket and sweep.
 const SWEPT: usize = 64;
 
-/// The model responses of a process. Clones share them.
+/// The model responses of a process. Clones share state.
 #[derive(Debug, Clone)]
 pub struct ResponseService(pub(crate) Arc<Shared>);
 
 impl ResponseService {
-    /// Cancelled when the process stops, and no response begins any more.
+    /// Returns a token that is cancelled when the process stops and rejects new responses.
     #[must_use]
     pub fn closing(&self) -> CancellationToken {
         self.0.running.closing.clone()
     }
 
-    /// Responses over a store. The services have to be of the same store, without limits on how often callers write.
+    /// Starts the service. `threads` and `scopes` must use the same store as `stores`, and have no rate limits.
     ///
     /// # Panics
-    /// Outside of a Tokio runtime: responses run on the one that this is called from.
+    /// Outside of a Tokio runtime, which runs the responses.
     #[must_use]
     pub fn start(
         stores: ResponseStores,
@@ -53,35 +51,29 @@ impl ResponseService {
         Self(Arc::new(Shared::new(stores, threads, scopes, settings)))
     }
 
-    /// The models.
     #[must_use]
     pub fn catalog(&self) -> &Catalog {
         &self.0.catalog
     }
 
-    /// The limits.
     #[must_use]
     pub fn limits(&self) -> &ResponseLimits {
         &self.0.limits
     }
 
-    /// The number of responses that this process drives.
     #[must_use]
     pub fn running(&self) -> u64 {
         self.0.running.count()
     }
 
-    /// The id of a response in a scope. The same entropy gives the same id.
+    /// Derives the id of a response in a scope from `entropy`.
     #[must_use]
     pub fn response_id(&self, scope: &ScopeId, entropy: [u8; 16]) -> ResponseId {
         ResponseId::in_bucket(self.0.responses.bucket_of_scope(scope), entropy)
     }
 
-    /// Runs a response to its end. A repeat waits for the same response, continues it, or gets its earlier end. The
+    /// Runs a response to its end. A repeat waits for the same response, resumes it, or returns its earlier end. The
     /// response continues if the caller stops waiting.
-    ///
-    /// # Errors
-    /// [`ResponseError`].
     pub async fn run(&self, new: NewResponse) -> ResponseResult {
         let (broadcast, is_joined) = self.0.drive(new).map_err(Arc::new)?;
         let _spending = trace::spend(Phase::Waiting);
@@ -92,29 +84,20 @@ impl ResponseService {
         })
     }
 
-    /// Runs a response as [`run`](Self::run) does, and returns its events as soon as it has begun. For an earlier end
-    /// whose events are no longer kept, these are the events of whole items.
-    ///
-    /// # Errors
-    /// [`ResponseError`], as long as it has not begun.
+    /// Starts a response as [`run`](Self::run) does, and streams its events. If the events of an ended response have
+    /// expired, streams its complete items instead.
     pub async fn stream(&self, new: NewResponse) -> Result<ResponseStream, Arc<ResponseError>> {
         Ok(self.begin(new).await?.or_whole())
     }
 
-    /// Runs a response as [`run`](Self::run) does, and returns as soon as it has begun.
-    ///
-    /// # Errors
-    /// [`ResponseError`], as long as it has not begun.
+    /// Starts a response as [`run`](Self::run) does, and returns its stream.
     pub async fn begin(&self, new: NewResponse) -> Result<ResponseStream, Arc<ResponseError>> {
         let id = new.id;
         let (broadcast, is_joined) = self.0.drive(new).map_err(Arc::new)?;
         ResponseStream::of_new(&self.0, id, broadcast, is_joined).await
     }
 
-    /// The events of a response after that number, or all.
-    ///
-    /// # Errors
-    /// [`ResponseError::NoResponse`], [`ResponseError::StreamExpired`], [`ResponseError::NoSuchEvent`] or [`ResponseError::Service`].
+    /// Streams the events of a response after event `after`, or all.
     pub async fn listen(
         &self,
         protocol: Protocol,
@@ -124,11 +107,9 @@ impl ResponseService {
         ResponseStream::of_known(&self.0, protocol, id, after).await
     }
 
-    /// The response that a request without a key repeats: the last one of the thread, if it is of the same request and
-    /// its answer has not reached the caller. After a complete answer, a user may say the same again.
-    ///
-    /// # Errors
-    /// [`ResponseError::Service`].
+    /// Returns the response that a request without an idempotency key repeats: the last one of the thread, if its
+    /// fingerprint matches and its answer has not reached the caller. After a complete answer, a user may send the same
+    /// input again.
     pub async fn repeated(
         &self,
         thread: &ThreadId,
@@ -143,17 +124,14 @@ impl ResponseService {
         Ok(view.filter(is_it).map(|_| last))
     }
 
-    /// Notes that the answer of a response has reached its caller.
+    /// Records that the answer of a response has reached its caller.
     pub async fn note_delivered(&self, id: &ResponseId) {
         if let Err(error) = self.0.responses.note_delivered(id).await {
             tracing::debug!(%error, response = %id, "answer delivered, but not marked: the same request gets it again");
         }
     }
 
-    /// A response as it is now.
-    ///
-    /// # Errors
-    /// [`ResponseError::NoResponse`], also for one that came by another protocol, or [`ResponseError::Service`].
+    /// Returns the current state of a response. Fails with [`ResponseError::NoResponse`] for a response of another protocol.
     pub async fn get(
         &self,
         protocol: Protocol,
@@ -177,19 +155,13 @@ impl ResponseService {
         })
     }
 
-    /// Whether a response is kept, so that a repeat of its request gets its answer or continues it.
-    ///
-    /// # Errors
-    /// [`ResponseError::Service`].
+    /// Returns whether a response is stored, so that a repeat of its request gets its answer or resumes it.
     pub async fn knows(&self, id: &ResponseId) -> Result<bool, ResponseError> {
         Ok(self.0.responses.get_response(id).await?.is_some())
     }
 
-    /// The response that left the newest items of a conversation, if it came later than `response`. Up to 50 newer
-    /// items that no response left are skipped.
-    ///
-    /// # Errors
-    /// [`ResponseError::Service`].
+    /// Returns the response that added the newest items to a conversation if it is newer than `response`. Skips up to 50
+    /// newer items that did not come from a response.
     pub async fn later_than(
         &self,
         scope: &ScopeId,
@@ -198,27 +170,17 @@ impl ResponseService {
         self.0.later_than(scope, response).await
     }
 
-    /// Whether this process may begin a response now.
-    ///
-    /// # Errors
-    /// [`ResponseError::TooMany`] or [`ResponseError::Stopping`].
+    /// Fails if this process cannot start a response now.
     pub fn check_room(&self) -> Result<(), ResponseError> {
         self.0.running.check_room()
     }
 
-    /// The scope of a response that is kept.
-    ///
-    /// # Errors
-    /// [`ResponseError::Service`].
     pub async fn scope_of(&self, id: &ResponseId) -> Result<Option<ScopeId>, ResponseError> {
         let view = self.0.responses.get_response(id).await?;
         Ok(view.map(|view| view.scope))
     }
 
-    /// Ends a response; one that has ended stays as it is.
-    ///
-    /// # Errors
-    /// [`ResponseError::NoResponse`] or [`ResponseError::Service`].
+    /// Cancels a response. An ended response stays unchanged.
     pub async fn cancel(
         &self,
         protocol: Protocol,
@@ -229,10 +191,7 @@ impl ResponseService {
         ended.ok_or(ResponseError::NoResponse)
     }
 
-    /// Deletes a response, and ends it first if it runs. The conversation keeps its items.
-    ///
-    /// # Errors
-    /// [`ResponseError::NoResponse`] or [`ResponseError::Service`].
+    /// Deletes a response; cancels it first if it runs. The conversation keeps its items.
     pub async fn delete(&self, protocol: Protocol, id: &ResponseId) -> Result<(), ResponseError> {
         self.cancel(protocol, id).await?;
         let deleted = self.0.responses.delete_response(id).await;
@@ -242,7 +201,7 @@ impl ResponseService {
         }
     }
 
-    /// Looks after responses whose drivers are gone, until it is dropped.
+    /// Takes care of responses without drivers at intervals. Never returns.
     pub async fn sweep(self) {
         loop {
             sleep(SWEEP_EVERY).await;
@@ -252,10 +211,7 @@ impl ResponseService {
         }
     }
 
-    /// Closes responses whose drivers are gone, or continues those in the background.
-    ///
-    /// # Errors
-    /// [`ResponseError::Service`].
+    /// Closes responses without drivers, or resumes them if they run in the background.
     pub async fn look_after_open(&self) -> Result<(), ResponseError> {
         let buckets: Vec<u16> = (0..self.0.buckets).collect();
         let due = self.0.responses.due_responses(&buckets, SWEPT).await;
@@ -267,7 +223,6 @@ impl ResponseService {
         Ok(())
     }
 
-    /// Continues a response without a driver if it runs in the background, and closes it otherwise.
     async fn look_after(&self, id: &ResponseId) -> Result<(), ResponseError> {
         let view = self.0.responses.get_response(id).await?;
         let Some(view) = view.filter(|view| view.driven.is_none() && view.answer.is_none()) else {
@@ -291,7 +246,7 @@ impl ResponseService {
         Ok(())
     }
 
-    /// Takes no new responses, waits that long for those that run, and lets other processes go on with the rest.
+    /// Rejects new responses, waits for running ones for up to `patience`, and leaves the rest to other processes.
     pub async fn shutdown(&self, patience: Duration) {
         self.0.running.shutdown(patience).await;
     }

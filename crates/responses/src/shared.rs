@@ -1,5 +1,3 @@
-//! The parts that all responses of a process share.
-
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
@@ -17,10 +15,9 @@ use threadkeep_domain::{ResponseId, ResponseLimits};
 use threadkeep_service::{ScopeService, ThreadService};
 use threadkeep_store::{Backend, Clock, HistoryFrom, ResponseView, Responses, Scopes};
 
-/// Newest items of a conversation that are searched for the last response that left some.
+/// Number of newest items to search for one that a response added.
 const PASSED_OVER: usize = 50;
 
-/// The parts that drivers share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) responses: Arc<dyn Responses>,
@@ -37,19 +34,14 @@ pub(crate) struct Shared {
     pub(crate) buckets: u16,
 }
 
-/// The parts of a store that responses use.
 #[derive(Debug, Clone)]
 pub struct ResponseStores {
-    /// The responses.
     pub responses: Arc<dyn Responses>,
-    /// The scopes that their tools change.
     pub scopes: Arc<dyn Scopes>,
-    /// The number of buckets.
     pub buckets: u16,
 }
 
 impl ResponseStores {
-    /// Those of a whole store.
     #[must_use]
     pub fn of(backend: &Arc<dyn Backend>) -> Self {
         Self {
@@ -60,18 +52,12 @@ impl ResponseStores {
     }
 }
 
-/// The settings of the responses.
 #[derive(Debug, Clone)]
 pub struct ResponseSettings {
-    /// Their limits.
     pub limits: ResponseLimits,
-    /// The models.
     pub catalog: Catalog,
-    /// The tools that change no state.
     pub stateless: Arc<dyn StatelessTools>,
-    /// The clock of their times.
     pub clock: Clock,
-    /// Counts them.
     pub observer: Arc<dyn ResponseObserver>,
 }
 
@@ -98,10 +84,7 @@ impl Shared {
         }
     }
 
-    /// A response that came by that protocol.
-    ///
-    /// # Errors
-    /// [`ResponseError::NoResponse`] or [`ResponseError::Service`].
+    /// Returns a response of `protocol`, and its request.
     pub(crate) async fn known(
         &self,
         protocol: Protocol,
@@ -116,7 +99,7 @@ impl Shared {
         }
     }
 
-    /// As [`ResponseService::later_than`].
+    /// See [`ResponseService::later_than`].
     pub(crate) async fn later_than(
         &self,
         scope: &ScopeId,

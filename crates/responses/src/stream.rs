@@ -1,5 +1,3 @@
-//! The events of a response, for a reader.
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,76 +18,71 @@ use crate::values::stored::Stored as _;
 use threadkeep_domain::{Failure, Json, Outcome, ResponseId, Usage};
 use threadkeep_store::{ResponseView, StoreError};
 
-/// How soon a response of another process is read again; while it has no new events, the pause grows to the maximum.
+/// Interval of polls for events of a response in another process. It doubles up to the maximum while there are no events.
 const LISTEN_EVERY: Duration = Duration::from_millis(100);
 const LISTEN_EVERY_MAX: Duration = Duration::from_secs(1);
-/// How often the server checks whether a response without new events has failed.
+/// Interval of checks whether a response without new events has failed.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// Events that are read from the store at once.
+/// Events per call to the store.
 const PAGE: usize = 16;
-/// The numbers of the items before the events of the store.
+/// Numbers of the initial items. The stored events follow from `FIRST`.
 const CREATED: u64 = 0;
 const RUNNING: u64 = 1;
 const FIRST: u64 = 2;
 
-/// The events of a response: each with its number, from 0 on, without gaps, and the same for each reader.
+/// The numbered events of a response: from 0, without gaps, and the same for each reader.
 #[derive(Debug)]
 pub struct ResponseStream {
     shared: Arc<Shared>,
     id: ResponseId,
     request: Arc<ResponseRequest>,
-    /// Whether the response existed before.
+    /// Whether the response existed before the request.
     is_replay: bool,
-    /// The number of the next item.
+    /// Number of the next item.
     next: u64,
     ready: VecDeque<ResponseEvent>,
     source: Source,
-    /// When it was looked at, or had events.
+    /// Time of the last check or event.
     looked: Instant,
-    /// Whether nobody drove it then.
+    /// Whether the response had no driver at the last check.
     is_left: bool,
     pause: Duration,
 }
 
-/// Where the events come from.
 #[derive(Debug)]
 enum Source {
     /// A driver in this process.
     Here(Arc<Broadcast>, watch::Receiver<Progress>),
-    /// The store, as another process writes it.
+    /// The store, which another process writes.
     Store,
-    /// No event comes: how the response ended.
+    /// The events are complete; only the end is left.
     End(ResponseResult),
-    /// Nothing comes.
+    /// The stream has ended.
     Nothing,
 }
 
-/// An item of a stream.
 #[derive(Debug)]
 pub enum StreamItem {
-    /// The response is known.
+    /// The response exists.
     Created,
-    /// It runs.
+    /// The response runs.
     Running,
-    /// An event.
     Event(ResponseEvent),
-    /// Its end.
     Ended(EndedResponse),
-    /// It cannot go on for now. A repeat of the request may.
+    /// The response cannot continue for now; repeating the request may resume it.
     Failed(Arc<ResponseError>, SoFar),
 }
 
-/// The steps of a response that has stopped.
+/// The progress of a stopped response.
 #[derive(Debug, Default)]
 pub struct SoFar {
-    /// Complete items of its output.
+    /// Complete output items.
     pub output: Vec<Json>,
-    /// The tokens of its steps.
     pub usage: Usage,
 }
 
 impl ResponseStream {
-    /// The stream of a response that this process was asked to run.
+    /// Streams a response that this process was asked to run.
     pub(crate) async fn of_new(
         shared: &Arc<Shared>,
         id: ResponseId,
@@ -122,7 +115,7 @@ impl ResponseStream {
         })
     }
 
-    /// The stream of a response that the store knows, after event `after` or from the beginning.
+    /// Streams a stored response, after event `after` or from the beginning.
     pub(crate) async fn of_known(
         shared: &Arc<Shared>,
         protocol: Protocol,
@@ -160,7 +153,6 @@ impl ResponseStream {
         })
     }
 
-    /// All items of a response, from that source.
     fn from(
         shared: &Arc<Shared>,
         id: ResponseId,
@@ -181,7 +173,7 @@ impl ResponseStream {
         }
     }
 
-    /// The same, or the events of whole items if its own are no longer kept.
+    /// Falls back to complete items if the events of the response have expired.
     pub(crate) fn or_whole(self) -> Self {
         match self.ended() {
             Some(ended) if are_expired(&self.shared, &ended.outcome) => Self {
@@ -193,25 +185,23 @@ impl ResponseStream {
         }
     }
 
-    /// The response.
     #[must_use]
     pub fn id(&self) -> &ResponseId {
         &self.id
     }
 
-    /// The request of the response, maybe without its input.
+    /// Returns the request, maybe without its input.
     #[must_use]
     pub fn request(&self) -> &ResponseRequest {
         &self.request
     }
 
-    /// Whether the response existed before this request.
     #[must_use]
     pub fn is_replay(&self) -> bool {
         self.is_replay
     }
 
-    /// The end of the response, if it has ended already.
+    /// Returns the end if the response has ended.
     #[must_use]
     pub fn ended(&self) -> Option<EndedResponse> {
         match &self.source {
@@ -223,17 +213,16 @@ impl ResponseStream {
         }
     }
 
-    /// Whether an item is there without waiting.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.next < FIRST || !self.ready.is_empty()
     }
 
-    /// The next item with its number; none after the end. It is safe to drop the future and call this again.
+    /// Returns the next item with its number, or `None` after the end. Cancel safe.
     ///
     /// # Errors
-    /// [`ResponseError::Stopping`] if another process continues the response, or only a repeat of the request will, and
-    /// [`ResponseError::Service`]. A reader can resume after the last number that it has.
+    /// [`ResponseError::Stopping`] if another process resumes the response, or only a repeat of the request will, and
+    /// [`ResponseError::Service`]. A reader can resume after the last number that it received.
     pub async fn next(&mut self) -> Result<Option<(u64, StreamItem)>, ResponseError> {
         let number = self.next;
         if matches!(self.source, Source::Nothing) {
@@ -245,7 +234,7 @@ impl ResponseStream {
             _ => match self.event().await {
                 Ok(Some(event)) => StreamItem::Event(event),
                 Ok(None) => self.end().await?,
-                // it was deleted, or read too slowly
+                // the response was deleted, or the reader was too slow
                 Err(error @ (ResponseError::NoResponse | ResponseError::StreamExpired)) => {
                     self.source = Source::Nothing;
                     StreamItem::Failed(Arc::new(error), SoFar::default())
@@ -257,7 +246,6 @@ impl ResponseStream {
         Ok(Some((number, item)))
     }
 
-    /// The last item.
     async fn end(&mut self) -> Result<StreamItem, ResponseError> {
         let so_far = match &self.source {
             Source::End(Err(error)) if matches!(**error, ResponseError::Failed(_)) => {
@@ -286,7 +274,7 @@ impl ResponseStream {
         })
     }
 
-    /// The next event; none at the end.
+    /// Returns the next event, or `None` at the end.
     async fn event(&mut self) -> Result<Option<ResponseEvent>, ResponseError> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -296,7 +284,7 @@ impl ResponseStream {
             match &mut self.source {
                 Source::End(_) | Source::Nothing => return Ok(None),
                 Source::Here(broadcast, progress) => {
-                    // first how far it is, then the events: at the end, all are there
+                    // read the progress before the events: at the end, all events are then available
                     let shown = progress.borrow_and_update().clone();
                     let told = match self.request.is_streamed {
                         true => broadcast.told_from(place),
@@ -340,7 +328,7 @@ impl ResponseStream {
         }
     }
 
-    /// Reads the last events of a response whose driver has stopped, unless another driver has continued it since.
+    /// Reads the last events of a response whose driver has stopped, unless another driver has resumed it.
     async fn drain(&mut self, place: u64, result: ResponseResult) -> Result<(), ResponseError> {
         self.ready = match &result {
             Ok(ended) if !self.request.is_streamed => {
@@ -349,7 +337,7 @@ impl ResponseStream {
                 all.into_iter().skip(skipped).collect()
             }
             Ok(_) => match self.read_store(place).await {
-                // the end has all that they say
+                // the end contains everything that the events reported
                 Err(ResponseError::StreamExpired) => VecDeque::new(),
                 events => events?.0,
             },
@@ -359,25 +347,25 @@ impl ResponseStream {
             self.source = Source::Store;
             return Ok(());
         }
-        // the end follows the events, after which the store is read again
+        // the end follows the events; the next call reads the store again
         if self.ready.is_empty() || !self.request.is_streamed {
             self.source = Source::End(result);
         }
         Ok(())
     }
 
-    /// Waits for another process, and from time to time reads how far the response is there.
+    /// Waits for another process, and checks the state of the response at intervals.
     async fn look(&mut self) -> Result<(), ResponseError> {
         if self.looked.elapsed() >= LOOK_EVERY {
             self.looked = Instant::now();
             let view = self.shared.responses.get_response(&self.id).await?;
             let view = view.ok_or(ResponseError::NoResponse)?;
             if let Some(failure) = failure_of(&self.id, &self.request, &view)? {
-                // with the events that came since the last look
+                // include the events since the last read
                 let failed = Err(Arc::new(ResponseError::Failed(failure)));
                 return self.drain(self.next - FIRST, failed).await;
             }
-            // only a repeat of the request would have it go on
+            // only a repeat of the request would resume it
             let is_left =
                 view.driven.is_none() && view.answer.is_none() && !self.request.is_background;
             if is_left && self.is_left {
@@ -393,7 +381,7 @@ impl ResponseStream {
         }
     }
 
-    /// Events of the store, and whether these are the last ones.
+    /// Reads events from the store. Returns whether the response has ended.
     async fn read_store(
         &self,
         place: u64,
@@ -415,7 +403,7 @@ fn read(events: &[bytes::Bytes]) -> Result<VecDeque<ResponseEvent>, StoreError> 
         .collect()
 }
 
-/// Why the last driver of a response stopped, unless another one has continued it.
+/// Returns why the last driver of a response stopped, unless another one has resumed it.
 fn failure_of(
     id: &ResponseId,
     request: &ResponseRequest,
@@ -427,7 +415,7 @@ fn failure_of(
     Ok(Course::replay(*id, request, &view.journal)?.failure)
 }
 
-/// The events of a response that nobody streamed while it ran.
+/// Converts the output to events, for a response that was not streamed while it ran.
 fn whole_output(outcome: &Outcome) -> Vec<ResponseEvent> {
     let mut events = Vec::new();
     for (index, item) in (0..).zip(&outcome.output) {
@@ -436,7 +424,7 @@ fn whole_output(outcome: &Outcome) -> Vec<ResponseEvent> {
     events
 }
 
-/// The number of events of a response so far.
+/// Counts the events of a response so far.
 fn events_of(request: &ResponseRequest, view: &ResponseView, ended: Option<&Outcome>) -> u64 {
     match (request.is_streamed, ended) {
         (true, _) => view.journal.next_event,
@@ -445,7 +433,6 @@ fn events_of(request: &ResponseRequest, view: &ResponseView, ended: Option<&Outc
     }
 }
 
-/// Whether the events of a response that has ended are no longer kept.
 fn are_expired(shared: &Shared, outcome: &Outcome) -> bool {
     let since = shared.clock.now_ms().saturating_sub(outcome.ended_ms);
     Duration::from_millis(since) >= EVENTS_KEPT

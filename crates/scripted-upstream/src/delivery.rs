@@ -1,5 +1,3 @@
-//! The steps in which a reply goes to a client.
-
 use std::io;
 use std::time::Duration;
 
@@ -15,7 +13,7 @@ use crate::wire::{Event, Stage};
 
 const GARBAGE: &str = r#"{"choices":[{"delta":{"content":<html>"#;
 
-/// A step of a delivery. Without `Close` at the end, the connection takes the next request.
+/// A step of a delivery. The connection takes another request unless the last step is `Close`.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Send(Vec<u8>),
@@ -25,14 +23,12 @@ pub(crate) enum Step {
     Close,
 }
 
-/// Whether a connection takes another request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     Request,
     Close,
 }
 
-/// The steps of a reply.
 pub(crate) fn steps(reply: &Reply, request: &ModelRequest) -> Vec<Step> {
     let mut steps = match &reply.kind {
         Kind::Answer(answer) if request.is_stream() => stream(reply, answer, request),
@@ -53,7 +49,6 @@ pub(crate) fn steps(reply: &Reply, request: &ModelRequest) -> Vec<Step> {
     steps
 }
 
-/// Does the steps.
 pub(crate) async fn deliver<W: AsyncWrite + Unpin>(
     writer: &mut W,
     steps: Vec<Step>,
@@ -120,7 +115,7 @@ fn stream(reply: &Reply, answer: &Answer, request: &ModelRequest) -> Vec<Step> {
     let last = Step::Send(chunk(""));
     match answer.failure {
         Some(Failure::CutOff) => {
-            // not at the end of a line either
+            // the event breaks off in the middle of a line
             let next = events[middle].text.as_str();
             let half = next.chars().take(next.chars().count() / 2);
             steps.push(Step::Send(chunk(&half.collect::<String>())));
@@ -151,7 +146,6 @@ fn stream(reply: &Reply, answer: &Answer, request: &ModelRequest) -> Vec<Step> {
     steps
 }
 
-/// The number of events up to that delta.
 fn behind(events: &[Event], deltas: usize) -> usize {
     let all = events.iter().enumerate();
     let mut found = all.filter(|(_, event)| event.stage == Stage::Delta);
@@ -164,7 +158,6 @@ fn behind(events: &[Event], deltas: usize) -> usize {
     }
 }
 
-/// Divides everything after the head.
 fn split(steps: Vec<Step>, bytes: usize, pause: Duration) -> Vec<Step> {
     let mut split = Vec::new();
     let mut is_head = true;

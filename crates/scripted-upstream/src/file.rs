@@ -1,21 +1,15 @@
-//! Scripts in files, for the program.
-
 use std::time::Duration;
 
 use serde::Deserialize;
 
 use crate::reply::{Answer, Call, Failure, Kind, Reply};
 
-/// Reads a script: a JSON list of replies.
+/// Parses a script: a JSON list of replies, whose members are all optional. An object with `status` is an error:
 ///
-/// An object with `status` is an error, any other an answer:
-/// `{"text", "reasoning", "refusal", "calls": [{"name", "arguments", "id"}], "calls_first", "phase", "source", "finish",
-/// "failure", "usage": false}` or
-/// `{"status", "message"}`, and for both `{"retry_after", "delay_ms", "piece_bytes", "piece_ms"}`. All members may be
-/// absent. `failure` is `cut_off`, `ends_early`, `garbage`, `error` or `hang`.
-///
-/// # Errors
-/// If the text is something else.
+/// - Answer: `{"text", "reasoning", "refusal", "calls": [{"name", "arguments", "id"}], "calls_first", "phase", "source",
+///   "finish", "failure", "usage": false}`. `failure` is `cut_off`, `ends_early`, `garbage`, `error` or `hang`.
+/// - Error: `{"status", "message"}`.
+/// - Both: `{"retry_after", "delay_ms", "piece_bytes", "piece_ms"}`.
 pub fn read_script(text: &str) -> Result<Vec<Reply>, serde_json::Error> {
     let replies: Vec<FileReply> = serde_json::from_str(text)?;
     Ok(replies.into_iter().map(Into::into).collect())

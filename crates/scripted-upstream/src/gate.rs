@@ -1,5 +1,3 @@
-//! Gates that hold answers.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,16 +10,14 @@ pub struct Gate {
     lock: Lock,
 }
 
-/// The side of a gate that answers wait at.
 #[derive(Debug, Clone)]
 pub(crate) struct Lock {
-    /// Closed when the gate is open; until then a permit lets one answer pass.
+    /// Closed once the gate is open; before that, each permit passes one answer.
     permits: Arc<Semaphore>,
     waiting: watch::Sender<usize>,
 }
 
 impl Gate {
-    /// A closed gate, for [`Reply::held_midway`](crate::Reply::held_midway).
     #[must_use]
     #[expect(
         clippy::new_without_default,
@@ -35,17 +31,16 @@ impl Gate {
         }
     }
 
-    /// Lets all answers pass, also later ones.
     pub fn open(&self) {
         self.lock.permits.close();
     }
 
-    /// Lets one answer pass, the one that has waited longest.
+    /// Passes the answer that has waited longest.
     pub fn open_for_one(&self) {
         self.lock.permits.add_permits(1);
     }
 
-    /// Waits until at least `count` answers wait, at most 30 s.
+    /// Waits up to 30 s until at least `count` answers wait.
     pub async fn waiting(&self, count: usize) {
         let mut waiting = self.lock.waiting.subscribe();
         let enough = waiting.wait_for(|waiting| *waiting >= count);
@@ -67,14 +62,14 @@ impl Drop for Gate {
 impl Lock {
     pub(crate) async fn pass(&self) {
         let _counted = Counted::at(&self.waiting);
-        // an error says that the gate is open
+        // fails once the gate is open
         if let Ok(permit) = self.permits.acquire().await {
             permit.forget();
         }
     }
 }
 
-/// Counts an answer until it passes or its client leaves.
+/// Counts an answer until it passes or its client disconnects.
 struct Counted<'a>(&'a watch::Sender<usize>);
 
 impl<'a> Counted<'a> {

@@ -1,8 +1,6 @@
-//! Mistakes in the headers of requests.
-
 use crate::request::ModelRequest;
 
-/// The headers that a client of an upstream needs. All others may be those of a caller, which must not travel.
+/// Headers that a client of an upstream needs. Any other header may come from a caller, and must not be forwarded.
 const ALLOWED: [&str; 9] = [
     "accept",
     "accept-encoding",
@@ -15,7 +13,6 @@ const ALLOWED: [&str; 9] = [
     "user-agent",
 ];
 
-/// The mistakes in the headers of a request.
 pub(crate) fn faults(request: &ModelRequest) -> Vec<String> {
     let mut faults = Vec::new();
     for (name, _) in &request.headers {
@@ -40,7 +37,6 @@ pub(crate) fn faults(request: &ModelRequest) -> Vec<String> {
     faults
 }
 
-/// Whether a request has that key, in the header where its API expects it.
 pub(crate) fn has_key(request: &ModelRequest, key: &str) -> bool {
     let (name, prefix) = request.wire.key_header();
     let sent = request

@@ -1,28 +1,23 @@
-//! The HTTP that clients of upstreams use.
+//! The subset of HTTP that clients of upstreams use.
 
 use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _};
 
-/// Maximum bytes of a body.
 const BODY_MAX_BYTES: usize = 64 * 1024 * 1024;
-/// Maximum bytes of a line of the head.
 const LINE_MAX_BYTES: u64 = 64 * 1024;
-/// Maximum lines of the head.
 const LINES_MAX: usize = 256;
 
-/// A request of any path.
 #[derive(Debug)]
 pub(crate) struct HttpRequest {
     pub(crate) method: String,
-    /// Without its query.
+    /// Without the query.
     pub(crate) path: String,
     /// Names in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
 
-/// The next request of a connection, or `None` at its end.
 pub(crate) async fn read<R: AsyncBufRead + Unpin>(
     reader: &mut R,
 ) -> io::Result<Option<HttpRequest>> {
@@ -63,7 +58,7 @@ async fn line<R: AsyncBufRead + Unpin>(reader: &mut R) -> io::Result<String> {
     Ok(line.trim_end().to_owned())
 }
 
-/// Waits until the other side closes a connection whose request was read.
+/// Waits until the client closes a connection whose request was read.
 pub(crate) async fn closed<R: AsyncBufRead + Unpin>(reader: &mut R) {
     match reader.fill_buf().await {
         Ok(bytes) if !bytes.is_empty() => std::future::pending().await,
@@ -71,7 +66,7 @@ pub(crate) async fn closed<R: AsyncBufRead + Unpin>(reader: &mut R) {
     }
 }
 
-/// The first part of an answer, with the header that says how its body ends.
+/// Renders the status line and headers. `framing` is the header that delimits the body.
 pub(crate) fn head(
     status: u16,
     kind: &str,
@@ -86,7 +81,6 @@ pub(crate) fn head(
     head.into_bytes()
 }
 
-/// A whole answer in JSON.
 pub(crate) fn json(status: u16, headers: &[(String, String)], body: &str) -> [Vec<u8>; 2] {
     let length = format!("content-length: {}", body.len());
     [
@@ -95,7 +89,6 @@ pub(crate) fn json(status: u16, headers: &[(String, String)], body: &str) -> [Ve
     ]
 }
 
-/// The head of a stream, whose body is chunks.
 pub(crate) fn stream_head(headers: &[(String, String)]) -> Vec<u8> {
     head(
         200,
@@ -105,7 +98,6 @@ pub(crate) fn stream_head(headers: &[(String, String)]) -> Vec<u8> {
     )
 }
 
-/// A chunk of a stream; the empty one ends it.
 pub(crate) fn chunk(text: &str) -> Vec<u8> {
     format!("{:x}\r\n{text}\r\n", text.len()).into_bytes()
 }

@@ -1,4 +1,4 @@
-//! A model provider for tests: it answers by a script and records mistakes in requests.
+//! A model provider for tests, which answers from a script and records mistakes in requests.
 //!
 //! ```
 //! # async fn test() {
@@ -15,8 +15,8 @@
 //! # }
 //! ```
 //!
-//! Each API of a provider is one module that implements the `Wire` trait: its path, the mistakes that it finds in
-//! requests, and the form of its answers. The rest knows no API.
+//! Each provider API is a module that implements the `Wire` trait: its path, the mistakes that it finds in requests,
+//! and the format of its answers. All other modules are independent of the API.
 
 mod chat;
 mod delivery;

@@ -1,5 +1,3 @@
-//! The record of requests and their mistakes.
-
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -7,7 +5,6 @@ use tokio::time::timeout;
 
 use crate::request::ModelRequest;
 
-/// A record that tests can wait on.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     entries: watch::Sender<Entries>,
@@ -17,14 +14,14 @@ pub(crate) struct Log {
 pub(crate) struct Entries {
     pub(crate) requests: Vec<ModelRequest>,
     pub(crate) faults: Vec<String>,
-    /// The number of the oldest requests that were dropped.
+    /// Number of dropped requests, the oldest ones.
     dropped: usize,
-    /// Maximum requests and faults, each; none keeps all.
+    /// Maximum number of requests, and of faults; `None` keeps all.
     limit: Option<usize>,
 }
 
 impl Entries {
-    /// Drops the oldest of a list that is too long, and returns their number.
+    /// Drops the oldest elements over the limit, and returns their number.
     fn trim<T>(&mut self, list: impl FnOnce(&mut Self) -> &mut Vec<T>) -> usize {
         let limit = self.limit.unwrap_or(usize::MAX);
         let list = list(self);
@@ -33,13 +30,12 @@ impl Entries {
 }
 
 impl Log {
-    /// Keeps only the newest `limit` requests and faults from now on.
+    /// Keeps only the newest `limit` requests and faults.
     pub(crate) fn limit(&self, limit: usize) {
         self.entries
             .send_modify(|entries| entries.limit = Some(limit));
     }
 
-    /// Adds a request with its number.
     pub(crate) fn add(&self, mut request: ModelRequest) -> ModelRequest {
         self.entries.send_modify(|entries| {
             request.number = entries.dropped + entries.requests.len() + 1;
@@ -56,7 +52,6 @@ impl Log {
         });
     }
 
-    /// Changes the request with that number, if it was not dropped.
     pub(crate) fn change(&self, number: usize, change: impl FnOnce(&mut ModelRequest)) {
         self.entries.send_modify(|entries| {
             let index = (number - 1).checked_sub(entries.dropped);
@@ -70,7 +65,7 @@ impl Log {
         read(&self.entries.borrow())
     }
 
-    /// Waits until a condition holds, at most 30 s.
+    /// Waits up to 30 s until `condition` holds.
     pub(crate) async fn until(&self, condition: impl Fn(&Entries) -> bool, claim: &str) {
         let mut entries = self.entries.subscribe();
         let holds = entries.wait_for(|entries| condition(entries));

@@ -1,7 +1,7 @@
 //! Runs a scripted upstream for any client until it is stopped: `scripted-upstream [SCRIPT.json]`.
 //!
-//! It prints its URL and its key, a line each, and repeats the script. Without a script it does what the user says, see
-//! [`told`]. `GET /faults` lists the mistakes in all requests.
+//! Prints its URL and its key, one per line, and repeats the script. Without a script, the text of the user selects the
+//! reply: see [`told`]. `GET /faults` lists the mistakes in all requests.
 
 use std::error::Error;
 use std::time::Duration;
@@ -23,11 +23,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     std::future::pending().await
 }
 
-/// The reply to a text of the user, whose first words may ask for more than its repetition: `think: TEXT` for reasoning before
-/// it, `call: NAME ARGUMENTS` for a call, whether the request offers that function or not, `first: NAME ARGUMENTS` for a call
-/// before a text, `json: TEXT` for a text that fits the request's JSON schema, which it must have, `wait: TEXT` for 7 s of
-/// silence, `comment: TEXT` for a message of the phase `commentary`, and `show: TEXT` for the request itself. Results of calls
-/// are repeated.
+/// Repeats the results of calls, or the text of the user, which can begin with a command:
+///
+/// - `think: TEXT` adds reasoning before the text.
+/// - `call: NAME ARGUMENTS` calls a function, even one that the request does not offer.
+/// - `first: NAME ARGUMENTS` makes the call before a text.
+/// - `json: TEXT` repeats TEXT, which must fit the JSON schema of the request.
+/// - `wait: TEXT` waits 7 s; `comment: TEXT` answers in the phase `commentary`; `show: TEXT` returns the request.
 fn told(request: &ModelRequest) -> Reply {
     let results = request.results();
     if !results.is_empty() {
@@ -59,7 +61,7 @@ fn told(request: &ModelRequest) -> Reply {
     }
 }
 
-/// Whether the answer must fit a JSON schema, in the form of any provider.
+/// Returns whether the answer must fit a JSON schema, in any provider's format.
 fn has_schema(body: &Value) -> bool {
     let formats = [
         &body["text"]["format"],

@@ -1,5 +1,3 @@
-//! Replies of a script.
-
 use std::time::Duration;
 
 use crate::gate::{Gate, Lock};
@@ -15,9 +13,9 @@ pub struct Reply {
     pub(crate) delay: Duration,
     /// The size of pieces in bytes, and the pause between them.
     pub(crate) pieces: Option<(usize, Duration)>,
-    /// Closed in the middle of the answer.
+    /// Holds the answer in the middle.
     pub(crate) lock: Option<Lock>,
-    /// The deltas of a stream before its middle; without a number, it is the half.
+    /// Number of stream deltas before the middle; half of them by default.
     pub(crate) middle: Option<usize>,
 }
 
@@ -29,60 +27,52 @@ pub(crate) enum Kind {
     Disconnect,
 }
 
-/// The answer of a model.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Answer {
     pub(crate) text: Option<String>,
     pub(crate) reasoning: Option<String>,
     pub(crate) refusal: Option<String>,
     pub(crate) calls: Vec<Call>,
-    /// Whether the calls come before all else.
     pub(crate) calls_first: bool,
-    /// The phase of the message, which responses alone have.
     pub(crate) phase: Option<String>,
-    /// The source of the text, which responses alone have.
     pub(crate) source: Option<String>,
     pub(crate) finish: Option<String>,
     pub(crate) is_without_usage: bool,
     pub(crate) failure: Option<Failure>,
 }
 
-/// A call of a function or of a custom tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     pub(crate) id: Id,
-    /// Whether it is that of a custom tool, which messages have not.
+    /// A custom tool's call, which the Messages API does not have.
     pub(crate) is_custom: bool,
     pub(crate) name: String,
     pub(crate) arguments: String,
 }
 
-/// The id of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Id {
-    /// One that no other call of the upstream has.
+    /// No other call of the upstream has this id.
     Unique,
     Fixed(String),
     Absent,
 }
 
-/// A way in which an answer fails after it has begun.
+/// How an answer fails after it has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     /// The connection breaks in the middle.
     CutOff,
-    /// The body ends properly, but before the finish reason; a whole answer ends in the middle of its JSON.
+    /// The body ends properly, but before the finish reason. A whole answer ends in the middle of its JSON.
     EndsEarly,
-    /// An event in the middle, or a whole answer, is not JSON.
     Garbage,
-    /// An error with status 200: an event in the middle, or a body.
+    /// An error with status 200: an event in the middle, or the body.
     Error,
-    /// Nothing follows after the middle, and the connection stays open.
+    /// Nothing follows the middle, and the connection stays open.
     Hang,
 }
 
 impl Reply {
-    /// A message.
     pub fn text(text: impl Into<String>) -> Self {
         Self::answer(Answer {
             text: Some(text.into()),
@@ -90,24 +80,23 @@ impl Reply {
         })
     }
 
-    /// Calls without a text; [`Reply::text`] with [`Reply::and_calls`] has both.
+    /// Calls without a text. [`Reply::text`] with [`Reply::and_calls`] has both.
     pub fn calls<C: Into<Call>>(calls: impl IntoIterator<Item = C>) -> Self {
         Self::empty().and_calls(calls)
     }
 
-    /// An answer with neither a text nor calls.
     #[must_use]
     pub fn empty() -> Self {
         Self::answer(Answer::default())
     }
 
-    /// A text whose finish reason is not `stop`: `length`, `content_filter`.
+    /// A text with a finish reason other than `stop`, such as `length` or `content_filter`.
     #[must_use]
     pub fn finish(reason: &str) -> Self {
         Self::text("This text has an end that").finish_reason(reason)
     }
 
-    /// An error. The message of status 400 is harmless, all others contain [`PRIVATE_DETAIL`].
+    /// An error. Its message contains [`PRIVATE_DETAIL`], unless the status is 400.
     #[must_use]
     pub fn status(status: u16) -> Self {
         let message = match status {
@@ -117,31 +106,28 @@ impl Reply {
         Self::new(Kind::Error { status, message })
     }
 
-    /// No answer, and an open connection until the client closes it.
+    /// Sends no answer, and keeps the connection open until the client closes it.
     #[must_use]
     pub fn hang() -> Self {
         Self::new(Kind::Hang)
     }
 
-    /// No answer, and a closed connection.
+    /// Sends no answer, and closes the connection.
     #[must_use]
     pub fn disconnect() -> Self {
         Self::new(Kind::Disconnect)
     }
 
-    /// A text that fails with [`Failure::CutOff`].
     #[must_use]
     pub fn cut_off() -> Self {
         Self::failing(Failure::CutOff)
     }
 
-    /// A text that fails with [`Failure::Garbage`].
     #[must_use]
     pub fn garbage() -> Self {
         Self::failing(Failure::Garbage)
     }
 
-    /// A text that fails in that way.
     #[must_use]
     pub fn failing(failure: Failure) -> Self {
         Self::text("This answer fails before its end.").fails(failure)
@@ -163,63 +149,57 @@ impl Reply {
     }
 }
 
-/// Details of answers. They panic for replies that are not an answer.
+/// Details of answers. Panics for other replies.
 impl Reply {
-    /// Adds calls.
     #[must_use]
     pub fn and_calls<C: Into<Call>>(self, calls: impl IntoIterator<Item = C>) -> Self {
         self.with(|answer| answer.calls.extend(calls.into_iter().map(Into::into)))
     }
 
-    /// Has the calls come before all else.
     #[must_use]
     pub fn calls_first(self) -> Self {
         self.with(|answer| answer.calls_first = true)
     }
 
-    /// Sets the phase of the message, which responses alone have.
+    /// Sets the phase of the message, only in the Responses API.
     #[must_use]
     pub fn phase(self, phase: &str) -> Self {
         self.with(|answer| answer.phase = Some(phase.into()))
     }
 
-    /// Adds the URL of a source to the text, which responses alone have.
+    /// Adds the URL of a source to the text, only in the Responses API.
     #[must_use]
     pub fn source(self, url: &str) -> Self {
         self.with(|answer| answer.source = Some(url.into()))
     }
 
-    /// Adds reasoning before the text.
     #[must_use]
     pub fn reasoning(self, text: &str) -> Self {
         self.with(|answer| answer.reasoning = Some(text.into()))
     }
 
-    /// Adds a refusal.
     #[must_use]
     pub fn refusal(self, text: &str) -> Self {
         self.with(|answer| answer.refusal = Some(text.into()))
     }
 
-    /// Sets the finish reason. Without it, it is `tool_calls` for answers with calls and `stop` for others.
+    /// Sets the finish reason. The default is `tool_calls` for answers with calls, otherwise `stop`.
     #[must_use]
     pub fn finish_reason(self, reason: &str) -> Self {
         self.with(|answer| answer.finish = Some(reason.into()))
     }
 
-    /// Leaves out the numbers of tokens.
     #[must_use]
     pub fn without_usage(self) -> Self {
         self.with(|answer| answer.is_without_usage = true)
     }
 
-    /// Has the answer fail after it has begun.
     #[must_use]
     pub fn fails(self, failure: Failure) -> Self {
         self.with(|answer| answer.failure = Some(failure))
     }
 
-    /// As [`Reply::fails`], in a stream after its first `deltas`.
+    /// Like [`Reply::fails`], but in a stream after `deltas` deltas.
     #[must_use]
     pub fn fails_after(mut self, deltas: usize, failure: Failure) -> Self {
         self.middle = Some(deltas);
@@ -235,7 +215,6 @@ impl Reply {
     }
 }
 
-/// Details of all replies.
 impl Reply {
     /// Replaces the message of an error. Panics for other replies.
     #[must_use]
@@ -247,27 +226,24 @@ impl Reply {
         self
     }
 
-    /// Adds the header `Retry-After`.
     #[must_use]
     pub fn retry_after(self, seconds: u64) -> Self {
         self.header("retry-after", &seconds.to_string())
     }
 
-    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// Waits before the reply.
     #[must_use]
     pub fn delayed(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
 
-    /// Sends the body in pieces of that many bytes, which may divide a character, with a pause before each.
+    /// Sends the body in pieces of `bytes` bytes, which may split a character, with a pause before each.
     #[must_use]
     pub fn in_pieces(mut self, bytes: usize, pause: Duration) -> Self {
         assert!(bytes > 0, "a piece has at least one byte");
@@ -275,15 +251,14 @@ impl Reply {
         self
     }
 
-    /// Waits in the middle of the body until that gate is open.
+    /// Waits in the middle of the body until `gate` is open.
     #[must_use]
     pub fn held_midway(mut self, gate: &Gate) -> Self {
         self.lock = Some(gate.lock());
         self
     }
 
-    /// As [`Reply::held_midway`], in a stream after its first `deltas`, each of which has at most four characters of a
-    /// text or of arguments.
+    /// Like [`Reply::held_midway`], but in a stream after `deltas` deltas. A delta has up to four characters.
     #[must_use]
     pub fn held_after(mut self, deltas: usize, gate: &Gate) -> Self {
         self.middle = Some(deltas);
@@ -292,7 +267,7 @@ impl Reply {
 }
 
 impl Call {
-    /// A call with an id that no other call of this upstream has. The arguments need not be JSON.
+    /// Creates a call with a unique id. The arguments need not be JSON.
     pub fn new(name: impl Into<String>, arguments: impl Into<String>) -> Self {
         Self {
             id: Id::Unique,
@@ -302,7 +277,7 @@ impl Call {
         }
     }
 
-    /// As [`Call::new`], for a custom tool, to which the model writes any text.
+    /// Like [`Call::new`], for a custom tool, whose input is any text.
     pub fn custom(name: impl Into<String>, input: impl Into<String>) -> Self {
         Self {
             is_custom: true,
@@ -310,7 +285,7 @@ impl Call {
         }
     }
 
-    /// Sets the id, which several calls may then have.
+    /// Sets the id, which need not be unique.
     #[must_use]
     pub fn id(self, id: impl Into<String>) -> Self {
         Self {
@@ -319,7 +294,6 @@ impl Call {
         }
     }
 
-    /// Leaves out the id.
     #[must_use]
     pub fn without_id(self) -> Self {
         Self {
@@ -328,7 +302,6 @@ impl Call {
         }
     }
 
-    /// The id on the wire, for the call at `index` of the answer to request `number`.
     pub(crate) fn wire_id(&self, number: usize, index: usize) -> Option<String> {
         match &self.id {
             Id::Unique => Some(format!("call_{number}_{index}")),
@@ -345,7 +318,7 @@ impl<N: Into<String>, A: Into<String>> From<(N, A)> for Call {
 }
 
 impl Answer {
-    /// All parts, of which `calls` come last, or first.
+    /// Orders the parts: `calls` come last, or first if [`Reply::calls_first`] was set.
     pub(crate) fn in_order<T>(&self, others: Vec<T>, calls: Vec<T>) -> Vec<T> {
         match self.calls_first {
             true => calls.into_iter().chain(others).collect(),
@@ -361,12 +334,12 @@ impl Answer {
         }
     }
 
-    /// Tokens of the reasoning: one for each word.
+    /// Counts one token per word.
     pub(crate) fn reasoning_tokens(&self) -> usize {
         words(self.reasoning.as_deref())
     }
 
-    /// All tokens: one for each word and each call.
+    /// Counts one token per word and per call.
     pub(crate) fn tokens(&self) -> usize {
         let texts = words(self.text.as_deref()) + words(self.refusal.as_deref());
         texts + self.reasoning_tokens() + self.calls.len()

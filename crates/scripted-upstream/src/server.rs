@@ -1,5 +1,3 @@
-//! The server.
-
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io;
@@ -21,12 +19,11 @@ use crate::reply::Reply;
 use crate::request::ModelRequest;
 use crate::wire::{WIRES, Wire};
 
-/// The key that every upstream wants.
 pub const KEY: &str = "sk-the-secret-of-the-scripted-upstream";
 
-/// A model provider on a port of its own. Dropping it closes the port and all connections.
+/// A model provider on its own port. Dropping it closes the port and all connections.
 ///
-/// A request with a wrong key gets 401, one with another mistake in its body 400, and neither takes a reply of the
+/// A request with a wrong key gets 401, and one with another mistake in its body 400. Neither consumes a reply of the
 /// script. Mistakes in headers are only recorded.
 #[derive(Debug)]
 pub struct Upstream {
@@ -44,7 +41,7 @@ struct Shared {
     log: Log,
 }
 
-/// Operations of providers besides answers of models. One that a test has not set is not served.
+/// Operations other than answers of models. A test must enable each with [`Upstream::serve`].
 const OPERATIONS: [&str; 3] = [
     "/v1/responses/compact",
     "/v1/responses/input_tokens",
@@ -66,18 +63,12 @@ struct Script {
 }
 
 impl Upstream {
-    /// Starts one for the service.
-    ///
-    /// # Panics
-    /// If no port is free.
+    /// Starts an upstream for the service. Panics if no port is free.
     pub async fn start() -> Self {
         Self::start_with(Shared::default()).await
     }
 
-    /// Starts one for other clients, whose headers it allows.
-    ///
-    /// # Panics
-    /// If no port is free.
+    /// Starts an upstream for other clients, whose headers it allows. Panics if no port is free.
     pub async fn start_for_any_client() -> Self {
         Self::start_with(Shared {
             allows_any_header: true,
@@ -111,30 +102,29 @@ impl Upstream {
         format!("http://{}", self.address)
     }
 
-    /// The key for the setting `upstream_keys`.
     #[must_use]
     pub fn key(&self) -> &'static str {
         KEY
     }
 
-    /// Adds replies for the next requests, one for each in the order of arrival. A request without a reply is a
-    /// mistake and gets 500.
+    /// Adds replies for the next requests, one per request in order of arrival. A request without a reply is a mistake and
+    /// gets 500.
     pub fn script(&self, replies: impl IntoIterator<Item = Reply>) {
         lock(&self.shared.script).replies.extend(replies);
     }
 
-    /// Has a function reply to requests that come after the end of the script.
+    /// Replies with `function` once the script is exhausted.
     pub fn answer_with(&self, function: impl FnMut(&ModelRequest) -> Reply + Send + 'static) {
         lock(&self.shared.script).function = Some(Box::new(function));
     }
 
-    /// Has an operation besides answers of models, such as `/v1/responses/compact`, answer that from now on.
+    /// Answers an operation other than a model's answer, such as `/v1/responses/compact`, with `answer`.
     pub fn serve(&self, path: &str, answer: Value) {
         let mut operations = lock(&self.shared.operations);
         operations.answers.insert(path.into(), answer);
     }
 
-    /// The bodies of the requests for operations besides answers of models, with their paths, in the order of arrival.
+    /// The paths and bodies of requests for such operations, in order of arrival.
     #[must_use]
     pub fn operations(&self) -> Vec<(String, Value)> {
         lock(&self.shared.operations).bodies.clone()
@@ -148,24 +138,23 @@ impl Upstream {
         gate
     }
 
-    /// Keeps only the newest `limit` requests and mistakes from now on, for an upstream that runs for long.
+    /// Keeps only the newest `limit` requests and mistakes, for an upstream that runs for a long time.
     pub fn keep(&self, limit: usize) {
         self.shared.log.limit(limit);
     }
 
-    /// All requests in the order of arrival, also wrong ones.
+    /// All requests in order of arrival, including wrong ones.
     #[must_use]
     pub fn requests(&self) -> Vec<ModelRequest> {
         self.shared.log.read(|entries| entries.requests.clone())
     }
 
-    /// The number of requests.
     #[must_use]
     pub fn count(&self) -> usize {
         self.shared.log.read(|entries| entries.requests.len())
     }
 
-    /// Waits until there are at least `count` requests, at most 30 s, and returns them all.
+    /// Waits up to 30 s until there are at least `count` requests, and returns all.
     pub async fn await_requests(&self, count: usize) -> Vec<ModelRequest> {
         let claim = format!("there should be {count} requests");
         let log = &self.shared.log;
@@ -174,7 +163,7 @@ impl Upstream {
         self.requests()
     }
 
-    /// Waits until clients have closed the connections of at least `count` requests early, at most 30 s.
+    /// Waits up to 30 s until clients have abandoned at least `count` requests.
     pub async fn await_abandoned(&self, count: usize) {
         let claim = format!("{count} requests should be abandoned");
         let log = &self.shared.log;
@@ -188,7 +177,7 @@ impl Upstream {
         .await;
     }
 
-    /// The mistakes in all requests. Tests assert that there are no mistakes.
+    /// The mistakes in all requests. Tests assert that the list is empty.
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
         self.shared.log.read(|entries| entries.faults.clone())
@@ -202,17 +191,16 @@ impl Drop for Upstream {
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
-    // connections end with it
+    // connections end when this set is dropped
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         let shared = Arc::clone(&shared);
-        // an error is a connection that its client closed
+        // fails only if the client closes the connection
         connections.spawn(async move { drop(serve(stream, &shared).await) });
         while connections.try_join_next().is_some() {}
     }
 }
 
-/// Answers the requests of a connection, one after the other.
 async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let (reader, mut writer) = stream.into_split();
@@ -237,7 +225,6 @@ async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-/// Answers a request, unless its client leaves before.
 async fn answer<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     reader: &mut R,
     writer: &mut W,
@@ -280,7 +267,7 @@ impl Shared {
         })
     }
 
-    /// The reply of the script, or the status and message for a wrong request.
+    /// Returns the scripted reply, or the status and message for a wrong request.
     fn reply(&self, request: &ModelRequest) -> Result<Reply, (u16, String)> {
         if !self.allows_any_header {
             self.note(request, headers::faults(request));
@@ -299,7 +286,6 @@ impl Shared {
         })
     }
 
-    /// Records mistakes of a request, and returns them as one text.
     fn note(&self, request: &ModelRequest, faults: Vec<String>) -> String {
         let all = faults.join("; ");
         for fault in faults {
@@ -309,7 +295,6 @@ impl Shared {
         all
     }
 
-    /// Answers a request for an operation besides answers of models.
     fn operate(&self, request: &HttpRequest) -> (u16, Value) {
         let body = serde_json::from_slice(&request.body).unwrap_or_default();
         let mut operations = lock(&self.operations);
@@ -320,7 +305,7 @@ impl Shared {
         }
     }
 
-    /// Answers requests that are not for a model: `GET /faults` lists the mistakes, all others are mistakes.
+    /// Answers requests that are not for a model. `GET /faults` lists the mistakes; any other request is a mistake.
     fn other(&self, request: &HttpRequest) -> (u16, Value) {
         let HttpRequest { method, path, .. } = request;
         if (method.as_str(), path.as_str()) == ("GET", "/faults") {
@@ -351,7 +336,7 @@ impl fmt::Debug for Script {
     }
 }
 
-/// A function of a test that panicked must not hide the reason.
+/// Ignores poisoning: a panic in a test's function must not hide its cause.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,3 @@
-//! The trait that the API of a provider implements.
-
 use std::fmt;
 
 use serde_json::{Value, json};
@@ -9,74 +7,59 @@ use crate::messages::Messages;
 use crate::reply::Answer;
 use crate::responses::Responses;
 
-/// All that the double speaks.
 pub(crate) const WIRES: [&dyn Wire; 3] = [&Chat, &Messages, &Responses];
 
-/// The API of a provider.
 pub(crate) trait Wire: fmt::Debug + Sync {
-    /// The path of its requests.
     fn path(&self) -> &'static str;
 
-    /// The header with the key, and the text before the key there.
+    /// The header with the key, and the prefix of its value.
     fn key_header(&self) -> (&'static str, &'static str);
 
-    /// Headers that all of its requests have besides the usual ones.
+    /// Headers that all requests of this API have besides the usual ones.
     fn headers(&self) -> &'static [&'static str];
 
-    /// The mistakes in a request.
     fn faults(&self, body: &Value) -> Vec<String>;
 
-    /// The messages of a request.
     fn messages<'a>(&self, body: &'a Value) -> &'a [Value];
 
-    /// The text of the last message of the user.
     fn user_text(&self, body: &Value) -> String;
 
-    /// The results of calls at the end of a request.
     fn results(&self, body: &Value) -> Vec<String>;
 
-    /// The body of a whole answer.
     fn whole(&self, context: Context<'_>, answer: &Answer) -> Value;
 
-    /// The events of a streamed answer.
     fn events(&self, context: Context<'_>, answer: &Answer) -> Vec<Event>;
 
-    /// The body of an error.
     fn error(&self, status: u16, message: &str) -> Value;
 
-    /// An error in the middle of a stream.
     fn error_event(&self, message: &str) -> String {
         format!("data: {}\n\n", self.error(500, message))
     }
 }
 
-/// The request that an answer belongs to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Context<'a> {
-    /// The request is the `number`th of its upstream, from 1.
     pub(crate) number: usize,
     pub(crate) body: &'a Value,
 }
 
-/// An event of a stream, in its form on the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) text: String,
     pub(crate) stage: Stage,
 }
 
-/// The part of a stream that an event belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// It announces something.
+    /// Announces another part.
     Frame,
-    /// It has a part of a text or of arguments.
+    /// Contains a piece of a text or of arguments.
     Delta,
-    /// It ends the answer: a client that misses it has no whole answer.
+    /// Ends the answer. Without it, the client has no complete answer.
     End,
 }
 
-/// The log probabilities of a text, whose tokens are its pieces, with those of `top` other tokens at each position.
+/// Returns the log probabilities of a text, whose pieces are the tokens, with `top` alternatives at each position.
 pub(crate) fn logprobs(text: &str, top: &Value) -> Vec<Value> {
     let token = |text: &str| json!({"token": text, "logprob": -0.25, "bytes": text.as_bytes()});
     let tokens = pieces(text).into_iter().map(|piece| {

@@ -1,6 +1,4 @@
-//! The double, over bytes on a socket.
-
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue should panic")]
 
 use std::time::Duration;
 
@@ -11,7 +9,7 @@ use tokio::net::TcpStream;
 
 const HEADERS: &str = "user-agent: threadkeep/1\r\ncontent-type: application/json\r\n";
 
-/// An answer: its head, and the rest without the framing of chunks.
+/// A decoded answer: its head, and the body without chunk framing.
 struct Answer {
     head: String,
     body: String,
@@ -26,7 +24,6 @@ impl Answer {
         self.head.split(' ').nth(1).unwrap()
     }
 
-    /// The data of all events.
     fn events(&self) -> Vec<&str> {
         let lines = self.body.lines();
         lines
@@ -34,7 +31,6 @@ impl Answer {
             .collect()
     }
 
-    /// A member of all deltas, as one text.
     fn deltas(&self, pointer: &str) -> String {
         let chunks = self.events().into_iter();
         let chunks = chunks.filter_map(|event| serde_json::from_str::<Value>(event).ok());

@@ -1,45 +1,34 @@
-//! The archive of ended threads.
-
 use std::sync::Arc;
 
 use super::{ServiceError, ThreadService};
 use threadkeep_domain::{Life, Refusal, Thread, ThreadId};
 use threadkeep_store::{Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives};
 
-/// The archives of a store, and the threads that come back from there.
 #[derive(Debug, Clone)]
 pub struct ArchiveService {
     archives: Arc<dyn Archives>,
     threads: ThreadService,
 }
 
-/// Archives that are read at once. Threads of the socket may have 128 KiB of metadata, so that these have
-/// 6 MiB, and 1,000 of them would have 128 MiB.
+/// Archives per call to the store. Metadata of up to 128 KiB each makes 6 MiB; 1,000 archives would make 128 MiB.
 const AT_ONCE: usize = 50;
-/// Bytes of metadata after which a page ends.
+/// A page ends after this number of bytes of metadata.
 const PAGE_MAX_BYTES: usize = 4 * 1_048_576;
 
 impl ArchiveService {
-    /// A service over a store, which bounds its own calls.
     #[must_use]
     pub fn new(archives: Arc<dyn Archives>, threads: ThreadService) -> Self {
         Self { archives, threads }
     }
 
-    /// The archive of a life, or of the one that ended last.
-    ///
-    /// # Errors
-    /// [`ServiceError::ArchiveNotFound`] or [`ServiceError::Store`].
+    /// Returns the archive of `life`, or of the life that ended last.
     pub async fn get(&self, id: &ThreadId, life: Option<Life>) -> Result<Archive, ServiceError> {
         let archive = self.archives.get_archive(id, life).await?;
         archive.ok_or(ServiceError::ArchiveNotFound)
     }
 
-    /// Up to `limit` archives after a place, in the order in which they were made, and the place of the next page if
-    /// there is one. A page with over 4 MiB of metadata ends early.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Lists up to `limit` archives after `after`, in the order in which they were made. A page with over 4 MiB of metadata
+    /// ends early.
     pub async fn list(
         &self,
         after: &ArchivePlace,
@@ -64,15 +53,11 @@ impl ArchiveService {
         Ok(page)
     }
 
-    /// Brings a life of a thread back, or the last one that ended.
-    ///
-    /// # Errors
-    /// [`ServiceError::ArchiveNotFound`], [`ServiceError::ThreadExists`] when it lives, [`ServiceError::Refused`] when its
-    /// owner has too many threads, or [`ServiceError::Store`].
+    /// Restores `life`, or the life that ended last. Fails with [`ServiceError::ThreadExists`] while the thread lives.
     pub async fn restore(&self, id: &ThreadId, life: Option<Life>) -> Result<Thread, ServiceError> {
         let policy = self.threads.policy();
         let restored = if self.threads.limits_owners() {
-            // no other life, since the place is for this one's owner
+            // not a later life: the reserved slot belongs to this owner
             let Archive { head, owner, .. } = self.get(id, life).await?;
             let restoring = self.archives.restore(id, Some(head.life), policy);
             self.threads.with_place(owner, restoring).await

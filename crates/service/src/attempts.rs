@@ -1,4 +1,4 @@
-//! Several calls to the store within the time limit of one, because a client waits for all of them.
+//! Bounds several calls to the store by the time limit of one call, because a client waits for all of them.
 
 use std::time::Duration;
 
@@ -10,23 +10,17 @@ use super::ServiceError;
 use threadkeep_domain::Refusal;
 use threadkeep_store::{StoreError, millis};
 
-/// Runs `work` for at most `limit`.
-///
-/// # Errors
-/// Those of the work, or [`StoreError::Timeout`].
 pub(crate) fn in_time<T, E: From<StoreError>>(
     limit: Duration,
     work: impl Future<Output = Result<T, E>>,
 ) -> impl Future<Output = Result<T, E>> {
-    // an async function would hold the work twice, and these are nested
+    // an async function would store `work` twice, and these futures are nested
     let too_late = move |_| Err(StoreError::Timeout(millis(limit)).into());
     timeout(limit, work).map(move |bounded| bounded.unwrap_or_else(too_late))
 }
 
-/// Repeats `attempt` while the values that it is based on change in between, for at most `limit`.
-///
-/// # Errors
-/// Those of the attempt, [`Refusal::Changed`] if there is no time for another one, or [`StoreError::Timeout`].
+/// Repeats `attempt` for up to `limit` while concurrent writes change the values that it is based on. Returns
+/// [`Refusal::Changed`] when no time is left for another attempt.
 pub(crate) async fn until_unchanged<T, F>(
     limit: Duration,
     attempt: impl Fn() -> F,

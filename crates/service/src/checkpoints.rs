@@ -1,5 +1,3 @@
-//! Checkpoints of threads.
-
 use std::sync::Arc;
 
 use super::{ServiceError, ThreadService, WriteOptions};
@@ -8,7 +6,6 @@ use threadkeep_store::{
     Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Checkpoints, Found,
 };
 
-/// The checkpoints of a store's threads.
 #[derive(Debug, Clone)]
 pub struct CheckpointService {
     checkpoints: Arc<dyn Checkpoints>,
@@ -16,7 +13,6 @@ pub struct CheckpointService {
 }
 
 impl CheckpointService {
-    /// The checkpoints of that store, whose threads are those of that service.
     #[must_use]
     pub fn new(checkpoints: Arc<dyn Checkpoints>, threads: ThreadService) -> Self {
         Self {
@@ -25,7 +21,7 @@ impl CheckpointService {
         }
     }
 
-    /// The same checkpoints for the callers of another service.
+    /// Returns a service over the same checkpoints that acts for the callers of `threads`.
     #[must_use]
     pub fn with_threads(&self, threads: ThreadService) -> Self {
         Self {
@@ -34,7 +30,6 @@ impl CheckpointService {
         }
     }
 
-    /// The same over another store.
     #[must_use]
     pub fn over(&self, checkpoints: Arc<dyn Checkpoints>) -> Self {
         Self {
@@ -43,10 +38,7 @@ impl CheckpointService {
         }
     }
 
-    /// Saves state and metadata as they are. This is no write: the version stays.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Saves state and metadata. This is not a write: the version does not change.
     pub async fn save(
         &self,
         id: &ThreadId,
@@ -59,10 +51,7 @@ impl CheckpointService {
         Ok(saved.await?)
     }
 
-    /// All checkpoints without what they hold, the newest first; none if the thread does not exist.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Lists all checkpoints without their contents, newest first. Returns `None` if the thread does not exist.
     pub async fn list(
         &self,
         id: &ThreadId,
@@ -71,20 +60,13 @@ impl CheckpointService {
         Ok(self.checkpoints.list_checkpoints(id, access).await?)
     }
 
-    /// A checkpoint.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] with [`Refusal::CheckpointNotFound`]; [`ServiceError::Store`].
     pub async fn get(&self, id: &ThreadId, number: u32) -> Result<Found<Checkpoint>, ServiceError> {
         let access = self.threads.access();
         let found = self.checkpoints.get_checkpoint(id, access, number).await?;
         Ok(found.ok_or(Refusal::CheckpointNotFound)?)
     }
 
-    /// Goes back to state and metadata of a checkpoint; the answer has the whole thread.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Restores state and metadata from a checkpoint. Returns the whole thread.
     pub async fn restore(
         &self,
         id: &ThreadId,
@@ -111,10 +93,6 @@ impl CheckpointService {
             .await
     }
 
-    /// Deletes a checkpoint.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
     pub async fn delete(
         &self,
         id: &ThreadId,

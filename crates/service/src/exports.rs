@@ -1,5 +1,3 @@
-//! All threads of a service, one after the other.
-
 use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
@@ -9,50 +7,44 @@ use super::{ImageService, ServiceError};
 use threadkeep_domain::{Access, Image, Owner, ThreadId};
 use threadkeep_store::{OwnedPlace, Owners, StoreError, ThreadOrder};
 
-/// Places of the list that are read at once.
+/// Threads per call to the list.
 const AT_ONCE: usize = 100;
 
-/// A place in an export: the thread before it.
+/// Cursor of an export: the last thread that was exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportPlace {
-    /// Among all threads, in the order of their ids.
+    /// Position among all threads, ordered by id.
     Thread(ThreadId),
-    /// Among those of an owner, with the time at which the thread was made, the newest first.
+    /// Position among the threads of an owner, newest first, by creation time and id.
     Owned(OwnedPlace),
 }
 
-/// The text is no place of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a place of an export is a thread id, or milliseconds, `-` and a thread id")]
 pub struct ExportPlaceError;
 
-/// The threads of an owner, or all, each read when it is asked for.
+/// Iterates over the threads of an owner, or all threads, and reads each one on demand.
 #[derive(Debug)]
 pub struct Export {
     images: ImageService,
     owners: Arc<dyn Owners>,
     owner: Option<Owner>,
-    /// Behind which place the list is read next; no place at its beginning.
+    /// Last thread that was listed; `None` before the first page.
     after: Option<ExportPlace>,
     is_listed: bool,
     listed: VecDeque<(ExportPlace, ThreadId)>,
     done: Option<ExportPlace>,
 }
 
-/// A thread of an export.
 #[derive(Debug)]
 pub struct Exported {
-    /// Its id.
     pub id: ThreadId,
-    /// The whole thread. None if the store cannot read it.
+    /// `None` if the store cannot read the thread.
     pub image: Option<Image>,
 }
 
 impl Export {
-    /// An export of the threads of that owner, or of all, that begins behind a place.
-    ///
-    /// # Errors
-    /// [`ExportPlaceError`] for a place of another list.
+    /// Begins an export after `after`. Fails if `after` is a cursor of another list.
     pub(super) fn new(
         images: ImageService,
         owners: Arc<dyn Owners>,
@@ -76,16 +68,13 @@ impl Export {
         })
     }
 
-    /// Behind which thread it goes on; none at the beginning.
+    /// Returns the cursor to resume from; `None` at the beginning.
     #[must_use]
     pub fn place(&self) -> Option<ExportPlace> {
         self.done
     }
 
-    /// Returns the next thread, even an unreadable one, or None at the end. Skips threads that end meanwhile.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Returns the next thread, even an unreadable one, or `None` at the end. Skips threads that end during the export.
     pub async fn next(&mut self) -> Result<Option<Exported>, ServiceError> {
         loop {
             while let Some((place, id)) = self.listed.front().copied() {

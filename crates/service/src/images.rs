@@ -1,4 +1,4 @@
-//! Threads as a whole: exports, imports and forks.
+//! Reads and writes threads as a whole: exports, imports and forks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +10,9 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{EventLog, Images, Imported, WriteError};
 
-/// How many ids are tried for one in a certain bucket, of which there are 256 at most. Without luck, the copy takes the
-/// way that it takes between buckets.
+/// Number of ids to try for one in a given bucket; there are up to 256 buckets. If none matches, the copy crosses buckets.
 const TRIED_IDS: u32 = 4_096;
 
-/// Threads of a store as a whole, under the limits of its threads and scopes.
 #[derive(Debug, Clone)]
 pub struct ImageService {
     images: Arc<dyn Images>,
@@ -22,25 +20,23 @@ pub struct ImageService {
     scopes: ScopePolicies,
 }
 
-/// A copy of a thread, as its caller wants it.
+/// Options of a fork.
 #[derive(Debug)]
 pub struct ForkDraft {
-    /// An object; by default the copied metadata.
+    /// An object. Default: the metadata of the source.
     pub metadata: Option<Json>,
-    /// The owner; by default the caller's, and without one that of the source.
+    /// Default: the owner of the caller, else that of the source.
     pub owner: Option<Owner>,
-    /// The parts to copy.
     pub included: Included,
-    /// The checkpoint that state and metadata are copied from; by default the source has them.
+    /// Checkpoint to copy state and metadata from. Default: the current ones.
     pub checkpoint: Option<u32>,
-    /// The place of the last item of the history to copy; by default all are copied.
+    /// Sequence number of the last history item to copy. Default: all items.
     pub until: Option<u64>,
-    /// The lifetime after the last use; by default that of the source.
+    /// Idle lifetime. Default: that of the source.
     pub ttl: Option<Duration>,
 }
 
 impl ImageService {
-    /// A service over a store, which bounds its own calls.
     #[must_use]
     pub fn new(images: Arc<dyn Images>, buckets: Arc<dyn EventLog>, scopes: ScopePolicies) -> Self {
         Self {
@@ -50,7 +46,6 @@ impl ImageService {
         }
     }
 
-    /// The same service over another store.
     #[must_use]
     pub fn over(&self, images: Arc<dyn Images>, buckets: Arc<dyn EventLog>) -> Self {
         Self {
@@ -60,16 +55,13 @@ impl ImageService {
         }
     }
 
-    /// Limits of histories.
     #[must_use]
     pub fn scope_policies(&self) -> &ScopePolicies {
         &self.scopes
     }
 
-    /// All that a thread has at one moment; none if the thread does not exist. This is no use of the thread.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Returns everything that a thread holds at one moment, or `None` if it does not exist. Does not extend the thread's
+    /// lifetime.
     pub async fn export(
         &self,
         id: &ThreadId,
@@ -78,10 +70,7 @@ impl ImageService {
         Ok(self.images.export(id, access).await?)
     }
 
-    /// Makes a thread of an image.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Creates a thread from an image.
     pub async fn import(
         &self,
         threads: &ThreadService,
@@ -116,10 +105,7 @@ impl ImageService {
             .await
     }
 
-    /// Makes a copy of a thread, as its caller may. The options are about the source.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Copies `source` to `id`. `options` apply to the source.
     pub async fn fork(
         &self,
         threads: &ThreadService,
@@ -152,7 +138,7 @@ impl ImageService {
                 .await?
                 .and_then(|thread| thread.owner),
         };
-        // even if the source gets another owner meanwhile: the place is for this one
+        // even if the source gets another owner meanwhile: the slot is reserved for this one
         let owner = fork.owner.or(its_owner.as_ref());
         let placed = Fork {
             owner,
@@ -163,7 +149,8 @@ impl ImageService {
         threads.with_place(owner.map(Owner::tag), forking).await
     }
 
-    /// The first of these ids, given by their number, that is in the bucket of a thread, where a copy costs least.
+    /// Returns the first candidate id in the bucket of `source`, where a copy is cheapest. `id` maps a number to a
+    /// candidate.
     #[must_use]
     pub fn id_near(&self, source: &ThreadId, id: impl Fn(u32) -> ThreadId) -> ThreadId {
         let bucket = self.buckets.bucket_of(source);

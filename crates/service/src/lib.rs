@@ -1,4 +1,4 @@
-//! The services over threads, without HTTP and Redis.
+//! Services over threads, independent of HTTP and Redis.
 
 mod archives;
 mod attempts;
@@ -60,37 +60,31 @@ pub use threads::change::{Changed, ThreadChange};
 pub use threads::write::{NewThread, ThreadPatch};
 pub use turns::{TurnRequest, TurnService, Waiting};
 
-/// The threads of a store under a policy.
 #[derive(Debug, Clone)]
 pub struct ThreadService {
     store: Arc<dyn Store>,
     policy: Arc<ThreadPolicy>,
     timeout: Duration,
     access: Access,
-    /// Whether reads leave the end of a thread where it is.
+    /// Whether reads leave the expiry unchanged.
     peeks: bool,
-    /// The owner that a write gives to a thread without one.
+    /// Owner that a write assigns to a thread without one.
     owner: Option<Owner>,
     owner_limit: Option<OwnerLimit>,
-    /// Limits on how often clients write.
     gate: RateGate,
-    /// Keys that are not written.
+    /// Keys that writes must not change.
     reserved_keys: ReservedKeys,
 }
 
-/// Conditions of a write.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WriteOptions {
-    /// The condition on the thread.
     pub precondition: Option<Precondition>,
-    /// The turn that it belongs to.
+    /// Turn under which the write runs.
     pub turn: Option<TurnToken>,
-    /// The identity of a repeat.
     pub idempotency: Option<IdempotencyKey>,
 }
 
 impl WriteOptions {
-    /// These options, with that precondition.
     pub(crate) fn requiring(self, precondition: Precondition) -> Self {
         Self {
             precondition: Some(precondition),
@@ -100,8 +94,8 @@ impl WriteOptions {
 }
 
 impl ThreadService {
-    /// A service over a store, which bounds its own calls. A merge patch that keeps meeting other
-    /// writers to the same values gives up after `timeout`.
+    /// Creates a service over `store`, which bounds its own calls. A merge patch that keeps conflicting with other writers
+    /// fails after `timeout`.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, policy: ThreadPolicy, timeout: Duration) -> Self {
         Self {
@@ -117,7 +111,7 @@ impl ThreadService {
         }
     }
 
-    /// The same service with a limit on the threads of an owner, if there is one. `owners` has to be of the same store.
+    /// Limits the number of threads per owner if `limit` is set. `owners` must belong to the same store.
     #[must_use]
     pub fn limit_owners(self, owners: Arc<dyn Owners>, limit: Option<NonZeroU64>) -> Self {
         let timeout = self.timeout;
@@ -127,13 +121,11 @@ impl ThreadService {
         }
     }
 
-    /// Limits how often clients write.
     #[must_use]
     pub fn limit_rates(self, gate: RateGate) -> Self {
         Self { gate, ..self }
     }
 
-    /// The same service over another store.
     #[must_use]
     pub fn over(&self, store: Arc<dyn Store>) -> Self {
         Self {
@@ -142,7 +134,6 @@ impl ThreadService {
         }
     }
 
-    /// The same threads under another policy.
     #[must_use]
     pub fn under(&self, policy: ThreadPolicy) -> Self {
         Self {
@@ -151,8 +142,8 @@ impl ThreadService {
         }
     }
 
-    /// The same threads for a caller without an owner, or with that one, which a write gives to a thread that has
-    /// none.
+    /// Returns a copy that acts on behalf of `owner`, or of a caller without one. Writes assign `owner` to threads without
+    /// an owner.
     #[must_use]
     pub fn on_behalf_of(&self, owner: Option<Owner>) -> Self {
         Self {
@@ -164,7 +155,7 @@ impl ThreadService {
         }
     }
 
-    /// The same threads for callers that may not write these keys.
+    /// Returns a copy that rejects writes to `keys`.
     #[must_use]
     pub fn reserving(&self, keys: ReservedKeys) -> Self {
         Self {
@@ -173,7 +164,7 @@ impl ThreadService {
         }
     }
 
-    /// The same threads, whose reads do not count as uses: they move no end.
+    /// Returns a copy whose reads do not extend lifetimes.
     #[must_use]
     pub fn peeking(&self) -> Self {
         Self {
@@ -182,7 +173,6 @@ impl ThreadService {
         }
     }
 
-    /// The caller as a reader.
     pub(crate) fn reader(&self) -> Reader {
         Reader {
             access: self.access,
@@ -190,33 +180,27 @@ impl ThreadService {
         }
     }
 
-    /// The threads that the caller may use.
     pub fn access(&self) -> Access {
         self.access
     }
 
-    /// The caller's own form of an idempotency key: what one caller is answered is not repeated to another.
+    /// Scopes an idempotency key to the caller, so that a caller never receives the answer of another one.
     pub(crate) fn own(&self, key: Option<IdempotencyKey>) -> Option<IdempotencyKey> {
         key.map(|key| key.of(self.access))
     }
 
-    /// Limits and lifetimes.
     #[must_use]
     pub fn policy(&self) -> &ThreadPolicy {
         &self.policy
     }
 
-    /// How long a request may take.
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// Asks the limits whether a client may write to a thread now.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Counts a write against the rate limits, and fails if the client exceeds them.
     pub async fn admit(&self, id: &ThreadId) -> Result<(), ServiceError> {
-        // without a client, nothing would remember that it was counted
+        // without a client, no counter could record the write
         if self.gate.has_limits() && RateSubject::is_known() {
             let counted = self.limited(id, true, async { Ok(()) });
             counted.await?;
@@ -233,10 +217,7 @@ impl ThreadService {
         self.gate.pass(&ScopeId::Thread(*id), may_make, write).await
     }
 
-    /// Whether the store takes writes.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`] when it does not.
+    /// Checks that the store accepts writes.
     pub async fn ping(&self) -> Result<(), ServiceError> {
         Ok(self.store.ping().await?)
     }

@@ -1,5 +1,3 @@
-//! The number of threads that an owner may have.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,11 +8,11 @@ use super::attempts::in_time;
 use threadkeep_domain::{OwnerTag, Refusal};
 use threadkeep_store::{Owners, PlaceToken, WriteError};
 
-/// Lets an owner have a limited number of threads.
+/// Limits the number of threads of an owner.
 ///
-/// An owner's threads are spread over all buckets, so no single step can count them and add one. A write that gives an
-/// owner a thread therefore reserves a place first, in one step, and then counts: threads that are not listed yet have
-/// their places reserved. A crash in between leaves a place that ends by itself.
+/// An owner's threads are spread over all buckets, so a single step cannot count them and add one. A write that gives an
+/// owner a thread therefore first reserves a slot atomically, and then counts: threads that are not listed yet have reserved
+/// slots. A slot that a crash leaves behind expires.
 #[derive(Debug, Clone)]
 pub(super) struct OwnerLimit {
     owners: Arc<dyn Owners>,
@@ -22,15 +20,16 @@ pub(super) struct OwnerLimit {
     timeout: Duration,
 }
 
-/// How long a place lasts that nobody releases. A write that was sent is done or lost by then.
+/// Lifetime of a slot that is not released. A write in flight has succeeded or failed by then.
 const PLACE_LASTS: Duration = Duration::from_secs(60);
-/// How often a place is asked for while concurrent writes may or may not take the last ones.
+/// Maximum attempts to reserve a slot while concurrent writes compete for the last ones.
 const ATTEMPTS: u32 = 20;
-/// How long the write of a whole thread may take, in as many calls as its size needs: its last one still has a place.
+/// Time limit for the write of a whole thread, in as many calls as its size needs. It is shorter than the lifetime of a
+/// slot.
 const WHOLE_THREAD: Duration = Duration::from_secs(45);
 
 impl OwnerLimit {
-    /// A limit on threads in a store that bounds its own calls. A write may take up to `timeout` as a whole.
+    /// `timeout` bounds a write as a whole; `owners` bounds its own calls.
     pub(super) fn new(owners: Arc<dyn Owners>, limit_threads: u64, timeout: Duration) -> Self {
         Self {
             owners,
@@ -39,10 +38,8 @@ impl OwnerLimit {
         }
     }
 
-    /// Does a write that gives a thread to that owner, if there is a place for it.
-    ///
-    /// # Errors
-    /// [`Refusal::TooManyThreads`], those of the write, or [`ServiceError::Store`].
+    /// Runs a write that gives a thread to `owner` while a slot is reserved. Fails with [`Refusal::TooManyThreads`] if no
+    /// slot is free.
     pub(super) async fn with_place<T>(
         &self,
         owner: OwnerTag,
@@ -63,7 +60,7 @@ impl OwnerLimit {
         in_time(self.timeout, placed).await
     }
 
-    /// The same limit for writes of whole threads.
+    /// Returns a copy with the time limit for writes of whole threads.
     pub(super) fn for_whole_threads(&self) -> Self {
         Self {
             timeout: self.timeout.max(WHOLE_THREAD),
@@ -78,7 +75,7 @@ impl OwnerLimit {
             if others + self.owners.count_owned(owner).await? < self.limit_threads {
                 return Ok(place);
             }
-            // some of those listed may have expired a moment ago
+            // some of the listed threads may have just expired
             let living = self.owners.measure_owned(owner).await?.threads;
             if others + living < self.limit_threads {
                 return Ok(place);
@@ -93,7 +90,7 @@ impl OwnerLimit {
         Err(Refusal::TooManyThreads { limit_threads }.into())
     }
 
-    /// A place that cannot be released ends by itself.
+    /// A slot that cannot be released expires.
     async fn release(&self, owner: OwnerTag, place: PlaceToken) {
         if let Err(error) = self.owners.release_place(owner, place).await {
             tracing::debug!(%error, "place of an owner's thread not released: it counts until it expires");

@@ -1,5 +1,3 @@
-//! Lists of threads, and their owners.
-
 use std::sync::Arc;
 
 use super::{Export, ExportPlace, ExportPlaceError, ImageService, ServiceError};
@@ -8,35 +6,30 @@ use threadkeep_store::{
     Archives, OwnedPlace, OwnerUsage, Owners, StoreError, ThreadOrder, ThreadPage,
 };
 
-/// The lists of a store.
 #[derive(Debug, Clone)]
 pub struct OwnerService {
     owners: Arc<dyn Owners>,
     archives: Arc<dyn Archives>,
 }
 
-/// Top-level members of the metadata, and the text that each must have.
+/// Top-level metadata members and their required values, as text.
 #[derive(Debug, Clone, Default)]
 pub struct MetadataFilter(pub Vec<(String, String)>);
 
-/// Threads that are read at once: with the largest metadata they have a few MiB.
+/// Threads per call to the store: a few MiB with the largest metadata.
 const AT_ONCE: usize = 50;
-/// How often threads are read for a page whose filter few of them meet.
+/// Maximum calls per page when few threads match the filter.
 const ROUNDS: usize = 20;
-/// Bytes of metadata after which a page ends.
+/// A page ends after this number of bytes of metadata.
 const PAGE_MAX_BYTES: usize = 4 * 1_048_576;
 
 impl OwnerService {
-    /// A service over a store, which bounds its own calls.
     #[must_use]
     pub fn new(owners: Arc<dyn Owners>, archives: Arc<dyn Archives>) -> Self {
         Self { owners, archives }
     }
 
-    /// Checks whether a caller may see a thread, or the traces of one that has ended. This is no use of the thread.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Checks whether a caller may see a thread, or the traces of an ended one. Does not extend the thread's lifetime.
     pub async fn check(&self, id: &ThreadId, access: Access) -> Result<(), ServiceError> {
         if access != Access::All {
             access.check(self.owners.owner_of(id).await?)?;
@@ -44,12 +37,9 @@ impl OwnerService {
         Ok(())
     }
 
-    /// Returns whether a caller may see the events of a life, whose owner may differ from the current owner of `id`.
-    /// None if the owner is unknown: the life has just expired, was erased, or has moved to another id. Does not extend
-    /// the thread's life.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns whether a caller may see the events of a life, whose owner may differ from the current owner of `id`. Returns
+    /// `None` if the owner is unknown: the life has just expired, was erased, or has moved to another id. Does not extend
+    /// the thread's lifetime.
     pub async fn sees_life(
         &self,
         id: &ThreadId,
@@ -67,10 +57,7 @@ impl OwnerService {
         Ok(Some(access.check(owner).is_ok()))
     }
 
-    /// A thread without its state, for a caller that may read it. This is no use of the thread.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Returns a thread without its state if the caller may read it. Does not extend the thread's lifetime.
     pub async fn peek(
         &self,
         id: &ThreadId,
@@ -83,19 +70,13 @@ impl OwnerService {
         Ok(thread)
     }
 
-    /// The number of all threads. It may count threads that have just ended.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Counts all threads. The count may include threads that have just ended.
     pub async fn count_threads(&self) -> Result<u64, ServiceError> {
         Ok(self.owners.count_threads().await?)
     }
 
-    /// Up to `limit` threads of an owner after a place, the newest first. A page ends early if 1,000 threads were
-    /// looked at for it, or if it has over 4 MiB of metadata.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Lists up to `limit` threads of an owner after `after`, newest first. A page ends early after 1,000 examined threads
+    /// or over 4 MiB of metadata.
     pub async fn list_owned(
         &self,
         owner: &Owner,
@@ -113,10 +94,7 @@ impl OwnerService {
         page(read, after, limit, filter).await
     }
 
-    /// Up to `limit` of all threads after one, in the order of their ids. A page may be short, or empty, before the end.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Lists up to `limit` of all threads after `after`, ordered by id. A page before the end may be short or empty.
     pub async fn list_threads(
         &self,
         after: Option<ThreadId>,
@@ -129,10 +107,8 @@ impl OwnerService {
         page(read, after, limit, filter).await
     }
 
-    /// An export of the threads of an owner, or of all, that begins behind a place.
-    ///
-    /// # Errors
-    /// [`ExportPlaceError`] for a place of another list.
+    /// Begins an export of the threads of `owner`, or of all threads, after `after`. Fails if `after` is a cursor of another
+    /// list.
     pub fn export(
         &self,
         images: ImageService,
@@ -142,17 +118,13 @@ impl OwnerService {
         Export::new(images, Arc::clone(&self.owners), owner, after)
     }
 
-    /// The number and size of an owner's threads.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Returns the number and total size of an owner's threads.
     pub async fn measure(&self, owner: &Owner) -> Result<OwnerUsage, ServiceError> {
         Ok(self.owners.measure_owned(owner.tag()).await?)
     }
 }
 
 impl MetadataFilter {
-    /// Whether all members are strings, integers or booleans of these texts.
     fn is_met_by(&self, metadata: &Json) -> bool {
         let is_met = |(name, text): &(String, String)| {
             let value = member(metadata.as_str(), name);
@@ -162,7 +134,7 @@ impl MetadataFilter {
     }
 }
 
-/// Whether a value is a string with that text, or an integer or boolean of that form.
+/// Compares a string, an integer or a boolean with its text form; other values never match.
 fn is_text(value: &str, text: &str) -> bool {
     match value.as_bytes()[0] {
         b'"' => serde_json::from_str::<String>(value).is_ok_and(|value| value == text),
@@ -172,7 +144,7 @@ fn is_text(value: &str, text: &str) -> bool {
     }
 }
 
-/// A page of the threads that meet the filter, read in several rounds if needed.
+/// Reads a page of matching threads in several rounds if necessary.
 async fn page<P: Copy>(
     read: impl AsyncFn(Option<P>, usize) -> Result<ThreadPage<P>, StoreError>,
     after: Option<P>,

@@ -1,12 +1,9 @@
-//! The lists of threads, merged from all workers and slots.
-
 use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::recorder::{StoreRecorder, Threads};
 use super::{Busy, HotThreads, LISTED, Large, PARTITIONS, Window};
 
-/// The threads with the highest counts.
 pub(super) fn busiest(
     stores: &[Arc<StoreRecorder>],
     slot: u64,
@@ -14,7 +11,7 @@ pub(super) fn busiest(
 ) -> Vec<Busy> {
     let mut busiest: Vec<Busy> = Vec::new();
     let mut counted = Vec::new();
-    // one partition after the other, so that no worker waits for long and little is held at once
+    // one partition at a time, so that no worker waits long and the merge needs little memory
     for place in 0..PARTITIONS {
         for store in stores {
             let parts = store.parts();
@@ -35,7 +32,7 @@ pub(super) fn busiest(
     busiest
 }
 
-/// The largest states, each thread once with its largest size.
+/// Returns the largest states. Each thread appears once, with its largest size.
 pub(super) fn largest(stores: &[Arc<StoreRecorder>], slot: u64) -> Vec<Large> {
     let mut largest: Vec<Large> = Vec::new();
     for store in stores {

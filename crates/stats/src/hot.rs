@@ -1,10 +1,10 @@
 //! Finds the busiest of any number of threads in fixed memory.
 //!
-//! This is Space-Saving (Metwally, Agrawal and El Abbadi, 2005) in partitions: a hash picks the partition of a thread, and each
-//! partition has a few counters. A thread without a counter takes the smallest one of its partition, with its count as the
-//! error of the new count. So the true count of a thread is between count - error and count, and a thread with more than a
-//! sixteenth of the total of its partition has a counter. With 64 partitions, that is about a thousandth of all.
-//! A partition is searched in four cache lines, without a map or a heap.
+//! This is Space-Saving (Metwally, Agrawal and El Abbadi, 2005) in partitions. A hash selects the partition of a thread, and
+//! each partition has a few counters. A thread without a counter takes over the smallest one of its partition, whose count
+//! becomes the error of the new count. So the true count is between count - error and count, and a thread with more than a
+//! sixteenth of its partition's total always has a counter. With 64 partitions, that is about a thousandth of the whole.
+//! Searching a partition reads four cache lines, without a map or a heap.
 
 #[cfg(test)]
 use std::hash::{BuildHasherDefault, DefaultHasher};
@@ -12,10 +12,10 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 use super::Slot;
 use threadkeep_domain::ThreadId;
 
-/// Hashes randomly, so that no client can choose ids that share a partition.
+/// Hashes randomly, so that clients cannot choose ids that share a partition.
 #[cfg(not(test))]
 pub(super) type Hasher = std::hash::RandomState;
-/// Hashes alike in each run of the tests.
+/// Makes tests reproducible.
 #[cfg(test)]
 pub(super) type Hasher = BuildHasherDefault<DefaultHasher>;
 
@@ -23,24 +23,23 @@ pub(super) type Hasher = BuildHasherDefault<DefaultHasher>;
 pub(super) const PARTITIONS: usize = 64;
 const COUNTERS: usize = 16;
 
-/// The counters of one kind of use in one slot, without memory until the first use.
+/// The counters of one kind of use in one slot, allocated on first use.
 #[derive(Debug, Default)]
 pub(super) struct HotThreads(Vec<Partition>);
 
 #[derive(Debug, Clone)]
 pub(super) struct Partition {
-    /// Hashes of the threads; 0 for a counter without a thread.
+    /// Hashes of the threads; 0 for an unused counter.
     hashes: [u64; COUNTERS],
     counts: [u64; COUNTERS],
     errors: [u64; COUNTERS],
     ids: [ThreadId; COUNTERS],
 }
 
-/// A thread, and its hash in this process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hashed<'a> {
     pub(super) id: &'a ThreadId,
-    /// Two threads of one hash would be counted as one, which is not to be expected for 64 random bits.
+    /// Threads with equal hashes would share a counter, which is unlikely with 64 random bits.
     pub(super) hash: u64,
 }
 
@@ -51,13 +50,12 @@ impl Slot for HotThreads {
 }
 
 impl HotThreads {
-    /// Counts a use.
     pub(super) fn add(&mut self, thread: Hashed<'_>, weight: u64) {
         if self.0.is_empty() {
             self.0 = vec![Partition::EMPTY; PARTITIONS];
         }
         let place = thread.hash >> (u64::BITS - PARTITIONS.ilog2());
-        // no thread has the hash of an empty counter
+        // keeps the hash of a thread different from that of an unused counter
         self.0[place as usize].add(thread.hash | 1, thread.id, weight);
     }
 
@@ -91,7 +89,7 @@ impl Partition {
         self.counts[least] = self.counts[least].saturating_add(weight);
     }
 
-    /// The threads, each with a count that it has at least.
+    /// Returns the threads, each with a lower bound of its count.
     pub(super) fn counted(&self) -> impl Iterator<Item = (u64, ThreadId, u64)> {
         let used = (0..COUNTERS).filter(|place| self.hashes[*place] != 0);
         used.map(|place| {

@@ -1,22 +1,18 @@
-//! Finds the largest states.
-
 use std::time::Instant;
 
 use super::{Hashed, Slot};
 use threadkeep_domain::ThreadId;
 
-/// How many a list has at most.
 pub(super) const LISTED: usize = 20;
 
-/// The largest states of one slot, exactly.
 #[derive(Debug, Default)]
 pub(super) struct Largest {
     states: Vec<Large>,
-    /// Smaller states have no place any more.
+    /// Smaller states are ignored, because the list is full.
     floor: u64,
 }
 
-/// A state at its largest.
+/// The largest recorded size of a thread's state.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Large {
     pub(super) id: ThreadId,
@@ -33,7 +29,6 @@ impl Slot for Largest {
 }
 
 impl Largest {
-    /// Notes the size of a state.
     pub(super) fn add(&mut self, thread: Hashed<'_>, size_bytes: u64, seen: Instant) {
         if size_bytes < self.floor {
             return;

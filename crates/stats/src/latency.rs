@@ -1,5 +1,3 @@
-//! How durations are distributed.
-
 use std::time::Duration;
 
 use super::Slot;
@@ -8,11 +6,11 @@ use super::Slot;
 const FIRST_BIT: u32 = 10;
 /// Powers of two up to 2^36 ns, 69 s; the last bucket has all longer ones.
 const POWERS: usize = 26;
-/// Buckets for each power of two, so that a bucket is at most a quarter wider than its lower end.
+/// Buckets per power of two, so that a bucket is at most a quarter wider than its lower bound.
 const PARTS: usize = 4;
 const BUCKETS: usize = POWERS * PARTS + 1;
 
-/// Counts of durations, in buckets that grow with them.
+/// Counts durations in buckets of exponential width.
 #[derive(Debug, Clone)]
 pub(super) struct Latency {
     buckets: [u32; BUCKETS],
@@ -52,12 +50,11 @@ impl Latency {
         self.buckets.iter().copied().map(u64::from).sum()
     }
 
-    /// The longest duration; `None` without any.
     pub(super) fn longest(&self) -> Option<Duration> {
         (self.count() > 0).then_some(self.longest)
     }
 
-    /// The duration that this percentage of all does not exceed, to within an eighth; `None` without any.
+    /// Returns a percentile to within an eighth, or `None` without durations.
     pub(super) fn percentile(&self, percent: u64) -> Option<Duration> {
         let wanted = (self.count() * percent).div_ceil(100);
         let mut seen = 0;
@@ -81,7 +78,6 @@ fn bucket(took: Duration) -> usize {
     (power as usize * PARTS + part as usize + 1).min(BUCKETS - 1)
 }
 
-/// The duration in the middle of a bucket.
 fn middle(bucket: usize) -> Duration {
     let Some(place) = bucket.checked_sub(1) else {
         return Duration::from_nanos(1 << (FIRST_BIT - 1));

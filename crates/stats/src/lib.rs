@@ -1,6 +1,6 @@
-//! Figures about the last minute of this replica: busy threads, routes, and the latency of the store.
+//! Statistics of the last minute of this replica: busy threads, routes, and the latency of the store.
 //!
-//! Each worker records into parts of its own, so that no request waits for another worker. A report merges them.
+//! Each worker has its own recorders, so that no request waits for another worker. A report merges them.
 
 mod busiest;
 mod hot;
@@ -29,7 +29,7 @@ pub use report::{
 };
 pub use routes::RouteRecorder;
 
-/// The figures of this process. Clones share them.
+/// The statistics of this process. Clones share them.
 #[derive(Debug, Clone)]
 pub struct Stats(Arc<Shared>);
 
@@ -38,14 +38,13 @@ struct Shared {
     id: String,
     clock: Clock,
     started_at: SystemTime,
-    /// The same for all workers, so that a thread is in the same partition of each.
+    /// Shared by all workers, so that a thread is in the same partition everywhere.
     hasher: Hasher,
-    /// Part and name of each kind of call.
     kinds: Mutex<Vec<(&'static str, &'static str)>>,
     stores: Mutex<Vec<Arc<StoreRecorder>>>,
     routes: Mutex<Vec<Arc<RouteRecorder>>>,
     levels: OnceLock<Box<dyn Levels>>,
-    /// Held while a report is made, so that reports take the time of one processor at most.
+    /// Held while a report is made, so that reports use at most one CPU.
     reporting: Mutex<()>,
 }
 
@@ -69,13 +68,12 @@ impl Default for Stats {
 }
 
 impl Stats {
-    /// The random id of this process.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.0.id
     }
 
-    /// The number by which calls of that kind are recorded. Call it once for each kind.
+    /// Registers a kind of call, and returns its number for [`Call::kind`]. Call this once per kind.
     #[must_use]
     pub fn kind(&self, part: &'static str, operation: &'static str) -> usize {
         let mut kinds = lock(&self.0.kinds);
@@ -83,26 +81,26 @@ impl Stats {
         kinds.len() - 1
     }
 
-    /// A recorder for the calls of one worker; that of a worker that has ended is used again.
+    /// Returns a recorder for the store calls of one worker. Reuses that of a worker that has ended.
     #[must_use]
     pub fn store_recorder(&self) -> Arc<StoreRecorder> {
         let new = || StoreRecorder::new(self.0.clock, self.0.hasher.clone());
         unused_or(&mut lock(&self.0.stores), new)
     }
 
-    /// A recorder for the requests of one worker, likewise.
+    /// Like [`Self::store_recorder`], for the requests of one worker.
     #[must_use]
     pub fn route_recorder(&self) -> Arc<RouteRecorder> {
         let new = || RouteRecorder::new(self.0.clock);
         unused_or(&mut lock(&self.0.routes), new)
     }
 
-    /// Shows these numbers in reports; others that were given before stay.
+    /// Adds `levels` to reports. Has no effect after the first call.
     pub fn show(&self, levels: impl Levels + 'static) {
         let _ = self.0.levels.set(Box::new(levels));
     }
 
-    /// The figures up to now. It takes a few milliseconds, so do not call it on the thread of a worker.
+    /// Builds a report. This takes a few milliseconds, so do not call it on the thread of a worker.
     #[must_use]
     pub fn report(&self) -> Report {
         self.report_at(Instant::now())
@@ -148,7 +146,6 @@ impl Stats {
         largest.into_iter().map(state).collect()
     }
 
-    /// The requests of all workers by route and method, and all together.
     fn routes(&self, slot: u64) -> (Vec<RouteRow>, Requests) {
         let mut by_name = BTreeMap::<(Arc<str>, &'static str), (u64, u64, Answers)>::new();
         let mut all = <(u64, u64, Answers)>::default();
@@ -173,7 +170,6 @@ impl Stats {
         (rows, Requests::of(all))
     }
 
-    /// The calls of the store by all workers, one row for each kind that was called.
     fn calls(&self, stores: &[Arc<StoreRecorder>], slot: u64) -> Vec<CallRow> {
         let kinds = lock(&self.0.kinds).clone();
         let mut rows = Vec::new();
@@ -206,7 +202,6 @@ impl Stats {
     }
 }
 
-/// One of the recorders that nobody else holds, or a new one.
 fn unused_or<T>(recorders: &mut Vec<Arc<T>>, new: impl FnOnce() -> T) -> Arc<T> {
     let unused = recorders.iter().find(|one| Arc::strong_count(one) == 1);
     if let Some(unused) = unused {
@@ -217,7 +212,7 @@ fn unused_or<T>(recorders: &mut Vec<Arc<T>>, new: impl FnOnce() -> T) -> Arc<T> 
     recorder
 }
 
-/// Numbers are numbers, also after a panic of another thread.
+/// Ignores poisoning: a panic leaves valid numbers.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

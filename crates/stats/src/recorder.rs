@@ -1,5 +1,3 @@
-//! Records the calls of the store that one worker makes.
-
 use std::hash::BuildHasher as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -7,9 +5,9 @@ use std::time::{Duration, Instant};
 use super::{Clock, Hashed, Hasher, HotThreads, Largest, Latency, Window};
 use threadkeep_domain::ThreadId;
 
-/// The calls of one worker. Its lock is free, except while a report reads a part of it.
+/// Records the store calls of one worker. Its lock is uncontended, except while a report reads it.
 ///
-/// It takes up to 1.7 MiB for threads, however many there are, and 3 KiB for each kind of call that was made.
+/// It takes up to 1.7 MiB for any number of threads, and 3 KiB per kind of call.
 #[derive(Debug)]
 pub struct StoreRecorder {
     clock: Clock,
@@ -17,42 +15,34 @@ pub struct StoreRecorder {
     parts: Mutex<Parts>,
 }
 
-/// A call of the store that has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
-    /// The number of its kind.
+    /// The number from [`Stats::kind`](super::Stats::kind).
     pub kind: usize,
-    /// When it ended.
     pub ended: Instant,
-    /// How long it took.
     pub took: Duration,
-    /// Whether the store failed; a refusal is no failure.
+    /// Whether the store failed. A refusal is not a failure.
     pub has_failed: bool,
-    /// The thread that it has read or written, if it has.
     pub used: Option<Use<'a>>,
 }
 
-/// A use of a thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Use<'a> {
-    /// Which.
     pub id: &'a ThreadId,
-    /// Whether it was a write.
     pub is_write: bool,
     /// Bytes of the values that were read or written.
     pub bytes: u64,
-    /// Bytes of the state afterwards, if the call tells.
+    /// Bytes of the state after the call, if known.
     pub state_bytes: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) threads: Threads,
-    /// By the numbers of their kinds; `None` for kinds that were never called.
+    /// Indexed by kind; `None` for kinds that were never called.
     pub(super) calls: Vec<Option<Box<Calls>>>,
 }
 
-/// The threads that were used.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     pub(super) writes: Window<HotThreads>,
@@ -61,7 +51,6 @@ pub(super) struct Threads {
     pub(super) largest: Window<Largest>,
 }
 
-/// The calls of one kind.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     pub(super) total: u64,
@@ -78,7 +67,6 @@ impl StoreRecorder {
         }
     }
 
-    /// Records a call.
     pub fn record(&self, call: &Call<'_>) {
         let slot = self.clock.slot(call.ended);
         let hash = call.used.map(|used| self.hasher.hash_one(used.id));
@@ -95,9 +83,9 @@ impl StoreRecorder {
         }
     }
 
-    /// Hold it for a moment only: the worker waits for it.
+    /// Keep the guard briefly: the worker waits for it.
     pub(super) fn parts(&self) -> MutexGuard<'_, Parts> {
-        // a report or a record that panicked has left numbers, whatever they are
+        // a panic leaves valid numbers, so poisoning is ignored
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,15 +1,13 @@
-//! Records the requests that one worker answers.
-
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{Clock, Latency, Slot, Window};
 
-/// The requests of one worker. Its lock is free, except while a report reads it.
+/// Records the requests of one worker. Its lock is uncontended, except while a report reads it.
 #[derive(Debug)]
 pub struct RouteRecorder {
     clock: Clock,
-    /// As many as the server has routes and methods at most, 3 KiB each.
+    /// At most one entry per route and method of the server, 3 KiB each.
     routes: Mutex<Vec<Route>>,
 }
 
@@ -22,7 +20,6 @@ pub(super) struct Route {
     pub(super) recent: Window<Answers>,
 }
 
-/// The answers of one slot.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     pub(super) durations: Latency,
@@ -52,7 +49,7 @@ impl RouteRecorder {
         }
     }
 
-    /// The number by which requests of a route and a method are recorded. The route is a template, never a path.
+    /// Returns the number for [`Self::record`] of a route and method. `route` is a template, never a path.
     #[must_use]
     pub fn number(&self, route: &Arc<str>, method: &'static str) -> usize {
         let mut routes = self.routes();
@@ -71,7 +68,6 @@ impl RouteRecorder {
         })
     }
 
-    /// Records a request, by the number of its route and method, and the status of its answer.
     pub fn record(&self, number: usize, status: u16, ended: Instant, took: Duration) {
         let slot = self.clock.slot(ended);
         let mut routes = self.routes();

@@ -1,4 +1,4 @@
-//! Under any load, the lists are right and the memory is bounded.
+//! Under any load, the lists are correct and memory is bounded.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -7,7 +7,6 @@ use std::time::Duration;
 use super::*;
 use threadkeep_domain::ThreadId;
 
-/// The memory for each worker that the documentation promises.
 const BYTES_PER_WORKER: u64 = 1_800_000;
 
 fn id(number: u64) -> ThreadId {
@@ -29,12 +28,12 @@ fn call<'a>(id: &'a ThreadId, is_write: bool, bytes: u64, ended: Instant) -> Cal
     }
 }
 
-/// Numbers below a million, the lower the more often: that of rank n has a share in proportion to 1/n.
+/// Zipf-distributed numbers below a million: rank n has a share in proportion to 1/n.
 struct Skewed(u64);
 
 impl Skewed {
     fn random(&mut self) -> f64 {
-        // xorshift64, of which the upper bits are used
+        // xorshift64; the upper bits are used
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -57,7 +56,7 @@ fn the_hottest_of_a_million_threads_are_named_in_fixed_memory() {
     let (mut writes, mut reads) = (HashMap::new(), HashMap::new());
     let start = stats.0.clock.started;
     let mut skewed = Skewed(0x2545_f491_4f6c_dd1d);
-    // every thread once, and as much of a skewed load, over a minute and a half
+    // every thread once, and as many uses of a skewed load, over a minute and a half
     let mut load = Vec::with_capacity(2_000_000);
     for number in 0..1_000_000 {
         load.extend([number, skewed.next().unwrap()]);
@@ -102,7 +101,7 @@ fn the_hottest_of_a_million_threads_are_named_in_fixed_memory() {
         for (busy, highest) in found.iter().zip(highest) {
             let exact = counts[&busy.id];
             assert!(busy.count <= exact, "no count is too high");
-            // threads whose counts are this close may swap their ranks
+            // threads with counts this close may swap ranks
             for count in [busy.count, exact] {
                 assert!(
                     count.abs_diff(highest) * 20 <= highest,

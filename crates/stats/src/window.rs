@@ -1,25 +1,21 @@
-//! Figures of the last minute, in slots that are reused.
+//! Statistics of the last minute, in slots that are reused.
 
 use std::time::{Duration, Instant};
 
-/// How long a slot lasts.
 const SLOT: Duration = Duration::from_secs(10);
-/// How many there are: the current one, and those before it, so that no figure is older than 60 s.
+/// Number of slots: the current one and those before it, so that no value is older than 60 s.
 const SLOTS: usize = 6;
 
-/// When slots begin, for all recorders of a process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
     pub(super) started: Instant,
 }
 
-/// The figures of one slot.
 pub(super) trait Slot: Default {
-    /// Makes it as it was at first, and keeps its memory.
+    /// Resets the slot, but keeps its memory.
     fn clear(&mut self);
 }
 
-/// A part for each of the last slots.
 #[derive(Debug, Default)]
 pub(super) struct Window<T>([Numbered<T>; SLOTS]);
 
@@ -30,12 +26,10 @@ struct Numbered<T> {
 }
 
 impl Clock {
-    /// The number of the slot at that time.
     pub(super) fn slot(self, at: Instant) -> u64 {
         at.saturating_duration_since(self.started).as_secs() / SLOT.as_secs()
     }
 
-    /// How much time the slots up to that time cover.
     pub(super) fn covered(self, at: Instant) -> Duration {
         let age = at.saturating_duration_since(self.started);
         let begun = (SLOTS as u64 - 1).min(self.slot(at)) as u32 * SLOT;
@@ -44,7 +38,7 @@ impl Clock {
 }
 
 impl<T: Slot> Window<T> {
-    /// The part of that slot. The part of an earlier slot makes room; if there is a later one already, it is that.
+    /// Returns slot `number`, which replaces an earlier one. If a later slot has replaced it, returns that one.
     pub(super) fn at(&mut self, number: u64) -> &mut T {
         let Numbered { number: of, part } = &mut self.0[number as usize % SLOTS];
         if *of < number {
@@ -54,7 +48,6 @@ impl<T: Slot> Window<T> {
         part
     }
 
-    /// The parts of that slot and of those before it.
     pub(super) fn recent(&self, number: u64) -> impl Iterator<Item = &T> {
         let first = (number + 1).saturating_sub(SLOTS as u64);
         let recent = self.0.iter().filter(move |part| part.number >= first);

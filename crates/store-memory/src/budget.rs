@@ -1,8 +1,8 @@
-//! How much memory the store takes, and how much it may.
+//! Counts the store's memory, and limits it.
 //!
-//! Each part of the store is behind a lock, and is counted when the lock is released: no path can change a part and
-//! forget to count. The count is an estimate of the allocator's blocks (`domain::heap`). Writes are accepted while the
-//! count is below the limit, so each concurrent writer may exceed it by one write.
+//! Each part of the store is behind a lock, and is counted when the lock is released, so that no change can escape the
+//! count. The count is an estimate of the allocator's blocks (`domain::heap`). Writes are accepted while it is below the
+//! limit, so each concurrent writer may exceed the limit by one write.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,26 +12,23 @@ use super::past::Evicted;
 use threadkeep_domain::heap::Heap;
 use threadkeep_store::{MemoryUse, StoreError};
 
-/// Totals of the whole store.
 #[derive(Debug)]
 pub(super) struct Budget {
     limit_bytes: u64,
     used_bytes: AtomicU64,
     evicted_archives: AtomicU64,
     evicted_events: AtomicU64,
-    /// Whether writes were refused and much has not been freed since.
+    /// Whether writes were rejected, and not enough was freed since.
     is_full: AtomicBool,
 }
 
-/// A part of the store.
 pub(super) trait Part: Heap {
-    /// When the oldest of what can be evicted was kept; [`u64::MAX`]: there is nothing.
+    /// When the oldest evictable item was stored; [`u64::MAX`] without one.
     fn oldest_ms(&self) -> u64 {
         u64::MAX
     }
 }
 
-/// A part behind its lock.
 #[derive(Debug)]
 pub(super) struct Locked<T> {
     part: Mutex<Counted<T>>,
@@ -41,7 +38,7 @@ pub(super) struct Locked<T> {
 #[derive(Debug)]
 struct Counted<T> {
     part: T,
-    /// As the budget has it.
+    /// Bytes that the budget includes for this part.
     bytes: u64,
 }
 
@@ -64,30 +61,29 @@ impl Budget {
         }
     }
 
-    /// Below that many bytes, something may be added.
+    /// Below this size, writes may add data.
     pub(super) fn limit_bytes(&self) -> u64 {
         self.limit_bytes
     }
 
-    /// Below that many bytes, a store that was full no longer is: a sixteenth less, or each end and
-    /// each write would be another change.
+    /// Below this size, a full store accepts writes again. It is a sixteenth under the limit, so that the state does not
+    /// change with each end and each write.
     pub(super) fn relaxed_bytes(&self) -> u64 {
         self.limit_bytes - self.limit_bytes / 16
     }
 
-    /// Whether writes are rejected.
     pub(super) fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Relaxed)
     }
 
-    /// Bytes to free until fewer than `below_bytes` are in use; none if that is so.
+    /// Returns the bytes to free until fewer than `below_bytes` are in use, or `None` if that is the case.
     pub(super) fn excess(&self, below_bytes: u64) -> Option<u64> {
         let used_bytes = self.used_bytes.load(Ordering::Relaxed);
         let excess = used_bytes.checked_sub(below_bytes)?;
         Some(excess + 1)
     }
 
-    /// That a write is refused, which is logged once until there is room again.
+    /// Logged once until there is room again.
     pub(super) fn refuse(&self) -> StoreError {
         if !self.is_full.swap(true, Ordering::Relaxed) {
             let limit_bytes = self.limit_bytes;
@@ -99,7 +95,6 @@ impl Budget {
         StoreError::Full
     }
 
-    /// Notices that there is room again.
     pub(super) fn look(&self) {
         if self.is_full() && self.excess(self.relaxed_bytes()).is_none() {
             self.is_full.store(false, Ordering::Relaxed);
@@ -133,7 +128,8 @@ impl<T: Part> Locked<T> {
         }
     }
 
-    /// A panic under the lock leaves no half write: drafts are worked out first and then put in place.
+    /// Ignores poisoning: a panic under the lock leaves no partial write, because drafts are computed first and then moved
+    /// into the part.
     pub(super) fn hold<'a>(&'a self, budget: &'a Budget) -> Held<'a, T> {
         Held {
             counted: self.part.lock().unwrap_or_else(PoisonError::into_inner),
@@ -142,8 +138,7 @@ impl<T: Part> Locked<T> {
         }
     }
 
-    /// When the oldest of what can be evicted was kept, without the lock; [`u64::MAX`]: there is
-    /// nothing.
+    /// When the oldest evictable item was stored, read without the lock; [`u64::MAX`] without one.
     pub(super) fn oldest_ms(&self) -> u64 {
         self.oldest_ms.load(Ordering::Relaxed)
     }
@@ -163,13 +158,13 @@ impl<T: Part> DerefMut for Held<'_, T> {
     }
 }
 
-/// The others share the counter, so it is touched only if something has changed.
+/// All parts share the counter, so it is updated only after a change.
 impl<T: Part> Drop for Held<'_, T> {
     fn drop(&mut self) {
         let (before, now) = (self.counted.bytes, self.counted.part.heap_bytes());
         if now != before {
             self.counted.bytes = now;
-            // wraps around, as the difference does where it is negative
+            // wraps around for a negative difference, as does the addition below
             let change = now.wrapping_sub(before);
             self.budget.used_bytes.fetch_add(change, Ordering::Relaxed);
         }

@@ -1,26 +1,20 @@
-//! Makes room when the budget is used up.
-
 use super::{BATCH, Shards};
 use threadkeep_store::StoreError;
 
-/// Archives and events that one write evicts at most. They are as large as the largest write even if all
-/// are as small as can be, so a flood of large writes cannot outrun its own evictions.
+/// Maximum archives and events that one write evicts. Even the smallest ones together exceed the largest write, so that a
+/// flood of writes cannot outrun eviction.
 const MOST_FOR_A_WRITE: usize = 4_096;
 
-/// The result of an attempt to evict something.
 enum Eviction {
-    /// There was room by then: others that write have made it, and may have used it up since.
+    /// There is room: another writer has made it, and may have used it up since.
     Needless,
     Impossible,
-    /// So many archives and events are gone; 0: those that were the oldest went otherwise meanwhile.
+    /// Number of evicted archives and events. 0 if the oldest ones were removed by another task.
     Done(usize),
 }
 
 impl Shards {
-    /// Lets a write in that may add something.
-    ///
-    /// # Errors
-    /// [`StoreError::Full`] when there is no room though all was evicted that may be.
+    /// Admits a write that may add data. Evicts if necessary; [`StoreError::Full`] if nothing evictable is left.
     pub(super) fn admit(&self) -> Result<(), StoreError> {
         match self.has_room() {
             true => Ok(()),
@@ -28,11 +22,11 @@ impl Shards {
         }
     }
 
-    /// Whether there is room, for which the oldest archives and events are evicted.
+    /// Whether there is room, after evicting the oldest archives and events if necessary.
     pub(super) fn has_room(&self) -> bool {
         let limit_bytes = self.budget.limit_bytes();
         let mut left = MOST_FOR_A_WRITE;
-        // it need not be there for long: others that write at once may use it up at the next moment
+        // concurrent writers may use the room up at once
         while self.budget.excess(limit_bytes).is_some() {
             match self.evict(limit_bytes) {
                 Eviction::Needless => return true,
@@ -44,7 +38,7 @@ impl Shards {
         true
     }
 
-    /// Frees the excess. A store that was full frees some more, so that the next write does not fill it again.
+    /// Frees the excess. A full store frees more, so that the next write does not fill it again.
     pub(super) fn relax(&self) {
         let below_bytes = match self.budget.is_full() {
             true => self.budget.relaxed_bytes(),
@@ -54,11 +48,11 @@ impl Shards {
         self.budget.look();
     }
 
-    /// Evicts some of the oldest archives and events, unless fewer than `below_bytes` are in use already.
+    /// Evicts some of the oldest archives and events, unless fewer than `below_bytes` are in use.
     fn evict(&self, below_bytes: u64) -> Eviction {
-        // freed after both locks
+        // freed after both locks are released
         let mut gone = Vec::new();
-        // or several writers would evict for each other's excess, and not the oldest
+        // concurrent writers would evict for each other's excess, and not the oldest data
         let _alone = super::lock(&self.evicting);
         let Some(excess) = self.budget.excess(below_bytes) else {
             return Eviction::Needless;
@@ -73,8 +67,7 @@ impl Shards {
         Eviction::Done((evicted.archives + evicted.events) as usize)
     }
 
-    /// The shard that has the oldest of what may be evicted, and the time up to which all others have
-    /// nothing.
+    /// Returns the shard with the oldest evictable item, and the time before which no other shard has one.
     fn oldest(&self) -> Option<(usize, u64)> {
         let (mut oldest, mut second) = ((u64::MAX, 0), u64::MAX);
         for (index, shard) in self.shards.iter().enumerate() {

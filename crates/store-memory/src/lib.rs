@@ -1,4 +1,4 @@
-//! The embedded store: the domain's reference meaning behind locks.
+//! The embedded store: the domain's reference semantics behind locks.
 
 mod budget;
 mod deployment;
@@ -50,13 +50,13 @@ const SHARDS: usize = 64;
 /// Items ended, freed or deleted under one lock: about a tenth of a millisecond.
 const BATCH: usize = 64;
 
-/// Bytes that a store may take of which nobody says more; the server itself asks the machine.
+/// Default limit of the store's memory. The server asks the machine instead.
 const DEFAULT_MAX_BYTES: u64 = 1 << 30;
 
-/// A store in this process' memory. Clones share it; it is gone with the last one.
+/// A store in the memory of this process. Clones share it, and dropping the last one frees it.
 ///
-/// A thread whose time has passed is hidden at once, and ended within a second or two. It is then
-/// kept as a final state for as long as the retention says, as are the events, and freed.
+/// An expired thread is hidden at once, and ended within a second or two. Its final state and its events then last for their
+/// retention.
 #[derive(Clone)]
 pub struct MemoryStore(Arc<Shards>);
 
@@ -71,31 +71,28 @@ struct Shards {
     counters: Locked<Counters>,
     reservations: Locked<OwnerReservations>,
     budget: Budget,
-    /// The threads whose turns are given back while another caller waits.
+    /// Threads whose turns were released while another caller waits.
     ended_turns: broadcast::Sender<ThreadId>,
-    /// Held during eviction.
     evicting: Mutex<()>,
 }
 
-/// How an embedded store is to be.
+/// Settings of an embedded store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemorySettings {
-    /// Lifetimes of ended threads and events. No thread ever waits for its end as long as the grace.
+    /// Lifetimes of ended threads and events. The grace period does not apply.
     pub retention: Retention,
-    /// Memory limit of the store. At the limit, the oldest archives and events are deleted, and without any,
-    /// writes fail with [`StoreError::Full`]. The count is an estimate; resident memory stays below one and a half
-    /// times the limit.
+    /// Memory limit of the store. At the limit, the oldest archives and events are deleted; without any, writes fail with
+    /// [`StoreError::Full`]. The count is an estimate; resident memory stays below one and a half times the limit.
     pub max_bytes: u64,
 }
 
 impl MemoryStore {
-    /// An empty store with that clock and the documented retention.
+    /// Creates an empty store with the default settings.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         Self::with_retention(clock, Retention::DEFAULT)
     }
 
-    /// An empty store with that clock and that retention.
     #[must_use]
     pub fn with_retention(clock: Clock, retention: Retention) -> Self {
         let settings = MemorySettings {
@@ -105,7 +102,6 @@ impl MemoryStore {
         Self::with_settings(clock, settings)
     }
 
-    /// An empty store with that clock.
     #[must_use]
     pub fn with_settings(clock: Clock, settings: MemorySettings) -> Self {
         let shard = |bucket| Locked::new(Shard::new(bucket as u16, settings.retention));
@@ -127,28 +123,27 @@ impl MemoryStore {
         Self(shards)
     }
 
-    /// The parts that take up memory: ids (of threads, tombstones, remembered answers and watched threads), scopes
-    /// without threads, final states, events, members of lists, entries of namespaces, and counters of rates.
+    /// Counts the items that take up memory: ids (of threads, tombstones, remembered results and watched threads), scopes
+    /// without threads, final states, events, members of lists, entries of namespaces, and rate counters.
     #[must_use]
     pub fn len(&self) -> usize {
         let shards: usize = self.0.each().map(|shard| shard.len()).sum();
         shards + self.0.lists().len() + self.0.spaces().len() + self.0.counters().len()
     }
 
-    /// Whether nothing takes up memory.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Reads a living thread and moves its end, under one lock.
+    /// Reads a live thread and extends its life, under one lock.
     fn read<T>(
         &self,
         id: &ThreadId,
         reader: Reader,
         read: impl FnOnce(&LiveThread) -> T,
     ) -> Result<Option<Found<T>>, WriteError> {
-        // the time after the lock, so that times of one id never go back
+        // taken after the lock, so that times of an id never go back
         let mut shard = self.0.of(id);
         let living = shard.find(id, reader, self.0.clock.now_ms())?;
         Ok(living.map(|living| Found {
@@ -157,13 +152,12 @@ impl MemoryStore {
         }))
     }
 
-    /// Changes a thread, also while the store is full.
     fn change<T>(&self, id: &ThreadId, change: impl FnOnce(&mut Entry, &mut Step<'_>) -> T) -> T {
         let mut shard = self.0.of(id);
         shard.change(id, self.0.clock.now_ms(), change)
     }
 
-    /// Changes a thread. A full store only answers requests that it has answered before.
+    /// Changes a thread. A full store accepts only retries of requests that it has answered.
     fn change_in_room<T>(
         &self,
         id: &ThreadId,
@@ -204,7 +198,6 @@ impl Shards {
         self.hold(self.place_of_scope(scope))
     }
 
-    /// The shard that the id of a response names.
     fn of_response(&self, id: &ResponseId) -> Result<Held<'_, Shard>, Refusal> {
         self.bucket(id.bucket().into()).ok_or(Refusal::TurnLost)
     }
@@ -214,26 +207,23 @@ impl Shards {
         Some(shard.hold(&self.budget))
     }
 
-    /// Ends and frees some expired threads and scopes of a shard. Returns whether there are more.
     fn sweep(&self, index: usize, now_ms: u64) -> bool {
         let mut gone = Vec::new();
         self.hold(index).sweep(now_ms, BATCH, &mut gone)
     }
 
-    /// Deletes some data past its retention in a bucket. Returns whether there is more.
     fn tidy(&self, bucket: u16, slowest: Option<Position>, now_ms: u64) -> bool {
         let mut gone = Vec::new();
         let shard = self.bucket(bucket);
         shard.is_some_and(|mut shard| shard.past.tidy(slowest, now_ms, BATCH, &mut gone))
     }
 
-    /// Frees some entries, namespaces and answers that have passed. Returns whether there are more.
     fn purge(&self, now_ms: u64) -> bool {
         let mut gone = Gone::default();
         self.spaces().sweep(now_ms, BATCH, &mut gone)
     }
 
-    /// The usage of namespaces, unless expired entries would be counted: then it frees some of those instead.
+    /// Returns the usage of namespaces. If expired entries would be counted, frees some of them instead, and returns `None`.
     fn measure(&self, namespaces: &[Namespace]) -> Option<Vec<Usage>> {
         let mut gone = Gone::default();
         let mut spaces = self.spaces();
@@ -243,8 +233,8 @@ impl Shards {
         (!is_more).then(|| namespaces.iter().map(usage).collect())
     }
 
-    /// Deletes some entries of a namespace, and the namespace after the last. Returns the number of those that had not
-    /// expired; none if it no longer exists.
+    /// Deletes some entries of a namespace, and the namespace with the last one. Returns how many of them had not expired,
+    /// or `None` if the namespace no longer exists.
     fn delete_some(&self, namespace: &Namespace) -> Option<u64> {
         let mut gone = Gone::default();
         let now_ms = self.clock.now_ms();
@@ -281,7 +271,7 @@ impl Shards {
     }
 }
 
-/// Nothing is half done where a panic can leave this.
+/// Ignores poisoning, because a panic leaves no partial change.
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -387,14 +377,14 @@ impl Store for MemoryStore {
     }
 
     async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
-        // the archive of a thread is evicted next
+        // the archive of the thread may be evicted next
         let has_room = self.0.has_room();
         Ok(self.change(id, |entry, step| entry.destroy(destroy, has_room, step))?)
     }
 
     async fn rotate(&self, id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError> {
         let has_room = self.0.has_room();
-        // of the same shard, whose lock makes this one step
+        // in the same shard, whose lock makes the rotation atomic
         let place = self.0.place_of(id);
         let to = ThreadId::random_where(|to| self.0.place_of(to) == place);
         let mut shard = self.0.of(id);

@@ -1,5 +1,3 @@
-//! The archives and events of a shard.
-
 use std::collections::BTreeMap;
 
 use super::log::of_shard::Log;
@@ -15,27 +13,25 @@ use threadkeep_store::held_scope::{ScopeDone, appended};
 use threadkeep_store::millis;
 use threadkeep_trace as trace;
 
-/// The events of a shard's threads, their final states, and whether all changes are logged.
 #[derive(Debug)]
 pub(super) struct Past {
     bucket: u16,
     pub(super) retention: Retention,
     pub(super) log: Log,
     pub(super) ended_threads: EndedThreads,
-    /// Lives that were erased, with the times of their first writes, while the log may name their keys.
+    /// Erased lives with the times of their first writes, while the log may name their keys.
     pub(super) erased: BTreeMap<(OwnerTag, ThreadId, Life), u64>,
-    /// Since when and until when all changes are logged.
+    /// Start and end of the period in which all changes are logged.
     all_watched: (u64, u64),
 }
 
-/// How much was evicted.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Evicted {
     pub(super) archives: u64,
     pub(super) events: u64,
 }
 
-/// A step under a shard's lock: whose thread is changed, and when.
+/// A step under a shard's lock: the changed thread, the time, and the log.
 #[derive(Debug)]
 pub(super) struct Step<'a> {
     pub(super) id: &'a ThreadId,
@@ -59,10 +55,10 @@ impl Past {
         self.log.len() + self.ended_threads.len()
     }
 
-    /// Has all changes logged until then. Answers since when that has been so.
+    /// Logs all changes until `until_ms`. Returns the time since when they have been logged.
     pub(super) fn watch_all(&mut self, until_ms: u64, now_ms: u64) -> u64 {
         let (since_ms, former_ms) = self.all_watched;
-        // a change earlier in this millisecond was not logged
+        // changes earlier in this millisecond were not logged
         let since_ms = if former_ms > now_ms {
             since_ms
         } else {
@@ -72,7 +68,7 @@ impl Past {
         since_ms
     }
 
-    /// Logs the effect of a write on a scope, whose events are counted there, if a consumer wants it.
+    /// Logs the effect of a write on a scope if a consumer wants it. `sequence` counts the scope's events.
     pub(super) fn log_scope(
         &mut self,
         subject: &ScopeId,
@@ -93,7 +89,6 @@ impl Past {
         }
     }
 
-    /// Notes a life whose events, under that id, are to leave the log.
     pub(super) fn note_erased(
         &mut self,
         owner: OwnerTag,
@@ -128,7 +123,7 @@ impl Past {
         now_ms < self.all_watched.1
     }
 
-    /// The archive of a life, or of the one that ended last, if it is still kept.
+    /// The archive of a life, or of the one that ended last, unless it has expired.
     pub(super) fn archive(
         &self,
         id: &ThreadId,
@@ -140,13 +135,13 @@ impl Past {
         (is_kept && !last.is_restored).then_some(last)
     }
 
-    /// When the newest of those was archived that are too old.
+    /// Archives made at or before this time are past their retention.
     pub(super) fn too_old_ms(&self, now_ms: u64) -> u64 {
         now_ms.saturating_sub(millis(self.retention.archive))
     }
 
-    /// Deletes up to `limit` items past their retention; final states, which can be large, go into `gone`, to be freed
-    /// after the lock is released. Returns whether there are more.
+    /// Deletes up to `limit` items past their retention. Final states move into `gone`, and are freed after the lock is
+    /// released. Returns whether there are more.
     pub(super) fn tidy(
         &mut self,
         slowest: Option<Position>,
@@ -167,15 +162,14 @@ impl Past {
         true
     }
 
-    /// When the oldest of what can be evicted was kept.
     pub(super) fn oldest_ms(&self) -> Option<u64> {
         let oldest = [self.log.oldest_ms(), self.ended_threads.oldest_ms()];
         oldest.into_iter().flatten().min()
     }
 
-    /// Deletes up to `limit` of the oldest events and final states made up to a time, until `bytes` bytes are free;
-    /// these go into `gone`, to be freed after the lock is released. A final state goes after the event of its end, as
-    /// in [`Self::tidy`].
+    /// Deletes up to `limit` of the oldest events and final states stored by `until_ms`, until `bytes` bytes are free. Final
+    /// states move into `gone`, and are freed after the lock is released. A final state is deleted after the event of its
+    /// end, as in [`Self::tidy`].
     pub(super) fn evict(
         &mut self,
         until_ms: u64,
@@ -213,12 +207,10 @@ impl Heap for Past {
 }
 
 impl Step<'_> {
-    /// Logs what has happened to a thread now.
     pub(super) fn log(&mut self, living: &mut LiveThread, kind: EventKind) {
         self.log_as_of(self.now_ms, living, kind);
     }
 
-    /// Logs that a request has ended, about a thread that may be none.
     pub(super) fn log_completed(&mut self, living: Option<&mut LiveThread>, completed: Completed) {
         let kind = EventKind::Completed(completed);
         match living {
@@ -229,8 +221,8 @@ impl Step<'_> {
         }
     }
 
-    /// Begins a life with what another one left, or the last one that ended. That stays for the
-    /// event of its end alone. The next event has the number after the last one of the id.
+    /// Starts a life with the content of an ended one, whose entry then remains only for the event of its end. Event numbers
+    /// continue after the last one of the id.
     pub(super) fn restore(
         &mut self,
         life: Option<Life>,
@@ -244,7 +236,6 @@ impl Step<'_> {
         Some(last.living.revive(policy, sequence, self.now_ms))
     }
 
-    /// Ends a life: it is logged and archived.
     pub(super) fn end(&mut self, mut living: LiveThread, reason: EndReason, ended_ms: u64) {
         let kind = EventKind::Destroyed {
             reason,
@@ -255,7 +246,6 @@ impl Step<'_> {
         self.past.ended_threads.add(self.id, last);
     }
 
-    /// Logs the end of a life that is erased.
     pub(super) fn log_erased(&mut self, living: &mut LiveThread) {
         let kind = EventKind::Destroyed {
             reason: EndReason::Erased,
@@ -270,8 +260,8 @@ impl Step<'_> {
         self.append(time_ms, living.stamp, living.sequence, kind)
     }
 
-    /// Logs the effect of a write on the thread's scope: changes of keys and tasks if a consumer wants them, and new
-    /// items of its history if the thread is watched.
+    /// Logs the effect of a write on the thread's scope: changes of keys and tasks if a consumer wants them, and new history
+    /// items if the thread is watched.
     pub(super) fn log_scope(
         &mut self,
         living: &mut LiveThread,

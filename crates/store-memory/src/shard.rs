@@ -24,7 +24,6 @@ use threadkeep_store::{
     Erased, OwnedPlace, Reader, Reaped, Rotate, Rotated, ThreadOrder, Watched, millis,
 };
 
-/// Threads, their events and archives, and scopes without threads.
 #[derive(Debug)]
 pub(super) struct Shard {
     slots: Slots<ThreadId, Entry>,
@@ -35,7 +34,7 @@ pub(super) struct Shard {
     pub(super) past: Past,
 }
 
-/// Content that is erased, to be freed after the lock is released.
+/// Erased content, to be freed after the lock is released.
 #[derive(Debug, Default)]
 pub(super) struct ErasedContent {
     threads: Vec<LiveThread>,
@@ -58,12 +57,11 @@ impl Shard {
         self.slots.len() + self.scopes.len() + self.responses.len() + self.past.len()
     }
 
-    /// The number of threads.
     pub(super) fn threads(&self) -> u64 {
         self.listed.threads()
     }
 
-    /// A living thread that the caller may use, its end moved.
+    /// Returns a live thread that the caller may use, and extends its life.
     pub(super) fn touch(
         &mut self,
         id: &ThreadId,
@@ -76,7 +74,7 @@ impl Shard {
         }
     }
 
-    /// A living thread that the caller may use, its end moved if the read is a use.
+    /// Returns a live thread that the caller may use, and extends its life if the read counts as a use.
     pub(super) fn find(
         &mut self,
         id: &ThreadId,
@@ -96,7 +94,7 @@ impl Shard {
         self.slots.get_mut(id)?.living_mut(now_ms)
     }
 
-    /// The thread as it is, and the responses.
+    /// Returns the thread, without extending its life, and the responses.
     pub(super) fn with_responses(
         &mut self,
         id: &ThreadId,
@@ -107,7 +105,6 @@ impl Shard {
         (living, &self.responses)
     }
 
-    /// Moves a thread to another id of this shard.
     pub(super) fn rotate(
         &mut self,
         id: &ThreadId,
@@ -132,7 +129,6 @@ impl Shard {
         Ok(rotated)
     }
 
-    /// Whether anything is known of an id.
     pub(super) fn has_entry(&self, id: &ThreadId) -> bool {
         self.slots.get(id).is_some()
     }
@@ -148,7 +144,6 @@ impl Shard {
         })
     }
 
-    /// Changes a thread's entry in one step.
     pub(super) fn change<T>(
         &mut self,
         id: &ThreadId,
@@ -172,7 +167,7 @@ impl Shard {
         })
     }
 
-    /// The threads of an owner before that place of its list, the newest first.
+    /// Returns an owner's threads before `place` in its list, newest first.
     pub(super) fn owned_before(
         &self,
         owner: OwnerTag,
@@ -182,8 +177,8 @@ impl Shard {
         self.listed.before(owner, order, place)
     }
 
-    /// Erases up to `limit` threads of an owner, then of its archives. Their content goes into `gone`, to be freed after
-    /// the lock is released. None if there was nothing.
+    /// Erases up to `limit` threads of an owner, then archives. Their content moves into `gone`, to be freed after the lock
+    /// is released. Returns `None` if nothing was left.
     pub(super) fn erase_owned(
         &mut self,
         owner: OwnerTag,
@@ -192,7 +187,7 @@ impl Shard {
         now_ms: u64,
         gone: &mut ErasedContent,
     ) -> Option<Erased> {
-        // what lives that are over have left, with their archives or without
+        // responses of ended lives, which may have outlived their archives
         let left = self.responses.erase_ended(owner, limit);
         if !left.is_empty() {
             gone.responses = left;
@@ -259,29 +254,24 @@ impl Shard {
         Some(erased)
     }
 
-    /// Whether a thread has yet to be bound to the owner of its caller.
     pub(super) fn is_unbound(&self, id: &ThreadId, access: Access, now_ms: u64) -> bool {
         let entry = self.slots.get(id);
         entry.is_some_and(|entry| entry.is_unbound(access, now_ms))
     }
 
-    /// All that is known of an id.
     pub(super) fn entry(&self, id: &ThreadId) -> Option<&Entry> {
         self.slots.get(id)
     }
 
-    /// The entries of the ids behind that one, in order.
     pub(super) fn after(&self, id: &ThreadId) -> impl Iterator<Item = (&ThreadId, &Entry)> {
         self.slots.after(id)
     }
 
-    /// A thread that lives then.
     pub(super) fn living(&self, id: &ThreadId, now_ms: u64) -> Option<&LiveThread> {
         self.slots.get(id)?.living(now_ms)
     }
 
-    /// A scope that is not of a thread; if this is a use, its end moved where it lives for so long
-    /// after its last use.
+    /// Returns a scope that does not belong to a thread. A use extends the life of a scope with an idle lifetime.
     pub(super) fn get_scope(
         &mut self,
         scope: &ScopeId,
@@ -291,7 +281,6 @@ impl Shard {
         self.scopes.get_mut(scope)?.get(is_use, now_ms)
     }
 
-    /// Whether a request with that key was answered before.
     pub(super) fn has_answered(
         &self,
         id: &ThreadId,
@@ -302,13 +291,12 @@ impl Shard {
             .is_some_and(|(key, entry)| entry.has_answer(key, now_ms))
     }
 
-    /// Whether a full store takes a write: it deletes something, or was answered before.
+    /// Whether a full store accepts a write: one that only deletes, or a retry.
     pub(super) fn lets_in(&mut self, id: &ThreadId, write: &Write<'_>, now_ms: u64) -> bool {
         self.has_answered(id, write.conditions.idempotency, now_ms)
             || write.only_deletes() && self.living_mut(id, now_ms).is_some()
     }
 
-    /// The same of a write to a scope, be it of a thread or not.
     pub(super) fn lets_in_scope(
         &mut self,
         scope: &ScopeId,
@@ -338,7 +326,6 @@ impl Shard {
         write.only_deletes() && is_there
     }
 
-    /// Changes a scope that is not of a thread.
     pub(super) fn change_scope<T>(
         &mut self,
         scope: &ScopeId,
@@ -348,8 +335,7 @@ impl Shard {
         self.scopes.change(scope, |entry| change(entry, past))
     }
 
-    /// Does a write to a scope, be it of a thread or not. A scope that is over goes into `expired`, to be freed after the
-    /// lock is released.
+    /// Writes to a scope. An expired scope moves into `expired`, to be freed after the lock is released.
     pub(super) fn write_scope(
         &mut self,
         scope: &ScopeId,
@@ -367,7 +353,7 @@ impl Shard {
         }
     }
 
-    /// Whether a compaction repeats one that is remembered.
+    /// Whether a compaction is a retry of a remembered one.
     pub(super) fn knows_compaction(
         &self,
         id: &ThreadId,
@@ -378,13 +364,12 @@ impl Shard {
         entry.is_some_and(|(entry, key)| entry.scope_has_answer(key, now_ms))
     }
 
-    /// Threads whose time in the queue has come, the earliest first.
+    /// Returns threads with a due check, earliest first.
     pub(super) fn due(&self, now_ms: u64, limit: usize) -> Vec<ThreadId> {
         let ids = self.slots.passed(now_ms).copied();
         ids.filter(|id| self.has_thread(id)).take(limit).collect()
     }
 
-    /// Ends those threads whose time has passed.
     pub(super) fn end_due(&mut self, ids: &[ThreadId], now_ms: u64) -> Reaped {
         let mut reaped = Reaped::default();
         for id in ids {
@@ -404,8 +389,8 @@ impl Shard {
         self.slots.get(id).is_some_and(Entry::has_thread)
     }
 
-    /// Ends and frees what is due, at most `most` threads and as many scopes; these, which can be
-    /// large, go into `gone`, to be freed when the lock is. Whether more is due.
+    /// Ends and frees up to `limit` due threads and as many scopes. Scopes move into `gone`, to be freed after the lock is
+    /// released. Returns whether more are due.
     pub(super) fn sweep(&mut self, now_ms: u64, limit: usize, gone: &mut Vec<HeldScope>) -> bool {
         let (past, listed) = (&mut self.past, &mut self.listed);
         let responses = &mut self.responses;
@@ -418,7 +403,7 @@ impl Shard {
         more || more_scopes || self.responses.sweep(now_ms, limit)
     }
 
-    /// Ends what has passed of an entry. Whether a thread ended.
+    /// Removes the expired data of an entry. Returns whether a thread ended.
     fn end_passed(&mut self, id: &ThreadId, now_ms: u64) -> bool {
         let (past, listed) = (&mut self.past, &mut self.listed);
         let responses = &mut self.responses;
@@ -429,7 +414,6 @@ impl Shard {
     }
 }
 
-/// The places of an entry in the lists before a change.
 struct ListingBefore {
     place: Option<Place>,
     life: Option<Life>,
@@ -443,7 +427,6 @@ impl ListingBefore {
         }
     }
 
-    /// Brings the lists up to date after the change.
     fn relist(
         self,
         id: &ThreadId,
@@ -462,7 +445,7 @@ impl ListingBefore {
     }
 }
 
-/// Ends what has passed of an entry. Whether a thread ended.
+/// Removes the expired data of an entry. Returns whether a thread ended.
 fn look_at(
     id: &ThreadId,
     entry: &mut Entry,

@@ -1,36 +1,32 @@
-//! The entries of a shard by id, and the time of each one's next check.
+//! The entries of a shard by id, and the time of each entry's next check.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use threadkeep_domain::heap::{self, Heap};
 
-/// Something that is over, or needs a look, at some time.
 pub(super) trait Due {
-    /// When there is something to be done here, as it stands now; a time that has passed when
-    /// nothing is left.
+    /// Time of the next check. A time in the past means that the entry is empty.
     fn due_ms(&self) -> u64;
 }
 
 /// Entries by id.
 ///
-/// An entry stands in the queue at a time when it may be due, not at each use: one that was used
-/// since is moved to its real place when it comes up, so a use costs nothing here.
+/// A use does not move an entry in the queue. An entry that was used since it was queued is moved to its actual due time
+/// when it comes up, so a use costs nothing here.
 #[derive(Debug)]
 pub(super) struct Slots<K, E> {
-    /// Each in a block of its own: entries are large.
+    /// Boxed, because entries are large.
     slots: BTreeMap<K, Box<Slot<E>>>,
     queue: BTreeSet<(u64, K)>,
-    /// Heap bytes of ids and entries.
     heap_bytes: u64,
 }
 
 #[derive(Debug)]
 struct Slot<E> {
     entry: E,
-    /// Its place in the queue.
     queued_ms: u64,
-    /// The bytes counted for it and its id. It may have shrunk since, when a read has forgotten something.
+    /// The bytes counted for the entry and its id. The entry may be smaller since a read removed expired data.
     heap_bytes: u64,
 }
 
@@ -53,19 +49,18 @@ impl<K: Clone + Ord + Heap, E: Default + Due + Heap> Slots<K, E> {
         self.slots.get(id).map(|slot| &slot.entry)
     }
 
-    /// The entries behind that id, in the order of ids.
     pub(super) fn after(&self, id: &K) -> impl Iterator<Item = (&K, &E)> {
         let behind = (Bound::Excluded(id), Bound::Unbounded);
         let slots = self.slots.range(behind);
         slots.map(|(id, slot)| (id, &slot.entry))
     }
 
-    /// An entry to be used, which makes it due no earlier.
+    /// Returns an entry for a use, which must not make it due earlier.
     pub(super) fn get_mut(&mut self, id: &K) -> Option<&mut E> {
         self.slots.get_mut(id).map(|slot| &mut slot.entry)
     }
 
-    /// Changes an entry, which is created if it does not exist and kept only if needed.
+    /// Changes an entry. Creates it if it does not exist, and keeps a new one only if it is needed.
     pub(super) fn change<T>(&mut self, id: &K, change: impl FnOnce(&mut E) -> T) -> T {
         if let Some(slot) = self.slots.get_mut(id) {
             let changed = change(&mut slot.entry);
@@ -94,14 +89,12 @@ impl<K: Clone + Ord + Heap, E: Default + Due + Heap> Slots<K, E> {
         changed
     }
 
-    /// Those whose time in the queue has come, the earliest first.
     pub(super) fn passed(&self, now_ms: u64) -> impl Iterator<Item = &K> {
         let passed = self.queue.iter().take_while(move |place| place.0 <= now_ms);
         passed.map(|place| &place.1)
     }
 
-    /// Does what is due of an entry, and gives it its real place in the queue, or frees it. None:
-    /// there is no such entry.
+    /// Checks an entry, then requeues it at its due time or frees it. Returns `None` if it does not exist.
     pub(super) fn look_at<T>(
         &mut self,
         id: &K,
@@ -142,7 +135,7 @@ impl<K: Clone + Ord + Heap, E: Default + Due + Heap> Slots<K, E> {
 }
 
 impl<E: Heap> Slot<E> {
-    /// Counts it as it is now, its id once more for the queue.
+    /// Updates the count of an entry. The id counts twice, because the queue has a copy.
     fn count<K: Heap>(&mut self, id: &K, in_all: &mut u64) {
         let own_bytes = heap::array::<Self>(1);
         let heap_bytes = own_bytes + self.entry.heap_bytes() + 2 * id.heap_bytes();

@@ -1,5 +1,3 @@
-//! The thread that ends, frees and deletes what has passed.
-
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
@@ -8,7 +6,7 @@ use super::Shards;
 
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Starts it; it ends by itself after the last handle to the store is gone.
+/// Starts the thread, which ends after the last handle to the store is dropped.
 pub(super) fn start(shards: &Arc<Shards>) {
     let shards = Arc::downgrade(shards);
     let started = thread::Builder::new()

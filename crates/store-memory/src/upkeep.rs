@@ -1,5 +1,3 @@
-//! Upkeep, which the sweeper does too.
-
 use async_trait::async_trait;
 use tokio::task::yield_now;
 

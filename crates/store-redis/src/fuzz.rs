@@ -1,4 +1,4 @@
-//! Fuzz target of what lies in Redis, which another program may have written.
+//! Fuzz target for data in Redis, which another program may have written.
 
 use redis::Value;
 
@@ -9,7 +9,6 @@ use super::transport::Field;
 use threadkeep_domain::{Namespace, Slice, ThreadPolicy};
 use threadkeep_fuzzing::{Bound, fuzz};
 
-/// Between the values of an input.
 const SEPARATOR: u8 = b'\x1e';
 
 #[test]
@@ -50,7 +49,7 @@ fn reads_states(texts: &[&[u8]], bytes: usize) {
     }
 }
 
-/// As replies: strings, but numbers where they are numbers, and empty ones for nothing.
+/// Builds a reply from `texts`: integers where they parse, nil where they are empty, strings otherwise.
 fn reads_replies(texts: &[&[u8]], bytes: usize) {
     let value = |text: &&[u8]| match str::from_utf8(text).ok().and_then(|text| text.parse().ok()) {
         Some(number) => Value::Int(number),

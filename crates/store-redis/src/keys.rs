@@ -1,5 +1,4 @@
-//! The names of keys. A thread's bucket is one cluster slot, so all that changes with the thread
-//! can change in one script.
+//! Key names. All keys of a thread share a bucket, which is one cluster slot, so one script can change them together.
 
 use super::transport::{SLOTS, slot_of};
 use threadkeep_domain::scope::ScopeId;
@@ -8,89 +7,77 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Counted, Listing, ThreadOrder};
 
-/// Buckets of a deployment. Recorded in Redis at the first start.
+/// Buckets in a deployment, recorded in Redis at the first start.
 pub(super) const BUCKETS: usize = 256;
 
-/// Makes key names of ids.
 #[derive(Debug)]
 pub(super) struct KeyNames {
     prefix: String,
-    /// There while the changes of all threads are logged.
+    /// Exists while the changes of all threads are logged.
     pub(super) watch_all: String,
-    /// The channel for the ends of turns that other callers wait for.
+    /// Channel that announces ended turns to waiting callers.
     pub(super) ended_turns: String,
-    /// The keys of each bucket.
     buckets: Vec<Bucket>,
 }
 
-/// The keys of a bucket that no thread's id is part of.
+/// Keys of a bucket whose names contain no thread id.
 #[derive(Debug)]
 pub(super) struct Bucket {
-    /// Prefix and tag, which all keys of the bucket begin with.
+    /// Prefix and hash tag of the bucket's keys.
     start: String,
-    /// When to look at which thread.
+    /// Threads by the time of their next check.
     pub(super) deadlines: String,
-    /// The ids of all threads, in their order.
+    /// Sorted ids of all threads.
     pub(super) ids: String,
-    /// The log.
     pub(super) log: String,
-    /// Up to where events have been deleted from the log.
+    /// Position up to which events have been deleted from the log.
     pub(super) horizon: String,
-    /// A copy of the log that is being made, and the name of its maker.
+    /// A copy of the log in progress, and the key that names its maker.
     pub(super) log_copy: [String; 2],
-    /// The archives.
     pub(super) archives: String,
-    /// Responses that have not ended, by when they are due.
+    /// Open responses by due time.
     pub(super) due_responses: String,
-    /// Entries of namespaces: their heads, order, ends and counts.
     pub(super) entry_heads: String,
     pub(super) entry_members: String,
     pub(super) entry_ends: String,
     pub(super) entry_counts: String,
 }
 
-/// The keys of an entry in a namespace, and its member in the sets of its bucket.
 #[derive(Debug)]
 pub(super) struct EntryKeys<'a> {
     pub(super) bucket: &'a Bucket,
     pub(super) entry: String,
-    /// The answers remembered with it.
     pub(super) answers: String,
     pub(super) member: Vec<u8>,
 }
 
-/// The keys of a durable consumer, which share a slot.
 #[derive(Debug)]
 pub(super) struct ConsumerKeys {
     pub(super) ledger: String,
     pub(super) pending: String,
     pub(super) parked: String,
-    /// The parked events in order.
     pub(super) parked_order: String,
 }
 
-/// The keys of a scope, all in one slot.
 #[derive(Debug)]
 pub(super) struct ScopeKeys<'a> {
     pub(super) bucket: &'a Bucket,
     pub(super) scope: String,
     pub(super) history: String,
-    /// The places and digests of the history's ids.
+    /// Positions and digests by item id.
     pub(super) ids: String,
     pub(super) answers: String,
-    /// The thread, of the scope of one.
     pub(super) thread: Option<String>,
 }
 
-/// The keys of a list, all in one slot.
 #[derive(Debug)]
 pub(super) struct ListKeys {
     pub(super) members: String,
-    /// The times of the next checks.
+    /// Members by the time of their next check.
     pub(super) due: String,
-    /// The owner of each member.
+    /// Maps members to the parts of their owners.
     pub(super) owners: String,
-    /// The members of the owner.
+    /// The part of the list with the owner's members.
     pub(super) part: Option<String>,
 }
 
@@ -104,41 +91,36 @@ impl KeyNames {
         }
     }
 
-    /// A record of how this prefix is laid out.
     pub(super) fn layout(&self) -> String {
         format!("{}:layout", self.prefix)
     }
 
-    /// The names of all durable consumers.
     pub(super) fn consumers(&self) -> String {
         format!("{}:consumers", self.prefix)
     }
 
-    /// Empty keys, one in each bucket: a client that can set one can write.
+    /// One empty key per bucket. Setting it proves that the bucket accepts writes.
     pub(super) fn probes(&self) -> impl Iterator<Item = String> {
         let buckets = self.buckets.iter();
         buckets.map(|bucket| [&bucket.start, ":probe"].concat())
     }
 
-    /// Small records of a kind, by name.
     pub(super) fn records(&self, kind: &str) -> String {
         format!("{}:r:{kind}", self.prefix)
     }
 
-    /// All namespaces, the order in which they were made, the ends of those that are idle, and those that have ended,
-    /// which share a slot.
+    /// Namespaces by name, by creation and by idle end, and ended namespaces. All four share a slot.
     pub(super) fn namespaces(&self) -> [String; 4] {
         ["names", "newest", "idle", "ended"]
             .map(|kind| format!("{}:{{namespaces}}:{kind}", self.prefix))
     }
 
-    /// The answers remembered with a namespace, in that slot.
     pub(super) fn namespace_answers(&self, namespace: &Namespace) -> String {
         let mark = hex::encode(namespace_mark(namespace));
         format!("{}:{{namespaces}}:answers:{mark}", self.prefix)
     }
 
-    /// The keys of an entry. Namespace and key are free text, so the name of a key contains only their hash.
+    /// Namespaces and keys are free text, so key names contain only their hash.
     pub(super) fn entry(&self, namespace: &Namespace, key: &EntryKey) -> EntryKeys<'_> {
         let parts = [namespace.as_str().as_bytes(), key.as_str().as_bytes()];
         let Fingerprint(hash) = Fingerprint::of(&parts);
@@ -154,12 +136,11 @@ impl KeyNames {
         }
     }
 
-    /// The leases of a pool, in the slot of the consumer of the same name.
+    /// Leases, in the slot of the consumer of the same name.
     pub(super) fn pool(&self, pool: &str) -> String {
         format!("{}:{{{pool}}}:leases", self.prefix)
     }
 
-    /// The keys of a durable consumer.
     pub(super) fn consumer(&self, consumer: &str) -> ConsumerKeys {
         let key = |kind| format!("{}:{{{consumer}}}:{kind}", self.prefix);
         ConsumerKeys {
@@ -170,15 +151,11 @@ impl KeyNames {
         }
     }
 
-    /// The bucket of that number.
-    ///
-    /// # Panics
-    /// When there is no such bucket.
+    /// Panics if `number` is not below [`BUCKETS`].
     pub(super) fn bucket(&self, number: u16) -> &Bucket {
         &self.buckets[usize::from(number)]
     }
 
-    /// All buckets.
     pub(super) fn buckets(&self) -> &[Bucket] {
         &self.buckets
     }
@@ -187,12 +164,11 @@ impl KeyNames {
         &self.buckets[bucket_number(id)]
     }
 
-    /// The hash of a thread.
     pub(super) fn thread(&self, id: &ThreadId) -> String {
         self.bucket_of(id).thread(id)
     }
 
-    /// The keys of a scope. Names are free text, so they are digested.
+    /// Scope names are free text, so key names contain digests.
     pub(super) fn scope(&self, scope: &ScopeId) -> ScopeKeys<'_> {
         if let Some(id) = scope.thread() {
             let bucket = self.bucket_of(id);
@@ -206,7 +182,7 @@ impl KeyNames {
         bucket.scope(&name)
     }
 
-    /// A counter. Those of an address share a slot; that of a scope lies in the slot of the scope.
+    /// Counters of an address share a slot. A scope's counters are in the slot of the scope.
     pub(super) fn rate(&self, whose: Counted<'_>, name: RateName) -> String {
         let (start, id) = match whose {
             Counted::Address(Fingerprint(digest)) => {
@@ -222,12 +198,11 @@ impl KeyNames {
         format!("{start}:l:{id}:{}", name.as_str())
     }
 
-    /// The places that an owner has reserved.
+    /// Reservations for new threads of `owner`.
     pub(super) fn places(&self, owner: OwnerTag) -> String {
         format!("{}:{{owner.{owner}}}:places", self.prefix)
     }
 
-    /// The bucket that a scope is in.
     pub(super) fn bucket_of_scope(&self, scope: &ScopeId) -> u8 {
         let number = match scope.thread() {
             Some(id) => bucket_number(id),
@@ -236,13 +211,11 @@ impl KeyNames {
         number as u8
     }
 
-    /// The keys of a response: itself, and its events.
     pub(super) fn response(&self, id: &ResponseId) -> [String; 2] {
         let bucket = &self.buckets[usize::from(id.bucket())];
         [":u:", ":ue:"].map(|kind| format!("{}{kind}{id}", bucket.start))
     }
 
-    /// The keys of a list.
     pub(super) fn list(&self, listing: &Listing<'_>) -> ListKeys {
         let key = |kind| format!("{}:{{list.{}}}:{kind}", self.prefix, listing.name);
         ListKeys {
@@ -256,7 +229,6 @@ impl KeyNames {
     }
 }
 
-/// Free text as a part of a key's name.
 fn digest(text: &str) -> String {
     hex::encode(Fingerprint::of(&[text.as_bytes()]).0)
 }
@@ -280,32 +252,28 @@ impl Bucket {
         }
     }
 
-    /// The hash of a thread.
     pub(super) fn thread(&self, id: &ThreadId) -> String {
         self.name(":t:", id)
     }
 
-    /// The answers remembered with a thread.
     pub(super) fn answers(&self, id: &ThreadId) -> String {
         self.name(":i:", id)
     }
 
-    /// The index of the checkpoints of a thread.
     pub(super) fn checkpoints(&self, id: &ThreadId) -> String {
         self.name(":p:", id)
     }
 
-    /// The saved thread of a checkpoint.
     pub(super) fn checkpoint(&self, id: &ThreadId, number: u32) -> String {
         format!("{}:{number}", self.checkpoints(id))
     }
 
-    /// The archive of the last life of a thread; that of an earlier one has its life behind it.
+    /// Archive of the thread's last life. Keys of earlier archives append the life.
     pub(super) fn archive(&self, id: &ThreadId) -> String {
         self.name(":a:", id)
     }
 
-    /// The threads of an owner, by their first write or by their last.
+    /// Threads of an owner, by first or by last write.
     pub(super) fn owned(&self, owner: OwnerTag, order: ThreadOrder) -> String {
         let kind = match order {
             ThreadOrder::Created => ":c:",
@@ -314,27 +282,26 @@ impl Bucket {
         format!("{}{kind}{owner}", self.start)
     }
 
-    /// Lives of an owner's threads that have ended, or have another owner now.
+    /// Lives of the owner's threads that have ended or changed their owner.
     pub(super) fn ended(&self, owner: OwnerTag) -> String {
         format!("{}:oa:{owner}", self.start)
     }
 
-    /// Lives of an owner's threads that were erased, until their events are purged.
+    /// Erased lives of the owner's threads, until their events are purged.
     pub(super) fn erased(&self, owner: OwnerTag) -> String {
         format!("{}:oe:{owner}", self.start)
     }
 
-    /// The beginning of the names of what an import prepares.
     pub(super) fn prepared(&self, import: [u8; 16]) -> String {
         [&self.start, ":m:", &hex::encode(import)].concat()
     }
 
-    /// There while a thread is watched.
+    /// Exists while the thread is watched.
     pub(super) fn watch(&self, id: &ThreadId) -> String {
         self.name(":w:", id)
     }
 
-    /// The keys of the scope of a thread's life, next to its archive.
+    /// Keys of the scope of an ended life, next to the life's archive.
     pub(super) fn final_scope(&self, id: &ThreadId, life: Life) -> ScopeKeys<'_> {
         self.scope(&format!("{id}:{:016x}", life.0))
     }
@@ -356,7 +323,7 @@ impl Bucket {
     }
 }
 
-/// The prefix of a namespace's members.
+/// Prefix of a namespace's members in the sets of a bucket.
 pub(super) fn namespace_mark(namespace: &Namespace) -> [u8; 16] {
     Fingerprint::of(&[namespace.as_str().as_bytes()]).0
 }
@@ -365,17 +332,17 @@ pub(super) fn bucket_number(id: &ThreadId) -> usize {
     hash(id.as_bytes())
 }
 
-/// FNV-1a over a name: ids made elsewhere need not be random in any one place.
+/// FNV-1a, because ids from other systems may be random in only a few of their bytes.
 fn hash(name: &[u8]) -> usize {
     let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    // the low bits of FNV mix worst, so the high ones come in too
+    // the low bits of FNV mix worst, so the high bits are folded in
     ((hash ^ (hash >> 32)) % BUCKETS as u64) as usize
 }
 
-/// For each bucket the smallest decimal whose slot lies in its equal share of the slots, so that
-/// 3, 6 or 16 masters get equal shares of the buckets.
+/// Picks for each bucket the smallest decimal whose slot lies in the bucket's equal share of the slots, so that 3, 6 or 16
+/// masters hold equal shares of the buckets.
 fn tags() -> Vec<String> {
     let mut tags = vec![String::new(); BUCKETS];
     let mut missing = BUCKETS;
@@ -408,7 +375,7 @@ mod tests {
         for _ in 0..BUCKETS * 200 {
             counts[bucket_number(&ThreadId::random())] += 1;
         }
-        // by Chernoff's bound for a Poisson mean of 200, a bucket is outside with a probability below 1 in 10^10
+        // by Chernoff's bound for a Poisson mean of 200, a count is outside with a probability below 1 in 10^10
         assert!(
             counts.iter().all(|count| (90..320).contains(count)),
             "{counts:?}"

@@ -1,6 +1,6 @@
-//! The Redis store: plain Redis 6.2 or later, or Valkey, without modules.
+//! A store over plain Redis 6.2 or later, or Valkey, without modules.
 //!
-//! A thread is one hash, so it has one expiry, one cluster slot and one read. The top of `lua/shared/prelude.lua`
+//! A thread is one hash, so it has one expiry, one cluster slot and one read. The header of `lua/shared/prelude.lua`
 //! documents its fields.
 
 mod client_certificate;
@@ -53,36 +53,29 @@ pub use transport::node::CallLimits;
 pub use transport::tls::check_client_certificate;
 pub use transport::url::RedisUrlError;
 
-/// Where Redis is and how it is used.
 #[derive(Clone)]
 pub struct RedisSettings {
-    /// `redis://`, `rediss://` or `unix://`, with user, password and database, or one of the forms
-    /// with several hosts.
+    /// A `redis://`, `rediss://` or `unix://` URL with user, password and database, or one of the forms for several hosts.
     pub url: String,
-    /// The certificate for a Redis that asks its clients for one (`tls-auth-clients`), which takes a URL with TLS.
+    /// Client certificate for servers that require one (`tls-auth-clients`). Needs a TLS URL.
     pub client_certificate: Option<ClientCertificate>,
-    /// The prefix of all keys.
     pub key_prefix: String,
-    /// How long a call may take in all, a repeated read included.
+    /// Maximum duration of a call, including a retried read.
     pub timeout: Duration,
-    /// How many calls each connection takes at a time.
     pub bounds: CallLimits,
-    /// Lifetimes of ended threads and events.
     pub retention: Retention,
-    /// The number of replicas that must have a request's write before it is answered; 0 for none.
+    /// Number of replicas that must confirm a request's write before it is answered; 0 for none.
     ///
-    /// Such writes wait until that many have confirmed, each on a connection of its own, and fail with
-    /// [`StoreError::Unconfirmed`] if they do not in time. Background writes, such as leases and the ends of expired
-    /// threads, do not wait.
+    /// Each such write waits on its own connection, and fails with [`StoreError::Unconfirmed`] if confirmations are late.
+    /// Background writes, such as leases and the ends of expired threads, do not wait.
     pub wait_replicas: u16,
-    /// Bytes of memory for copies of states that were read or written; 0 for none. A copy is used only if Redis says that
-    /// the thread is still the same. All clones share it.
+    /// Memory in bytes for copies of states; 0 for none. A copy is used only if Redis confirms that the thread is unchanged.
+    /// Clones share the memory.
     pub read_cache_bytes: u64,
 }
 
 impl RedisSettings {
-    /// The documented defaults, at that URL: the prefix `tk`, 2 seconds, no replicas to wait for, and 64
-    /// MiB of copies.
+    /// Returns the documented defaults: prefix `tk`, timeout 2 seconds, no replicas to wait for, 64 MiB of copies.
     #[must_use]
     pub fn new(url: impl Into<String>) -> Self {
         Self {
@@ -98,13 +91,13 @@ impl RedisSettings {
     }
 }
 
-/// Threads in Redis. Clones share one connection; [`Backend::for_worker`] makes another.
+/// Threads in Redis. Clones share one connection; [`Backend::for_worker`] opens another.
 #[derive(Clone)]
 pub struct RedisStore {
     link: Arc<Link>,
     /// Another connection, for background work: its long replies delay no request.
     background: Arc<Link>,
-    /// And those of a pool, so that a health check waits for neither.
+    /// A pool of connections, so that a health check waits for neither.
     administration: Arc<Link>,
     names: Arc<KeyNames>,
     interest: Arc<Interest>,
@@ -112,20 +105,20 @@ pub struct RedisStore {
     retention: Retention,
     clock: Clock,
     ended_turns: EndedTurns,
-    /// Forks that hold a whole thread in the memory of this process.
+    /// Limits concurrent forks, because each holds a whole thread in this process's memory.
     forking: Arc<Semaphore>,
     unconfirmed: Arc<AtomicU64>,
     unreadable: Arc<Unreadable>,
-    /// None: every read fetches what it needs.
+    /// `None`: every read fetches its data.
     cache: Option<Arc<ReadCache>>,
 }
 
 impl RedisStore {
-    /// Connects, and checks that this server can be trusted with threads.
+    /// Connects, and checks that the server is safe for threads.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] when it cannot be reached, is too old, evicts keys that are
-    /// still needed, or holds threads in another layout.
+    /// [`StoreError::Unavailable`] if the server is unreachable or too old, evicts keys that are still needed, or uses
+    /// another key layout.
     pub async fn connect(settings: RedisSettings, clock: Clock) -> Result<Self, StoreError> {
         let names = KeyNames::new(&settings.key_prefix);
         let address =
@@ -187,7 +180,7 @@ impl fmt::Debug for RedisStore {
     }
 }
 
-/// The URL may hold a password.
+/// Omits the URL, which may contain a password.
 impl fmt::Debug for RedisSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisSettings")

@@ -1,4 +1,4 @@
-//! Refusals: what a script that writes replies when it changed nothing, `R`, a code, and its details.
+//! Refusals: the reply of a script that changed nothing, `R`, a code, and details.
 
 use redis::Value;
 
@@ -11,7 +11,6 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{StoreError, WriteError};
 
-/// The limits that a script was called with.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Limits {
     bytes: u64,
@@ -21,7 +20,6 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Those of a thread and its history.
     pub(super) fn of(policy: &ThreadPolicy, history: &HistoryLimit) -> Self {
         Self {
             history_bytes: history.max_bytes,
@@ -61,12 +59,12 @@ impl From<&HistoryLimit> for Limits {
     }
 }
 
-/// The reply of a script that no limit refuses, unless it is a refusal.
+/// Returns the reply unless it is a refusal. The script checks no limits.
 pub(super) fn unless_refused(reply: Vec<Value>) -> Result<Vec<Value>, WriteError> {
     accepted(reply, Limits::default())
 }
 
-/// The reply of a script that reads, unless the caller may not read that.
+/// Returns the reply of a read unless the caller lacks access.
 pub(super) fn unless_foreign(reply: Value) -> Result<Value, WriteError> {
     match &reply {
         Value::Array(parts) if matches!(parts.first(), Some(Value::BulkString(tag)) if tag == b"R") => {
@@ -76,7 +74,6 @@ pub(super) fn unless_foreign(reply: Value) -> Result<Value, WriteError> {
     }
 }
 
-/// The reply, unless it is a refusal.
 pub(super) fn accepted(
     reply: Vec<Value>,
     limits: impl Into<Limits>,

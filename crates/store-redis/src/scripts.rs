@@ -1,4 +1,4 @@
-//! The scripts. Each is called by its digest; one that the server does not have is loaded again.
+//! The scripts. Each is called by its digest, and loaded again if the server lacks it.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -26,11 +26,9 @@ const RATES: &str = include_str!("lua/deployment/rates.lua");
 const ENTRIES: &str = include_str!("lua/kv/entries.lua");
 const NAMESPACES: &str = include_str!("lua/kv/namespaces.lua");
 
-/// The scripts, a row each: its name, its file, perhaps files with parts for it, and what of the shared code it uses
-/// besides the prelude.
+/// Declares one script per row: name, file, optional part files, and the shared code that it uses besides the prelude.
 macro_rules! scripts {
     ($($name:ident = $file:literal $(+ $parts:literal)* [$($shared:ident),*],)*) => {
-        /// A script.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(super) enum Script {
             $($name,)*
@@ -146,7 +144,7 @@ scripts! {
 }
 
 impl Script {
-    /// A call with one key, to which arguments are added. If it is one of many, it may be sent as one with others.
+    /// Calls the script with one key. One of many calls may be sent together with others as a single call.
     pub(super) fn call_on(self, key: &str, is_one_of_many: bool) -> Command {
         let mut cmd = self.named();
         match is_one_of_many {
@@ -156,14 +154,12 @@ impl Script {
         cmd
     }
 
-    /// A call with this number of keys, to which keys and arguments are added.
     pub(super) fn call(self, keys: usize) -> Command {
         let mut cmd = self.named();
         cmd.arg(keys);
         cmd
     }
 
-    /// A call without its number of keys.
     fn named(self) -> Command {
         let mut cmd = long_command("EVALSHA");
         cmd.arg(digests()[self as usize].as_str());
@@ -171,8 +167,8 @@ impl Script {
     }
 }
 
-/// Puts parts into a script: the lines behind each `--+ name` in the one follow that line in the other. So a script for a
-/// rarer case costs the frequent one nothing.
+/// Inserts parts into a script: the lines after `--+ name` in `parts` follow that line in `code`. So a rare case costs the
+/// frequent one nothing.
 fn weave(code: &str, parts: &str) -> String {
     const MARK: &str = "--+ ";
     let parts = parts.split(MARK).skip(1);
@@ -188,7 +184,7 @@ fn weave(code: &str, parts: &str) -> String {
     woven
 }
 
-/// Leaves out lines that are comments: each connection sends all scripts.
+/// Removes comment lines, because each connection sends all scripts.
 fn without_comments(code: &str) -> String {
     let lines = code.split_inclusive('\n');
     lines
@@ -196,7 +192,7 @@ fn without_comments(code: &str) -> String {
         .collect()
 }
 
-/// A function on the top level of a script with its name, or the lines up to the next one.
+/// A top-level function of a script with its name, or the lines before the next one.
 struct Piece<'a> {
     name: Option<&'a str>,
     lines: Vec<&'a str>,
@@ -209,7 +205,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// Leaves out functions that nothing in a script uses: each call of a script makes all its functions again.
+/// Removes unused functions, because each call of a script creates all its functions again.
 fn prune(code: &str) -> String {
     let pieces = pieces(code);
     let mut is_used: Vec<_> = pieces.iter().map(|piece| piece.name.is_none()).collect();
@@ -252,8 +248,7 @@ fn pieces(code: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Puts the values of constants in the place of their names: each local variable costs Redis time in each call of
-/// a script, and more in each function that uses it.
+/// Inlines constants: each local variable costs Redis time in each call of a script, and in each function that uses it.
 fn fold(code: &str) -> String {
     let mut constants = HashMap::new();
     let mut folded = String::with_capacity(code.len());
@@ -263,7 +258,7 @@ fn fold(code: &str) -> String {
         } else if !line.bytes().any(|byte| byte.is_ascii_uppercase()) {
             folded.push_str(line);
         } else {
-            // a word, and the character behind it
+            // a word and the character after it
             for part in line.split_inclusive(|c| !is_of_word(c)) {
                 let word = part.trim_end_matches(|c| !is_of_word(c));
                 folded.push_str(constants.get(word).unwrap_or(&word));
@@ -279,7 +274,7 @@ fn is_of_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// The constants of a line such as `local LEAST, MOST = 1, 'text'`.
+/// Parses the constants of a line such as `local LEAST, MOST = 1, 'text'`.
 fn definition(line: &str) -> Option<impl Iterator<Item = (&str, &str)>> {
     let (names, values) = line.strip_prefix("local ")?.split_once(" = ")?;
     let is_constant = |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
@@ -288,7 +283,7 @@ fn definition(line: &str) -> Option<impl Iterator<Item = (&str, &str)>> {
     are_constants.then(|| names.split(", ").zip(values.split(", ")))
 }
 
-/// Commands that load all scripts. They are made once, as each new connection sends them.
+/// Commands that load all scripts, cached because each new connection sends them.
 pub(super) fn load_all() -> &'static [Command] {
     static LOADS: OnceLock<Vec<Command>> = OnceLock::new();
     let load = |code: &String| {
@@ -299,13 +294,12 @@ pub(super) fn load_all() -> &'static [Command] {
     LOADS.get_or_init(|| codes().iter().map(load).collect())
 }
 
-/// All scripts, put together once.
 fn codes() -> &'static [String] {
     static CODES: OnceLock<Vec<String>> = OnceLock::new();
     CODES.get_or_init(|| ALL.iter().map(|script| script.code()).collect())
 }
 
-/// SHA-1 is what Redis names scripts by; nothing depends on its strength.
+/// Redis names scripts by SHA-1; security does not depend on it.
 fn digests() -> &'static [String] {
     static DIGESTS: OnceLock<Vec<String>> = OnceLock::new();
     let digest = |code: &String| redis::Script::new(code).get_hash().into();

@@ -1,5 +1,3 @@
-//! Checks of a server before it is trusted with threads.
-
 use redis::{Value, from_redis_value};
 
 use super::transport::{Calls, Link, command};
@@ -8,20 +6,16 @@ use super::{BUCKETS, KeyNames};
 use threadkeep_store::StoreError;
 
 const OLDEST: (u64, u64) = (6, 2);
-/// The version of the layout of a thread, as `lua/shared/prelude.lua` documents it. It was 1 before threads had a
-/// grace and events.
+/// Version of a thread's layout: see `lua/shared/prelude.lua`. Version 1 had no grace and no events.
 const LAYOUT: u32 = 2;
 
 /// Checks version, eviction and layout, and warns of settings that may lose data.
-///
-/// # Errors
-/// [`StoreError::Unavailable`] with the fault.
 pub(super) async fn check(
     link: &Link,
     names: &KeyNames,
     wait_replicas: u16,
 ) -> Result<(), StoreError> {
-    // INFO and not CONFIG, which hosted servers often forbid
+    // hosted servers often forbid CONFIG, but not INFO
     let calls = link.calls();
     for info in calls.read_everywhere(command("INFO")).await? {
         let info: String =
@@ -44,7 +38,7 @@ fn check_server(info: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// They may come, and until then each write says so.
+/// Replicas may connect later; until then, each write reports the lack.
 fn warn_of_few_replicas(info: &str, wanted: u16) {
     let attached = replicas(info);
     if attached < wanted {
@@ -61,7 +55,7 @@ fn replicas(info: &str) -> u16 {
     field(info, "connected_slaves").map_or(0, |count| count.parse().unwrap_or(0))
 }
 
-/// By the address of one server, the others of a cluster would never be asked.
+/// With the address of a single server, the other nodes of a cluster would never be asked.
 fn check_mode(info: &str, is_cluster: bool) -> Result<(), StoreError> {
     // Valkey reports `server_mode` instead of `redis_mode`
     let mode = field(info, "redis_mode").or_else(|| field(info, "server_mode"));
@@ -91,7 +85,7 @@ fn check_version(info: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Every thread expires, so a Redis that evicts only keys that expire takes living threads too.
+/// Every thread has an expiry, so a Redis that evicts only expiring keys evicts living threads too.
 fn check_eviction(info: &str) -> Result<(), StoreError> {
     match field(info, "maxmemory_policy") {
         None | Some("noeviction") => Ok(()),
@@ -102,10 +96,7 @@ fn check_eviction(info: &str) -> Result<(), StoreError> {
     }
 }
 
-/// Checks that no server has been set to evict threads since the start. If one does not answer, none is checked.
-///
-/// # Errors
-/// [`StoreError::Unavailable`] with the fault.
+/// Checks that no server was set to evict threads since the start. If one does not answer, none is checked.
 pub(super) async fn check_that_threads_stay(link: &Link) -> Result<(), StoreError> {
     let mut info = command("INFO");
     info.arg("memory");
@@ -120,13 +111,13 @@ pub(super) async fn check_that_threads_stay(link: &Link) -> Result<(), StoreErro
     Ok(())
 }
 
-/// The layout is recorded at the first start: with another number of buckets all threads would
-/// seem gone, and with other fields they could not be read.
+/// Records the layout at the first start. With another number of buckets, all threads would seem gone; with other fields,
+/// they would be unreadable.
 async fn check_layout(calls: &Calls<'_>, names: &KeyNames) -> Result<(), StoreError> {
     let ours = format!("{LAYOUT} {BUCKETS}");
     let mut record = command("SET");
     record.arg(names.layout()).arg(&ours).arg("NX");
-    // doing it again changes nothing
+    // a repeat changes nothing
     calls.read(record).await?;
     let mut recorded = command("GET");
     recorded.arg(names.layout());

@@ -1,5 +1,3 @@
-//! Records that cannot be read, among others that can.
-
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -7,22 +5,20 @@ use std::sync::{Mutex, PoisonError};
 use threadkeep_domain::Position;
 use threadkeep_store::StoreError;
 
-/// Counts the records that are skipped, so that a bad one does not cost its readers all the others.
+/// Counts skipped records, so that a bad one does not hide the others from readers.
 #[derive(Debug, Default)]
 pub(super) struct Unreadable {
     skipped: AtomicU64,
-    /// How far such events were logged, by bucket: a log is read again and again at its end, by
-    /// several readers.
+    /// Position up to which unreadable events were logged, by bucket. Several readers read the end of a log repeatedly.
     events: Mutex<HashMap<u16, Position>>,
 }
 
 impl Unreadable {
-    /// How many records were skipped; those of lists count each time.
+    /// Records in lists count each time.
     pub(super) fn skipped(&self) -> u64 {
         self.skipped.load(Ordering::Relaxed)
     }
 
-    /// The readable records of a list.
     pub(super) fn skip<T>(
         &self,
         list: &'static str,
@@ -34,7 +30,6 @@ impl Unreadable {
             .collect()
     }
 
-    /// The same for one record of such a list.
     pub(super) fn skip_one<T>(
         &self,
         list: &'static str,
@@ -48,7 +43,7 @@ impl Unreadable {
             .ok()
     }
 
-    /// Has those events logged and counted that were not yet.
+    /// Logs and counts unreadable events that are new.
     pub(super) fn skip_events(&self, bucket: u16, places: &[Position]) {
         if places.is_empty() {
             return;

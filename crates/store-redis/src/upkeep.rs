@@ -1,5 +1,3 @@
-//! Ends, and what is past its time.
-
 use async_trait::async_trait;
 use redis::Value;
 
@@ -10,12 +8,10 @@ use crate::transport::{UNKNOWN, array, bytes, integer, text};
 use threadkeep_domain::{Position, ThreadId};
 use threadkeep_store::{Due, Reaped, StoreError, Upkeep};
 
-/// Buckets that are looked at together. Redis answers nobody else meanwhile: all of them take it 4 ms, once a second.
+/// Buckets checked together. Redis serves no other client meanwhile: all buckets take 4 ms, once a second.
 const LOOKED_AT: usize = 16;
-/// Archives that one call deletes.
 const SWEPT: usize = 100;
-/// Events that one call deletes, about. Of the largest, which name keys of 64 KiB, they take Redis 30 ms;
-/// of usual ones a tenth of a millisecond.
+/// Approximate events per call. The largest, which name keys of 64 KiB, take Redis 30 ms; usual ones 0.1 ms.
 const CUT: usize = 5_000;
 
 #[async_trait]
@@ -35,7 +31,7 @@ impl Upkeep for RedisStore {
                 return Err(UNKNOWN);
             };
             let skew_ms = integer(now_ms)? as i64 - self.clock.system_ms() as i64;
-            // each server of a cluster has a clock of its own
+            // each server of a cluster has its own clock
             if skew_ms.abs() > due.skew_ms.abs() {
                 due.skew_ms = skew_ms;
             }
@@ -92,7 +88,7 @@ impl Upkeep for RedisStore {
             }
             left = more;
         }
-        // the namespaces are in no bucket, and need only one to look after them
+        // namespaces are in no bucket, and need only one replica for upkeep
         if buckets.contains(&0) {
             self.end_idle().await?;
         }
@@ -101,7 +97,7 @@ impl Upkeep for RedisStore {
 }
 
 impl RedisStore {
-    /// Calls a script for each of some buckets, for a few of them at once.
+    /// Calls a script for each bucket, a few at a time.
     pub(super) async fn for_each_bucket<B>(
         &self,
         buckets: &[B],
@@ -131,7 +127,6 @@ impl RedisStore {
         cmd
     }
 
-    /// Deletes archives by their members in the index.
     async fn sweep(&self, bucket: u16, members: &[Value]) -> Result<(), StoreError> {
         if members.is_empty() {
             return Ok(());
@@ -152,7 +147,7 @@ impl RedisStore {
             cmd.arg(text(name)?);
         }
         let mut cmds = vec![cmd];
-        // they lead nowhere, and would be found again at each look
+        // stale members, which would be found again each time
         for (name, _) in unreadable {
             let mut cmd = command("ZREM");
             cmd.arg(&keys.archives).arg(bytes(name)?);

@@ -1,13 +1,11 @@
-//! A timer for deadlines that are rarely missed.
-
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A timer whose deadline moves often. Moving it costs next to nothing: it tells the runtime only
-/// when it fires, at a deadline that may have moved since, or when it must fire sooner.
+/// A timer for deadlines that move often and are rarely missed. Resets the runtime's timer only when it fires, or must fire
+/// earlier.
 #[derive(Debug, Default)]
 pub struct Alarm {
     sleep: Option<Pin<Box<Sleep>>>,
@@ -15,8 +13,7 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    /// Whether this time has come. If not, the last caller is woken at this time or earlier, and must poll
-    /// again.
+    /// Returns whether `end` has passed. If not, wakes the last caller at `end` or earlier; it must then poll again.
     pub fn poll(&mut self, cx: &mut Context<'_>, end: Instant) -> Poll<()> {
         loop {
             let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(end)));
@@ -55,7 +52,6 @@ mod tests {
         poll_fn(|cx| alarm.poll(cx, after(80))).await;
         assert!(Instant::now() >= after(80) && Instant::now() < after(30_000));
 
-        // again, and at once when it is over
         poll_fn(|cx| alarm.poll(cx, after(120))).await;
         assert!(Instant::now() >= after(120));
         poll_fn(|cx| alarm.poll(cx, start)).await;

@@ -1,16 +1,14 @@
-//! How a cache of reads is used.
-
-/// Numbers for operators, as they are at one moment.
+/// A snapshot of a read cache's statistics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheUse {
-    /// Bytes that it may take.
+    /// Capacity in bytes.
     pub limit_bytes: u64,
-    /// Bytes that it takes: an estimate of what the allocator holds, rather too high than too low.
+    /// Estimated bytes allocated, rounded up.
     pub used_bytes: u64,
-    /// Reads that were answered from it.
+    /// Reads answered from the cache.
     pub hits: u64,
-    /// Reads that were not.
+    /// Reads not answered from the cache.
     pub misses: u64,
-    /// Copies that made room for others.
+    /// Copies evicted to make room.
     pub evicted: u64,
 }

@@ -1,21 +1,19 @@
-//! Calls that a store does not even send.
-
 use std::error::Error;
 use std::sync::Arc;
 
-/// Why a call was not sent. It was surely not done.
+/// Why a call was not sent. It had no effect.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CallRejected {
-    /// The server could not be connected to of late.
+    /// Recent attempts to connect have failed.
     #[error("the server is unreachable")]
     Unreachable(#[source] Arc<dyn Error + Send + Sync>),
-    /// The server has answered nothing of late.
+    /// The server has recently answered nothing.
     #[error("the server does not answer")]
     Silent,
-    /// As many calls as may wait for their turn do.
+    /// The queue for permits is full.
     #[error("too many calls wait for a permit")]
     Full,
-    /// The time was up before its turn came.
+    /// The deadline passed before a permit was granted.
     #[error("the call got no permit before its deadline")]
     Late,
 }

@@ -1,14 +1,10 @@
-//! The clock of expiry.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use threadkeep_domain::millis;
 
-/// Wall time that never jumps: read once from the system, then carried on by the monotonic clock.
-///
-/// It can be put ahead, so that tests of expiry need not wait, and back from there. Clones share that.
+/// A wall clock that never jumps: system time at the start, monotonic from there. Clones share the offset that tests set.
 #[derive(Debug, Clone)]
 pub struct Clock {
     start: Instant,
@@ -17,7 +13,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The system's time.
+    /// Starts at the system time.
     #[must_use]
     pub fn system() -> Self {
         Self {
@@ -27,30 +23,30 @@ impl Clock {
         }
     }
 
-    /// Milliseconds of the Unix epoch.
+    /// Returns the current time in Unix milliseconds.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         self.start_ms + millis(self.start.elapsed()) + self.ahead_ms()
     }
 
-    /// The system's time as it is by now, put ahead as far: it jumps when it is set, and does not
-    /// stand still while the machine sleeps. For comparing clocks, not for measuring times.
+    /// Returns the system time plus the offset. It jumps when the system clock is set, and advances while the machine
+    /// sleeps: use it to compare clocks, not to measure durations.
     pub fn system_ms(&self) -> u64 {
         since_epoch_ms() + self.ahead_ms()
     }
 
-    /// How far it was put ahead.
+    /// Returns the offset from the system time in milliseconds.
     #[must_use]
     pub fn ahead_ms(&self) -> u64 {
         self.ahead_ms.load(Ordering::Relaxed)
     }
 
-    /// Puts it ahead.
+    /// Moves the clock ahead.
     pub fn advance(&self, by: Duration) {
         self.ahead_ms.fetch_add(millis(by), Ordering::Relaxed);
     }
 
-    /// Puts it back, but not behind the system's time.
+    /// Moves the clock back, but not behind the system time.
     pub fn set_back(&self, by: Duration) {
         let less = |ahead_ms: u64| Some(ahead_ms.saturating_sub(millis(by)));
         let _ = self

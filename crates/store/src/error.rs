@@ -1,41 +1,37 @@
-//! Errors of a store.
-
 use std::error::Error;
 
 use threadkeep_domain::{RateLimited, Refusal};
 
-/// A store that did not do what was asked.
+/// Why a store did not confirm an operation.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The store surely did nothing: it was not reached, or it said so, or it was not even asked
-    /// ([`CallRejected`](super::CallRejected)).
+    /// The operation had no effect: the store was unreachable, rejected it, or [was not asked](super::CallRejected).
     #[error("the store is unavailable")]
     Unavailable(#[source] Box<dyn Error + Send + Sync>),
-    /// The store has no room for what a write adds, and has done nothing. Reads and whatever frees
-    /// memory still work.
+    /// The store has no memory for the write, which had no effect. Reads and writes that free memory still succeed.
     #[error("the store is full")]
     Full,
-    /// The connection ended after the call was sent: it was done or not.
+    /// The connection ended after the call was sent. The outcome is unknown.
     #[error("the connection to the store ended before its answer")]
     Interrupted(#[source] Box<dyn Error + Send + Sync>),
-    /// No answer in time: it was done or not, or will be.
+    /// No answer before the deadline. The call may have taken effect, or may still do so.
     #[error("the store did not answer within {0} ms")]
     Timeout(u64),
-    /// It was done, but fewer copies of the store had it in time than are to.
+    /// The write took effect, but too few replicas confirmed it in time.
     #[error("{confirmed} of {wanted} replicas confirmed the write in time")]
     Unconfirmed {
-        /// Those that have.
+        /// Replicas that confirmed.
         confirmed: u64,
-        /// As many were to.
+        /// Replicas required.
         wanted: u16,
     },
-    /// The stored data was not written by this version.
+    /// The stored data is in a format that this version does not know.
     #[error("unreadable data in the store: {0}")]
     Corrupt(&'static str),
 }
 
 impl StoreError {
-    /// Whether a write may have happened despite the error.
+    /// Returns whether a write may have taken effect despite the error.
     #[must_use]
     pub fn is_ambiguous(&self) -> bool {
         matches!(
@@ -45,10 +41,10 @@ impl StoreError {
     }
 }
 
-/// A write that was not done, or not surely.
+/// Why a write failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// It was understood and refused.
+    /// The write was valid and was refused. It changed nothing.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The store failed.

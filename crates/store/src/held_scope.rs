@@ -1,4 +1,4 @@
-//! A scope in this process' memory: its document, version and times.
+//! Scopes in the memory of this process.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use threadkeep_domain::{
     EventKind, Json, Life, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Refusal, Stamp,
 };
 
-/// A scope that exists, or one that nothing was written to yet.
+/// A scope in memory, possibly not written yet: its document, version, life and times.
 #[derive(Debug, Clone)]
 pub struct HeldScope {
     document: ScopeDocument,
@@ -26,7 +26,7 @@ pub struct HeldScope {
 }
 
 impl HeldScope {
-    /// A scope that nothing was written to yet.
+    /// Creates a scope that has not been written.
     pub fn new(life: Life, now_ms: u64) -> Self {
         Self {
             document: ScopeDocument::default(),
@@ -37,7 +37,7 @@ impl HeldScope {
         }
     }
 
-    /// The scope that an image is of, in that life.
+    /// Restores a scope from an image, in a new life.
     pub fn of_image(image: &ScopeImage, life: Life) -> Self {
         Self {
             document: ScopeDocument::of_image(image),
@@ -48,18 +48,18 @@ impl HeldScope {
         }
     }
 
-    /// All that it has, as an image.
+    /// Exports the scope.
     pub fn image(&self, now_ms: u64) -> ScopeImage {
         let times = (self.created_ms, self.updated_ms);
         self.document.image(self.version, times, now_ms)
     }
 
-    /// All that it has, in another life.
+    /// Moves the content to another life.
     pub fn reborn(self, life: Life) -> Self {
         Self { life, ..self }
     }
 
-    /// Version and life; those of no scope before the first write.
+    /// Returns version and life; the default before the first write.
     pub fn stamp(&self) -> Stamp {
         match self.version {
             0 => Stamp::default(),
@@ -70,7 +70,7 @@ impl HeldScope {
         }
     }
 
-    /// Performs a write, or nothing. The caller looks up remembered answers before.
+    /// Applies a write atomically. The caller first looks up remembered answers.
     pub fn write(&mut self, write: &ScopeWrite<'_>, now_ms: u64) -> Result<ScopeDone, Refusal> {
         let exists = self.version > 0;
         if write.makes && exists {
@@ -101,7 +101,7 @@ impl HeldScope {
         })
     }
 
-    /// Compacts its history, or changes nothing. The caller looks up remembered answers before.
+    /// Compacts the history atomically. The caller first looks up remembered answers.
     pub fn compact(
         &mut self,
         compaction: &Compaction<'_>,
@@ -118,7 +118,7 @@ impl HeldScope {
         })
     }
 
-    /// The requested parts of it.
+    /// Returns the requested parts.
     pub fn view(
         &mut self,
         parts: &ScopeParts<'_>,
@@ -154,12 +154,12 @@ impl HeldScope {
         }
     }
 
-    /// How much history there is.
+    /// Returns the extent of the history.
     pub fn history(&self) -> HistorySummary {
         self.document.history().summary()
     }
 
-    /// Its history as a list of threads shows it.
+    /// Summarizes the history for a list of threads, with its first `opening` items.
     pub fn glance(&self, opening: usize) -> HistoryGlance {
         let history = self.document.history();
         let oldest = history.read(0, false, opening);
@@ -170,7 +170,7 @@ impl HeldScope {
         }
     }
 
-    /// The place of an item of its history.
+    /// Returns the position of a history item.
     pub fn place(&self, id: &ItemId) -> Option<ItemPlace> {
         let history = self.document.history();
         let kept = history.place(id).map(|seq| (seq, false));
@@ -178,12 +178,12 @@ impl HeldScope {
         found.map(|(seq, is_removed)| ItemPlace { seq, is_removed })
     }
 
-    /// The segments of its history, the newest first.
+    /// Returns the segments of the history, newest first.
     pub fn segments(&self, now_ms: u64) -> Vec<Segment> {
         self.document.history().segments(now_ms)
     }
 
-    /// Items of its history as they were before compactions. None: there is no such segment.
+    /// Returns history items as they were before compaction; `None` if the segment does not exist.
     pub fn originals(
         &self,
         which: Originals,
@@ -207,7 +207,7 @@ impl HeldScope {
         })
     }
 
-    /// Items of its history.
+    /// Returns history items.
     pub fn page(&self, from: HistoryFrom, limit: usize, now_ms: u64) -> HistoryPage {
         let history = self.document.history();
         HistoryPage {
@@ -221,7 +221,6 @@ impl HeldScope {
     }
 }
 
-/// The beginning of a value.
 fn beginning(value: &Json) -> Box<str> {
     let value = value.as_str();
     value[..value.floor_char_boundary(GLANCE_MAX_BYTES)].into()
@@ -238,15 +237,13 @@ impl Heap for HeldScope {
 pub struct ScopeDone {
     /// The result for the caller.
     pub written: ScopeWritten,
-    /// Keys that were set, deleted or counted up.
     keys: BTreeSet<ScopeKey>,
-    /// Whether the task list was written.
     tasks: bool,
-    /// Whether the scope is another version of itself.
+    /// Whether the write changed the version.
     pub is_change: bool,
 }
 
-/// The event about the items that a write has appended to the history of a thread.
+/// Returns the event for items that a write appended to a thread's history.
 pub fn appended<'a>(appended: impl IntoIterator<Item = &'a Appended>) -> Option<EventKind> {
     let new = appended.into_iter().filter(|appended| !appended.repeated);
     let mut places = new.map(|appended| appended.seq);
@@ -258,7 +255,7 @@ pub fn appended<'a>(appended: impl IntoIterator<Item = &'a Appended>) -> Option<
 }
 
 impl ScopeDone {
-    /// The events about it.
+    /// Returns the events for the write.
     pub fn events(&self) -> impl Iterator<Item = EventKind> {
         let kv = (!self.keys.is_empty()).then(|| EventKind::KvUpdated {
             keys: names(&self.keys),
@@ -268,7 +265,7 @@ impl ScopeDone {
     }
 }
 
-/// The keys as a JSON array; none when they are too many to name.
+/// Returns the keys as a JSON array; `None` if they exceed the limits of an event.
 fn names(keys: &BTreeSet<ScopeKey>) -> Option<Json> {
     let texts: Vec<_> = keys.iter().map(|key| key.as_str().to_owned()).collect();
     let names = Json::from_strings(&texts);
@@ -276,7 +273,7 @@ fn names(keys: &BTreeSet<ScopeKey>) -> Option<Json> {
     is_short.then_some(names)
 }
 
-/// Checks that a scope has a version; none accepts any.
+/// Checks that the current version is `expected`, if given.
 pub fn check_version(expected: Option<u64>, current: Stamp) -> Result<(), Refusal> {
     match expected {
         Some(expected) if expected != current.version => Err(Refusal::VersionMismatch { current }),

@@ -1,5 +1,6 @@
-//! Where threads are kept. A store's methods are atomic promises; the conformance suite in
-//! `tests/` holds every store to them.
+//! Storage of threads. Methods document their atomicity, and the conformance suite in `tests/` verifies it for every store.
+
+#![warn(missing_docs)]
 
 mod alarm;
 mod cache_use;
@@ -71,14 +72,14 @@ pub use traits::upkeep::{Due, Reaped, Upkeep};
 /// The result of a read, with its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found<T> {
-    /// Version and life when it was read.
+    /// The version and life that were read.
     pub stamp: Stamp,
     /// The requested content.
     pub content: T,
 }
 
 impl<T> Found<T> {
-    /// The same with a content that is made of this one.
+    /// Replaces the content with `made(content)`.
     pub fn map<U>(self, made: impl FnOnce(T) -> U) -> Found<U> {
         Found {
             stamp: self.stamp,
@@ -92,89 +93,83 @@ impl<T> Found<T> {
 pub enum StateBody {
     /// Compact JSON text.
     Text(Bytes),
-    /// The same, of which the store would keep the compressed form too: see [`Store::keep_compressed`].
+    /// Compact JSON text whose compressed form the store accepts through [`Store::keep_compressed`].
     Compressible(Bytes),
     /// The text compressed by gzip ([RFC 1952](https://www.rfc-editor.org/rfc/rfc1952)).
     Gzip(Bytes),
 }
 
-/// A value, or the part of an array that was asked for.
+/// A value, or a slice of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     /// Compact JSON text.
     pub json: Bytes,
-    /// Elements of the whole array, when a part was asked for and the value is an array.
+    /// Length of the whole array, if a slice of an array was requested.
     pub total: Option<u64>,
 }
 
 /// State and metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Whole {
-    /// As compact JSON, its keys sorted by their bytes.
+    /// Compact JSON with its keys in bytewise order.
     pub state: Bytes,
-    /// A JSON object; none was ever set: `{}`.
+    /// A JSON object; `{}` if never set.
     pub metadata: Json,
 }
 
-/// The end of a thread, and on what conditions.
+/// Parameters for ending a thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Destroy {
     /// The conditions.
     pub conditions: Conditions,
-    /// How long the id refuses writes afterwards.
+    /// How long the id rejects writes afterwards.
     pub tombstone: Duration,
 }
 
-/// The answer of destroying a thread, or of its first run.
+/// The result of ending a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Destroyed {
-    /// Whether there was a thread.
+    /// Whether the thread existed.
     pub existed: bool,
-    /// Whether this is the answer to an earlier call with the same idempotency key.
+    /// Whether the answer was replayed for the idempotency key.
     pub replayed: bool,
 }
 
-/// The move of a thread to another id, and on what conditions.
+/// Parameters for moving a thread to a new id.
 #[derive(Debug, Clone, Copy)]
 pub struct Rotate {
     /// The conditions.
     pub conditions: Conditions,
-    /// How long the old id refuses writes afterwards.
+    /// How long the old id rejects writes afterwards.
     pub tombstone: Duration,
 }
 
-/// The answer of moving a thread, or of its first run.
+/// The result of moving a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rotated {
     /// The new id.
     pub id: ThreadId,
-    /// The thread, whose version, life and times stay; none if there is no thread: then there is a new id, and nothing
-    /// else.
+    /// The thread, with its version, life and times unchanged; `None` if it did not exist and only an id was generated.
     pub thread: Option<Thread>,
-    /// Whether this is the answer to an earlier call with the same idempotency key.
+    /// Whether the answer was replayed for the idempotency key.
     pub replayed: bool,
 }
 
 /// A store of threads.
 ///
-/// Reading or writing a living thread moves its end to now + TTL in the same step, unless the [`Reader`] does not touch
-/// it. A thread whose end has passed reads as never written, at the very millisecond. Expiry follows the store's own clock.
+/// Reading or writing a living thread sets its expiry to now + TTL in the same step, unless the [`Reader`] does not touch
+/// it. From the millisecond at which it expires, by the store's clock, a thread reads as never written.
 #[async_trait]
 pub trait Store: fmt::Debug + Send + Sync {
-    /// The whole state as compact JSON, with keys in the order of their bytes; none if the thread does not exist.
-    ///
-    /// # Errors
-    /// [`StoreError`]; a state that cannot be loaded is never reported as empty.
+    /// Returns the whole state as compact JSON, bytewise by key; `None` if the thread does not exist. A state that cannot be
+    /// loaded is an error, never an empty state.
     async fn get_state(
         &self,
         id: &ThreadId,
         reader: Reader,
     ) -> Result<Option<Found<Bytes>>, WriteError>;
 
-    /// The whole state as [`Store::get_state`] has it, or compressed if the store has it so.
-    ///
-    /// # Errors
-    /// As [`Store::get_state`].
+    /// Like [`Store::get_state`], but may return the state compressed.
     async fn get_state_body(
         &self,
         id: &ThreadId,
@@ -184,23 +179,17 @@ pub trait Store: fmt::Debug + Send + Sync {
         Ok(found.map(|found| found.map(StateBody::Text)))
     }
 
-    /// Keeps the compressed form of a text that was [`Compressible`](StateBody::Compressible), as long as the text itself.
+    /// Caches the gzip form of a [`Compressible`](StateBody::Compressible) text for as long as the text itself.
     fn keep_compressed(&self, _id: &ThreadId, _text: &Bytes, _gzip: Bytes) {}
 
-    /// State and metadata at one version. None: no such thread.
-    ///
-    /// # Errors
-    /// As [`Store::get_state`].
+    /// Returns state and metadata at one version; `None` if the thread does not exist.
     async fn get_whole(
         &self,
         id: &ThreadId,
         reader: Reader,
     ) -> Result<Option<Found<Whole>>, WriteError>;
 
-    /// The values of some keys at one version, each as compact JSON.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns the values of `keys` at one version, each as compact JSON.
     async fn get_values(
         &self,
         id: &ThreadId,
@@ -208,10 +197,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         keys: &[Key],
     ) -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError>;
 
-    /// One value, or a part of it if it is an array.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns one value, or a slice of it if it is an array.
     async fn get_value(
         &self,
         id: &ThreadId,
@@ -220,16 +206,10 @@ pub trait Store: fmt::Debug + Send + Sync {
         slice: Option<Slice>,
     ) -> Result<Option<Found<Option<Part>>>, WriteError>;
 
-    /// Version and life alone, for callers that may have the content.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns version and life only, for callers that may already have the content.
     async fn get_stamp(&self, id: &ThreadId, reader: Reader) -> Result<Option<Stamp>, WriteError>;
 
-    /// Whether there is a value under a key, for callers that may have it.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns whether `key` has a value, for callers that may already have it.
     async fn find_key(
         &self,
         id: &ThreadId,
@@ -237,71 +217,51 @@ pub trait Store: fmt::Debug + Send + Sync {
         key: &Key,
     ) -> Result<Option<Found<bool>>, WriteError>;
 
-    /// The keys, sorted by their bytes.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns the keys in bytewise order.
     async fn get_keys(
         &self,
         id: &ThreadId,
         reader: Reader,
     ) -> Result<Option<Found<Vec<Key>>>, WriteError>;
 
-    /// All but the state.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns everything except the state.
     async fn get_thread(&self, id: &ThreadId, reader: Reader)
     -> Result<Option<Thread>, WriteError>;
 
-    /// Does a write whole or not at all, and makes the thread if it does not exist. An accepted
-    /// write is in the store when this returns.
-    ///
-    /// # Errors
-    /// [`WriteError::Refused`]: nothing has changed. [`WriteError::Store`]: see
-    /// [`StoreError::is_ambiguous`].
+    /// Applies a write atomically, and creates the thread if it does not exist. An accepted write is stored when this
+    /// returns; a refused write changes nothing. See [`StoreError::is_ambiguous`] for store errors.
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError>;
 
-    /// Ends a thread and leaves a tombstone, in one step. A thread that does not exist stays so.
-    ///
-    /// # Errors
-    /// As [`Store::write`].
+    /// Ends a thread and leaves a tombstone, atomically. Has no effect if the thread does not exist.
     async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError>;
 
-    /// Moves a thread to a new random id, in one step, with all that is kept with it: state, scope, history,
-    /// checkpoints, owner, turn and remembered answers. The archives of earlier lives stay with the old id, which
-    /// becomes a tombstone: it refuses writes of every kind. Logged as rotated.
+    /// Moves a thread to a new random id, atomically, with its state, scope, history, checkpoints, owner, turn and
+    /// remembered answers. The old id keeps the archives of earlier lives and becomes a tombstone that rejects every write.
+    /// Logged as rotated.
     ///
-    /// A repeat with the same idempotency key gets the first answer, whichever of the two ids it names.
-    ///
-    /// # Errors
-    /// As [`Store::write`].
+    /// A repeat with the same idempotency key gets the first answer, whether it names the old id or the new one.
     async fn rotate(&self, id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError>;
 
-    /// Whether the store takes writes at this moment. A store that cannot tell without one does a
-    /// small one of its own; a store of several servers does when any of them takes it.
-    ///
-    /// # Errors
-    /// [`StoreError`] when it does not answer, or a write would fail: it is full, it is a replica, or
-    /// its user may only read.
+    /// Checks that the store answers and accepts writes. Fails if it is full, a replica or read-only. A store that cannot
+    /// tell otherwise makes a small write of its own; a store of several servers is ready when any of them accepts it.
     async fn ping(&self) -> Result<(), StoreError>;
 
-    /// How its connections are doing, if it has any.
+    /// Returns the state of the store's connections, if it has any.
     fn links(&self) -> Option<Links> {
         None
     }
 
-    /// How many stored records were skipped, as they cannot be read.
+    /// Returns the number of stored records that were skipped because they cannot be parsed.
     fn unreadable(&self) -> u64 {
         0
     }
 
-    /// How its cache of reads is used, if it has one.
+    /// Returns statistics of the read cache, if the store has one.
     fn cache_use(&self) -> Option<CacheUse> {
         None
     }
 
-    /// How much memory it takes, if that is of this process.
+    /// Returns the memory that the store occupies in this process, if any.
     fn memory_use(&self) -> Option<MemoryUse> {
         None
     }

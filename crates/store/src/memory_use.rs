@@ -1,15 +1,13 @@
-//! How much memory an embedded store takes.
-
-/// Numbers for operators, as they are at one moment.
+/// A snapshot of an embedded store's memory use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemoryUse {
     /// Bytes at which writes are rejected.
     pub limit_bytes: u64,
-    /// Bytes that are counted: an estimate of what the allocator holds, rather too high than too low.
+    /// Estimated bytes allocated, rounded up.
     pub used_bytes: u64,
-    /// Archives that were deleted before their time to make room.
+    /// Archives evicted before their retention ended.
     pub evicted_archives: u64,
-    /// Events that were deleted before their time to make room.
+    /// Events evicted before their retention ended.
     pub evicted_events: u64,
     /// Whether writes are being rejected.
     pub is_full: bool,

@@ -1,17 +1,16 @@
-//! Pages of a list whose parts lie in many places.
+//! Merges a paged list from several sorted sources.
 
-/// A part of a list, as far as it was read: items in order, and the last place.
+/// The part of one source that has been read.
 #[derive(Debug)]
 pub struct SortedPart<T> {
     /// The items, in order.
     pub items: Vec<T>,
-    /// The last place that was read; none if there is nothing behind it.
+    /// The last position that was read; `None` at the end of the source.
     pub read_to: Option<T>,
 }
 
-/// Merges parts into a page of at most `limit` items, and returns the place where the next page starts.
-///
-/// The page ends where one of the parts was not read any further, so it can be short, or empty, before the list ends.
+/// Merges parts into a page of up to `limit` items, and returns the next cursor. The page ends where any unfinished part
+/// ends, so it can be short or empty before the end of the list.
 pub fn merge<T: Ord + Clone>(runs: Vec<SortedPart<T>>, limit: usize) -> (Vec<T>, Option<T>) {
     let border = runs.iter().filter_map(|run| run.read_to.clone()).min();
     let mut items: Vec<T> = runs.into_iter().flat_map(|run| run.items).collect();

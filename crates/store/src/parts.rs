@@ -1,16 +1,16 @@
-//! Values as they are read.
+//! Converts values to the results of reads.
 
 use bytes::Bytes;
 
 use super::Part;
 use threadkeep_domain::{Slice, Value};
 
-/// A value as compact JSON.
+/// Returns a value as compact JSON.
 pub fn json(value: &Value) -> Bytes {
     value.to_json().into()
 }
 
-/// A value, or the part of it that is asked for if it is an array.
+/// Returns a value, or the requested slice if it is an array.
 pub fn part(value: &Value, slice: Option<Slice>) -> Part {
     match (value, slice) {
         (Value::Array(array), Some(slice)) => {

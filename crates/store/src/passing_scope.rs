@@ -1,5 +1,3 @@
-//! The scope of one response.
-
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -13,11 +11,10 @@ use threadkeep_domain::scope::{ItemId, ScopeId, ScopePolicy, ScopeWrite, ScopeWr
 use threadkeep_domain::threads::turn::check_turn;
 use threadkeep_domain::{Access, Life, ThreadId};
 
-/// A single scope, whichever is named, in this process' memory. Clones share it; it is gone with
-/// the last one.
+/// A single in-memory scope for one response, for any scope id. Clones share it.
 ///
-/// It is there from the beginning and need not be made, never ends by itself, and is of no thread.
-/// Idempotency keys do nothing: a repeat of the request comes to another one.
+/// The scope exists from the start, never expires and belongs to no thread. Idempotency keys have no effect, because a
+/// repeated request gets another scope.
 #[derive(Debug, Clone)]
 pub struct PassingScope {
     held: Arc<Mutex<HeldScope>>,
@@ -25,7 +22,7 @@ pub struct PassingScope {
 }
 
 impl PassingScope {
-    /// An empty scope, whose keys expire by that clock.
+    /// Creates an empty scope, whose keys expire by `clock`.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         let held = HeldScope::new(Life::random(), clock.now_ms());
@@ -35,7 +32,7 @@ impl PassingScope {
         }
     }
 
-    /// A panic under the lock leaves no half write.
+    /// Ignores poisoning: a panic under the lock leaves no partial write.
     fn held(&self) -> MutexGuard<'_, HeldScope> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -97,7 +94,6 @@ impl Scopes for PassingScope {
         Ok(Answered::fresh(stamp.version > 0))
     }
 
-    /// Always none.
     async fn read_final_history(
         &self,
         _: &ThreadId,

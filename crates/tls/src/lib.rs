@@ -1,6 +1,4 @@
-//! Encrypted connections.
-
-/// Chooses the cryptography of the process' TLS connections, unless it was chosen before.
+/// Installs the cryptography provider for the process's TLS connections, unless one is installed.
 pub fn install_tls_provider() {
     rustls::crypto::ring::default_provider()
         .install_default()

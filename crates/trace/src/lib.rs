@@ -1,8 +1,7 @@
-//! The context of a request, for all code that works for it: its trace, and where its time goes.
+//! The context of a request: its trace, and where its time goes.
 //!
-//! Traces go through all layers without being named in any of them, as in other systems: a store asks for the trace when it
-//! logs an event. Requests without a trace, and of which no times are wanted, have no context, and asking for one then
-//! costs a look at a variable of the thread.
+//! Contexts are task-local, so that no layer passes them on explicitly: a store reads the trace when it logs an event.
+//! Requests that are neither traced nor timed have no context; then a lookup costs one access to a thread-local variable.
 
 mod span;
 mod spent;
@@ -24,7 +23,6 @@ task_local! {
     static CURRENT: Arc<Context>;
 }
 
-/// The context of a request.
 #[derive(Debug)]
 pub struct Context {
     parent: Option<TraceParent>,
@@ -33,7 +31,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// That of a request which began then. Its events and deliveries get this parent.
+    /// Builds the context of a request that began at `started`. Its events and deliveries get `parent`.
     #[must_use]
     pub fn new(parent: Option<TraceParent>, started: Instant) -> Arc<Self> {
         Arc::new(Self {
@@ -43,7 +41,7 @@ impl Context {
         })
     }
 
-    /// That of work which is recorded as a span. All that it leads to is a part of the span.
+    /// Builds the context of work that is recorded as a span, which becomes the parent of later work.
     #[must_use]
     pub fn recorded(recording: Recording, started: Instant) -> Arc<Self> {
         Arc::new(Self {
@@ -53,31 +51,27 @@ impl Context {
         })
     }
 
-    /// The span, if it is recorded.
     #[must_use]
     pub fn recording(&self) -> Option<&Recording> {
         self.recording.as_ref()
     }
 
-    /// The parent of all that it leads to.
+    /// Returns the trace parent of events and deliveries.
     #[must_use]
     pub fn parent(&self) -> Option<TraceParent> {
         self.parent
     }
 
-    /// Where the time went until then.
     #[must_use]
     pub fn times(&self, ended: Instant) -> Times {
         self.clocks.times(ended)
     }
 }
 
-/// Does something in the context of a request.
 pub async fn within<F: Future>(context: Arc<Context>, work: F) -> F::Output {
     CURRENT.scope(context, work).await
 }
 
-/// Does something that continues a trace, if there is one.
 pub async fn continuing<F: Future>(parent: Option<TraceParent>, work: F) -> F::Output {
     match parent {
         Some(_) => within(Context::new(parent, Instant::now()), work).await,
@@ -85,19 +79,17 @@ pub async fn continuing<F: Future>(parent: Option<TraceParent>, work: F) -> F::O
     }
 }
 
-/// The context of the code that asks.
 #[must_use]
 pub fn current() -> Option<Arc<Context>> {
     CURRENT.try_with(Arc::clone).ok()
 }
 
-/// The parent of all that the code leads to which asks.
 #[must_use]
 pub fn parent() -> Option<TraceParent> {
     CURRENT.try_with(|context| context.parent).ok().flatten()
 }
 
-/// Counts the time until the value is dropped as spent in this way.
+/// Counts the time until the returned value is dropped as spent in `phase`.
 #[must_use]
 pub fn spend(phase: Phase) -> Spending {
     Spending::begin(current(), phase)

@@ -6,32 +6,24 @@ use std::time::{Duration, Instant};
 
 use super::Context;
 
-/// A way to spend time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// The client sends its body.
     Body,
-    /// The store works.
     Store,
-    /// For something that others hold: a permit to call the store, the turn of a thread, memory for an answer. Calls of the
-    /// store that wait do not count as [`Phase::Store`].
+    /// Waits for a shared resource: a permit to call the store, the turn of a thread, memory for a response. Store calls
+    /// that wait do not count as [`Phase::Store`].
     Waiting,
 }
 
-/// Where the time of a request went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
-    /// In [`Phase::Body`].
     pub body: Duration,
-    /// In [`Phase::Store`].
     pub store: Duration,
-    /// In [`Phase::Waiting`].
     pub waiting: Duration,
-    /// In none of them.
     pub rest: Duration,
 }
 
-/// One clock for each phase. A request works on one thread at a time, so nothing is ordered.
+/// One clock per phase. A request runs on one thread at a time, so the clocks need no memory ordering.
 #[derive(Debug)]
 pub(super) struct Clocks {
     started: Instant,
@@ -40,7 +32,7 @@ pub(super) struct Clocks {
     waiting: Clock,
 }
 
-/// Runs while at least one is in the phase.
+/// Runs while at least one operation is in the phase.
 #[derive(Debug, Default)]
 struct Clock {
     running: AtomicU32,
@@ -48,7 +40,6 @@ struct Clock {
     total_ns: AtomicU64,
 }
 
-/// Time that counts as spent in a phase until this is dropped.
 #[derive(Debug)]
 pub struct Spending(Option<(Arc<Context>, Phase)>);
 
@@ -149,7 +140,7 @@ impl Clock {
 
     fn count(&self, at_ns: u64) {
         let since_ns = self.since_ns.load(Ordering::Relaxed);
-        // nothing while it was paused
+        // 0 if the clock was paused
         let more_ns = at_ns.saturating_sub(since_ns);
         self.total_ns.fetch_add(more_ns, Ordering::Relaxed);
     }
@@ -171,7 +162,6 @@ impl Spending {
         Self(context.map(|context| (context, phase)))
     }
 
-    /// The context of the request, if it has one.
     #[must_use]
     pub fn context(&self) -> Option<&Context> {
         let (context, _) = self.0.as_ref()?;

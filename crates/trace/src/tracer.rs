@@ -1,5 +1,3 @@
-//! Begins spans, and hands those that have ended to the exporter.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -16,24 +14,24 @@ pub struct Tracer(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     queue: Sender<Span>,
-    /// The share of new traces that is recorded: those whose id is below it.
+    /// The share of new traces that is recorded, 0 to 1.
     ratio: f64,
     dropped: AtomicU64,
 }
 
-/// A span that goes on. It is recorded at its end; one that is dropped before is not.
+/// A span in progress. It is recorded when it ends, and discarded if it is dropped before.
 #[derive(Debug, Clone)]
 pub struct Recording {
     tracer: Tracer,
     place: TraceParent,
     parent: Option<[u8; 8]>,
     started: Instant,
-    /// The time of day then.
+    /// The wall-clock time of `started`.
     start: SystemTime,
 }
 
 impl Tracer {
-    /// A tracer with a queue of that length, whose spans the receiver gets. Further spans are dropped and counted.
+    /// Returns a tracer with a queue of `length` spans, and its receiver. Spans that do not fit are dropped and counted.
     #[must_use]
     pub fn new(length: usize, ratio: f64) -> (Self, Receiver<Span>) {
         let (queue, spans) = mpsc::channel(length);
@@ -46,8 +44,8 @@ impl Tracer {
         (Self(Arc::new(shared)), spans)
     }
 
-    /// Begins a span of a trace, or one of a new trace. `None` if its trace is not recorded: the caller's flag decides that, or
-    /// for a new trace the ratio.
+    /// Starts a span of `parent`'s trace or of a new trace. Returns `None` if the trace is not recorded: the caller's flag
+    /// decides, or the ratio for a new trace.
     #[must_use]
     pub fn begin(&self, parent: Option<TraceParent>, started: Instant) -> Option<Recording> {
         let (place, parent) = match parent {
@@ -66,7 +64,6 @@ impl Tracer {
         })
     }
 
-    /// Spans that were dropped because the queue was full.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.0.dropped.load(Ordering::Relaxed)
@@ -75,7 +72,7 @@ impl Tracer {
     fn root(&self) -> Option<TraceParent> {
         let is_recorded = self.0.ratio > 0.0 && rand::random::<f64>() < self.0.ratio;
         is_recorded.then(|| {
-            // zeros are no ids
+            // ids must not be zero
             let trace_id = rand::random::<u128>().max(1).to_be_bytes();
             TraceParent::new(trace_id, span_id(), true)
         })
@@ -93,18 +90,16 @@ fn span_id() -> [u8; 8] {
 }
 
 impl Recording {
-    /// The parent of all that the span leads to.
+    /// Returns the trace parent of later work.
     #[must_use]
     pub fn place(&self) -> TraceParent {
         self.place
     }
 
-    /// Ends the span.
     pub fn end(&self, ended: Instant, of: Ended) {
         self.record(self.place, self.parent, self.started, ended, of);
     }
 
-    /// Records a part of it that has ended.
     pub fn part(&self, started: Instant, ended: Instant, of: Ended) {
         let place = self.place.with_span(span_id());
         self.record(place, Some(self.place.span_id()), started, ended, of);
@@ -130,7 +125,6 @@ impl Recording {
         });
     }
 
-    /// A time of this process in nanoseconds of the Unix epoch.
     fn ns(&self, at: Instant) -> u64 {
         let at = self.start + at.saturating_duration_since(self.started);
         let since = at.duration_since(SystemTime::UNIX_EPOCH);

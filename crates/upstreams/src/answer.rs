@@ -1,14 +1,9 @@
-//! Parts of answers, the same for all kinds.
-
 use super::client::Failure;
 use crate::json::{Object, array, inside_member, parse};
 use threadkeep_domain::{Json, Usage, elements, given, member};
 use threadkeep_responses::{AnswerPart, Finish, ModelAnswer, content_of};
 
-/// Reads the body of a whole answer.
-///
-/// # Errors
-/// [`Failure`] if it is unreadable, or an error stands in its place.
+/// Parses the body of a whole answer. An error in its body is a [`Failure`].
 pub(super) fn read_body(body: &[u8]) -> Result<Json, Failure> {
     let body = parse(body).ok_or_else(Failure::malformed)?;
     match given(body.as_str(), "error") {
@@ -17,8 +12,7 @@ pub(super) fn read_body(body: &[u8]) -> Result<Json, Failure> {
     }
 }
 
-/// The tokens in an answer of OpenAI; numbers that are missing or of another type are 0. `input` and `output` are the names
-/// of their counts.
+/// Reads the usage of an OpenAI answer. `input` and `output` name its counts; missing or malformed counts are 0.
 pub(super) fn usage(body: &str, input: &str, output: &str) -> Usage {
     let usage = member(body, "usage").unwrap_or_default();
     let count = |of: &str, name: &str| member(of, name).and_then(|count| count.parse().ok());
@@ -34,10 +28,8 @@ pub(super) fn usage(body: &str, input: &str, output: &str) -> Usage {
     }
 }
 
-/// Adds an empty message to an answer that has neither a message nor a call.
-///
-/// # Errors
-/// [`Failure`] for such an answer, unless it ended early or `may_be_silent` is set.
+/// Adds an empty message to an answer without a message or call. Such an answer must have ended early, or `may_be_silent` be
+/// set.
 pub(super) fn with_words(
     mut answer: ModelAnswer,
     may_be_silent: bool,
@@ -63,17 +55,15 @@ fn has_text(content: &str) -> bool {
     })
 }
 
-/// A message with that content.
 pub(super) fn message(content: &[String]) -> AnswerPart {
     AnswerPart::Message(Json::from_compact(array(content)))
 }
 
-/// A part of a message with the inside of a JSON string.
+/// A part of a message. `text` is JSON-escaped, without quotes.
 pub(super) fn output_text(text: &str) -> String {
     output_text_with(&format!("\"{text}\""), "[]")
 }
 
-/// A part of a message with a text and the probabilities of its tokens, both as JSON.
 pub(super) fn output_text_with(text: &str, logprobs: &str) -> String {
     Object::of_type("output_text")
         .json("text", text)
@@ -82,7 +72,6 @@ pub(super) fn output_text_with(text: &str, logprobs: &str) -> String {
         .close()
 }
 
-/// A refusal in a message, with the inside of a JSON string.
 pub(super) fn refusal(text: &str) -> String {
     Object::of_type("refusal").inside("refusal", text).close()
 }

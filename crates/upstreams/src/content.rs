@@ -1,28 +1,26 @@
-//! The content of messages and results in a prompt, which every kind writes in its own form.
+//! The content of messages and results in a prompt. Each kind of upstream writes it in its own format.
 
 use std::borrow::Cow;
 
 use super::json::{Object, inside, inside_member, text};
 use threadkeep_domain::{Json, elements, member};
 
-/// A part of a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part<'a> {
-    /// The inside of a JSON string. A refusal is a text too.
+    /// JSON-escaped text without quotes, including refusals.
     Text(&'a str),
-    /// An object with `image_url`, which is not empty.
+    /// An object with a non-empty `image_url`.
     Image(&'a str),
     /// An object with `file_id`, `file_data` or `file_url`.
     File(&'a str),
 }
 
-/// Reads the parts of a content, or a text that stands for one. Unknown parts are left out.
+/// Reads a list of parts, or a text as the only part. Skips unknown parts.
 pub(super) fn parts(content: &str) -> impl Iterator<Item = Part<'_>> {
     let alone = inside(content).map(Part::Text);
     alone.into_iter().chain(elements(content).filter_map(part))
 }
 
-/// Reads a part of a content; none if it is unknown or lacks what it needs.
 pub(super) fn part(part: &str) -> Option<Part<'_>> {
     let string = |name| inside(member(part, name)?);
     let kind = text(member(part, "type")?)?;
@@ -35,7 +33,7 @@ pub(super) fn part(part: &str) -> Option<Part<'_>> {
     }
 }
 
-/// The texts of a content as one JSON string.
+/// Concatenates the texts of a content to one JSON string.
 pub(super) fn plain_text(content: &str) -> String {
     let texts = parts(content).filter_map(|part| match part {
         Part::Text(text) => Some(text),
@@ -44,8 +42,8 @@ pub(super) fn plain_text(content: &str) -> String {
     format!("\"{}\"", texts.collect::<String>())
 }
 
-/// Arguments as an object, for servers that read them. Others than objects become the value of a member with the name that
-/// Anthropic's documentation recommends for invalid JSON, so the model still sees its mistake.
+/// Converts arguments to an object, for servers that parse them. Other values are wrapped in a member with the name that
+/// Anthropic's documentation recommends for invalid JSON.
 pub(super) fn arguments_object(arguments: &str) -> Cow<'_, str> {
     if arguments.trim().is_empty() {
         "{}".into()
@@ -57,7 +55,7 @@ pub(super) fn arguments_object(arguments: &str) -> Cow<'_, str> {
     }
 }
 
-/// The text for a custom tool as the arguments of a function, for servers without such tools.
+/// Wraps the text for a custom tool in arguments of a function, for servers without custom tools.
 pub(super) fn input_object(input: &str) -> String {
     Object::new().text("input", input).close()
 }

@@ -1,9 +1,7 @@
-//! Answers of operations that count the tokens of a request.
-
 use crate::json::parse;
 use threadkeep_domain::member;
 
-/// The number in an answer `{"input_tokens"}`, which OpenAI's API and Anthropic's have in common.
+/// Reads `{"input_tokens"}`, the answer to a token count in OpenAI's and Anthropic's APIs.
 pub(super) fn read_count(body: &[u8]) -> Option<u64> {
     member(parse(body)?.as_str(), "input_tokens")?.parse().ok()
 }

@@ -1,10 +1,9 @@
-//! JSON text in pieces.
+//! Builds and reads JSON as text.
 
 use std::borrow::Cow;
 
 use threadkeep_domain::{Json, member, quoted, unescaped};
 
-/// An object in the making.
 pub(super) struct Object(String);
 
 impl Object {
@@ -12,12 +11,10 @@ impl Object {
         Self("{".into())
     }
 
-    /// An object with that `type`.
     pub(super) fn of_type(kind: &str) -> Self {
         Self::new().inside("type", kind)
     }
 
-    /// Adds a member whose value is JSON.
     pub(super) fn json(mut self, name: &'static str, value: &str) -> Self {
         if self.0.len() > 1 {
             self.0.push(',');
@@ -28,7 +25,7 @@ impl Object {
         self
     }
 
-    /// Adds a member whose value is JSON, unless it is missing or `null`.
+    /// Adds a JSON value, unless it is missing or `null`.
     pub(super) fn optional(self, name: &'static str, value: Option<&str>) -> Self {
         match value {
             Some(value) if value != "null" => self.json(name, value),
@@ -36,27 +33,23 @@ impl Object {
         }
     }
 
-    /// Adds a member whose value is that text.
     pub(super) fn text(self, name: &'static str, value: &str) -> Self {
         self.json(name, &quoted(value))
     }
 
-    /// Adds a member whose value is a text, given as the inside of a JSON string.
+    /// Adds a string that is already JSON-escaped, without quotes.
     pub(super) fn inside(self, name: &'static str, value: &str) -> Self {
         self.json(name, &format!("\"{value}\""))
     }
 
-    /// Adds a member whose value is JSON, if there is one that is not `null`.
     pub(super) fn given(self, name: &'static str, value: Option<&Json>) -> Self {
         self.optional(name, value.map(Json::as_str))
     }
 
-    /// Adds a member whose value is a number, if there is one.
     pub(super) fn number(self, name: &'static str, value: Option<u64>) -> Self {
         self.optional(name, value.map(|value| value.to_string()).as_deref())
     }
 
-    /// Adds a member whose value is a truth value, if there is one.
     pub(super) fn boolean(self, name: &'static str, value: Option<bool>) -> Self {
         self.optional(
             name,
@@ -64,12 +57,10 @@ impl Object {
         )
     }
 
-    /// Adds a member that is `true`, if `value` is.
     pub(super) fn flag(self, name: &'static str, value: bool) -> Self {
         self.boolean(name, value.then_some(true))
     }
 
-    /// Adds the members of another object with these names, unless they are missing or `null`.
     pub(super) fn members_of(self, object: &str, names: &[&'static str]) -> Self {
         let names = names.iter();
         names.fold(self, |to, name| to.optional(name, member(object, name)))
@@ -81,17 +72,16 @@ impl Object {
     }
 }
 
-/// An array of JSON values.
 pub(super) fn array(values: &[String]) -> String {
     format!("[{}]", values.join(","))
 }
 
-/// Reads a body, which need not be JSON.
+/// Parses a body; `None` if it is not JSON.
 pub(super) fn parse(body: &[u8]) -> Option<Json> {
     Json::parse(std::str::from_utf8(body).ok()?).ok()
 }
 
-/// The text of a JSON string; a lone surrogate in it becomes a replacement character. None for other values.
+/// Decodes a JSON string; `None` for other values. A lone surrogate becomes a replacement character.
 pub(super) fn text(json: &str) -> Option<Cow<'_, str>> {
     inside(json)?;
     Some(match unescaped(json) {
@@ -100,17 +90,17 @@ pub(super) fn text(json: &str) -> Option<Cow<'_, str>> {
     })
 }
 
-/// A JSON string without its quotes, escaped as it is. None for other values.
+/// Returns a JSON string without its quotes, still escaped; `None` for other values.
 pub(super) fn inside(json: &str) -> Option<&str> {
     json.strip_prefix('"')?.strip_suffix('"')
 }
 
-/// A member of a compact value that is a string which is not empty, without its quotes.
+/// Returns a non-empty string member of a compact object without its quotes, still escaped.
 pub(super) fn inside_member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     inside(member(object, name)?).filter(|text| !text.is_empty())
 }
 
-/// The text of a member of a compact value that is a string which is not empty.
+/// Returns a non-empty string member of a compact object, decoded.
 pub(super) fn text_member<'a>(object: &'a str, name: &str) -> Option<Cow<'a, str>> {
     text(member(object, name)?).filter(|text| !text.is_empty())
 }

@@ -1,12 +1,12 @@
-//! Upstreams: the servers whose models the loop asks, for answers and for images.
+//! Upstreams: the servers that run the models for answers and images.
 //!
-//! Each kind of upstream is a codec, "to bytes and back, no rules": it makes the body of a request from a
-//! [`Question`](threadkeep_responses::Question) and reads the answer. JSON stays text, so values that the codec
-//! need not understand go upstream unchanged. An answer is the same whether it comes whole or as a stream of events.
-//! Connections, deadlines, limits and retries are the same for all kinds.
+//! Each kind of upstream is a codec without rules of its own. It writes the body of a request for a
+//! [`Question`](threadkeep_responses::Question), and reads the answer. JSON stays text, so values that the codec does not
+//! interpret are sent unchanged. A streamed answer equals a whole one. Connections, deadlines, limits and retries are the
+//! same for all kinds.
 //!
-//! Logs, errors and debug forms contain nothing of an upstream's address, key or body. The one exception is the message
-//! of a 400, which concerns the caller and goes back to it.
+//! Logs, errors and debug forms never contain an upstream's address, key or body, with one exception: the message of a 400,
+//! which concerns the caller and is returned to it.
 
 mod answer;
 mod anthropic;

@@ -1,25 +1,22 @@
-//! Names and ids in the form that an upstream takes.
-
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Bytes of the name of a function, and of the id of a call.
+/// Maximum size of a function's name, and of a call's id.
 const MAX_BYTES: usize = 64;
-/// Room for a number behind the beginning of a text.
+/// Bytes reserved for a numeric suffix.
 const SUFFIX_BYTES: usize = 12;
 
-/// Distinct texts of `A-Za-z0-9_-` for any texts, each the same for the same text.
+/// Maps any texts to distinct texts of `A-Za-z0-9_-`. Equal texts map to the same text.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// The sent text of each original that differs from it, and the other way around.
+    /// Sent texts by their originals and vice versa, where the two differ.
     sent: HashMap<String, String>,
     original: HashMap<String, String>,
-    /// How often each beginning of a text was used again.
+    /// How often each prefix was used again.
     repeated: HashMap<String, u64>,
 }
 
 impl Names {
-    /// The text to send for another.
     pub(super) fn send(&mut self, original: &str) -> String {
         self.send_within(original, MAX_BYTES)
     }
@@ -41,13 +38,13 @@ impl Names {
         sent
     }
 
-    /// The text that another was sent for. One that was not sent stands for itself.
+    /// Returns the original of a text that was sent upstream, or the text itself if it was never replaced.
     pub(super) fn original<'a>(&'a self, sent: &'a str) -> &'a str {
         self.original.get(sent).map_or(sent, String::as_str)
     }
 }
 
-/// A text with other characters replaced, never empty.
+/// Replaces all other characters. The result is never empty.
 fn plain(text: &str, max_bytes: usize) -> String {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
     let text: Cow<'_, str> = match text.is_empty() {

@@ -1,4 +1,4 @@
-//! OpenAI's API for images, as the many compatible servers speak it.
+//! OpenAI's image API, which many compatible servers provide.
 
 use std::time::Duration;
 
@@ -8,24 +8,20 @@ use super::settings::UpstreamSettings;
 use threadkeep_domain::member_elements;
 use threadkeep_responses::UpstreamError;
 
-/// A model that generates images, at an upstream that speaks OpenAI's API: `POST {url}/images/generations`.
+/// A model behind OpenAI's image API: `POST {url}/images/generations`.
 #[derive(Debug)]
 pub struct OpenAiImages {
     endpoint: Endpoint,
     model: Box<str>,
 }
 
-/// An image as the upstream returns it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UpstreamImage {
-    /// The image in base64.
     Base64(String),
-    /// Where it is.
     Url(String),
 }
 
 impl OpenAiImages {
-    /// The model of that name at the upstream of those settings.
     #[must_use]
     pub fn new(http: &HttpClient, settings: &UpstreamSettings, model: &str) -> Self {
         Self {
@@ -39,15 +35,11 @@ impl OpenAiImages {
         }
     }
 
-    /// The name of the model there.
     pub fn model(&self) -> &str {
         &self.model
     }
 
-    /// Has the model generate one image, within that time.
-    ///
-    /// # Errors
-    /// [`UpstreamError`].
+    /// Generates one image within `left`.
     pub async fn generate(
         &self,
         prompt: &str,
@@ -62,7 +54,6 @@ impl OpenAiImages {
     }
 }
 
-/// The image of an answer: the first one, of which one was wanted.
 fn read(body: &[u8]) -> Option<UpstreamImage> {
     let json = parse(body)?;
     let image = member_elements(json.as_str(), "data").next()?;

@@ -1,9 +1,6 @@
-//! Parameters that OpenAI's APIs have in common.
-
 use super::json::Object;
 use threadkeep_responses::Parameters;
 
-/// Adds the parameters that say how tokens are chosen.
 pub(super) fn with_sampling(body: Object, parameters: &Parameters) -> Object {
     body.given("temperature", parameters.temperature.as_ref())
         .given("top_p", parameters.top_p.as_ref())
@@ -11,7 +8,6 @@ pub(super) fn with_sampling(body: Object, parameters: &Parameters) -> Object {
         .given("frequency_penalty", parameters.frequency_penalty.as_ref())
 }
 
-/// Adds the parameters about the user and the tier of the service.
 pub(super) fn with_service(body: Object, parameters: &Parameters) -> Object {
     body.given("user", parameters.user.as_ref())
         .given("safety_identifier", parameters.safety_identifier.as_ref())

@@ -1,18 +1,16 @@
-//! When a request is repeated.
-
 use std::time::Duration;
 
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
 
-/// The longest wait that an upstream can ask for.
+/// Maximum wait that an upstream can ask for.
 const REQUESTED_WAIT_MAX: Duration = Duration::from_secs(30);
-/// The longest wait that nobody asked for, before jitter.
+/// Maximum wait that the upstream did not ask for, before jitter.
 const OWN_WAIT_MAX: Duration = Duration::from_secs(8);
 
-/// The wait before another attempt: the one that the upstream asks for, or one that doubles with each attempt, with
-/// jitter. `attempt` is the number of earlier repetitions.
+/// Returns the wait before the next attempt: the requested one, or an exponential backoff with jitter. `attempt` is the
+/// number of earlier retries.
 pub(super) fn wait(first: Duration, attempt: u32, requested: Option<Duration>) -> Duration {
     if let Some(requested) = requested {
         return requested.min(REQUESTED_WAIT_MAX);
@@ -23,8 +21,9 @@ pub(super) fn wait(first: Duration, attempt: u32, requested: Option<Duration>) -
         .mul_f64(rand::random_range(0.75..1.25))
 }
 
-/// The wait that an upstream asks for: `retry-after-ms`, which OpenAI's and Anthropic's clients read first, or
-/// `Retry-After` as seconds or as a date (RFC 9110, section 10.2.3). A date in the past is no wait.
+/// Returns the wait that an upstream asks for. A past date means no wait.
+///
+/// Reads `retry-after-ms`, as OpenAI's and Anthropic's clients do, and then `Retry-After` (RFC 9110, section 10.2.3).
 pub(super) fn requested_wait(headers: &HeaderMap, now: OffsetDateTime) -> Option<Duration> {
     let get = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     if let Some(wait) = get("retry-after-ms").and_then(seconds) {

@@ -1,5 +1,3 @@
-//! Where an upstream is, and how it is asked.
-
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -9,60 +7,49 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 
 const URL_MAX_BYTES: usize = 2_048;
 
-/// The settings of one upstream.
 #[derive(Debug, Clone)]
 pub struct UpstreamSettings {
-    /// Its name in the settings and in logs.
+    /// The name in the settings and in logs.
     pub name: String,
-    /// The URL that the paths of its API follow, for OpenAI's APIs with `/v1`.
+    /// The base URL of the API, which ends in `/v1` for OpenAI's APIs.
     pub url: UpstreamUrl,
-    /// Its credential. Without one, requests have none.
+    /// Without a key, requests carry no credential.
     pub key: Option<UpstreamKey>,
-    /// How long one attempt may take, up to the last byte of the answer.
+    /// Limit for one attempt, up to the last byte of the answer.
     pub timeout: Duration,
     /// Attempts after the first one.
     pub retries: u32,
-    /// The size of an answer. A longer one is rejected, not truncated.
+    /// Maximum size of an answer. A larger one is rejected, not truncated.
     pub max_answer_bytes: u64,
 }
 
-/// The URL of an upstream: http or https, without credentials, query and fragment. Private addresses are allowed,
-/// because the operator sets it.
+/// The URL of an upstream: http or https, without credentials, query or fragment.
 ///
-/// Its debug form does not show it.
+/// Private addresses are allowed, because the operator sets the URL. The debug form does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UpstreamUrl(Url);
 
-/// Errors of the URL of an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UpstreamUrlError {
-    /// It is too long, or not a URL with a host.
     #[error("it must be an absolute URL of at most 2,048 bytes")]
     Malformed,
-    /// It has another scheme.
     #[error("its scheme must be http or https")]
     Scheme,
-    /// It has a user or a password.
     #[error("it has a user or password; set the key of the upstream instead")]
     Credentials,
-    /// It has a query or a fragment.
     #[error("it has a query or fragment")]
     Query,
 }
 
-/// The credential for an upstream: visible ASCII.
-///
-/// Its debug form does not show it.
+/// The credential for an upstream: visible ASCII. The debug form does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UpstreamKey(Box<str>);
 
-/// The text cannot be sent as a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the key of an upstream is visible ASCII without spaces")]
 pub struct UpstreamKeyError;
 
 impl UpstreamUrl {
-    /// The URL with further segments at the end of its path.
     pub fn join(&self, path: &[&str]) -> Url {
         let mut url = self.0.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
@@ -71,13 +58,11 @@ impl UpstreamUrl {
         url
     }
 
-    /// Its host and port, as in a URL.
     pub fn authority(&self) -> (&str, u16) {
         let port = self.0.port_or_known_default().unwrap_or_default();
         (self.host(), port)
     }
 
-    /// Its host, in lower case.
     pub(super) fn host(&self) -> &str {
         self.0.host_str().unwrap_or_default()
     }
@@ -112,7 +97,6 @@ impl fmt::Debug for UpstreamUrl {
 }
 
 impl UpstreamSettings {
-    /// The headers that show the key.
     pub(super) fn headers(&self) -> HeaderMap {
         let key = self.key.iter();
         key.map(|key| (AUTHORIZATION, key.bearer())).collect()
@@ -120,12 +104,12 @@ impl UpstreamSettings {
 }
 
 impl UpstreamKey {
-    /// The value of a header `Authorization` with this key as a bearer token (RFC 6750).
+    /// The value of an `Authorization` header with the key as a bearer token (RFC 6750).
     pub fn bearer(&self) -> HeaderValue {
         sensitive(&format!("Bearer {}", self.0))
     }
 
-    /// The value of another header with this key alone.
+    /// The value of another header with the bare key.
     pub fn plain(&self) -> HeaderValue {
         sensitive(&self.0)
     }

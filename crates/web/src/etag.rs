@@ -1,25 +1,23 @@
-//! Entity tags, and the versions that they are of.
-
 use actix_web::HttpResponseBuilder;
 use actix_web::http::header::{ETAG, HeaderName, HeaderValue};
 
 use threadkeep_domain::Stamp;
 
 const LIFE_DIGITS: usize = 16;
-/// Two quotes, a number of 20 digits at most, a hyphen and the digits of a life.
+/// Two quotes, up to 20 digits, a hyphen and the digits of a life.
 const LONGEST: usize = 2 + 20 + 1 + LIFE_DIGITS;
 
-/// The header with the version alone, for clients behind proxies that change tags.
+/// Header with the bare version, for clients behind proxies that change entity tags.
 pub const THREAD_VERSION: HeaderName = HeaderName::from_static("x-thread-version");
 
-/// Adds the tag and the version of a thread or entry to a response.
+/// Adds the entity tag and version of a thread or entry to a response.
 pub fn tag(response: &mut HttpResponseBuilder, stamp: Stamp) {
     response
         .insert_header((ETAG, etag(stamp)))
         .insert_header((THREAD_VERSION, stamp.version));
 }
 
-/// The entity tag of a version: its text in quotes, put together here since every answer has one.
+/// Formats the quoted text of `stamp` without `fmt`, because every response needs one.
 pub(crate) fn etag(stamp: Stamp) -> HeaderValue {
     let mut version = itoa::Buffer::new();
     let version = version.format(stamp.version).as_bytes();

@@ -1,5 +1,7 @@
 //! Errors, session ids and entity tags, shared by the HTTP API and the library for actix-web apps.
 
+#![warn(missing_docs)]
+
 mod error;
 mod etag;
 mod session;

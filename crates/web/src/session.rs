@@ -1,18 +1,16 @@
-//! Sessions: one for each request.
-
 use std::fmt;
 
 use actix_web::http::header::{HeaderName, HeaderValue};
 
-/// The header that tells a caller its session's id.
+/// Header with the session id of a request.
 pub const SESSION_ID: HeaderName = HeaderName::from_static("x-session-id");
 
-/// The id of one request, in its answer and in the log: `sess_` and 32 hex digits.
+/// Identifies one request in its response and in the log: `sess_` and 32 hex digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SessionId([u8; 37]);
 
 impl SessionId {
-    /// A new one.
+    /// Generates a random id.
     #[must_use]
     pub fn random() -> Self {
         let mut text = *b"sess_00000000000000000000000000000000";
@@ -21,13 +19,13 @@ impl SessionId {
         Self(text)
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("an id is ASCII by construction")
     }
 
-    /// The id as a header's value.
+    /// Returns the id as a header value.
     #[must_use]
     pub fn to_header(self) -> HeaderValue {
         HeaderValue::from_bytes(&self.0).expect("an id is ASCII by construction")

@@ -1,5 +1,3 @@
-//! The delivery of events to one endpoint.
-
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Instant, SystemTime};
 
@@ -18,7 +16,7 @@ const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// Delivers to an endpoint, which may change meanwhile.
+/// Delivers events to one endpoint, which may change meanwhile.
 #[derive(Debug)]
 pub(super) struct Delivery {
     endpoint: RwLock<Arc<Endpoint>>,
@@ -50,7 +48,6 @@ impl Delivery {
         Arc::clone(&endpoint.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Replaces the endpoint by its changed form.
     pub(super) fn set(&self, endpoint: Endpoint) {
         let mut place = self
             .endpoint
@@ -76,7 +73,7 @@ impl Handler for Delivery {
             let sent = self.send(event, parent).await?;
             return sent.map(drop).map_err(Failure::new);
         };
-        // reading the final state is a part of it
+        // the span includes reading the final state
         let context = Context::recorded(recording.clone(), started);
         let sent = trace::within(context, self.send(event, Some(recording.place()))).await?;
         recording.end(Instant::now(), span(&self.endpoint(), event, sent));
@@ -85,7 +82,7 @@ impl Handler for Delivery {
 }
 
 impl Delivery {
-    /// Sends an event. The endpoint gets this parent for its own part of the trace.
+    /// Sends an event. The endpoint receives `parent` for its own part of the trace.
     async fn send(
         &self,
         event: &Event,
@@ -102,9 +99,9 @@ impl Delivery {
     }
 }
 
-/// A span, by the [conventions for HTTP](https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-client) and for
-/// [CloudEvents](https://opentelemetry.io/docs/specs/semconv/cloudevents/), without the URL, which may hold a secret, and
-/// without the subject, which is the whole id of a thread.
+/// Creates a span by the [conventions for HTTP](https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-client)
+/// and for [CloudEvents](https://opentelemetry.io/docs/specs/semconv/cloudevents/), but without the URL, which may contain a
+/// secret, and without the subject, which is a full thread id.
 fn span(endpoint: &Endpoint, event: &Event, sent: Result<u16, SendError>) -> Ended {
     let (host, port) = endpoint.url.host();
     let status = sent.map_or_else(SendError::status, Some);
@@ -133,7 +130,6 @@ fn span(endpoint: &Endpoint, event: &Event, sent: Result<u16, SendError>) -> End
     }
 }
 
-/// The headers that Standard Webhooks requires.
 fn headers(endpoint: &Endpoint, id: &str, now_ms: u64, body: &[u8]) -> HeaderMap {
     let signatures = endpoint.secrets.signatures(id, now_ms, body);
     HeaderMap::from_iter([
@@ -147,7 +143,7 @@ fn visible(text: String) -> HeaderValue {
     HeaderValue::try_from(text).expect("it is visible ASCII")
 }
 
-/// The time of day, which receivers compare with their own: not a clock that never jumps.
+/// Returns the wall-clock time, which receivers compare with their own, not that of a monotonic clock.
 pub(super) fn now_ms() -> u64 {
     millis(SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default())
 }

@@ -1,5 +1,4 @@
-//! Starts and ends the deliveries of this replica. Each replica delivers to all endpoints: the
-//! replicas share the work of each one.
+//! Starts and ends deliveries. Each replica delivers to all endpoints; the replicas share the work of each endpoint.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, Weak};
@@ -10,8 +9,7 @@ use super::{Delivery, Endpoint, Inner, KIND, WebhookId};
 use threadkeep_events::{Outage, Purpose};
 use threadkeep_store::StoreError;
 
-/// Reads the list of endpoints at intervals, until it is dropped or nothing else refers to the
-/// list.
+/// Reads the list of endpoints at intervals until all other references to it are dropped.
 pub(super) async fn run(webhooks: Weak<Inner>) {
     let mut outage = Outage::new("looking up webhook endpoints");
     let mut unreadable = HashSet::new();
@@ -26,7 +24,7 @@ pub(super) async fn run(webhooks: Weak<Inner>) {
             }
             Err(error) => outage.goes_on(&error),
         };
-        // no notification came: this is the regular check
+        // a timeout triggers the regular check
         let _ = timeout(pause, inner.changed.notified()).await;
     }
 }
@@ -47,7 +45,7 @@ async fn look(inner: &Inner, unreadable: &mut HashSet<String>) -> Result<(), Sto
     }
     for endpoint in &inner.settings.endpoints {
         if inner.delivery(&endpoint.id).is_none() {
-            // deliveries to an endpoint that the API creates begin before the answer
+            // `Webhooks::create` opens the consumers of API endpoints before it answers
             let consumer = endpoint.id.consumer();
             inner.events.open_consumer(&consumer).await?;
         }
@@ -57,8 +55,6 @@ async fn look(inner: &Inner, unreadable: &mut HashSet<String>) -> Result<(), Sto
     Ok(())
 }
 
-/// Begins and ends deliveries as endpoints appear and disappear, and passes changes on to the
-/// others.
 fn reconcile(inner: &Inner, mut wanted: HashMap<WebhookId, Endpoint>) {
     let running = inner.running.lock();
     let mut running = running.unwrap_or_else(PoisonError::into_inner);

@@ -1,32 +1,25 @@
-//! Endpoints, and how the store keeps them.
-
 use serde::{Deserialize, Serialize};
 
 use super::secrets::{Secrets, StoredSecrets};
 use super::{EndpointUrl, Secret, WebhookId};
 use threadkeep_domain::{EventType, EventTypes};
 
-/// The target of events, and their types.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Its id.
     pub id: WebhookId,
-    /// Its name, if the settings define it.
+    /// `None` for an endpoint that the API created.
     pub name: Option<Box<str>>,
-    /// Where they go.
     pub url: EndpointUrl,
-    /// Which go there.
+    /// The event types to deliver.
     pub types: EventTypes,
-    /// The time of its creation in milliseconds of the Unix epoch; unknown for an endpoint of the
-    /// settings.
+    /// Milliseconds since the Unix epoch; `None` for an endpoint in the settings.
     pub created_ms: Option<u64>,
     pub(super) secrets: Secrets,
 }
 
-/// The stored form of an endpoint, without its id, which is the name of the record.
+/// The stored form of an endpoint. Its id is the name of the record.
 #[derive(Serialize, Deserialize)]
 struct Stored {
-    /// The number of this format.
     format: u32,
     url: String,
     events: Vec<String>,
@@ -37,7 +30,7 @@ struct Stored {
 const FORMAT: u32 = 1;
 
 impl Endpoint {
-    /// A new endpoint, created by the API.
+    /// Creates an endpoint of the API.
     pub(super) fn new(url: EndpointUrl, types: EventTypes, secret: Secret, now_ms: u64) -> Self {
         Self {
             id: WebhookId::random(),
@@ -49,7 +42,7 @@ impl Endpoint {
         }
     }
 
-    /// An endpoint of the settings; `None` without a secret. All of its secrets sign.
+    /// Creates an endpoint of the settings. Returns `None` if `secrets` is empty. All secrets sign.
     #[must_use]
     pub fn configured(
         name: &str,
@@ -67,7 +60,7 @@ impl Endpoint {
         })
     }
 
-    /// The secret that its receiver should know by now.
+    /// Returns the newest secret.
     #[must_use]
     pub fn secret(&self) -> &Secret {
         self.secrets.current()
@@ -85,7 +78,7 @@ impl Endpoint {
         serde_json::to_vec(&stored).expect("text and numbers always serialize")
     }
 
-    /// Reads the stored form; `None` if it is not in the format of this version.
+    /// Parses the stored form; `None` if it is not in the format of this version.
     pub(super) fn read(name: &str, record: &[u8]) -> Option<Self> {
         let stored: Stored = serde_json::from_slice(record).ok()?;
         if stored.format != FORMAT {

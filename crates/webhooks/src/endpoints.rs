@@ -1,5 +1,4 @@
-//! The endpoints of a deployment: those of the settings, and those of the API, which the store
-//! keeps.
+//! The endpoints of a deployment: from the settings, and from the API, which stores them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,30 +12,27 @@ use super::{
 use threadkeep_domain::{EventId, EventTypes};
 use threadkeep_events::{Events, ParkedPage, PendingList};
 
-/// Most endpoints that the API creates.
+/// Maximum number of endpoints that the API creates.
 const MOST: usize = 100;
-/// Most attempts at a change while others change the same endpoint.
+/// Maximum attempts at a change while other clients change the same endpoint.
 const ATTEMPTS: usize = 10;
-/// The time for which the changes of threads are logged for a new endpoint that wants them; deliveries renew it.
+/// Time for which thread changes are logged for a new endpoint that subscribes to them; deliveries renew it.
 const WATCH_LASTS: Duration = Duration::from_secs(90);
 
-/// The endpoints, and the deliveries of this replica. Clones share it.
+/// The endpoints, and the deliveries of this replica. Clones share both.
 #[derive(Debug, Clone)]
 pub struct Webhooks(pub(super) Arc<Inner>);
 
-/// A change of an endpoint.
 #[derive(Debug, Clone, Default)]
 pub struct EndpointChange {
-    /// Where events go.
     pub url: Option<EndpointUrl>,
-    /// Which go there.
     pub types: Option<EventTypes>,
-    /// The new secret; the old one signs for another 24 hours.
+    /// The new secret. The current one continues to sign for 24 hours.
     pub secret: Option<Secret>,
 }
 
 impl Webhooks {
-    /// Starts to deliver, until `events` stop.
+    /// Starts deliveries, which run until `events` stops.
     ///
     /// # Panics
     /// Outside of a Tokio runtime.
@@ -54,10 +50,7 @@ impl Webhooks {
         Self(inner)
     }
 
-    /// Creates an endpoint, which receives all events from now on.
-    ///
-    /// # Errors
-    /// [`WebhookError`].
+    /// Creates an endpoint, which receives all later events.
     pub async fn create(
         &self,
         url: EndpointUrl,
@@ -81,10 +74,7 @@ impl Webhooks {
         Ok(endpoint)
     }
 
-    /// All endpoints: those of the settings, then the others, the oldest first.
-    ///
-    /// # Errors
-    /// [`WebhookError`].
+    /// Lists all endpoints: those of the settings first, then those of the API, oldest first.
     pub async fn list(&self) -> Result<Vec<Endpoint>, WebhookError> {
         let records = self.0.events.backend().records(KIND).await?;
         let read = records.iter();
@@ -96,10 +86,6 @@ impl Webhooks {
         Ok(configured.chain(kept).collect())
     }
 
-    /// One endpoint.
-    ///
-    /// # Errors
-    /// [`WebhookError`].
     pub async fn get(&self, id: &WebhookId) -> Result<Endpoint, WebhookError> {
         match self.configured(id) {
             Some(endpoint) => Ok(endpoint.clone()),
@@ -107,10 +93,7 @@ impl Webhooks {
         }
     }
 
-    /// Changes an endpoint. This replica delivers by it at once; others notice it within seconds.
-    ///
-    /// # Errors
-    /// [`WebhookError`].
+    /// Changes an endpoint. This replica applies the change at once, others within seconds.
     pub async fn change(
         &self,
         id: &WebhookId,
@@ -142,17 +125,14 @@ impl Webhooks {
         Err(WebhookError::Contended)
     }
 
-    /// Deletes an endpoint, with all that is still to be delivered to it.
-    ///
-    /// # Errors
-    /// [`WebhookError`].
+    /// Deletes an endpoint and its pending deliveries.
     pub async fn delete(&self, id: &WebhookId) -> Result<(), WebhookError> {
         if self.configured(id).is_some() {
             return Err(WebhookError::Configured);
         }
         let events = &self.0.events;
         let was_there = events.backend().delete_record(KIND, id.as_str()).await?;
-        // also if the endpoint is missing: an earlier attempt may have stopped here
+        // even if the endpoint is missing: an earlier attempt may have stopped here
         events.drop_consumer(&id.consumer()).await?;
         self.0.changed.notify_one();
         match was_there {
@@ -161,19 +141,13 @@ impl Webhooks {
         }
     }
 
-    /// Up to `limit` deliveries that are to be tried again.
-    ///
-    /// # Errors
-    /// [`WebhookError`].
+    /// Lists up to `limit` deliveries that await a retry.
     pub async fn pending(&self, id: &WebhookId, limit: usize) -> Result<PendingList, WebhookError> {
         self.get(id).await?;
         Ok(self.0.events.pending(&id.consumer(), limit).await?)
     }
 
-    /// Up to `limit` failed deliveries after that event.
-    ///
-    /// # Errors
-    /// [`WebhookError`].
+    /// Lists up to `limit` failed deliveries after event `after`.
     pub async fn failed(
         &self,
         id: &WebhookId,
@@ -185,10 +159,7 @@ impl Webhooks {
         Ok(self.0.events.parked(&consumer, after, limit).await?)
     }
 
-    /// Delivers failed events again, these or all. Returns their number.
-    ///
-    /// # Errors
-    /// [`WebhookError`].
+    /// Delivers failed events again: those in `only`, or all. Returns their number.
     pub async fn replay(
         &self,
         id: &WebhookId,
@@ -203,7 +174,6 @@ impl Webhooks {
         configured.find(|endpoint| endpoint.id == *id)
     }
 
-    /// An endpoint of the store, and its record.
     async fn kept(&self, id: &WebhookId) -> Result<(Endpoint, Vec<u8>), WebhookError> {
         let records = self.0.events.backend().records(KIND).await?;
         let found = records.into_iter().find(|(name, _)| name == id.as_str());
@@ -212,7 +182,7 @@ impl Webhooks {
         Ok((endpoint, record.into()))
     }
 
-    /// An address in the URL is checked here, so that the caller gets an error; names are checked at each delivery.
+    /// Rejects a private address in the URL, so that the caller gets an error; names are checked at each delivery.
     fn check(&self, url: &EndpointUrl) -> Result<(), EndpointUrlError> {
         if url.is_private() && !self.0.settings.allow_private {
             return Err(EndpointUrlError::Private);
@@ -220,7 +190,7 @@ impl Webhooks {
         Ok(())
     }
 
-    /// Starts to log changes of threads at once, if the endpoint wants them.
+    /// Starts logging thread changes at once if the endpoint subscribes to them.
     async fn watch(&self, types: EventTypes) -> Result<(), WebhookError> {
         if types.has_changes() {
             self.0.events.backend().watch_all(WATCH_LASTS).await?;

@@ -1,5 +1,3 @@
-//! Ids of endpoints.
-
 use std::fmt;
 use std::str::FromStr;
 
@@ -12,19 +10,17 @@ const DIGITS: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WebhookId(Box<str>);
 
-/// The text is not the id of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the id of an endpoint is `whk_` and 32 hex digits")]
 pub struct WebhookIdError;
 
 impl WebhookId {
-    /// A new one.
     #[must_use]
     pub fn random() -> Self {
         Self::of(&rand::random::<[u8; DIGITS / 2]>())
     }
 
-    /// The id of the configured endpoint of that name: the same on each replica and at each start.
+    /// Returns the id of the configured endpoint `name`, which is the same on each replica and at each start.
     #[must_use]
     pub fn of_name(name: &str) -> Self {
         let digest = Sha256::new()
@@ -37,13 +33,12 @@ impl WebhookId {
         Self(format!("{PREFIX}{}", hex::encode(bytes)).into())
     }
 
-    /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name of the durable consumer that delivers to it.
+    /// Returns the name of the durable consumer that delivers to the endpoint.
     #[must_use]
     pub fn consumer(&self) -> String {
         format!("webhook.{self}")

@@ -1,9 +1,8 @@
-//! Webhooks: events to endpoints by HTTP, signed by the rules of
-//! [Standard Webhooks](https://www.standardwebhooks.com).
+//! Webhooks: events delivered to endpoints over HTTP, signed as [Standard Webhooks](https://www.standardwebhooks.com)
+//! specifies.
 //!
-//! Each endpoint is a durable consumer of its own, so that one that is slow or dead delays no
-//! other. Endpoints come from the settings and from the API; the store keeps the latter, and each
-//! replica looks there every two seconds.
+//! Each endpoint is a separate durable consumer, so a slow or dead endpoint does not delay others. Endpoints come from the
+//! settings and from the API. The store keeps those of the API; each replica polls it every two seconds.
 
 mod delivery;
 mod dispatcher;

@@ -1,5 +1,3 @@
-//! The secrets that sign deliveries.
-
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,35 +7,32 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 const PREFIX: &str = "whsec_";
-/// Bytes of a secret, by the Standard Webhooks specification, "Signature scheme".
+/// Limits of the Standard Webhooks specification, section "Signature scheme".
 const MIN_BYTES: usize = 24;
 const MAX_BYTES: usize = 64;
 
-/// A symmetric secret of Standard Webhooks: 24 to 64 bytes, written as `whsec_` and base64.
-///
-/// Its debug form does not show it; [`Secret::expose`] does.
+/// A symmetric secret of Standard Webhooks: `whsec_` and base64 of 24 to 64 bytes. The `Debug` form hides it;
+/// [`Secret::expose`] returns it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Box<[u8]>);
 
-/// The text is not a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a secret is `whsec_` and base64 of 24 to 64 bytes")]
 pub struct SecretError;
 
 impl Secret {
-    /// A new one of 32 bytes.
+    /// Generates a secret of 32 bytes.
     #[must_use]
     pub fn random() -> Self {
         Self(rand::random::<[u8; 32]>().into())
     }
 
-    /// Its text.
     #[must_use]
     pub fn expose(&self) -> String {
         format!("{PREFIX}{}", STANDARD.encode(&self.0))
     }
 
-    /// The signature, in base64, of a message with this id that is sent at this second.
+    /// Returns the base64 signature of a message with `id` that is sent at `timestamp_s`.
     pub(super) fn sign(&self, id: &str, timestamp_s: u64, body: &[u8]) -> String {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes any key");
         mac.update(format!("{id}.{timestamp_s}.").as_bytes());
@@ -71,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_signature_is_that_of_the_specification() {
-        // the example of the reference libraries of Standard Webhooks
+        // example of the reference libraries of Standard Webhooks
         let secret: Secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().unwrap();
 
         let signature = secret.sign(

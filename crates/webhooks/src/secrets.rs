@@ -1,30 +1,27 @@
-//! The secrets of an endpoint, during and after a change.
-
 use serde::{Deserialize, Serialize};
 
 use super::Secret;
 
-/// How long a former secret also signs, for receivers that do not know the new one yet.
+/// Time for which a former secret continues to sign, for receivers that do not have the new one yet.
 const FORMER_LASTS_MS: u64 = 86_400_000;
-/// Most former secrets that sign: each makes the header longer.
+/// Maximum number of former secrets that sign: each one makes the header longer.
 const FORMER_MOST: usize = 4;
 
-/// The secret of an endpoint, and former ones that are still in use.
+/// The secret of an endpoint, and former ones that still sign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Secrets {
     current: Secret,
-    /// The newest first.
+    /// Newest first.
     former: Vec<Former>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Former {
     secret: Secret,
-    /// None: for good.
+    /// `None`: never expires.
     until_ms: Option<u64>,
 }
 
-/// Secrets as the store keeps them.
 #[derive(Serialize, Deserialize)]
 pub(super) struct StoredSecrets {
     current: String,
@@ -45,7 +42,7 @@ impl Secrets {
         }
     }
 
-    /// Secrets that all sign; `None` if the list is empty.
+    /// Creates secrets that never expire; `None` if the list is empty.
     pub(super) fn configured(secrets: Vec<Secret>) -> Option<Self> {
         let mut secrets = secrets.into_iter();
         let current = secrets.next()?;
@@ -63,7 +60,7 @@ impl Secrets {
         &self.current
     }
 
-    /// Replaces the current secret, which also signs for a while.
+    /// Replaces the current secret, which continues to sign for [`FORMER_LASTS_MS`].
     pub(super) fn rotate(&mut self, new: Secret, now_ms: u64) {
         if new == self.current {
             return;
@@ -76,7 +73,7 @@ impl Secrets {
         self.former.truncate(FORMER_MOST);
     }
 
-    /// The header `webhook-signature` of a message.
+    /// Returns the value of the `webhook-signature` header.
     pub(super) fn signatures(&self, id: &str, now_ms: u64, body: &[u8]) -> String {
         let former = self.former.iter().filter(|former| former.is_valid(now_ms));
         let valid = former.map(|former| &former.secret);
@@ -124,7 +121,7 @@ mod tests {
 
     const DAY_MS: u64 = 86_400_000;
 
-    /// The secrets that sign at this time.
+    /// Returns the indexes in `known` of the secrets that sign at `now_ms`.
     fn signing(secrets: &Secrets, known: &[&Secret], now_ms: u64) -> Vec<usize> {
         let header = secrets.signatures("evt", now_ms, b"{}");
         let index = |signature: &str| {

@@ -1,5 +1,3 @@
-//! Requests to endpoints.
-
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,18 +7,17 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
 use super::EndpointUrl;
 use threadkeep_egress::{AGENT, PrivateAddress, PublicResolver, has_source, http_client};
 
-/// How long an endpoint may take to answer, including name resolution, connection and handshake.
+/// Time limit for an endpoint's answer, including name resolution, connection and handshake.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Sends deliveries: follows no redirect, uses no proxy, reads no body.
+/// Sends deliveries. Follows no redirect, uses no proxy, reads no response body.
 #[derive(Debug, Clone)]
 pub(super) struct Sender {
     client: Client,
     allow_private: bool,
 }
 
-/// The failure of a delivery. The texts are for the owner of the endpoint; they contain nothing of its answer except
-/// the status.
+/// Why a delivery failed. The texts are shown to the owner of the endpoint and reveal only the status of its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SendError {
     #[error("{}", PrivateAddress)]
@@ -40,8 +37,7 @@ pub(super) enum SendError {
 }
 
 impl Sender {
-    /// Creates a sender that reaches only the public internet, unless private addresses are
-    /// allowed.
+    /// Creates a sender that reaches only public addresses unless `allow_private`.
     pub(super) fn new(allow_private: bool) -> Self {
         let resolver = (!allow_private).then(PublicResolver::system);
         Self::with(allow_private, resolver, TIMEOUT)
@@ -61,14 +57,14 @@ impl Sender {
         }
     }
 
-    /// Sends a JSON body. Only a status of 2xx is a success, and the answer.
+    /// Sends a JSON body. Returns the status if it is 2xx; any other status is an error.
     pub(super) async fn send(
         &self,
         url: &EndpointUrl,
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<u16, SendError> {
-        // an address in the URL never reaches the resolver
+        // the resolver never sees an IP address in the URL
         if !self.allow_private && url.is_private() {
             return Err(SendError::Private);
         }
@@ -79,7 +75,7 @@ impl Sender {
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .header(USER_AGENT, HeaderValue::from_static(AGENT))
             .body(body);
-        // the body of the answer is never read: it is dropped with the response
+        // the response body is dropped unread
         let status = request.send().await.map_err(SendError::of)?.status();
         match status.as_u16() {
             code @ 200..=299 => Ok(code),
@@ -90,7 +86,6 @@ impl Sender {
 }
 
 impl SendError {
-    /// The status of the answer, if there was one.
     pub(super) fn status(self) -> Option<u16> {
         match self {
             Self::Status(status) | Self::Redirect(status) => Some(status),
@@ -98,7 +93,6 @@ impl SendError {
         }
     }
 
-    /// A short name, for traces.
     pub(super) fn kind(self) -> &'static str {
         match self {
             Self::Private => "private_address",
@@ -135,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    /// The URL of a server that gives one answer, or hangs.
+    /// Starts a server that sends one fixed response, or hangs if it is empty. Returns its URL.
     async fn answering(answer: &'static str) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -165,7 +159,7 @@ mod tests {
         for (answer, result) in [
             ("HTTP/1.1 204 No Content\r\n\r\n", Ok(())),
             ("HTTP/1.1 200 OK\r\n\r\n", Ok(())),
-            // the body never arrives, and nothing waits for it
+            // the body never arrives, and the sender does not wait for it
             ("HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n", Ok(())),
             (
                 "HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n",

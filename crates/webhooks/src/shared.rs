@@ -1,4 +1,4 @@
-//! State shared by changes of endpoints and deliveries.
+//! State shared by endpoint changes and deliveries.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,36 +10,31 @@ use super::{Delivery, Endpoint, Sender, WebhookId};
 use threadkeep_events::Events;
 use threadkeep_trace::Tracer;
 
-/// The kind of the store's records of endpoints.
 pub(super) const KIND: &str = "webhooks";
 
-/// How webhooks are handled.
 #[derive(Debug, Clone)]
 pub struct WebhookSettings {
-    /// The endpoints of the settings.
     pub endpoints: Vec<Endpoint>,
-    /// Whether deliveries may go to private addresses.
+    /// Whether deliveries may reach private addresses.
     pub allow_private: bool,
-    /// Records deliveries of traced events, if spans go anywhere.
+    /// Records deliveries of traced events if spans are exported.
     pub tracer: Option<Tracer>,
-    /// How often the store is asked for endpoints that others have changed.
+    /// Interval of polls for endpoints that other replicas have changed.
     #[doc(hidden)]
     pub poll_every: Duration,
 }
 
-/// The webhooks of a replica.
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) events: Events,
     pub(super) settings: WebhookSettings,
     pub(super) sender: Sender,
     pub(super) running: Mutex<HashMap<WebhookId, Arc<Delivery>>>,
-    /// Something was changed here.
     pub(super) changed: Notify,
 }
 
 impl Inner {
-    /// The deliveries to an endpoint, if they have begun.
+    /// Returns the deliveries to an endpoint if they have started.
     pub(super) fn delivery(&self, id: &WebhookId) -> Option<Arc<Delivery>> {
         let running = self.running.lock();
         let running = running.unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,3 @@
-//! Where deliveries go.
-
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,53 +7,47 @@ use threadkeep_egress::{address_of, is_public};
 
 const MAX_BYTES: usize = 2_048;
 
-/// The address of an endpoint: http or https, with a host and without credentials.
-///
-/// Its debug form shows no path, which some receivers take for a secret.
+/// The address of an endpoint: http or https, with a host and without credentials. The `Debug` form hides the path, which
+/// some receivers use as a secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EndpointUrl {
-    /// As it was given.
     text: Box<str>,
     url: Url,
 }
 
-/// Errors of the address of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointUrlError {
-    /// It is too long, or not a URL with a host.
+    /// Too long, or not a URL with a host.
     #[error("it must be an absolute URL of at most 2,048 bytes")]
     Malformed,
-    /// It has another scheme.
     #[error("its scheme must be http or https")]
     Scheme,
-    /// It has a user or a password.
     #[error("it has a user or password; verify the signature of deliveries instead")]
     Credentials,
-    /// Its host is an address that deliveries may not go to.
+    /// The host is a private or reserved address.
     #[error("its host is a private or reserved address")]
     Private,
 }
 
 impl EndpointUrl {
-    /// The text as it was given.
+    /// Returns the text unchanged.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether its host is a private or reserved address. A name counts only when it is resolved.
+    /// Returns whether the host is a private or reserved address. Names are checked only when they are resolved.
     #[must_use]
     pub fn is_private(&self) -> bool {
         address_of(&self.url).is_some_and(|address| !is_public(address))
     }
 
-    /// The host, and the port that is used.
+    /// Returns the host and the effective port.
     pub(super) fn host(&self) -> (&str, Option<u16>) {
         let host = self.url.host_str().unwrap_or_default();
         (host, self.url.port_or_known_default())
     }
 
-    /// The URL.
     pub(super) fn url(&self) -> &Url {
         &self.url
     }
@@ -65,12 +57,12 @@ impl FromStr for EndpointUrl {
     type Err = EndpointUrlError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        // the parser would pass over white space and controls
+        // the parser would ignore white space and control characters
         let is_odd = |char: char| char.is_whitespace() || char.is_control();
         if text.len() > MAX_BYTES || text.contains(is_odd) {
             return Err(EndpointUrlError::Malformed);
         }
-        // the parser would take the path of `http:///path` for the host
+        // the parser would treat the path of `http:///path` as the host
         let (_, rest) = text.split_once(':').ok_or(EndpointUrlError::Malformed)?;
         let has_host = |rest: &str| !rest.starts_with(['/', '\\']);
         let names_a_host = rest.strip_prefix("//").is_some_and(has_host);

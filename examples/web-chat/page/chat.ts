@@ -1,8 +1,7 @@
-/** The state of a conversation. */
 export interface Chat {
-  /** Written by the page, and taken by the model. */
+  /** The page adds questions; the model removes them. */
   questions: string[];
-  /** Written by the model alone, like `draft`. */
+  /** Only the model writes these, and `draft`. */
   messages: { role: "user" | "assistant"; text: string }[];
   /** The beginning of the next answer. */
   draft: string;
@@ -11,12 +10,12 @@ export interface Chat {
 const CHANNEL = "conversations";
 const channel = new BroadcastChannel(CHANNEL);
 
-/** Tells the sidebars of all tabs that a conversation changed. */
+/** Notifies the sidebars of all tabs that a conversation changed. */
 export function announce(): void {
   channel.postMessage("changed");
 }
 
-/** Calls a function at each change, and returns a function that ends this. */
+/** Calls `listener` after each change. Returns a function that stops the calls. */
 export function onChange(listener: () => void): () => void {
   const listening = new BroadcastChannel(CHANNEL);
   listening.onmessage = listener;

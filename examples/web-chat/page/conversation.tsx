@@ -3,7 +3,7 @@ import type { Client } from "threadkeep";
 import { useThread } from "threadkeep/react";
 import { announce, type Chat } from "./chat";
 
-/** A conversation, as every tab and the model write it. */
+/** A conversation that all tabs and the model write to. */
 export function Conversation({ signedId }: { signedId: string }) {
   const { state, status, error, push } = useThread<Chat>({ signedId });
   const { messages = [], draft, questions = [] } = state;
@@ -22,7 +22,7 @@ export function Conversation({ signedId }: { signedId: string }) {
   );
 }
 
-/** A conversation that begins with its first question. */
+/** A form for a new conversation, which its first question creates. */
 export function NewConversation({ client, open }: { client: Client; open(signedId: string): void }) {
   const begin = async (text: string) => {
     const conversation = await client.threads.create<Chat>({ metadata: { title: text.slice(0, 60) } });

@@ -5,7 +5,7 @@ import { announce, onChange } from "./chat";
 
 interface Props {
   client: Client;
-  /** The conversation that is open. */
+  /** The open conversation. */
   signedId: string | undefined;
   open(signedId: string | undefined): void;
 }
@@ -15,7 +15,7 @@ export function Sidebar({ client, signedId, open }: Props) {
   const { threads, hasMore, loadMore, refresh } = useThreads({ limit: 50 });
   useEffect(() => onChange(() => void refresh()), [refresh]);
 
-  // the list has what opens each of them
+  // the list includes the signed id of each thread
   const opened = (thread: ThreadInfo) => client.current({ signedId: thread.signedId! });
   const rename = async (thread: ThreadInfo) => {
     const title = prompt("Title", thread.metadata.title);

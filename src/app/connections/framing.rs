@@ -1,17 +1,13 @@
-//! Finds the end of each request of a connection.
-
-/// Most bytes of the head of a request. actix panics on a header name of 65,536 bytes, and a head takes memory
-/// before any limit of ours applies. Heads over the documented 32 KiB that are smaller than this get a problem
-/// object.
+/// Maximum bytes of a request head. actix panics on a header name of 65,536 bytes, and a head takes memory before our limits
+/// apply. Smaller heads over the documented 32 KiB get a problem object.
 const HEAD_BYTES: usize = 65_535;
-/// Most bytes of a header field that determines the end of a request. Only the beginning of an unfinished
-/// line is kept, so a longer one could not be read.
+/// Maximum bytes of a header field that determines the end of a request. Only the beginning of an unfinished line is kept.
 const FIELD_BYTES: usize = 256;
 
-/// Follows the bytes of a connection through its requests, by the rules of actix.
+/// Finds the end of each request in the bytes of a connection, by the rules of actix.
 ///
-/// actix reads them again, and rejects malformed requests. Where the two disagree, bytes are held back,
-/// and the request or the connection runs into its deadline.
+/// actix parses the bytes again, and rejects malformed requests. If the two disagree, bytes are held back until the request
+/// or the connection times out.
 #[derive(Debug)]
 pub(super) enum Framing {
     Head(Head),
@@ -19,25 +15,20 @@ pub(super) enum Framing {
         left_bytes: u64,
     },
     Chunks(Chunks),
-    /// The request is whole.
     Whole,
-    /// No request follows: the rest belongs to this one.
+    /// No request follows: all later bytes belong to this one.
     Endless,
 }
 
-/// The head of a request is too large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the head of a request has more than {HEAD_BYTES} bytes")]
 pub(super) struct HeadTooLarge;
 
-/// The part of a head that has arrived.
 #[derive(Debug, Default)]
 pub(super) struct Head {
     bytes: usize,
     has_begun: bool,
-    /// The beginning of an unfinished line.
     line: Vec<u8>,
-    /// The bytes of that line that have arrived.
     line_bytes: usize,
     body: DeclaredBody,
 }
@@ -50,14 +41,12 @@ struct DeclaredBody {
     is_connect: bool,
 }
 
-/// The part of a chunked body that has arrived.
 #[derive(Debug)]
 pub(super) enum Chunks {
     Size {
         size: u64,
         is_number: bool,
     },
-    /// The bytes of a chunk and the end of its line.
     Data {
         left_bytes: u64,
     },
@@ -74,7 +63,7 @@ impl Default for Framing {
 }
 
 impl Framing {
-    /// Counts bytes up to the end of the request, or all of them.
+    /// Consumes bytes up to the end of the request. Returns their number.
     pub(super) fn advance(&mut self, bytes: &[u8]) -> Result<usize, HeadTooLarge> {
         let mut end = 0;
         while end < bytes.len() && !self.is_whole() {
@@ -108,14 +97,13 @@ impl Framing {
         Ok(end)
     }
 
-    /// Whether the request is complete, so that the next byte belongs to another one.
     pub(super) fn is_whole(&self) -> bool {
         matches!(self, Self::Whole)
     }
 }
 
 impl Head {
-    /// Counts bytes up to the end of the head, and returns whether it has arrived.
+    /// Consumes bytes up to the end of the head. Returns their number, and whether the head is complete.
     fn advance(&mut self, bytes: &[u8]) -> Result<(usize, bool), HeadTooLarge> {
         let mut start = 0;
         let mut is_whole = false;
@@ -140,7 +128,7 @@ impl Head {
         }
     }
 
-    /// Reads a line that ends with these bytes, and returns whether the head ends with it.
+    /// Reads a line that ends with `bytes`. Returns whether the head ends with it.
     fn end_line(&mut self, bytes: &[u8]) -> Result<bool, HeadTooLarge> {
         if self.line_bytes == 0 {
             return self.read(bytes, bytes.len());
@@ -152,11 +140,11 @@ impl Head {
         self.read(&line, line_bytes)
     }
 
-    /// Reads the first `line_bytes` bytes of a line.
+    /// Reads a line of `line_bytes` bytes. `line` holds its beginning.
     fn read(&mut self, line: &[u8], line_bytes: usize) -> Result<bool, HeadTooLarge> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {
-            // a request may follow empty lines
+            // empty lines may precede a request
             return Ok(self.has_begun);
         }
         if !self.has_begun {
@@ -174,7 +162,7 @@ impl Head {
                 .ok()
                 .and_then(|length| length.parse().ok());
         } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
-            // actix rejects any other
+            // actix rejects any other coding
             body.is_chunked = true;
         } else if name.eq_ignore_ascii_case(b"upgrade") {
             body.is_websocket |= value.eq_ignore_ascii_case(b"websocket");
@@ -213,7 +201,7 @@ impl Chunks {
         is_after_return: false,
     };
 
-    /// Counts bytes of one part of the body, and returns the next part if this one ends.
+    /// Consumes bytes of one part of the body. Returns their number, and the next part if this one ends.
     fn advance(&mut self, bytes: &[u8]) -> (usize, Option<Framing>) {
         match self {
             Self::Data { left_bytes } => {
@@ -229,7 +217,7 @@ impl Chunks {
                             left_bytes: size.saturating_add(2),
                         }),
                         (_, Some(digit)) if *is_number => {
-                            // actix rejects a larger number
+                            // actix rejects sizes that overflow
                             *size = size.saturating_mul(16).saturating_add(digit);
                             None
                         }
@@ -267,7 +255,6 @@ impl Chunks {
     }
 }
 
-/// Counts those of the bytes that are left.
 fn take(left_bytes: &mut u64, bytes: &[u8]) -> usize {
     let count = usize::try_from(*left_bytes).map_or(bytes.len(), |left| left.min(bytes.len()));
     *left_bytes -= count as u64;
@@ -284,7 +271,7 @@ mod tests {
 
     const NEXT: &[u8] = b"HEAD / HTTP/1.1\r\n\r\n";
 
-    /// The size of the first request, of bytes that arrive in parts of this size.
+    /// The size of the first request in `bytes`, fed in parts of `part_bytes`.
     fn end(bytes: &[u8], part_bytes: usize) -> Result<usize, HeadTooLarge> {
         let mut framing = Framing::default();
         let mut end = 0;

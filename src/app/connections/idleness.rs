@@ -1,5 +1,3 @@
-//! Limits how long the server waits for a client.
-
 use std::io;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -9,13 +7,12 @@ use tokio::time::Instant;
 use threadkeep_http::ConnectionState;
 use threadkeep_store::Alarm;
 
-/// How long the head of a request may take, from its first byte on.
+/// Maximum time for a request head, from its first byte.
 pub(super) const HEAD: Duration = Duration::from_secs(5);
 
-/// Watches a connection while the server waits for its client.
+/// Limits the time that the server waits for a client.
 ///
-/// Between requests, actix does this too, but not if part of a head arrived together with the
-/// previous request.
+/// actix does this between requests, except if part of a head arrived together with the previous request.
 #[derive(Debug)]
 pub(super) struct Idleness {
     connection_state: ConnectionState,
@@ -24,10 +21,8 @@ pub(super) struct Idleness {
     alarm: Alarm,
 }
 
-/// The reasons to wait for a client.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
-    /// The number of earlier requests.
     requests: u64,
     has_begun: bool,
     since: Instant,
@@ -47,35 +42,29 @@ impl Idleness {
         self.connection_state.clone()
     }
 
-    /// Whether the server waits for bytes of the client.
     pub(super) fn wants_bytes(&self) -> bool {
         self.connection_state.wants_bytes()
     }
 
-    /// Whether the server waits for a head.
     pub(super) fn wants_head(&self) -> bool {
         self.connection_state.of_client().is_some()
     }
 
-    /// Whether the last request was given up before it had an answer.
+    /// Whether the last request was abandoned before it was answered.
     pub(super) fn is_abandoned(&self) -> bool {
         self.connection_state.is_abandoned()
     }
 
-    /// Notes that bytes have arrived.
     pub(super) fn heard(&mut self) {
         self.wait(true);
     }
 
-    /// Notes that the client has received only a part of its answer: its time starts again.
+    /// Restarts the timer, because the client has received only part of its response.
     pub(super) fn restart(&mut self) {
         self.waiting = None;
     }
 
-    /// Notes that nothing has arrived.
-    ///
-    /// # Errors
-    /// If the client was silent for too long.
+    /// Continues the timer. Fails when the client has been silent for too long.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.wait(false);
         let Some(waiting) = self.waiting else {
@@ -89,7 +78,7 @@ impl Idleness {
     fn time_limit(&self, waiting: &Waiting) -> Duration {
         match waiting.has_begun {
             true => HEAD,
-            // actix answers 408 to a first head that does not come
+            // actix answers 408 if the first head is late
             false if waiting.requests == 0 => self.keep_alive + HEAD,
             false => self.keep_alive.max(HEAD),
         }

@@ -1,40 +1,35 @@
-//! Limits how many bytes of a client are passed on at a time.
-
 use actix_web::web::Bytes;
 use bytes::Buf as _;
 use tokio::io::ReadBuf;
 
 use super::framing::{Framing, HeadTooLarge};
 
-/// Most bytes that are passed on in a round. This hardly slows large bodies, and bounds the buffer of actix'
-/// dispatcher, which grows with the bytes of a round and never shrinks while the connection lasts.
+/// Maximum bytes per round. This hardly slows large bodies, and bounds the buffer of actix' dispatcher, which grows to the
+/// bytes of a round and never shrinks.
 const ROUND_BYTES: usize = 16_384;
 
 /// Passes on the bytes of a client in rounds, one request at a time.
 ///
-/// The dispatcher decodes all that it has read before it answers, so a client that pipelines could have it
-/// keep thousands of requests. It also encodes an answer for the method, the version and the `connection` of the
-/// request that it decoded last. So it gets nothing of the next request before it has written the answer.
+/// The dispatcher decodes everything it has read before it answers, so a client that pipelines could fill memory with
+/// thousands of requests. It also encodes each response for the method, version and `connection` header of the request that
+/// it decoded last. So it gets no bytes of the next request until it has written the response.
 #[derive(Debug, Default)]
 pub(super) struct Intake {
     round_bytes: usize,
     framing: Framing,
-    /// Bytes that were read and are to be passed on later.
     backlog: Bytes,
 }
 
 impl Intake {
-    /// Whether this round is over.
     pub(super) fn is_full(&self) -> bool {
         self.room() == 0
     }
 
-    /// Bytes that may still be passed on in this round.
     pub(super) fn room(&self) -> usize {
         ROUND_BYTES.saturating_sub(self.round_bytes)
     }
 
-    /// Whether a whole request was passed on. Nothing follows until [`Self::begin_request`].
+    /// Whether a whole request was passed on. No bytes follow until [`Self::begin_request`].
     pub(super) fn is_whole(&self) -> bool {
         self.framing.is_whole()
     }
@@ -43,22 +38,17 @@ impl Intake {
         self.round_bytes = 0;
     }
 
-    /// Continues with the next request, if the current one was passed on whole.
     pub(super) fn begin_request(&mut self) {
         if self.framing.is_whole() {
             self.framing = Framing::default();
         }
     }
 
-    /// Whether bytes that were read are still to be passed on.
     pub(super) fn has_backlog(&self) -> bool {
         !self.backlog.is_empty()
     }
 
-    /// Passes on bytes that were read before.
-    ///
-    /// # Errors
-    /// [`HeadTooLarge`]. The connection can only be closed.
+    /// Passes on bytes of the backlog. After [`HeadTooLarge`], the connection must be closed.
     pub(super) fn pass_backlog(&mut self, buffer: &mut ReadBuf<'_>) -> Result<(), HeadTooLarge> {
         let count = self.backlog.len().min(buffer.remaining()).min(self.room());
         let end = self.framing.advance(&self.backlog[..count])?;
@@ -68,10 +58,8 @@ impl Intake {
         Ok(())
     }
 
-    /// Keeps back the bytes behind the request that were read into the buffer after `start`.
-    ///
-    /// # Errors
-    /// [`HeadTooLarge`]. The connection can only be closed.
+    /// Moves bytes of the buffer after `start` to the backlog if they belong to the next request or round. After
+    /// [`HeadTooLarge`], the connection must be closed.
     pub(super) fn pass(
         &mut self,
         buffer: &mut ReadBuf<'_>,
@@ -92,7 +80,7 @@ impl Intake {
 mod tests {
     use super::*;
 
-    /// The bytes passed on in each round, when they are read in parts of this size.
+    /// The bytes that each round passes on, if reads return `part_bytes`.
     fn rounds(bytes: &[u8], part_bytes: usize) -> Vec<Vec<u8>> {
         let mut intake = Intake::default();
         let mut rest = bytes;

@@ -1,5 +1,3 @@
-//! Listening, and serving what connects.
-
 use std::future::ready;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
@@ -24,29 +22,24 @@ use super::stream::PacedStream;
 use crate::telemetry::Connections;
 use threadkeep_http::{AnswerMemory, BodyAlarm, BodyMemory, ConnectionState};
 
-/// Connections that wait to be taken.
 const BACKLOG: i32 = 1_024;
-/// How long the server still reads from a connection that it closes before the end of a request.
-/// Without this, the answer would be lost with the connection.
+/// How long the server continues to read from a connection that it closes in the middle of a request. Without this, the
+/// client would lose the response.
 const LINGERING: Duration = Duration::from_secs(5);
 
-/// The service of connections.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionSettings {
-    /// The number of threads, by default one for each core.
     pub(crate) workers: Option<usize>,
-    /// Most connections that each of them serves at once.
+    /// Maximum connections per worker.
     pub(crate) max_connections: usize,
-    /// How many bytes of requests' bodies each of them holds at once, and as many of answers, and how many
-    /// a body has at most.
+    /// Bytes of request bodies that each worker may hold, with as many for responses; and the maximum of one body.
     pub(crate) body_memory: (u64, u64),
-    /// How long one may be idle between requests.
+    /// Maximum idle time between requests.
     pub(crate) keep_alive: Duration,
-    /// How long running requests may take to finish.
+    /// Grace period for running requests.
     pub(crate) shutdown: Duration,
 }
 
-/// A port that is listened on.
 #[derive(Debug)]
 pub(crate) struct Listener {
     listener: TcpListener,
@@ -54,11 +47,10 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Listens.
     pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
         let domain = Domain::for_address(address);
         let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
-        // allows a port whose last server has just ended
+        // allows a port whose previous server has just stopped
         socket.set_reuse_address(true)?;
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
@@ -67,12 +59,11 @@ impl Listener {
         Ok(Self { listener, address })
     }
 
-    /// Where it listens.
+    /// Returns the actual address, with the port that the system chose.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves apps from this factory, one for each worker, and counts the connections.
     pub(crate) fn serve<F, I, S, B>(
         self,
         settings: &ConnectionSettings,
@@ -130,8 +121,7 @@ impl Listener {
                 .finish(map_config(app, |()| AppConfig::default()));
             let outbox = Outbox::start();
             let paced = fn_service(move |stream: TcpStream| {
-                // a client that has gone has no address, and every connection must count for some
-                // address
+                // a disconnected client has no address, but every connection must count for some address
                 let served = stream.peer_addr().map(|peer| {
                     let stream = prepare(stream, keep_alive, outbox.clone());
                     (stream, actix_http::Protocol::Http1, Some(peer))

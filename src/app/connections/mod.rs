@@ -1,11 +1,8 @@
-//! Serves connections through a stream that limits how long it waits for its client, and that sends small
-//! answers together with those of others.
+//! Serves connections through a stream that limits how long it waits for its client, and that batches small responses.
 //!
-//! actix bounds the head of the first request of a connection and the time between requests. It bounds neither the
-//! head of a later request nor a client that takes its answer byte by byte, and [`HttpServer`] accepts only its own
-//! stream; so this module assembles the server in the same way as `HttpServer`.
-//!
-//! [`HttpServer`]: actix_web::HttpServer
+//! actix limits the head of the first request of a connection and the time between requests, but neither later heads nor a
+//! client that reads its response byte by byte. [`HttpServer`](actix_web::HttpServer) accepts only its own stream, so this
+//! module assembles the server itself, in the same way.
 
 mod framing;
 mod idleness;

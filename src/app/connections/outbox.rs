@@ -1,5 +1,3 @@
-//! Answers that leave together.
-
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -15,22 +13,21 @@ use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Most bytes held for one connection. Larger writes go to the system at once.
+/// Maximum bytes held per connection. Larger writes go to the system at once.
 const HELD_BYTES: usize = 16_384;
-/// Time for writing the rest of a connection that is no longer served.
+/// Time limit for writing the rest of a closing connection.
 const LAST: Duration = Duration::from_secs(5);
-/// With this many bytes for all connections, the outbox sends at once, so that no client waits for
-/// a hundred others.
+/// Bytes of all connections at which the outbox sends at once, so that no client waits for a hundred others.
 const FULL_BYTES: usize = 65_536;
 
-/// Connections of a worker that are no longer served but still read from. They do not count among the connections that
-/// a worker serves, so without this limit strangers could hold any number of them.
+/// Maximum closing connections of a worker that are still read from. They do not count towards its connection limit, so
+/// without this bound, clients could hold any number of them.
 const LINGERING: usize = 64;
 
-/// Small writes of a worker's connections, held until all else that is ready has run.
+/// Holds small writes of a worker's connections until all other ready tasks have run.
 ///
-/// The first answer wakes the reader, such as a proxy on the same machine, which is still awake when the rest arrive.
-/// Sent one by one, each answer would wake it, and it would take the processor from the server to send more requests.
+/// The first response wakes the reader, such as a proxy on the same machine, which is still awake when the rest arrive. Sent
+/// one by one, each response would wake it, and it would take the CPU from the server to send more requests.
 #[derive(Clone, Default)]
 pub(super) struct Outbox(Rc<Shared>);
 
@@ -40,28 +37,24 @@ struct Shared {
     is_held: Notify,
 }
 
-/// The bytes to send, with the connection and the end of each part.
 #[derive(Default)]
 struct Held {
     bytes: Vec<u8>,
     parts: Vec<(Rc<Outlet>, usize)>,
-    /// Connections that are no longer served and may have bytes to write.
+    /// Closing connections that may have bytes to write.
     left: Vec<Rc<Outlet>>,
 }
 
-/// The way out for the writes of a connection.
 pub(super) struct Outlet {
     pub(super) stream: RefCell<TcpStream>,
-    /// Bytes that are held for it.
     held: Cell<usize>,
-    /// Bytes that were held and that the system did not accept.
+    /// Bytes that the system did not accept.
     rest: RefCell<Vec<u8>>,
-    /// The task that writes the rest.
+    /// The task that writes `rest`.
     writer: RefCell<Option<Waker>>,
 }
 
 impl Outbox {
-    /// Starts the task that sends the held bytes of a worker's connections.
     pub(super) fn start() -> Self {
         let outbox = Self::default();
         let sending = outbox.clone();
@@ -80,7 +73,7 @@ impl Outbox {
         outbox
     }
 
-    /// Holds these bytes, unless they are too many.
+    /// Holds `bytes`. Returns false if there are too many.
     pub(super) fn hold(&self, outlet: &Rc<Outlet>, cx: &mut Context<'_>, bytes: &[u8]) -> bool {
         let held_bytes = outlet.held.get() + bytes.len();
         if held_bytes > HELD_BYTES {
@@ -105,7 +98,7 @@ impl Outbox {
         true
     }
 
-    /// Notes that the connection has no writer any longer.
+    /// Hands over a connection that has no writer any longer.
     pub(super) fn leave(&self, outlet: &Rc<Outlet>) {
         if outlet.is_held() || outlet.has_rest() {
             self.0.held.borrow_mut().left.push(Rc::clone(outlet));
@@ -113,7 +106,6 @@ impl Outbox {
         }
     }
 
-    /// Sends what is held.
     pub(super) fn send(&self) {
         let mut held = mem::take(&mut *self.0.held.borrow_mut());
         let mut start = 0;
@@ -136,29 +128,25 @@ impl Outlet {
         })
     }
 
-    /// Whether bytes are held for it.
     pub(super) fn is_held(&self) -> bool {
         self.held.get() > 0
     }
 
-    /// The held bytes that the writing task must send before anything else.
+    /// Takes the unsent bytes, which the writing task must send first.
     pub(super) fn take_rest(&self) -> Vec<u8> {
         self.rest.take()
     }
 
-    /// Takes back the bytes that could not be written.
     pub(super) fn put_rest(&self, rest: Vec<u8>) {
         self.rest.replace(rest);
     }
 
-    /// Whether bytes are still to be written.
     pub(super) fn has_rest(&self) -> bool {
         !self.rest.borrow().is_empty()
     }
 
-    /// Writes the rest, if the client takes it, and reads until the client closes: a connection that is closed with
-    /// bytes unread is reset, and an answer that the client has not read yet is lost. Without a place among those
-    /// that may linger, it only writes.
+    /// Writes the rest, then reads until the client closes: closing a connection with unread bytes resets it, and the client
+    /// would lose its response. Without a permit, it only writes.
     async fn end(self: Rc<Self>, place: Option<OwnedSemaphorePermit>) -> io::Result<()> {
         self.write_rest().await?;
         let Some(_place) = place else {
@@ -199,7 +187,7 @@ impl Outlet {
             true => self.stream.borrow().try_write(bytes),
             false => Ok(0),
         };
-        // the writer sees an error again, and can report it
+        // the writer gets the error too, and can report it
         let sent = sent.unwrap_or_default();
         if sent < bytes.len() {
             rest.extend_from_slice(&bytes[sent..]);
@@ -219,7 +207,6 @@ mod tests {
 
     use super::*;
 
-    /// A connection that is served, and its client.
     async fn pair() -> (Rc<Outlet>, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -325,7 +312,7 @@ mod tests {
         assert!(hold(&outbox, &outlet, b"last"));
         yield_now().await;
 
-        // nothing overtakes it
+        // no later write overtakes it
         let rest = outlet.take_rest();
         assert!(rest.ends_with(b"xlast") && !outlet.is_held());
         let mut come = 0;

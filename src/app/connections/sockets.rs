@@ -1,5 +1,3 @@
-//! Options of the system's sockets.
-
 #[cfg(target_os = "linux")]
 use std::time::Duration;
 
@@ -7,13 +5,13 @@ use actix_web::rt::net::TcpStream;
 #[cfg(target_os = "linux")]
 use socket2::SockRef;
 
-/// How long sent data may wait for a client that takes nothing. A stream of events has no end that
-/// would reveal such a client, and its buffers would stay in use without a limit.
+/// How long sent data may stay unacknowledged. An event stream has no end that would reveal a stalled client, and its
+/// buffers would stay in use without a limit.
 #[cfg(target_os = "linux")]
 const SEND_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Tells the system to end a connection whose client takes nothing for too long
-/// (`TCP_USER_TIMEOUT`, `tcp(7)`).
+/// Makes the system close a connection whose client acknowledges nothing for [`SEND_TIMEOUT`] (`TCP_USER_TIMEOUT`,
+/// `tcp(7)`).
 #[cfg(target_os = "linux")]
 pub(super) fn give_up_on_silence(stream: &TcpStream) {
     if let Err(error) = SockRef::from(stream).set_tcp_user_timeout(Some(SEND_TIMEOUT)) {
@@ -21,7 +19,6 @@ pub(super) fn give_up_on_silence(stream: &TcpStream) {
     }
 }
 
-/// Other systems have no such option.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn give_up_on_silence(_: &TcpStream) {}
 

@@ -1,5 +1,3 @@
-//! The built files of the console.
-
 use std::sync::OnceLock;
 
 use actix_web::http::header::{
@@ -13,16 +11,14 @@ use sha2::{Digest, Sha256};
 
 use threadkeep_http::{Encoded, VARY_BY_ENCODING, gzip, read_only};
 
-/// The pages run their own script and call this server, and nothing else. They write text into their elements and never
-/// markup: with Trusted Types the browser rejects every way to write any. No page may show them in a frame, where a
-/// visitor could be led to click on something else.
+/// The pages run their own script and call this server only. They insert text, never markup; Trusted Types makes the browser
+/// reject markup. No page may embed them in a frame, against clickjacking.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// A file as it is sent.
 struct File {
     path: &'static str,
     kind: &'static str,
@@ -30,9 +26,9 @@ struct File {
     prepared: OnceLock<Prepared>,
 }
 
-/// Parts of a file that are computed once, at its first use.
+/// Parts of a file that are computed once, on first use.
 struct Prepared {
-    /// The digest of its bytes.
+    /// Half of the SHA-256 digest of its bytes.
     digest: String,
     gzip: Bytes,
 }
@@ -60,7 +56,6 @@ static FILES: [File; 4] = [
     ),
 ];
 
-/// A resource for each file.
 pub(super) fn resources() -> impl Iterator<Item = Resource> {
     FILES.iter().map(|file| {
         read_only(file.path, move |request: HttpRequest| {
@@ -86,7 +81,7 @@ impl File {
         })
     }
 
-    /// A browser asks for each file again with the tag that it has: with a new program come new files.
+    /// Browsers revalidate each file with its `ETag`, so a new program serves new files at once.
     fn answer(&self, request: &HttpRequest) -> HttpResponse {
         let Prepared { digest, gzip } = self.prepared();
         let body = Encoded::choose(request, Bytes::from_static(self.bytes), || gzip.clone());
@@ -127,7 +122,7 @@ fn is_known(request: &HttpRequest, tag: &EntityTag) -> bool {
 mod tests {
     use super::*;
 
-    /// For all files together, as a browser loads them.
+    /// Limit for all files together, compressed as a browser loads them.
     const COMPRESSED_MAX_BYTES: usize = 250 * 1024;
 
     #[test]

@@ -1,5 +1,3 @@
-//! Links that open the console without an API key.
-
 use std::sync::Arc;
 
 use subtle::ConstantTimeEq;
@@ -8,23 +6,20 @@ use tokio::sync::watch;
 use crate::config::Settings;
 use threadkeep_identity::{ApiKey, ApiKeys};
 
-/// The name of the run's API key, for the log.
+/// Name of the run's API key in the log.
 const NAME: &str = "console";
 
-/// One-time links to the console, for a server that only this machine can reach and that has no API keys.
+/// One-time links to the console, for a server without API keys on a loopback address.
 ///
-/// The person at its terminal is its operator then. A link is worth an API key of this run. Clones share them.
+/// The person at the server's terminal is its operator. A link is worth an API key of this run. Clones share the links.
 #[derive(Clone)]
 pub struct ConsoleLinks {
-    /// The API key that a link is exchanged for.
     api_key: Arc<str>,
-    /// The token of the next link.
     token: Arc<watch::Sender<String>>,
 }
 
 impl ConsoleLinks {
-    /// The links of a run, if its settings are those that they are for: the embedded store, a loopback address, and no API
-    /// keys.
+    /// Returns the links of a run if its settings allow them: embedded store, loopback address, and no API keys.
     pub(in crate::app) fn for_run(settings: &Settings) -> Option<Self> {
         let is_alone = settings.store.redis_url.is_none() && settings.listen.ip().is_loopback();
         (is_alone && settings.api_keys.is_empty()).then(|| Self {
@@ -33,29 +28,28 @@ impl ConsoleLinks {
         })
     }
 
-    /// The run's API key, which can do everything.
+    /// The run's API key, which has all permissions.
     pub(crate) fn api_key(&self) -> &str {
         &self.api_key
     }
 
-    /// The same key for the server.
     pub(in crate::app) fn api_keys(&self) -> ApiKeys {
         ApiKeys::new([(ApiKey::named(NAME), &*self.api_key)])
     }
 
-    /// The token of the next link, and of each one that takes its place when it is used.
+    /// Watches the token of the next link, which changes when it is used.
     #[must_use]
     pub fn tokens(&self) -> watch::Receiver<String> {
         self.token.subscribe()
     }
 
-    /// The path of the link with that token. A browser sends no fragment, so the token is in no log of a proxy.
+    /// Returns the path of the link with `token`. Browsers do not send fragments, so the token is in no proxy's log.
     #[must_use]
     pub fn path(token: &str) -> String {
         format!("/console/#once={token}")
     }
 
-    /// The API key, for the token of the next link. The token is used with that, and another one takes its place.
+    /// Returns the API key if `token` is that of the next link, and replaces that token.
     pub(super) fn exchange(&self, token: &str) -> Option<&str> {
         let is_used = self.token.send_if_modified(|current| {
             let fits = bool::from(current.as_bytes().ct_eq(token.as_bytes()));
@@ -74,7 +68,6 @@ impl std::fmt::Debug for ConsoleLinks {
     }
 }
 
-/// 32 random bytes, as text for a URL.
 fn random() -> String {
     hex::encode(rand::random::<[u8; 32]>())
 }

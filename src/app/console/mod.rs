@@ -1,4 +1,4 @@
-//! The console at `/console`: pages for operators. Its source is in `console/`, and its built files are in this program.
+//! The console at `/console`. Its source is in `console/`; the built files are compiled in.
 
 mod files;
 mod links;
@@ -9,7 +9,6 @@ use actix_web::web::{self, ServiceConfig};
 pub use links::ConsoleLinks;
 use threadkeep_http::post_only;
 
-/// Adds the pages, and the path that takes one-time links if this run has them.
 pub(super) fn configure(config: &mut ServiceConfig, links: Option<&ConsoleLinks>) {
     config.service(web::redirect("/console", "/console/"));
     for resource in files::resources() {

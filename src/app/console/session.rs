@@ -1,5 +1,3 @@
-//! The exchange of a one-time link for an API key.
-
 use actix_web::http::header::CACHE_CONTROL;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Serialize;
@@ -13,8 +11,8 @@ struct Session<'a> {
     api_key: &'a str,
 }
 
-/// `POST /console/session` with the token of a link in `Authorization: Bearer`: answers with the API key of this run. No
-/// body is read.
+/// `POST /console/session`, with the token of a link in `Authorization: Bearer`: returns the API key of this run. Ignores
+/// the body.
 pub(super) async fn open_session(
     request: HttpRequest,
     links: web::Data<Option<ConsoleLinks>>,

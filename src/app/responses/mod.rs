@@ -1,5 +1,3 @@
-//! Model responses, as the settings describe them.
-
 mod thread;
 
 use std::sync::Arc;
@@ -19,10 +17,8 @@ use threadkeep_upstreams::{
 use super::AppError;
 pub(super) use thread::ResponsesThread;
 
-/// Responses over a store, with a client for their upstreams, and the thread that drives them.
-///
-/// # Errors
-/// [`AppError::Upstream`] for settings that the client rejects, or [`AppError::Run`].
+/// Starts the service of model responses, with a client for its upstreams and the thread that drives it. Fails with
+/// [`AppError::Upstream`] if the client rejects its settings.
 pub(super) fn start(
     backend: &Arc<dyn Backend>,
     all: &Settings,
@@ -87,7 +83,6 @@ fn model(
     })
 }
 
-/// The tools that ask other servers.
 fn online(http: &HttpClient, settings: &ModelSettings) -> Result<OnlineTools, AppError> {
     let OnlineSettings {
         search,
@@ -106,7 +101,6 @@ fn online(http: &HttpClient, settings: &ModelSettings) -> Result<OnlineTools, Ap
     Ok(OnlineTools::new(search, fetch, images.transpose()?))
 }
 
-/// How an upstream is asked.
 fn asked(
     settings: &ModelSettings,
     upstream: &UpstreamSetting,

@@ -1,17 +1,15 @@
-//! The thread that drives responses.
-
 use std::io;
 use std::thread;
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-/// The nice value of this thread. Other threads answer requests, most of which take microseconds, while a response waits
-/// for a model. This thread still gets a tenth of the CPU time of each of them.
+/// Nice value of this thread. Other threads answer requests, mostly within microseconds, while a response waits for a
+/// model. When they compete, this thread still gets a tenth of the CPU time of each other thread.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
-/// A thread with a runtime for responses. Dropping this ends the thread and the drivers that still run on it.
+/// A thread with a runtime for responses. Dropping it ends the thread and the drivers that run on it.
 #[derive(Debug)]
 pub(in crate::app) struct ResponsesThread {
     runtime: Handle,
@@ -19,8 +17,6 @@ pub(in crate::app) struct ResponsesThread {
 }
 
 impl ResponsesThread {
-    /// # Errors
-    /// [`io::Error`] if the system has no thread left.
     pub(super) fn start() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
@@ -39,7 +35,6 @@ impl ResponsesThread {
         })
     }
 
-    /// Its runtime.
     pub(super) fn runtime(&self) -> &Handle {
         &self.runtime
     }

@@ -1,24 +1,19 @@
-//! Commands about archives.
-
 use reqwest::Method;
 
 use super::{Remote, print_all, print_line, text};
 use crate::cli::error::CliError;
 use crate::cli::remote_command::EndedThread;
 
-/// Prints an archive.
 pub(super) async fn show(remote: &Remote, ended: &EndedThread) -> Result<(), CliError> {
     let request = remote.request(Method::GET, &["archives", &ended.id], &of_life(ended));
     print_line(&text(request).await?)
 }
 
-/// Prints all archives, without their states.
 pub(super) async fn list(remote: &Remote, since: Option<&str>) -> Result<(), CliError> {
     let since: Vec<_> = since.map(|since| ("since", since)).into_iter().collect();
     print_all(remote, &["archives"], "archives", &since).await
 }
 
-/// Restores a thread, and prints it.
 pub(super) async fn restore(remote: &Remote, ended: &EndedThread) -> Result<(), CliError> {
     let path = ["archives", &ended.id, "restore"];
     let request = remote.request(Method::POST, &path, &of_life(ended));

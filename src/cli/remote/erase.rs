@@ -1,5 +1,3 @@
-//! The erasure of an owner.
-
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
@@ -11,7 +9,7 @@ use tokio::time::sleep;
 use super::{Remote, print_line, text};
 use crate::cli::error::CliError;
 
-/// Between two calls: the server waits for the erasure in each.
+/// Delay between calls; each call already waits for the erasure.
 const PAUSE: Duration = Duration::from_millis(200);
 
 #[derive(Deserialize)]
@@ -19,7 +17,7 @@ struct OwnerRow {
     threads: u64,
 }
 
-/// Numbers of an erasure. The server counts from zero when it begins again.
+/// Counts of an erasure. The server starts at zero when it restarts the erasure.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 struct Erased {
     threads: u64,
@@ -28,7 +26,7 @@ struct Erased {
 }
 
 impl Erased {
-    /// Whether these numbers are of a later erasure than those.
+    /// Whether these counts belong to a later erasure than `last`.
     fn is_of_another(&self, last: &Self) -> bool {
         self.threads < last.threads || self.archives < last.archives
     }
@@ -46,7 +44,6 @@ impl Erased {
     }
 }
 
-/// Erases an owner, however many calls that takes, and prints what was erased.
 pub(super) async fn erase(
     remote: &Remote,
     owner: &str,
@@ -83,7 +80,7 @@ pub(super) async fn erase(
     }
 }
 
-/// Asks a user at a terminal; all others have to confirm it with the option.
+/// Asks a user at a terminal. Otherwise, the option is required.
 async fn confirm(remote: &Remote, owner: &str) -> Result<(), CliError> {
     if !io::stdin().is_terminal() {
         return Err(CliError::NotConfirmed);
@@ -102,14 +99,13 @@ async fn confirm(remote: &Remote, owner: &str) -> Result<(), CliError> {
     }
 }
 
-/// Shows the progress: on a terminal in one line, which the next one replaces.
 fn show(progress: &str) {
     let mut err = io::stderr().lock();
     let end = match err.is_terminal() {
         true => "\x1b[K\r",
         false => "\n",
     };
-    // nobody has to see it
+    // errors of the progress line do not matter
     let _ = write!(err, "{progress}{end}").and_then(|()| err.flush());
 }
 

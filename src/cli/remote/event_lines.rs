@@ -1,20 +1,19 @@
-//! A stream of server-sent events, line by line
-//! ([the HTML standard, section 9.2.6](https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation)).
+//! A parser for server-sent events ([the HTML standard, section
+//! 9.2.6](https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation)).
 
-/// Reads a stream as it arrives, in the form that our server sends: lines that end with a line
-/// feed, and one line of data per event.
+/// Parses a stream incrementally, in the form that our server sends: lines end with a line feed, and an event has one line
+/// of data.
 #[derive(Debug, Default)]
 pub(super) struct EventLines {
     buffer: Vec<u8>,
     event: String,
     data: Option<String>,
-    /// The cursor of the incoming event, which counts once the event is complete.
+    /// Cursor of the incoming event, which counts once the event is complete.
     next_id: Option<String>,
-    /// The last cursor.
+    /// Cursor of the last complete event.
     pub(super) id: Option<String>,
 }
 
-/// An event that was sent.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Sent {
     pub(super) event: String,
@@ -22,8 +21,7 @@ pub(super) struct Sent {
 }
 
 impl EventLines {
-    /// Continues with another stream, which begins after the last cursor: an event that was cut off
-    /// arrives again.
+    /// Continues with a new stream that starts after `id`. A partial event arrives again.
     pub(super) fn begin_anew(&mut self) {
         *self = Self {
             id: self.id.take(),
@@ -31,7 +29,6 @@ impl EventLines {
         };
     }
 
-    /// Takes the next bytes, and returns the events that are complete.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Vec<Sent> {
         self.buffer.extend_from_slice(bytes);
         let buffer = std::mem::take(&mut self.buffer);

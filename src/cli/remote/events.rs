@@ -1,5 +1,3 @@
-//! Prints the events of all threads as they happen.
-
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -10,11 +8,11 @@ use super::event_lines::EventLines;
 use super::{Remote, print_line, send};
 use crate::cli::error::CliError;
 
-/// The pause before a broken stream is opened again.
+/// Delay before a broken stream is reopened.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Prints events until it is interrupted. A stream that breaks resumes from its last cursor;
-/// failing to open the first one is an error.
+/// Prints events until it is interrupted. A broken stream resumes from its last cursor; failing to open the first stream is
+/// an error.
 pub(super) async fn tail(remote: &Remote, types: &[String]) -> Result<(), CliError> {
     let mut lines = EventLines::default();
     let mut is_open = false;

@@ -1,4 +1,4 @@
-//! The commands that ask a running server, by its API: they work with every store.
+//! Commands that call a running server through its API, so they work with every store.
 
 mod archives;
 mod erase;
@@ -24,22 +24,18 @@ use crate::config::ClientSettings;
 use moving::export::export;
 use moving::import::import;
 
-/// How long a server may take to accept a connection, or to send more of an answer; a stream of
-/// events sends something every 15 seconds.
+/// Timeouts for accepting a connection, and between chunks: an event stream sends something every 15 seconds.
 const CONNECT: Duration = Duration::from_secs(5);
 const SILENCE: Duration = Duration::from_secs(45);
 
-/// Items on each page of a list.
 const PAGE: &str = "1000";
 
-/// A server, and the API key for it.
 pub(super) struct Remote {
     client: Client,
     server: Url,
     api_key: HeaderValue,
 }
 
-/// Asks a server, and prints its answer: JSON, one object per line.
 pub(super) fn ask(settings: ClientSettings, command: &RemoteCommand) -> Result<(), CliError> {
     let remote = Remote::new(settings, command.server())?;
     actix_web::rt::System::new().block_on(async {
@@ -88,7 +84,6 @@ impl Remote {
         Self::at(server.unwrap_or(&settings.server), &api_key)
     }
 
-    /// The server at a URL.
     pub(super) fn at(server: &str, api_key: &str) -> Result<Self, CliError> {
         threadkeep_tls::install_tls_provider();
         let mut api_key =
@@ -110,7 +105,6 @@ impl Remote {
         })
     }
 
-    /// A request to a path of these segments, with these parameters.
     pub(super) fn request(
         &self,
         method: Method,
@@ -131,7 +125,6 @@ impl Remote {
     }
 }
 
-/// Sends a request. A refusal is an error with the text of the server.
 async fn send(request: RequestBuilder) -> Result<Response, CliError> {
     let response = request.send().await.map_err(CliError::Unreachable)?;
     if response.status().is_success() {
@@ -148,7 +141,6 @@ async fn send(request: RequestBuilder) -> Result<Response, CliError> {
     })
 }
 
-/// A request with a JSON body.
 pub(super) fn json_request(
     remote: &Remote,
     method: Method,
@@ -162,7 +154,6 @@ pub(super) fn json_request(
         .body(body.to_string())
 }
 
-/// The JSON of the answer to a request; null if it has no body.
 pub(super) async fn answer(request: RequestBuilder) -> Result<Value, CliError> {
     let text = text(request).await?;
     match text.is_empty() {
@@ -171,7 +162,6 @@ pub(super) async fn answer(request: RequestBuilder) -> Result<Value, CliError> {
     }
 }
 
-/// Prints the items of a list, page by page.
 async fn print_all(
     remote: &Remote,
     path: &[&str],
@@ -195,13 +185,12 @@ async fn print_all(
     }
 }
 
-/// The text of the answer to a request.
 async fn text(request: RequestBuilder) -> Result<String, CliError> {
     let response = send(request).await?;
     response.text().await.map_err(CliError::Unreachable)
 }
 
-/// A member of an answer that is a list, each item with its own text.
+/// Returns the items of the list `member`, each as its original JSON text.
 fn items(answer: &str, member: &str) -> Result<Vec<String>, CliError> {
     let mut members: std::collections::HashMap<String, Box<RawValue>> =
         serde_json::from_str(answer).map_err(CliError::Answer)?;
@@ -210,7 +199,6 @@ fn items(answer: &str, member: &str) -> Result<Vec<String>, CliError> {
     Ok(items.iter().map(|item| item.get().to_owned()).collect())
 }
 
-/// Prints a line at once, also into a pipe.
 fn print_line(text: &str) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
     writeln!(out, "{text}")

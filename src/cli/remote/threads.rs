@@ -1,5 +1,3 @@
-//! Commands about threads and their owners.
-
 use std::collections::BTreeMap;
 
 use clap::Args;
@@ -11,9 +9,7 @@ use serde_json::value::RawValue;
 use super::{Remote, items, print_line, text};
 use crate::cli::error::CliError;
 
-/// Threads that the server lists at once.
 const PAGE: usize = 100;
-/// Characters of a value that a table shows.
 const EXCERPT: usize = 80;
 
 /// Which threads to list, and how.
@@ -87,7 +83,6 @@ struct ThreadRow {
     owner: Option<String>,
 }
 
-/// Prints threads, one per line.
 pub(super) async fn list(remote: &Remote, query: &ThreadQuery) -> Result<(), CliError> {
     let filters = query.metadata.iter().map(|filter| {
         let (name, text) = filter.split_once('=').unwrap_or((filter, ""));
@@ -126,7 +121,6 @@ pub(super) async fn list(remote: &Remote, query: &ThreadQuery) -> Result<(), Cli
     Ok(())
 }
 
-/// Prints a thread with its state.
 pub(super) async fn show(remote: &Remote, id: &str, is_json: bool) -> Result<(), CliError> {
     let thread = text(remote.request(Method::GET, &["threads", id], &[])).await?;
     let state = text(remote.request(Method::GET, &["threads", id, "state"], &[])).await?;
@@ -143,7 +137,6 @@ pub(super) async fn show(remote: &Remote, id: &str, is_json: bool) -> Result<(),
     Ok(())
 }
 
-/// Copies a thread, and prints the copy.
 pub(super) async fn fork(remote: &Remote, fork: &ForkRequest) -> Result<(), CliError> {
     let metadata = fork.metadata.as_deref().map(serde_json::from_str);
     let body = ForkBody {
@@ -187,7 +180,6 @@ impl ThreadRow {
     }
 }
 
-/// A line of the table of threads.
 fn row(
     id: &str,
     version: &str,
@@ -200,12 +192,11 @@ fn row(
     format!("{id:<37} {version:>8} {bytes:>8} {keys:>5} {updated:<24} {expires:<24} {owner}")
 }
 
-/// The members of an object, each with its own text.
+/// The members of an object, each as its original JSON text.
 fn members(object: &str) -> Result<BTreeMap<String, Box<RawValue>>, CliError> {
     serde_json::from_str(object).map_err(CliError::Answer)
 }
 
-/// Prints the members of an object, one per line.
 fn print_members(object: &str) -> Result<(), CliError> {
     for (name, value) in members(object)? {
         print_line(&format!("{name:<14} {}", excerpt(value.get())))?;
@@ -213,7 +204,6 @@ fn print_members(object: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The beginning of a text.
 fn excerpt(text: &str) -> String {
     match text.char_indices().nth(EXCERPT) {
         Some((end, _)) => format!("{}...", &text[..end]),

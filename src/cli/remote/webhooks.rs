@@ -1,5 +1,3 @@
-//! Webhook endpoints.
-
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::json;
@@ -7,10 +5,8 @@ use serde_json::json;
 use super::{Remote, items, json_request, print_all, print_line, text};
 use crate::cli::error::CliError;
 
-/// Events that the server takes in one request.
 const AT_ONCE: usize = 100;
 
-/// Prints all endpoints.
 pub(super) async fn list(remote: &Remote) -> Result<(), CliError> {
     let answer = text(remote.request(Method::GET, &["webhooks"], &[])).await?;
     for webhook in items(&answer, "webhooks")? {
@@ -19,7 +15,6 @@ pub(super) async fn list(remote: &Remote) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Prints the oldest pending deliveries.
 pub(super) async fn pending(remote: &Remote, id: &str) -> Result<(), CliError> {
     let answer = text(remote.request(Method::GET, &["webhooks", id, "pending"], &[])).await?;
     for event in items(&answer, "pending")? {
@@ -28,7 +23,6 @@ pub(super) async fn pending(remote: &Remote, id: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Prints the failed deliveries.
 pub(super) async fn failed(remote: &Remote, id: &str) -> Result<(), CliError> {
     print_all(remote, &["webhooks", id, "failed"], "failed", &[]).await
 }
@@ -38,7 +32,6 @@ struct Replayed {
     replayed: u64,
 }
 
-/// Delivers parked events again, all or some, and prints their number.
 pub(super) async fn replay(remote: &Remote, id: &str, events: &[String]) -> Result<(), CliError> {
     let path = ["webhooks", id, "replay"];
     if events.is_empty() {

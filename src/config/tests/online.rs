@@ -1,5 +1,3 @@
-//! Web search, pages of the web, images.
-
 use super::*;
 use threadkeep_online::SearchKind;
 
@@ -8,7 +6,7 @@ const MODELS: [(&str, &str); 2] = [
     ("MODELS", "m a"),
 ];
 
-/// Settings with these, a model and one API key, which would be a warning otherwise.
+/// Settings with `variables`, a model and an API key, which prevents a warning.
 fn with(variables: &[(&str, &str)]) -> Layers {
     let keys = format!("caller:{SECRET}");
     let mut layers = environment(&[("API_KEYS", &keys)]);

@@ -1,5 +1,5 @@
-//! The messages of [OTLP](https://opentelemetry.io/docs/specs/otlp/) that carry spans, by the numbers of
-//! opentelemetry-proto 1.x. Fields that this server never sets are left out.
+//! Messages of [OTLP](https://opentelemetry.io/docs/specs/otlp/) that carry spans, with the field numbers of
+//! opentelemetry-proto 1.x. Fields that this server never sets are omitted.
 
 use prost::{Enumeration, Message, Oneof};
 
@@ -43,7 +43,6 @@ struct Scope {
     version: String,
 }
 
-/// `Span`.
 #[derive(Clone, PartialEq, Message)]
 struct SpanMessage {
     #[prost(bytes = "vec", tag = "1")]
@@ -64,7 +63,7 @@ struct SpanMessage {
     attributes: Vec<KeyValue>,
     #[prost(message, optional, tag = "15")]
     status: Option<Status>,
-    /// The flags of `traceparent`.
+    /// Flags of `traceparent`.
     #[prost(fixed32, tag = "16")]
     flags: u32,
 }
@@ -116,7 +115,6 @@ enum Value {
 }
 
 impl Request {
-    /// These spans of a replica.
     pub(super) fn of(spans: Vec<Span>, replica: &str) -> Self {
         let version = env!("CARGO_PKG_VERSION");
         let attributes = [

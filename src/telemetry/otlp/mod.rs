@@ -1,6 +1,6 @@
 //! Sends spans to a collector by [OTLP over HTTP](https://opentelemetry.io/docs/specs/otlp/#otlphttp).
 //!
-//! Requests never wait for it: spans go into a bounded queue, and those that find it full are dropped and counted.
+//! Requests never wait for it: spans enter a bounded queue, and are dropped and counted when it is full.
 
 mod messages;
 
@@ -23,34 +23,30 @@ use super::current::{by, counters, register};
 use messages::Request;
 use threadkeep_trace::{Span, Tracer};
 
-/// Spans that wait to be sent: at most about 4 MiB.
+/// Maximum queued spans: about 4 MiB.
 const QUEUE: usize = 8_192;
-/// Spans of one request to the collector.
+/// Maximum spans per request to the collector.
 const BATCH: usize = 512;
 /// How long a span waits for others.
 const LINGER: Duration = Duration::from_secs(1);
-/// From the look-up of the name to the head of the answer.
+/// From the DNS look-up to the response's headers.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How often a batch is sent at most, and the pauses in between: each is twice the one before.
+/// Maximum attempts per batch. Each pause is twice the one before.
 const ATTEMPTS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// How long the last spans may take when the server stops.
 const FAREWELL: Duration = Duration::from_secs(5);
 const AGENT: &str = concat!("threadkeep/", env!("CARGO_PKG_VERSION"));
 const PROTOBUF: HeaderValue = HeaderValue::from_static("application/x-protobuf");
 
-/// The collector that spans go to.
 #[derive(Debug, Clone)]
 pub struct Collector {
     url: Url,
-    /// Of each request.
+    /// Sent with each request.
     headers: HeaderMap,
-    /// The share of new traces that is recorded, 0 to 1.
     ratio: f64,
 }
 
-/// The task that sends spans.
 #[derive(Debug)]
 pub struct Exporter {
     task: JoinHandle<()>,
@@ -62,20 +58,18 @@ pub struct Exporter {
 #[derive(Debug, Clone, Default)]
 pub struct SpanCounts(Option<(Tracer, Arc<Counts>)>);
 
-/// Spans of batches.
 #[derive(Debug, Default)]
 struct Counts {
     sent: AtomicU64,
     failed: AtomicU64,
 }
 
-/// Why a batch was not taken.
 #[derive(Debug, thiserror::Error)]
 enum SendError {
     #[error("it answered {status}")]
     Status {
         status: StatusCode,
-        /// How long it wants to be left alone.
+        /// Delay requested by the collector.
         pause: Option<Duration>,
     },
     #[error("it did not answer")]
@@ -87,13 +81,13 @@ struct Sender {
     collector: Collector,
     replica: String,
     counts: Arc<Counts>,
-    /// Whether the log has said that the collector does not take spans.
+    /// Whether the log has reported that the collector is unavailable.
     is_away: bool,
     stop: CancellationToken,
 }
 
 impl Collector {
-    /// The collector at that URL; `None` if URL or headers are malformed, which settings exclude.
+    /// Returns `None` if URL or headers are malformed, which the settings exclude.
     #[must_use]
     pub fn new<'a>(
         url: &str,
@@ -114,7 +108,7 @@ impl Collector {
 }
 
 impl Exporter {
-    /// Starts to send spans. `replica` tells the spans of this process from others.
+    /// Starts the exporter. `replica` identifies this process in its spans.
     #[must_use]
     pub fn start(collector: Collector, replica: String) -> (Tracer, Self) {
         let (tracer, spans) = Tracer::new(QUEUE, collector.ratio);
@@ -138,7 +132,6 @@ impl Exporter {
         (tracer, exporter)
     }
 
-    /// Its spans by outcome.
     #[must_use]
     pub fn counts(&self) -> SpanCounts {
         self.counted.clone()
@@ -176,7 +169,6 @@ impl Sender {
         }
     }
 
-    /// Waits a moment for more spans, unless the server stops.
     async fn fill(&self, batch: &mut Vec<Span>, spans: &mut Receiver<Span>) {
         let end = Instant::now() + LINGER;
         while batch.len() < BATCH && !spans.is_closed() {
@@ -188,7 +180,7 @@ impl Sender {
         }
     }
 
-    /// Sends a batch, again and again if the collector may take it later.
+    /// Sends a batch, with retries while the collector may accept it later.
     async fn send(&mut self, batch: Vec<Span>) {
         let count = batch.len() as u64;
         let body = Bytes::from(Request::of(batch, &self.replica).encode_to_vec());
@@ -211,12 +203,12 @@ impl Sender {
             let Some(wanted) = wanted.filter(|_| attempt < ATTEMPTS) else {
                 break;
             };
-            // so that replicas do not come back at the same time
+            // jitter, so that replicas do not return at the same time
             let wanted = wanted
                 .min(LONGEST_PAUSE)
                 .mul_f64(rand::random_range(0.75..1.25));
             if self.stop.run_until_cancelled(sleep(wanted)).await.is_none() {
-                // one more attempt is all that the time allows
+                // time is left for a single attempt
                 if self.attempt(body).await.is_ok() {
                     self.counts.sent.fetch_add(count, Ordering::Relaxed);
                     return;
@@ -236,7 +228,7 @@ impl Sender {
             .header(CONTENT_TYPE, PROTOBUF)
             .header(USER_AGENT, HeaderValue::from_static(AGENT))
             .body(body);
-        // the body of the answer is never read: it is dropped with the response
+        // the response's body is never read; it is dropped
         let answer = request.send().await;
         let answer = answer.map_err(|error| SendError::Link(error.without_url()))?;
         let status = answer.status();
@@ -251,7 +243,7 @@ impl Sender {
 }
 
 impl SendError {
-    /// How long to pause before the next attempt, if the collector says; `None` if there is no use in one.
+    /// Returns the collector's delay before a retry, or `None` if a retry cannot help.
     fn pause(&self) -> Option<Option<Duration>> {
         match self {
             // OTLP/HTTP, "Retryable Response Codes"
@@ -263,7 +255,7 @@ impl SendError {
     }
 }
 
-/// Follows no redirect and uses no proxy.
+/// Follows no redirects and uses no proxy.
 fn client() -> Client {
     threadkeep_tls::install_tls_provider();
     let builder = || {
@@ -277,7 +269,7 @@ fn client() -> Client {
     client.unwrap_or_else(|error| without_certificates(builder(), &error))
 }
 
-/// On a machine without certificate authorities, http still works.
+/// Builds a client for machines without certificate authorities, where http still works.
 fn without_certificates(builder: ClientBuilder, error: &reqwest::Error) -> Client {
     tracing::warn!(
         error = error as &dyn Error,
@@ -289,7 +281,7 @@ fn without_certificates(builder: ClientBuilder, error: &reqwest::Error) -> Clien
         .expect("a client that reads no certificates is built from constants")
 }
 
-/// Adds the counts to a registry. They are 0 without an exporter, so that every replica exports them.
+/// Registers the counts. Without an exporter they are 0, so that every replica exports them.
 pub fn register_spans(registry: &mut Registry, counts: SpanCounts) {
     register(registry, move |encoder| {
         let (sent, failed, dropped) = counts.0.as_ref().map_or((0, 0, 0), |(tracer, counts)| {

@@ -1,5 +1,3 @@
-//! One operation of the store, measured.
-
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -29,7 +27,6 @@ const ERROR_KINDS: [&str; 6] = [
     "corrupt",
 ];
 
-/// Latency and errors of all operations.
 #[derive(Debug, Clone)]
 pub(super) struct Families {
     stats: Stats,
@@ -37,10 +34,10 @@ pub(super) struct Families {
     errors: Family<Labels<3>, Counter>,
 }
 
-/// One operation. Its series are created at its first use: most replicas use only some operations.
+/// Metrics of one operation. The series are created on first use, because most replicas use only some operations.
 #[derive(Debug)]
 pub(super) struct Call {
-    /// Its number in the figures of the last minute.
+    /// Index of the operation in the statistics of the last minute.
     kind: usize,
     part: &'static str,
     operation: &'static str,
@@ -48,7 +45,6 @@ pub(super) struct Call {
     series: OnceLock<Series>,
 }
 
-/// Latency and errors of one operation, looked up once.
 #[derive(Debug)]
 struct Series {
     duration: Histogram,
@@ -56,7 +52,6 @@ struct Series {
 }
 
 impl Families {
-    /// Adds the metrics to a registry.
     pub(super) fn register(registry: &mut Registry, stats: &Stats) -> Self {
         let families = Self {
             stats: stats.clone(),
@@ -82,7 +77,6 @@ impl Families {
 }
 
 impl Call {
-    /// Notes that a call has ended which began at that time, and the thread that it was about, if it has used one.
     pub(super) fn observe<T, E: Failed>(
         &self,
         start: Instant,
@@ -112,8 +106,7 @@ impl Call {
         });
     }
 
-    /// Creates the series, with those of all kinds of errors: an alert sees the first error of an operation that has worked
-    /// before.
+    /// Creates the series for all kinds of errors, so that an alert sees the first error of an operation that worked before.
     fn series(&self) -> Series {
         let (operation, part) = (("operation", self.operation), ("part", self.part));
         let families = &self.families;
@@ -127,7 +120,8 @@ impl Call {
         }
     }
 
-    /// A span, by the [conventions for databases](https://opentelemetry.io/docs/specs/semconv/database/database-spans/).
+    /// Builds a span by the [conventions for
+    /// databases](https://opentelemetry.io/docs/specs/semconv/database/database-spans/).
     fn span(&self, is_remote: bool, error: Option<&StoreError>) -> Ended {
         let (kind, system) = match is_remote {
             true => (SpanKind::Client, "redis"),
@@ -148,7 +142,6 @@ impl Call {
     }
 }
 
-/// The place of an error's kind in [`ERROR_KINDS`].
 fn kind_of(error: &StoreError) -> usize {
     match error {
         StoreError::Unavailable(_) => 0,
@@ -160,7 +153,7 @@ fn kind_of(error: &StoreError) -> usize {
     }
 }
 
-/// An error of the store. A refusal is not one: the store has done its work.
+/// A result that may be an error of the store. A refusal is not one: the store has done its work.
 pub(super) trait Failed {
     fn store_error(&self) -> Option<&StoreError>;
 }

@@ -1,5 +1,3 @@
-//! Measures the latency and the errors of a store, and the use of its threads.
-
 mod call;
 mod parts;
 mod uses;
@@ -15,7 +13,6 @@ use threadkeep_domain::Written;
 use threadkeep_stats::{Stats, StoreRecorder};
 use threadkeep_store::{Backend, Destroyed, Erased, Imported, Reaped, StoreError, WriteError};
 
-/// Latency and errors of a store by operation, and what became of threads.
 #[derive(Debug)]
 struct StoreMetrics {
     threads: parts::threads::Calls,
@@ -38,15 +35,13 @@ struct StoreMetrics {
     outcomes: ThreadMetrics,
 }
 
-/// A store that measures all its calls.
 #[derive(Debug, Clone)]
 pub struct ObservedStore {
     backend: Arc<dyn Backend>,
     metrics: Arc<StoreMetrics>,
     stats: Stats,
-    /// Of this worker alone.
     recorder: Arc<StoreRecorder>,
-    /// Whether it is another process.
+    /// Whether the store is another process.
     is_remote: bool,
 }
 
@@ -107,7 +102,7 @@ impl StoreMetrics {
 }
 
 impl ObservedStore {
-    /// Measures that back end's calls, adds the metrics to a registry, and records the calls in the figures of the last
+    /// Wraps a back end: measures its calls, registers the metrics, and records the calls in the statistics of the last
     /// minute.
     #[must_use]
     pub fn register(backend: Arc<dyn Backend>, registry: &mut Registry, stats: &Stats) -> Self {

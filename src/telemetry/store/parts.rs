@@ -1,7 +1,7 @@
-//! The operations of the store, by its parts.
+//! The operations of the store, by trait.
 //!
-//! The compiler misses a method that is not listed here, and clippy one that its trait provides. No
-//! method waits for an event, so its duration is the latency of the store.
+//! The compiler reports a method that is missing here; clippy reports a missing one that its trait provides. No method waits
+//! for an event, so its duration is the latency of the store.
 
 use std::time::{Duration, Instant};
 
@@ -38,10 +38,10 @@ use threadkeep_store::{
 use threadkeep_trace as trace;
 use threadkeep_trace::Phase;
 
-/// Implements a part of the store: each of the methods listed calls the back end and is measured
-/// under its own name, with the part's as a label. `=> count` also counts what became of a thread, and
-/// `, used(id) if is_use` the use of a thread, by a function of [`uses`] of these arguments and the answer. The items in
-/// the second braces answer at once and are not measured.
+/// Implements a trait of the store: each listed method calls the back end and is measured under its own name, with the
+/// part's name as a label. `=> count` also counts what happened to a thread. `, used(id) if is_use` also counts the use of a
+/// thread: a function of [`uses`] computes it from these arguments and the result. Items in the second braces return at once
+/// and are not measured.
 macro_rules! measured {
     ($trait:ident as $part:ident {
         $($method:ident($($name:ident: $kind:ty),* $(,)?) -> $answer:ty $(=> $count:ident)?

@@ -1,5 +1,4 @@
-//! The threads that calls of the store use, and how much of them. Refusals never get here, and the functions leave out
-//! replays.
+//! The threads that calls of the store use, and the bytes. Refusals never arrive here, and the functions omit replays.
 
 use bytes::Bytes;
 
@@ -40,7 +39,7 @@ pub(super) fn state_body<'a>(
         Some(StateBody::Text(text) | StateBody::Compressible(text)) => {
             read(id, text.len(), Some(text.len() as u64))
         }
-        // its size as a text is not known here
+        // the uncompressed size is unknown here
         Some(StateBody::Gzip(bytes)) => read(id, bytes.len(), None),
         None => read(id, 0, None),
     })
@@ -68,7 +67,7 @@ pub(super) fn value<'a>(id: &'a ThreadId, found: &Option<Found<Option<Part>>>) -
     Some(read(id, part.map_or(0, |part| part.json.len()), None))
 }
 
-/// A read of a stamp or of keys, which have no values.
+/// A read of a stamp or of keys, without values.
 pub(super) fn without_values<'a, T>(id: &'a ThreadId, _: &T) -> Option<Use<'a>> {
     Some(read(id, 0, None))
 }
@@ -97,7 +96,7 @@ pub(super) fn written<'a>(
     (!written.replayed).then(|| write(id, bytes, Some(written.size_bytes)))
 }
 
-/// A write whose values are in the store already.
+/// A write whose values were already in the store.
 pub(super) fn made<'a>(id: &'a ThreadId, written: &Written) -> Option<Use<'a>> {
     (!written.replayed).then(|| write(id, 0, Some(written.size_bytes)))
 }

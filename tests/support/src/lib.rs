@@ -1,11 +1,7 @@
 //! Tools of tests over HTTP: servers, Redis, a client, and bytes on a socket. They do not use the library.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
-#![allow(
-    missing_docs,
-    missing_debug_implementations,
-    reason = "only tests read this"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue should panic")]
+#![allow(missing_debug_implementations, reason = "only tests read this")]
 
 pub mod agentuity_socket;
 pub mod metrics;

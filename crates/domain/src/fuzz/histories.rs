@@ -1,20 +1,18 @@
-//! Histories, which drop their oldest items, and from which items are removed.
-
 use crate::Json;
 use crate::scope::{History, HistoryItem, HistoryLimit, ItemId, Removal};
 use threadkeep_fuzzing::{Bound, fuzz};
 
-/// The cost of an item besides its text, so that a bound in bytes of text leaves out the items.
+/// The cost of an item besides its text. Bounds per byte of text exclude it.
 const ITEM_BYTES: usize = 64;
-/// An item is held twice, as it is and by its id.
+/// Items are stored with a copy of their id.
 const APPEND: Bound = Bound {
     held: 16,
     allocated: 32,
     nanos: 3_000,
 };
 
-/// Each line is an id and a value. A line `---` ends a request. The first line is the limit. A request whose first line is
-/// `-` and an id, `^` and a number, or `!` removes that item, that number of the newest, or all.
+/// The first line is the limit. Each further line is an id and a value; `---` ends a request. A request that starts with `-`
+/// and an id, `^` and a number, or `!` removes that item, the newest ones, or all.
 #[test]
 fn a_history_drops_its_oldest_items_and_stays_within_its_limit() {
     fuzz("histories", |input| {
@@ -64,7 +62,6 @@ fn remove(history: &mut History, model: &mut Vec<(u64, HistoryItem)>, line: &str
     match removal {
         Removal::All => model.clear(),
         Removal::Item(id) => model.retain(|(_, item)| item.id != *id),
-        // fewer if they are large
         Removal::Newest(count) => {
             assert!(
                 removed.len() <= count && removed.is_empty() == (count == 0 || model.is_empty())
@@ -83,7 +80,6 @@ fn remove(history: &mut History, model: &mut Vec<(u64, HistoryItem)>, line: &str
     assert_eq!(summary.bytes, bytes);
 }
 
-/// The model: the items that were added last, the oldest first, with their numbers.
 fn append(
     history: &mut History,
     model: &mut Vec<(u64, HistoryItem)>,

@@ -1,11 +1,9 @@
-//! The scanner, and the readers of members and elements in its output.
-
 use serde_json::value::RawValue;
 
 use crate::{Json, MAX_DEPTH, Value, elements, keyed_values_of_any_key, members};
 use threadkeep_fuzzing::{Bound, Input, fuzz};
 
-/// It copies its input once.
+/// The scanner copies its input once.
 const SCAN: Bound = Bound {
     held: 2,
     allocated: 3,

@@ -1,5 +1,3 @@
-//! Fuzz targets for code that reads, merges and keeps JSON.
-
 mod histories;
 mod json;
 mod merge_patch;

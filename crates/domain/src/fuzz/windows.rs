@@ -1,24 +1,20 @@
-//! Arrays that are pushed to and cut, as a whole batch of operations.
-
 use crate::{Document, Json, Key, Mismatch, Operation, Slice, ThreadPolicy, Value, elements};
 use threadkeep_fuzzing::{Bound, fuzz};
 
-/// Each push recomputes a chunk and has an answer; the shortest is `- 0` on a line.
+/// Each push recomputes a chunk and has an answer; the shortest push is the line `- 0`.
 const BATCH: Bound = Bound {
     held: 200,
     allocated: 3_000,
     nanos: 5_000,
 };
 
-/// Room for any input, so that no limit refuses a step of the model.
 const POLICY: ThreadPolicy = ThreadPolicy {
     max_bytes: u64::MAX,
     max_keys: u32::MAX,
     ..ThreadPolicy::THREAD
 };
 
-/// The first line is the initial array; each further line is the window of a push, or `-` for none,
-/// and an element.
+/// The first line is the initial array. Each further line is the window of a push, or `-` for none, and an element.
 #[test]
 fn pushes_with_a_window_keep_the_newest_elements_as_a_plain_list_does() {
     fuzz("windows", |input| {

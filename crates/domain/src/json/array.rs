@@ -1,5 +1,3 @@
-//! Arrays that grow at one end and are cut at the other without touching the elements between.
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -8,27 +6,22 @@ use memchr::memchr_iter;
 use crate::json::text::Json;
 use crate::{Heap, heap};
 
-/// Bytes of element text in a chunk; an element that is larger stands alone.
-///
-/// With the ordinal that Redis keeps before it and the allocator's header, a full chunk fits a
-/// 2,048-byte allocation.
+/// Bytes of element text in a chunk, unless one element is larger. With ordinal and header, it fits a 2,048-byte allocation
+/// in Redis.
 pub const CHUNK_BYTES: usize = 2016;
 
-/// A JSON array as chunks of element text.
-///
-/// Cloning shares the chunks, so a batch can work on a copy that is dropped if the batch fails.
+/// A JSON array in chunks of element text. Appends and cuts touch no elements between; clones share chunks.
 #[derive(Clone, Default, Debug)]
 pub struct Array {
     chunks: VecDeque<Arc<Chunk>>,
     len: usize,
-    /// Of all elements, each with one byte for its separator.
+    /// Size of all elements, each with one separator byte.
     bytes: usize,
-    /// Bytes that the chunks have room for, which is more than they hold where their first elements
-    /// were cut off.
+    /// Capacity of all chunks in bytes. Exceeds their size where elements were cut off the front.
     capacity: usize,
 }
 
-/// Elements, each with a line feed before it.
+/// Elements, each preceded by a line feed.
 #[derive(Clone, Default)]
 struct Chunk {
     text: Vec<u8>,
@@ -36,7 +29,6 @@ struct Chunk {
 }
 
 impl Array {
-    /// Reads elements that are separated by line feeds.
     pub(super) fn from_elements(text: &str) -> Self {
         let mut array = Self::default();
         if !text.is_empty() {
@@ -53,7 +45,6 @@ impl Array {
         array
     }
 
-    /// These elements, each as compact JSON.
     pub(crate) fn of<'a>(elements: impl Iterator<Item = &'a str>) -> Self {
         let mut array = Self::default();
         for element in elements {
@@ -62,31 +53,30 @@ impl Array {
         array
     }
 
-    /// The elements in order, each as compact JSON.
+    /// Returns the elements in order, each as compact JSON.
     pub fn elements(&self) -> impl Iterator<Item = &str> {
         self.chunks.iter().flat_map(|chunk| chunk.each())
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has no element.
+    /// Returns whether the array is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bytes of the compact JSON text.
+    /// Returns the size of the compact JSON text.
     #[must_use]
     pub fn json_bytes(&self) -> usize {
-        // `[`, then each element with a comma or, behind the last, the closing bracket
+        // `[`, then each element with a comma or the closing bracket
         if self.is_empty() { 2 } else { 1 + self.bytes }
     }
 
-    /// Appends an element.
     pub(crate) fn push(&mut self, element: &str) {
         let bytes = element.len() + 1;
         match self.chunks.back_mut() {
@@ -107,7 +97,6 @@ impl Array {
         self.bytes += bytes;
     }
 
-    /// Keeps the newest `max` elements.
     pub(crate) fn keep_newest(&mut self, max: usize) {
         let mut surplus = self.len.saturating_sub(max);
         while surplus > 0 {
@@ -131,7 +120,6 @@ impl Array {
         }
     }
 
-    /// Removes the newest elements, `count` at most, and returns them as a JSON array, the oldest first.
     pub(crate) fn pop_newest(&mut self, count: usize) -> Json {
         let mut surplus = count.min(self.len);
         let mut popped = Vec::new();
@@ -158,12 +146,12 @@ impl Array {
         Json::from_compact(String::from_utf8(popped).expect("elements are whole texts"))
     }
 
-    /// The chunks' texts in order, each element with a line feed before it, and their lengths.
+    /// Returns the chunks in order: text with a line feed before each element, and number of elements.
     pub fn chunks(&self) -> impl ExactSizeIterator<Item = (&[u8], usize)> {
         self.chunks.iter().map(|chunk| (&*chunk.text, chunk.len))
     }
 
-    /// Appends `count` elements from the one at `from` on as a JSON array.
+    /// Appends a JSON array of `count` elements from index `from` on.
     pub fn write_json(&self, from: usize, count: usize, out: &mut Vec<u8>) {
         let start = out.len();
         let mut skip = from;
@@ -185,7 +173,7 @@ impl Array {
     }
 }
 
-/// As if no chunk were shared: one that is shared now is not when the other copy has changed.
+/// Counts shared chunks in full, because a change of the other copy unshares them.
 impl Heap for Array {
     fn heap_bytes(&self) -> u64 {
         const COUNTS: usize = 2 * size_of::<usize>();
@@ -196,9 +184,7 @@ impl Heap for Array {
     }
 }
 
-/// Turns element text, each with a line feed before it, into a JSON array in place.
-///
-/// The text begins at `start` of `out` and gets no longer unless it is empty.
+/// Converts element text from `start` of `out` on, each with a line feed before it, to a JSON array in place.
 pub fn close_array(start: usize, out: &mut Vec<u8>) {
     if out.len() == start {
         out.extend_from_slice(b"[]");
@@ -213,7 +199,7 @@ pub fn close_array(start: usize, out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-/// State stays out of logs.
+/// Keeps state out of logs.
 impl std::fmt::Debug for Chunk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Chunk({} elements)", self.len)
@@ -224,7 +210,7 @@ impl Chunk {
     fn push(&mut self, element: &str) {
         let (len, bytes) = (self.text.len(), element.len() + 1);
         if self.text.capacity() - len < bytes {
-            // not to the byte, which would move the text once for each element; allocators round up by about an eighth
+            // an exact reservation would move the text for each element; allocators round up by about an eighth
             let ahead = (len / 8).min(CHUNK_BYTES.saturating_sub(len));
             self.text.reserve_exact(bytes.max(ahead));
         }
@@ -233,7 +219,7 @@ impl Chunk {
         self.len += 1;
     }
 
-    /// Drops the first elements, fewer than all, and returns their bytes.
+    /// Drops the first elements, but never all. Returns their bytes.
     fn cut(&mut self, count: usize) -> usize {
         let gone = self.border(count);
         self.text.drain(..gone);
@@ -244,7 +230,6 @@ impl Chunk {
         gone
     }
 
-    /// Drops the last elements, fewer than all, and returns their bytes.
     fn cut_end(&mut self, count: usize) -> usize {
         let kept = self.border(self.len - count);
         let gone = self.text.len() - kept;
@@ -265,7 +250,6 @@ impl Chunk {
         &self.text[self.border(skip)..self.border(skip + take)]
     }
 
-    /// Where the element of that number begins, or the end.
     fn border(&self, number: usize) -> usize {
         if number == 0 {
             return 0;

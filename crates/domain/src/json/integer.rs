@@ -1,24 +1,19 @@
-//! Exact counters on number text.
-
-/// Errors of an increment.
+/// Why an increment failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntegerError {
-    /// A number that is not `-?` and digits, such as `1.0` or `1e2`, or a string.
+    /// Not an optional `-` and digits; for example `1.0`, `1e2` or a string.
     NotAnInteger,
-    /// The value or the sum does not fit in 64 bits with a sign.
+    /// The value or the sum does not fit in a signed 64-bit integer.
     Overflow,
 }
 
-/// Adds to an integer in JSON text.
-///
-/// # Errors
-/// If the text is not an integer, or it or the sum does not fit.
+/// Adds to an integer in JSON text, exactly.
 pub fn add(text: &str, by: i64) -> Result<i64, IntegerError> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(IntegerError::NotAnInteger);
     }
-    // the text has the form of an integer, so it does not parse only if it does not fit
+    // the text is an integer, so parsing fails only if it does not fit
     let value: i64 = text.parse().map_err(|_| IntegerError::Overflow)?;
     value.checked_add(by).ok_or(IntegerError::Overflow)
 }

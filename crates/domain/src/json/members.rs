@@ -1,5 +1,3 @@
-//! The members of an object, found in its compact text without parsing it into values.
-
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -9,39 +7,31 @@ use super::text::{Json, ObjectError};
 use super::value::Value;
 use crate::{Key, KeyError};
 
-/// Keys with their values, each key once.
+/// Keys and values, each key once.
 pub type KeyedValues = Vec<(Key, Value)>;
 
-/// A body that is not an object with legal keys.
+/// A body that is not an object with valid keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectFault {
-    /// Not JSON, or no object.
+    /// Not JSON, or not an object.
     #[error(transparent)]
     Object(#[from] ObjectError),
-    /// A key outside the rule.
+    /// An invalid key.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// More keys than a state has room for.
+    /// More keys than a state may have.
     #[error("more than {0} keys")]
     TooManyKeys(u32),
 }
 
-/// Reads an object as keys and values of a state, with keys by the rule of `/v1`. If a key is repeated, its last value
-/// counts.
+/// Parses an object to keys of `/v1` and values; the last value of a repeated key counts.
 ///
-/// Stops at the first key beyond `max_keys`: the object cannot fit, and reading it would cost the store more than it
-/// cost the client.
-///
-/// # Errors
-/// [`ObjectFault`] if it is not an object, has an invalid key, or too many keys.
+/// Stops beyond `max_keys`: such an object cannot fit, and parsing it would cost the server more than sending it.
 pub fn keyed_values(text: &str, max_keys: u32) -> Result<KeyedValues, ObjectFault> {
     keyed_by(text, max_keys, Key::from_json)
 }
 
-/// As [`keyed_values`], with keys as stores take them.
-///
-/// # Errors
-/// As [`keyed_values`].
+/// Like [`keyed_values`], with keys of any protocol.
 pub fn keyed_values_of_any_key(text: &str, max_keys: u32) -> Result<KeyedValues, ObjectFault> {
     keyed_by(text, max_keys, Key::any_from_json)
 }
@@ -64,7 +54,7 @@ fn keyed_by(
         .collect()
 }
 
-/// Keys with their quotes, and values of a compact object, in order. Other values have none.
+/// Returns the quoted keys and the values of a compact object, in order. Other values have no members.
 pub fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut cursor = Cursor::new(object);
     let mut more = object.starts_with('{') && cursor.enter();
@@ -79,23 +69,23 @@ pub fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The value of a member of a compact object; of repeated members, the last one.
+/// Returns the value of a member of a compact object; the last one if it is repeated.
 pub fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     let named = members(object).filter(|(key, _)| is_named(key, name));
     named.last().map(|(_, value)| value)
 }
 
-/// A member of a compact object, unless it is null.
+/// Returns a member of a compact object, unless it is `null`.
 pub fn given<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     member(object, name).filter(|value| *value != "null")
 }
 
-/// The text of a member of a compact object that is a string.
+/// Returns the decoded text of a string member of a compact object.
 pub fn member_text<'a>(object: &'a str, name: &str) -> Option<Cow<'a, str>> {
     member(object, name).and_then(text_of)
 }
 
-/// The text of a JSON string; none for another value, or for a text that is not Unicode.
+/// Decodes a JSON string; `None` for other values, and for text that is not Unicode.
 pub fn text_of(json: &str) -> Option<Cow<'_, str>> {
     if !json.starts_with('"') {
         return None;
@@ -106,12 +96,12 @@ pub fn text_of(json: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// A text as a JSON string.
+/// Encodes a text as a JSON string.
 pub fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("a text is a JSON string")
 }
 
-/// Whether a key with its quotes is this name.
+/// Returns whether a quoted key equals `name`.
 pub fn is_named(key: &str, name: &str) -> bool {
     if !key.contains('\\') {
         return key[1..key.len() - 1] == *name;
@@ -119,7 +109,7 @@ pub fn is_named(key: &str, name: &str) -> bool {
     serde_json::from_str::<String>(key).is_ok_and(|key| key == name)
 }
 
-/// The elements of a compact array, in order. Other values have none.
+/// Returns the elements of a compact array, in order. Other values have none.
 pub fn elements(array: &str) -> impl Iterator<Item = &str> {
     let mut cursor = Cursor::new(array);
     let mut more = array.starts_with('[') && cursor.enter();
@@ -133,12 +123,12 @@ pub fn elements(array: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The elements of a member of a compact object that is an array. Other values have none.
+/// Returns the elements of an array member of a compact object. Other values have none.
 pub fn member_elements<'a>(object: &'a str, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
     elements(member(object, name).unwrap_or_default())
 }
 
-/// The compact object that has members as [`members`] gives them.
+/// Builds a compact object from members as [`members`] returns them.
 pub fn object_of<'a>(members: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let members = members.into_iter();
     let members: Vec<_> = members
@@ -147,7 +137,7 @@ pub fn object_of<'a>(members: impl IntoIterator<Item = (&'a str, &'a str)>) -> S
     format!("{{{}}}", members.join(","))
 }
 
-/// Whether compact JSON text has more values than `limit`, those inside others included.
+/// Returns whether compact JSON has more values than `limit`, including nested ones.
 pub fn has_more_values(text: &str, limit: usize) -> bool {
     let mut cursor = Cursor::new(text);
     let mut count = 1;
@@ -168,7 +158,7 @@ pub fn has_more_values(text: &str, limit: usize) -> bool {
     count > limit
 }
 
-/// A place in compact JSON text, which is valid by construction.
+/// A position in valid compact JSON.
 pub(crate) struct Cursor<'a> {
     text: &'a str,
     at: usize,
@@ -179,7 +169,6 @@ impl<'a> Cursor<'a> {
         Self { text, at: 0 }
     }
 
-    /// Bytes stepped over so far.
     pub(crate) fn at(&self) -> usize {
         self.at
     }
@@ -188,8 +177,7 @@ impl<'a> Cursor<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// Steps over the opening bracket, and over the closing one too when nothing is inside. Whether
-    /// a member or element follows.
+    /// Skips the opening bracket, and the closing one of an empty container. Returns whether a member or element follows.
     pub(crate) fn enter(&mut self) -> bool {
         self.at += 1;
         if let Some(b'}' | b']') = self.peek() {
@@ -199,14 +187,12 @@ impl<'a> Cursor<'a> {
         true
     }
 
-    /// Steps over a comma or the closing bracket. Whether another member or element follows.
     pub(crate) fn next_member(&mut self) -> bool {
         let more = self.peek() == Some(b',');
         self.at += 1;
         more
     }
 
-    /// Steps over a key with its colon.
     pub(crate) fn key(&mut self) -> &'a str {
         let start = self.at;
         self.string();
@@ -215,7 +201,6 @@ impl<'a> Cursor<'a> {
         key
     }
 
-    /// Steps over a whole value.
     pub(crate) fn value(&mut self) -> &'a str {
         let start = self.at;
         let mut depth = 0;

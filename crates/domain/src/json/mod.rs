@@ -1,5 +1,3 @@
-//! JSON text: checked, searched, merged and counted without parsing it into values.
-
 pub(super) mod array;
 pub(super) mod integer;
 pub(crate) mod members;

@@ -1,9 +1,6 @@
-//! The text that JSON strings stand for.
-
 use std::borrow::Cow;
 
-/// The bytes that a JSON string with its quotes stands for: `"a"` and `"\u0061"` are one text. A lone
-/// surrogate stands for the three bytes that UTF-8 forbids, so no other text equals it.
+/// Decodes a quoted JSON string. A lone surrogate becomes three bytes that UTF-8 forbids, so that it equals no other text.
 pub fn unescaped(quoted: &str) -> Cow<'_, [u8]> {
     let inner = quoted
         .get(1..quoted.len().saturating_sub(1))
@@ -21,7 +18,6 @@ pub fn unescaped(quoted: &str) -> Cow<'_, [u8]> {
     Cow::Owned(plain)
 }
 
-/// Appends the character of an escape, and returns the text behind it.
 fn unescape<'a>(escape: &'a str, plain: &mut Vec<u8>) -> &'a str {
     let (kind, rest) = escape.split_at(1.min(escape.len()));
     let byte = match kind {

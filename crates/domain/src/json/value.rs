@@ -1,36 +1,34 @@
-//! A value of a state, as the store keeps it.
-
 use std::fmt;
 
 use super::array::Array;
 use super::text::{Json, JsonError, MAX_DEPTH, compact};
 use crate::Heap;
 
-/// A value of a state: opaque JSON text, or an array as its elements.
+/// A value of a state: opaque JSON text, or the elements of an array.
 #[derive(Clone)]
 pub enum Value {
-    /// Anything but an array.
+    /// Any value except an array.
     Text(Json),
-    /// An array, ready to be pushed to.
+    /// An array, ready for pushes.
     Array(Array),
 }
 
 /// The requested part of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slice {
-    /// The newest elements, at most this many.
+    /// The newest elements, up to this number.
     Tail(u64),
-    /// At most `limit` elements from the one at `offset` on.
+    /// Up to `limit` elements from `offset` on.
     Range {
-        /// The first index, from 0; beyond the end, the part is empty.
+        /// The first index, from 0. Beyond the end, the part is empty.
         offset: u64,
-        /// None: to the end.
+        /// Maximum number of elements; `None` for all up to the end.
         limit: Option<u64>,
     },
 }
 
 impl Slice {
-    /// The first element and the number of elements of this part of an array.
+    /// Returns the first index and the number of elements for an array of `len` elements.
     #[must_use]
     pub fn of(self, len: u64) -> (u64, u64) {
         match self {
@@ -44,10 +42,7 @@ impl Slice {
 }
 
 impl Value {
-    /// Checks a text with one JSON value, and converts it for the store.
-    ///
-    /// # Errors
-    /// [`JsonError`] when it is not JSON, or nested deeper than the limit.
+    /// Parses a JSON value of up to [`MAX_DEPTH`] levels.
     pub fn parse(text: &str) -> Result<Self, JsonError> {
         let compact = compact(text, b'\n', MAX_DEPTH)?;
         let elements = compact
@@ -59,7 +54,7 @@ impl Value {
         })
     }
 
-    /// Bytes of the compact JSON text.
+    /// Returns the size of the compact JSON text.
     #[must_use]
     pub fn json_bytes(&self) -> usize {
         match self {
@@ -68,7 +63,7 @@ impl Value {
         }
     }
 
-    /// The compact JSON text.
+    /// Returns the compact JSON text.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.json_bytes());
@@ -94,7 +89,7 @@ impl Heap for Value {
     }
 }
 
-/// State stays out of logs.
+/// Keeps state out of logs.
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Value({} bytes)", self.json_bytes())

@@ -1,34 +1,28 @@
-//! The type and encoding of an entry's bytes, in the terms of HTTP.
-
-/// The media type of an entry's body, kept unchanged: `type/subtype` (RFC 9110, section 8.3.1) with
-/// any parameters, at most 255 bytes of printable ASCII.
+/// The media type of a body, stored unchanged: `type/subtype` and parameters (RFC 9110, section 8.3.1), up to 255 bytes of
+/// ASCII.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentType(Box<str>);
 
-/// The encoding of an entry's body, such as `gzip`, kept unchanged: names with commas (RFC 9110,
-/// section 8.4), at most 64 bytes.
+/// The encoding of a body, stored unchanged: a comma-separated list of names (RFC 9110, section 8.4) of up to 64 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentEncoding(Box<str>);
 
-/// Errors of content types and encodings.
+/// An invalid content type or encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ContentError {
-    /// Not a media type, or too long.
+    /// An invalid or oversized media type.
     #[error("a content type is `type/subtype` with optional parameters, at most 255 bytes")]
     Type,
-    /// Not a list of names, or too long.
+    /// An invalid or oversized list of names.
     #[error("a content encoding is a list of names of at most 64 bytes")]
     Encoding,
-    /// A header that is not text, or a repeated one.
+    /// A header that is not printable ASCII, or is repeated.
     #[error("content type and encoding must be printable ASCII, given once")]
     Header,
 }
 
 impl ContentType {
     /// Parses a media type.
-    ///
-    /// # Errors
-    /// [`ContentError::Type`].
     pub fn new(text: &str) -> Result<Self, ContentError> {
         let text = text.trim_matches([' ', '\t']);
         let is_printable = |byte: u8| byte == b'\t' || (b' '..=b'~').contains(&byte);
@@ -47,7 +41,7 @@ impl ContentType {
         Self("application/octet-stream".into())
     }
 
-    /// The media type as text.
+    /// Returns the media type as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -56,9 +50,6 @@ impl ContentType {
 
 impl ContentEncoding {
     /// Parses an encoding.
-    ///
-    /// # Errors
-    /// [`ContentError::Encoding`].
     pub fn new(text: &str) -> Result<Self, ContentError> {
         let text = text.trim_matches([' ', '\t']);
         let mut names = text.split(',').map(|name| name.trim_matches([' ', '\t']));
@@ -68,7 +59,7 @@ impl ContentEncoding {
         Ok(Self(text.into()))
     }
 
-    /// The encoding as text.
+    /// Returns the encoding as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,4 +1,4 @@
-//! Entries: the rules of their versions, uses and ends.
+//! Entries: the rules of their versions, uses and expiry.
 
 use bytes::Bytes;
 
@@ -7,26 +7,25 @@ use super::lifetime::Lifetime;
 use crate::millis::millis;
 use crate::{Life, Precondition, Refusal, Stamp};
 
-/// Everything about an entry except its body and its uses. Times are milliseconds of the Unix epoch, by
-/// the store's clock.
+/// An entry without its body and use count. Times are in Unix milliseconds by the store's clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryHead {
-    /// The version is 1 when the entry is made, and grows by 1 with each put. The life keeps the tag of an entry
-    /// that was deleted or expired from matching a later entry with the same key.
+    /// The version starts at 1 and counts puts. The life prevents tags of a deleted or expired entry from matching a later
+    /// one.
     pub stamp: Stamp,
-    /// Bytes of the body.
+    /// Size of the body in bytes.
     pub size_bytes: u64,
-    /// The type of the body.
+    /// The media type of the body.
     pub content_type: ContentType,
-    /// How it is encoded, if at all.
+    /// The encoding of the body, if any.
     pub content_encoding: Option<ContentEncoding>,
-    /// When its first put came.
+    /// Time of the first put.
     pub created_ms: u64,
-    /// When its last put came.
+    /// Time of the last put.
     pub updated_ms: u64,
-    /// How long it was to live at its last put.
+    /// The lifetime set by the last put.
     pub lifetime: Lifetime,
-    /// When it ends, if ever.
+    /// When the entry expires; `None` if never.
     pub expires_ms: Option<u64>,
 }
 
@@ -35,47 +34,46 @@ pub struct EntryHead {
 pub struct Entry {
     /// Everything except the body and the uses.
     pub head: EntryHead,
-    /// How often it was read in a way that counts as a use since it was made, this time included. A read that
-    /// is repeated after a broken connection may count twice.
+    /// Number of uses, including this one. A read that is repeated after a broken connection may count twice.
     pub uses: u64,
-    /// When it was last put or used, this time included.
+    /// When the entry was last put or used, including this use.
     pub last_used_ms: u64,
     /// The bytes, unchanged.
     pub body: Bytes,
 }
 
-/// An entry to be put.
+/// An entry to put.
 #[derive(Debug, Clone)]
 pub struct NewEntry {
     /// The bytes.
     pub body: Bytes,
-    /// Its type.
+    /// The media type.
     pub content_type: ContentType,
-    /// How they are encoded, if at all.
+    /// The encoding, if any.
     pub content_encoding: Option<ContentEncoding>,
-    /// The lifetime; by default that of its namespace.
+    /// The lifetime; by default that of the namespace.
     pub lifetime: Option<Lifetime>,
-    /// Its lifetime if its namespace sets none.
+    /// The lifetime if the namespace sets none.
     pub default_lifetime: Lifetime,
 }
 
-/// The receipt of a put.
+/// The result of a put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Put {
-    /// Version and life; version 1 if there was no such entry.
+    /// Version and life. Version 1 means that the entry is new.
     pub stamp: Stamp,
-    /// When it ends, if ever.
+    /// When the entry expires; `None` if never.
     pub expires_ms: Option<u64>,
 }
 
 impl EntryHead {
-    /// True until the entry expires.
+    /// Returns whether the entry has not expired.
     #[must_use]
     pub fn lives(&self, now_ms: u64) -> bool {
         self.expires_ms.is_none_or(|expires_ms| expires_ms > now_ms)
     }
 
-    /// Renews its whole lifetime if less than half of it is left. Returns the new end.
+    /// Renews the lifetime if less than half of it is left. Returns the new expiry.
     pub fn prolong(&mut self, now_ms: u64) -> Option<u64> {
         let (Some(expires_ms), Lifetime::For(time)) = (self.expires_ms, self.lifetime) else {
             return None;
@@ -89,10 +87,7 @@ impl EntryHead {
         Some(new_ms)
     }
 
-    /// Checks a precondition against the live entry, if there is one.
-    ///
-    /// # Errors
-    /// [`Refusal::VersionMismatch`].
+    /// Checks a precondition against the living entry, if any.
     pub fn check(
         current: Option<&Self>,
         precondition: Option<Precondition>,
@@ -103,8 +98,7 @@ impl EntryHead {
 }
 
 impl Entry {
-    /// The entry that a put makes, which replaces the live one if there is one. `default` is the lifetime that the
-    /// namespace sets.
+    /// Returns the entry that replaces the living entry `old`, if any. `default` is the namespace's lifetime.
     #[must_use]
     pub fn put(old: Option<&Self>, new: &NewEntry, default: Option<Lifetime>, now_ms: u64) -> Self {
         let stamp = match old {
@@ -138,7 +132,7 @@ impl Entry {
         }
     }
 
-    /// Counts a use, which may prolong it. Returns its new end, if it has one.
+    /// Counts a use, which may extend the lifetime. Returns the new expiry, if it changed.
     pub fn note_use(&mut self, now_ms: u64) -> Option<u64> {
         self.uses += 1;
         self.last_used_ms = now_ms;

@@ -1,17 +1,12 @@
-//! Keys of entries.
-
 use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-/// The key of an entry in a namespace: 1 to 1,024 bytes of UTF-8 without control characters.
-///
-/// Keys are ordered by their bytes, which is the order in which they are listed. Clones share the
-/// text.
+/// The key of an entry: 1 to 1,024 bytes of UTF-8 without control characters, in bytewise order. Clones share the text.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EntryKey(Arc<str>);
 
-/// Errors of keys of entries.
+/// An invalid entry key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EntryKeyError {
     /// Empty, or over 1,024 bytes.
@@ -20,19 +15,16 @@ pub enum EntryKeyError {
     /// U+0000 to U+001F or U+007F to U+009F.
     #[error("a key must not contain control characters")]
     ControlCharacter,
-    /// A path segment that does not decode to UTF-8.
+    /// Not UTF-8 once percent-decoded.
     #[error("a key must be UTF-8")]
     Utf8,
 }
 
 impl EntryKey {
-    /// The bytes of the longest key.
+    /// Maximum bytes of a key.
     pub const MAX_BYTES: usize = 1_024;
 
     /// Parses a key.
-    ///
-    /// # Errors
-    /// If the length or a character breaks the rule.
     pub fn new(text: &str) -> Result<Self, EntryKeyError> {
         if text.is_empty() || text.len() > Self::MAX_BYTES {
             return Err(EntryKeyError::Length);
@@ -43,7 +35,7 @@ impl EntryKey {
         Ok(Self(text.into()))
     }
 
-    /// The key as text.
+    /// Returns the key as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

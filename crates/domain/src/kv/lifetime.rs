@@ -1,30 +1,28 @@
-//! How long entries live.
-
 use std::time::Duration;
 
-/// The lifetime of an entry after it was put.
+/// The lifetime of an entry after a put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
     /// Until it is deleted.
     Forever,
-    /// So long.
+    /// For this duration.
     For(Duration),
 }
 
-/// The default and the bounds of an entry's lifetime.
+/// The limits and the default lifetime of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryPolicy {
-    /// Bytes of a body.
+    /// Maximum bytes of a body.
     pub max_bytes: u64,
-    /// The lifetime of entries put without one into a namespace that has none of its own.
+    /// The lifetime of entries if neither the put nor the namespace sets one.
     pub lifetime: Lifetime,
 }
 
 impl Lifetime {
-    /// The longest limited lifetime: a year.
+    /// Maximum finite lifetime: one year.
     pub const LONGEST: Duration = Duration::from_secs(31_536_000);
 
-    /// A lifetime in seconds; 0 means forever.
+    /// Converts seconds to a lifetime; 0 means forever.
     #[must_use]
     pub fn from_seconds(seconds: u64) -> Self {
         match seconds {
@@ -33,8 +31,7 @@ impl Lifetime {
         }
     }
 
-    /// A lifetime in seconds, rounded into the bounds: 0 means forever, less than a minute becomes a minute,
-    /// more than [`Self::LONGEST`] becomes that. `None` if the number is not finite.
+    /// Converts seconds, clamped from one minute to [`Self::LONGEST`]; 0 means forever. Returns `None` if not finite.
     #[must_use]
     pub fn clamped(seconds: f64) -> Option<Self> {
         let longest = Self::LONGEST.as_secs_f64();
@@ -47,7 +44,7 @@ impl Lifetime {
         }
     }
 
-    /// The same, seconds again.
+    /// Converts the lifetime to seconds; 0 means forever.
     #[must_use]
     pub fn as_seconds(self) -> u64 {
         match self {

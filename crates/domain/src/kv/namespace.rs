@@ -1,16 +1,13 @@
-//! Names of namespaces.
-
 use std::fmt;
 use std::sync::Arc;
 
 const MAX_CHARACTERS: usize = 64;
 
-/// The name of a namespace: 1 to 64 visible characters, which are neither white space nor control
-/// characters. Clones share the text.
+/// The name of a namespace: 1 to 64 characters, without white space and control characters. Clones share the text.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Namespace(Arc<str>);
 
-/// Errors of names of namespaces.
+/// An invalid namespace name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NamespaceError {
     /// Empty, or over 64 characters.
@@ -19,16 +16,13 @@ pub enum NamespaceError {
     /// White space or a control character.
     #[error("a namespace must not contain white space or control characters")]
     Invisible,
-    /// A path segment that does not decode to UTF-8.
+    /// Not UTF-8 once percent-decoded.
     #[error("a namespace must be UTF-8")]
     Utf8,
 }
 
 impl Namespace {
-    /// Parses the name of a namespace.
-    ///
-    /// # Errors
-    /// If the length or a character breaks the rule.
+    /// Parses a name.
     pub fn new(text: &str) -> Result<Self, NamespaceError> {
         if !(1..=MAX_CHARACTERS).contains(&text.chars().count()) {
             return Err(NamespaceError::Length);
@@ -39,7 +33,7 @@ impl Namespace {
         Ok(Self(text.into()))
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,4 +1,4 @@
-//! Namespaces: the rules of their settings and of their ends.
+//! Namespaces: the rules of their settings and expiry.
 
 use std::time::Duration;
 
@@ -6,48 +6,48 @@ use super::lifetime::Lifetime;
 use super::namespace::Namespace;
 use crate::millis::millis;
 
-/// A namespace, as it was made.
+/// A namespace and its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamespaceRecord {
-    /// Its name.
+    /// The name.
     pub namespace: Namespace,
-    /// When it was made, in milliseconds of the Unix epoch.
+    /// When the namespace was created, in Unix milliseconds.
     pub created_ms: u64,
-    /// The lifetime of entries that are put without one.
+    /// The lifetime of entries put without one.
     pub default_lifetime: Option<Lifetime>,
-    /// Its end if nobody uses it, unless it does not end by itself.
+    /// The expiry of an idle namespace; `None` if it never expires.
     pub idle: Option<IdleEnd>,
 }
 
-/// The end of a namespace that nobody uses.
+/// The expiry of an idle namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdleEnd {
-    /// How long it lives after its last use.
+    /// How long the namespace lives after its last use.
     pub ttl: Duration,
-    /// When it ends if it is not used again. Uses move this, though not each of them at once.
+    /// When the namespace expires unless it is used. Not every use moves it at once.
     pub ends_ms: u64,
 }
 
-/// A change to the settings of a namespace; `None` leaves a setting as it is.
+/// A change of settings; `None` leaves a setting unchanged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NamespaceChange {
-    /// The lifetime of entries that are put without one.
+    /// The lifetime of entries put without one.
     pub default_lifetime: Option<Option<Lifetime>>,
-    /// How long the namespace lives after its last use; `Some(None)` if it does not end by itself.
+    /// How long the namespace lives after its last use; `Some(None)` removes the expiry.
     pub idle_ttl: Option<Option<Duration>>,
 }
 
-/// A place in the list of namespaces.
+/// A position in the list of namespaces.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NamespacePlace {
-    /// When it was made.
+    /// When the namespace was created.
     pub created_ms: u64,
-    /// Its name.
+    /// The name.
     pub namespace: Namespace,
 }
 
 impl NamespaceRecord {
-    /// The place of the namespace in listings.
+    /// Returns the position in listings.
     #[must_use]
     pub fn place(&self) -> NamespacePlace {
         NamespacePlace {
@@ -56,7 +56,7 @@ impl NamespaceRecord {
         }
     }
 
-    /// A namespace that is made now, with no settings.
+    /// Creates a namespace without settings.
     #[must_use]
     pub fn new(namespace: Namespace, now_ms: u64) -> Self {
         Self {
@@ -67,20 +67,20 @@ impl NamespaceRecord {
         }
     }
 
-    /// True until its idle time is over.
+    /// Returns whether the namespace has not expired.
     #[must_use]
     pub fn lives(&self, now_ms: u64) -> bool {
         self.idle.is_none_or(|idle| idle.ends_ms > now_ms)
     }
 
-    /// Moves its end, because it is used.
+    /// Extends the lifetime, because of a use.
     pub fn note_use(&mut self, now_ms: u64) {
         if let Some(idle) = &mut self.idle {
             idle.ends_ms = idle.ends_ms.max(IdleEnd::new(idle.ttl, now_ms).ends_ms);
         }
     }
 
-    /// Changes its settings. An idle time counts from now on.
+    /// Changes settings. A new idle time starts now.
     pub fn change(&mut self, change: NamespaceChange, now_ms: u64) {
         if let Some(default) = change.default_lifetime {
             self.default_lifetime = default;

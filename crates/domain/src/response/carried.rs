@@ -1,23 +1,20 @@
-//! Texts of this service in `encrypted_content`, the member of items that clients send back unchanged.
+//! Data that clients send back unchanged in `encrypted_content`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::member_text;
 
-/// Prefix of texts made by this service.
 const MARK: &str = "threadkeep:";
-/// The version of the texts.
 const VERSION: &str = ":1\n";
 
-/// The content that carries a text of that kind. It is base64 without encryption, so that any replica can read it: a client
-/// that has the item has the conversation too.
+/// Encodes a text of a kind. Not encrypted, so that any replica can read it: the client has the conversation anyway.
 #[must_use]
 pub fn carry(kind: &str, text: &str) -> String {
     STANDARD.encode(format!("{MARK}{kind}{VERSION}{text}"))
 }
 
-/// The text of that kind that an item carries.
+/// Decodes the text of this kind that an item carries.
 #[must_use]
 pub fn carried(kind: &str, item: &str) -> Option<String> {
     let text = decoded(item)?;
@@ -25,7 +22,7 @@ pub fn carried(kind: &str, item: &str) -> Option<String> {
     text.strip_prefix(VERSION).map(str::to_owned)
 }
 
-/// Whether only this service can read the content of an item.
+/// Returns whether only this service can read the content of an item.
 #[must_use]
 pub fn is_carried(item: &str) -> bool {
     decoded(item).is_some_and(|text| text.starts_with(MARK))

@@ -1,5 +1,3 @@
-//! Compaction items: summaries that stand for the earlier part of a conversation.
-
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
@@ -8,12 +6,10 @@ use super::carried::{carried, carry};
 use super::item::ItemKind;
 use crate::Json;
 
-/// The kind of text that an item carries.
 const KIND: &str = ItemKind::Compaction.as_str();
-/// How a summary is shown to a model.
 const PREFACE: &str = "Summary of the earlier part of this conversation:\n\n";
 
-/// The item with that id that holds a summary.
+/// Returns an item with a summary.
 #[must_use]
 pub fn compaction_item(id: &str, summary: &str) -> Json {
     let content = carry(KIND, summary);
@@ -21,14 +17,13 @@ pub fn compaction_item(id: &str, summary: &str) -> Json {
     Json::from_compact(item.to_string())
 }
 
-/// Whether an item is a compaction that only the server that made it can read.
+/// Returns whether an item is a compaction that only its own server can read.
 #[must_use]
 pub fn is_foreign_compaction(item: &str) -> bool {
     is_compaction(item) && carried(KIND, item).is_none()
 }
 
-/// An item as a model reads it: a summary of this service becomes a message of the user, because it must not have more
-/// authority than the conversation had. All other items stay as they are.
+/// Returns an item as a model reads it. A summary becomes a user message, without more authority than the conversation had.
 #[must_use]
 pub fn readable_item(item: &str) -> Cow<'_, str> {
     let summary = Some(item).filter(|item| is_compaction(item));
@@ -41,7 +36,7 @@ pub fn readable_item(item: &str) -> Cow<'_, str> {
     ))
 }
 
-/// Whether an item is a compaction.
+/// Returns whether an item is a compaction.
 #[must_use]
 pub fn is_compaction(item: &str) -> bool {
     ItemKind::of(item) == Some(ItemKind::Compaction)

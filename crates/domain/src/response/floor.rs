@@ -1,4 +1,4 @@
-//! The floor of a thread: its turn, which responses take just as clients do.
+//! The floor of a thread: its turn, which both responses and clients take.
 
 use std::time::Duration;
 
@@ -8,25 +8,21 @@ use super::steps::{BeginResponse, Begun, Floor};
 use crate::threads::turn::{LastTurn, give_turn};
 use crate::{Life, Refusal, TurnToken, millis};
 
-/// A thread whose floor a response wants.
+/// A thread whose floor a response requests.
 #[derive(Debug)]
 pub struct ThreadFloor<'a> {
     /// The life of the thread.
     pub life: Life,
-    /// The last turn of that life.
+    /// The last turn of the life.
     pub turn: &'a mut Option<Box<LastTurn>>,
-    /// The last response that worked under that turn, if it is still kept.
+    /// The last response that worked under `turn`, if it is still stored.
     pub last: Option<&'a HeldResponse>,
-    /// The response that wants the floor, if it has already begun.
+    /// The requesting response, if it has already begun.
     pub before: Option<&'a HeldResponse>,
 }
 
 impl ThreadFloor<'_> {
-    /// Takes the turn for a response, or notes that the response works under its caller's turn. If the response has to
-    /// wait, returns the reason.
-    ///
-    /// # Errors
-    /// [`Refusal::TurnLost`] if the caller no longer holds the turn that it lent.
+    /// Takes the turn for a response, or records that it works under its caller's turn. Returns the reason if it must wait.
     pub fn take(
         mut self,
         id: ResponseId,
@@ -65,12 +61,12 @@ impl ThreadFloor<'_> {
         Ok(None)
     }
 
-    /// Returns [`Begun::Locked`] if another caller holds the turn, and notes that a caller waits for its end.
+    /// Returns [`Begun::Locked`] if another caller holds the turn, and records that a caller waits for its end.
     fn wait(&mut self, token: TurnToken, now_ms: u64) -> Option<Begun> {
         let last = self.turn.as_deref_mut()?;
         let held = last.held(now_ms)?;
         let holder = Some(last.token());
-        // a response that ended while its thread moved to another id could not give it back
+        // a response that ended after its thread was rotated could not give back the turn
         let is_left = self
             .last
             .is_some_and(|last| last.answer.is_some() && last.took_turn() && last.turn == holder);

@@ -1,4 +1,4 @@
-//! A response as a store holds it, and the rules of its steps.
+//! A response in a store, and the rules of its steps.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::scope::ScopeId;
 use crate::threads::turn::{LastTurn, check_turn};
 use crate::{Fingerprint, Heap, Life, Refusal, TurnToken, heap, millis};
 
-/// How long a response is kept in that scope if `wanted` was asked for.
+/// Returns how long a response is kept: `wanted`, in the scope of a thread limited to the longer of `archive` and two days.
 pub fn response_ttl(scope: &ScopeId, wanted: Duration, archive: Duration) -> Duration {
     match scope.thread() {
         Some(_) => wanted.min(archive.max(2 * DAY)),
@@ -20,40 +20,37 @@ pub fn response_ttl(scope: &ScopeId, wanted: Duration, archive: Duration) -> Dur
     }
 }
 
-/// How long a response that has not ended is kept after a write, at most.
+/// Maximum time that a response is kept after a write, until it has ended.
 pub const OPEN_RESPONSE_MAX: Duration = DAY;
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// A response, until it is no longer kept.
+/// A stored response.
 #[derive(Debug)]
 pub struct HeldResponse {
     scope: ScopeId,
-    /// Of its thread, if its scope is one of a thread.
+    /// The life of the scope's thread, if any.
     pub(super) life: Option<Life>,
     fingerprint: Fingerprint,
     request: Bytes,
     token: TurnToken,
-    /// Until when its driver has it.
     lease_ms: u64,
-    /// The turn of its thread that it works under.
+    /// The turn of the thread under which the response works.
     pub(super) turn: Option<TurnToken>,
     entries: Vec<Bytes>,
     events: Vec<Bytes>,
     events_end_ms: u64,
     pub(super) answer: Option<Bytes>,
-    /// Whether the answer has reached its caller.
     is_delivered: bool,
     kept: Duration,
     due: Duration,
-    /// When others look after it, unless it has ended.
+    /// When a sweep takes over or closes the response, unless it has ended.
     due_ms: u64,
     ends_ms: u64,
-    /// Heap bytes of all texts.
     text_bytes: u64,
 }
 
 impl HeldResponse {
-    /// A response that no driver has yet; `life` is that of its thread, if its scope is one of a thread.
+    /// Creates a response without a driver. `life` is that of the scope's thread, if any.
     pub fn new(begin: &BeginResponse<'_>, request: &Bytes, life: Option<Life>) -> Self {
         Self {
             scope: begin.scope.clone(),
@@ -76,36 +73,33 @@ impl HeldResponse {
         }
     }
 
-    /// The scope that it works in.
+    /// Returns the scope.
     pub fn scope(&self) -> &ScopeId {
         &self.scope
     }
 
-    /// The life of its thread, if its scope is one of a thread.
+    /// Returns the life of the scope's thread, if any.
     pub fn life(&self) -> Option<Life> {
         self.life
     }
 
-    /// The token of its driver.
+    /// Returns the token of the driver.
     pub fn token(&self) -> TurnToken {
         self.token
     }
 
-    /// The answer, once it has ended.
+    /// Returns the answer; `None` until the response has ended.
     pub fn answer(&self) -> Option<&Bytes> {
         self.answer.as_ref()
     }
 
-    /// Until when it is kept.
+    /// Returns when the response expires.
     pub fn ends_ms(&self) -> u64 {
         self.ends_ms
     }
 
-    /// Checks that a driver may continue it. Returns the answer if it has ended, or the reason if the driver has to
+    /// Checks that a driver may continue. Returns the answer if the response has ended, or the reason if the driver must
     /// wait.
-    ///
-    /// # Errors
-    /// [`Refusal::IdempotencyKeyReused`] for another request.
     pub fn begin_again(
         &self,
         begin: &BeginResponse<'_>,
@@ -123,7 +117,7 @@ impl HeldResponse {
         Ok(is_driven.then_some(Begun::Running { left }))
     }
 
-    /// Has a driver go on with it.
+    /// Assigns the response to a driver.
     pub fn drive(&mut self, begin: &BeginResponse<'_>, now_ms: u64) {
         self.token = begin.token;
         self.turn = match begin.floor {
@@ -135,13 +129,12 @@ impl HeldResponse {
         self.drive_until(begin.lease, now_ms);
     }
 
-    /// Has its driver keep it for that long from now.
+    /// Extends the lease of the driver to `now_ms` + `lease`.
     pub fn drive_until(&mut self, lease: Duration, now_ms: u64) {
         self.lease_ms = now_ms.saturating_add(millis(lease));
         self.keep(now_ms);
     }
 
-    /// Keeps it from now on.
     fn keep(&mut self, now_ms: u64) {
         self.ends_ms = now_ms.saturating_add(millis(self.kept)).max(1);
         self.due_ms = now_ms.saturating_add(millis(self.due));
@@ -150,12 +143,12 @@ impl HeldResponse {
         }
     }
 
-    /// When others look after it; none once it has ended.
+    /// Returns when a sweep is due; `None` once the response has ended.
     pub fn due_ms(&self) -> Option<u64> {
         self.answer.is_none().then_some(self.due_ms)
     }
 
-    /// How it keeps others out that want its floor, as the response of that id.
+    /// Returns why another response cannot have the floor of this one, whose id is `id`.
     pub fn keeps_out(&self, id: ResponseId, now_ms: u64) -> Begun {
         match self.lease_ms.saturating_sub(now_ms) {
             0 => Begun::Behind(id),
@@ -166,11 +159,8 @@ impl HeldResponse {
         }
     }
 
-    /// Checks that a driver may write to it in that scope; without a token, any driver may. `thread` has the life of
-    /// the scope's thread, if there is one, and the last turn of that life.
-    ///
-    /// # Errors
-    /// [`Refusal::TurnLost`], or [`Refusal::Destroyed`] if the thread has another life.
+    /// Checks that a driver may write in `scope`; `token` is `None` for any driver. `thread` has its current life and last
+    /// turn.
     pub fn check(
         &self,
         scope: &ScopeId,
@@ -191,10 +181,7 @@ impl HeldResponse {
         }
     }
 
-    /// Checks that a driver has it; none stands for any.
-    ///
-    /// # Errors
-    /// [`Refusal::TurnLost`].
+    /// Checks that `token` belongs to the current driver; `None` stands for any.
     pub fn check_driver(&self, token: Option<TurnToken>) -> Result<(), Refusal> {
         match self.answer.is_some() || token.is_some_and(|token| token != self.token) {
             true => Err(Refusal::TurnLost),
@@ -202,10 +189,7 @@ impl HeldResponse {
         }
     }
 
-    /// Checks that it works in that scope: that of its thread, whose life the caller compares, or that very scope.
-    ///
-    /// # Errors
-    /// [`Refusal::TurnLost`].
+    /// Checks the scope of the response. For a thread's scope the caller compares the life, because rotation changes the id.
     pub fn check_scope(&self, scope: &ScopeId) -> Result<(), Refusal> {
         let is_in = match self.life {
             Some(_) => scope.thread().is_some(),
@@ -217,15 +201,13 @@ impl HeldResponse {
         }
     }
 
-    /// Whether it took the turn of its thread itself.
+    /// Returns whether the response itself took the turn of its thread.
     pub fn took_turn(&self) -> bool {
         self.turn == Some(self.token)
     }
 
-    /// The entry of the same number, if there is one.
-    ///
-    /// # Errors
-    /// [`Refusal::Changed`] if an entry or an event before is missing.
+    /// Returns the stored entry with the same number. Refused with [`Refusal::Changed`] if an earlier entry or event is
+    /// missing.
     pub fn known_entry(&self, entry: &JournalEntry<'_>) -> Result<Option<&Bytes>, Refusal> {
         let next = self.entries.len() as u64 + 1;
         match entry.number {
@@ -236,7 +218,7 @@ impl HeldResponse {
         }
     }
 
-    /// Adds the next entry with its events.
+    /// Appends an entry with its events.
     pub fn add_entry(&mut self, entry: &JournalEntry<'_>, now_ms: u64) {
         self.text_bytes += heap::block(entry.entry.len());
         self.entries.push(Bytes::copy_from_slice(entry.entry));
@@ -244,10 +226,7 @@ impl HeldResponse {
         self.keep(now_ms);
     }
 
-    /// Checks that there is no gap before an event of that number.
-    ///
-    /// # Errors
-    /// [`Refusal::Changed`].
+    /// Checks that the events before `first` are stored.
     pub fn check_events(&self, first: u64) -> Result<(), Refusal> {
         match first > self.events.len() as u64 {
             true => Err(Refusal::Changed),
@@ -255,8 +234,7 @@ impl HeldResponse {
         }
     }
 
-    /// Adds events; the tuple has the number of the first one. Only a response's first events extend the time for which
-    /// the response is kept.
+    /// Appends events, numbered from the first tuple field. Only the first events extend how long the response is kept.
     pub fn tell(&mut self, events: (u64, &[Bytes]), now_ms: u64) {
         let is_first = self.events.is_empty();
         self.add_events(events);
@@ -273,10 +251,7 @@ impl HeldResponse {
         }
     }
 
-    /// Checks that an end is based on all that there is.
-    ///
-    /// # Errors
-    /// [`Refusal::Changed`].
+    /// Checks that an end is based on all entries and events.
     pub fn check_end(&self, end: &EndResponse<'_>) -> Result<(), Refusal> {
         let (first, _) = end.events;
         let is_next = first == self.events.len() as u64;
@@ -286,7 +261,7 @@ impl HeldResponse {
         }
     }
 
-    /// Ends it, with its thread or without.
+    /// Ends the response. `has_thread` is false if its thread no longer exists.
     pub fn end(&mut self, end: &EndResponse<'_>, has_thread: bool, archive: Duration, now_ms: u64) {
         self.add_events(end.events);
         self.text_bytes += heap::block(end.answer.len());
@@ -294,19 +269,19 @@ impl HeldResponse {
         let kept = response_ttl(&self.scope, end.kept, archive);
         self.kept = match has_thread {
             true => kept,
-            // it belongs to no thread that an erasure could find for longer
+            // without a thread, an erasure of the owner could not find the response for longer
             false => self.kept.min(kept),
         };
         self.keep(now_ms);
         self.events_end_ms = now_ms.saturating_add(millis(end.events_kept.min(self.kept)));
     }
 
-    /// Notes that the answer has reached its caller.
+    /// Records that the caller has received the answer.
     pub fn note_delivered(&mut self) {
         self.is_delivered = true;
     }
 
-    /// Its course so far.
+    /// Returns the journal.
     pub fn journal(&self) -> Journal {
         Journal {
             request: self.request.clone(),
@@ -315,7 +290,7 @@ impl HeldResponse {
         }
     }
 
-    /// The view that a reader gets.
+    /// Returns the state for readers.
     pub fn view(&self, now_ms: u64) -> ResponseView {
         let left_ms = self.lease_ms.saturating_sub(now_ms);
         ResponseView {
@@ -328,7 +303,7 @@ impl HeldResponse {
         }
     }
 
-    /// Up to `limit` events from a number on, unless they are no longer kept.
+    /// Returns up to `limit` events from number `from`; `None` if they have expired.
     pub fn told(&self, from: u64, limit: usize, now_ms: u64) -> Option<Told> {
         if !self.events.is_empty() && self.events_end_ms <= now_ms {
             return None;

@@ -1,5 +1,3 @@
-//! Ids of responses.
-
 use std::fmt;
 use std::str::FromStr;
 
@@ -10,13 +8,12 @@ use crate::Heap;
 const PREFIX: &str = "resp_";
 const BYTES: usize = 16;
 
-/// The id of a response: `resp_` and 16 bytes in lower hex. The first byte is the bucket of the scope that the response
-/// works in, so that the id alone leads to the response.
+/// The id of a response: `resp_` and 16 bytes in hex. The first byte is the bucket of its scope, so that the id locates it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct ResponseId([u8; BYTES]);
 
-/// A text that the service never issued as the id of a response.
+/// A malformed response id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an id of a response is `resp_` and 32 hex digits")]
 pub struct ResponseIdError;
@@ -27,14 +24,14 @@ impl ResponseId {
     /// Sorts after every other id.
     pub const MAX: Self = Self([u8::MAX; BYTES]);
 
-    /// The id that these bytes stand for in a bucket. The same bytes give the same id.
+    /// Creates an id in a bucket, deterministically from `entropy`.
     #[must_use]
     pub fn in_bucket(bucket: u8, mut entropy: [u8; BYTES]) -> Self {
         entropy[0] = bucket;
         Self(entropy)
     }
 
-    /// The bucket.
+    /// Returns the bucket.
     #[must_use]
     pub fn bucket(&self) -> u8 {
         self.0[0]
@@ -75,7 +72,6 @@ impl TryFrom<String> for ResponseId {
     }
 }
 
-/// It lies inline.
 impl Heap for ResponseId {
     fn heap_bytes(&self) -> u64 {
         0

@@ -1,37 +1,35 @@
-//! Items of a conversation, in the form of OpenAI's Responses API: their types, and what this server reads in them.
-
 use std::borrow::Cow;
 
 use serde_json::json;
 
 use crate::{member, member_text, quoted};
 
-/// The form of a call.
+/// The kind of tool that a call is for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CallForm {
-    /// The call of a function, whose arguments are JSON.
+    /// A function, whose arguments are JSON.
     #[default]
     Function,
-    /// The call of a custom tool, whose arguments are any text.
+    /// A custom tool, whose arguments are free text.
     Custom,
 }
 
-/// The types of items that this server reads or writes.
+/// The item types that this server reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemKind {
-    /// A message. Items without a type are messages too.
+    /// A message, or an item without a type.
     Message,
-    /// The reasoning of a model.
+    /// Reasoning of a model.
     Reasoning,
     /// A call of a function that the client runs.
     FunctionCall,
     /// The result of a function that the client has run.
     FunctionCallOutput,
-    /// A call of a custom tool, which the client runs.
+    /// A call of a custom tool that the client runs.
     CustomToolCall,
     /// The result of a custom tool.
     CustomToolCallOutput,
-    /// A call of a tool server's tool, with its result.
+    /// A call of a tool on a tool server, with its result.
     McpCall,
     /// A web search.
     WebSearchCall,
@@ -41,17 +39,17 @@ pub enum ItemKind {
     Compaction,
 }
 
-/// An item, as far as a prompt or a message depends on it. JSON is compact text.
+/// The parts of an item of OpenAI's Responses API that prompts and messages need. JSON is compact text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item<'a> {
     /// A message.
     Message {
-        /// Any text; the known roles are `user`, `assistant`, `system` and `developer`.
+        /// Any text. The known roles are `user`, `assistant`, `system` and `developer`.
         role: Cow<'a, str>,
-        /// JSON: an array of parts, or a string; none if the message has no content.
+        /// JSON: an array of parts, or a string; `None` without content.
         content: Option<&'a str>,
     },
-    /// The reasoning of a model.
+    /// Reasoning of a model.
     Reasoning,
     /// A call, with its result if a server has run it.
     Call(ItemCall<'a>),
@@ -69,24 +67,24 @@ pub enum Item<'a> {
 /// A call of a tool by a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemCall<'a> {
-    /// The kind of tool that is called.
+    /// The kind of tool.
     pub form: CallForm,
-    /// Pairs it with its result.
+    /// Pairs the call with its result.
     pub id: Cow<'a, str>,
     /// The name of the tool.
     pub name: Cow<'a, str>,
-    /// The arguments, which need not be JSON.
+    /// The arguments, not necessarily JSON.
     pub arguments: Cow<'a, str>,
-    /// The result, if a server has run it.
+    /// The result, if a server has run the call.
     pub result: Option<CallResult<'a>>,
 }
 
 /// The result of a call that a server has run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallResult<'a> {
-    /// JSON: a string, or `null`. An error is the text of an object with `error`, and `code` if the tool failed.
+    /// JSON: a string, or `null`. An error is the text of an object with `error`, and with `code` if the tool failed.
     pub output: Cow<'a, str>,
-    /// True if the output is an error.
+    /// Whether the output is an error.
     pub is_error: bool,
 }
 
@@ -104,7 +102,7 @@ impl ItemKind {
         Self::Compaction,
     ];
 
-    /// The `type` of its items.
+    /// Returns the `type` of the item.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -121,13 +119,13 @@ impl ItemKind {
         }
     }
 
-    /// The kind with that `type`.
+    /// Returns the kind with this `type`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
-    /// The kind of a JSON value; none if the value is not an object, or has another type.
+    /// Returns the kind of a JSON value; `None` if it is not an object, or has an unknown type.
     #[must_use]
     pub fn of(item: &str) -> Option<Self> {
         if !item.starts_with('{') {
@@ -139,7 +137,7 @@ impl ItemKind {
         }
     }
 
-    /// The form of the calls that have this kind, and that clients run.
+    /// Returns the form, if the kind is a call that clients run.
     #[must_use]
     pub fn call_form(self) -> Option<CallForm> {
         match self {
@@ -149,7 +147,7 @@ impl ItemKind {
         }
     }
 
-    /// True for results of calls that clients have run.
+    /// Returns whether the kind is the result of a call that clients run.
     #[must_use]
     pub fn is_output(self) -> bool {
         matches!(self, Self::FunctionCallOutput | Self::CustomToolCallOutput)
@@ -157,7 +155,7 @@ impl ItemKind {
 }
 
 impl CallForm {
-    /// The kind of a call that a client runs.
+    /// Returns the kind of a call that a client runs.
     #[must_use]
     pub fn call_kind(self) -> ItemKind {
         match self {
@@ -166,7 +164,7 @@ impl CallForm {
         }
     }
 
-    /// The kind of its result.
+    /// Returns the kind of the result.
     #[must_use]
     pub fn output_kind(self) -> ItemKind {
         match self {
@@ -175,7 +173,7 @@ impl CallForm {
         }
     }
 
-    /// The member of the call that has its arguments.
+    /// Returns the name of the member with the arguments.
     #[must_use]
     pub fn arguments_member(self) -> &'static str {
         match self {
@@ -186,7 +184,7 @@ impl CallForm {
 }
 
 impl<'a> Item<'a> {
-    /// Reads an item; none if it is not an object, or lacks a member that items of its type have.
+    /// Parses an item; `None` if it is not an object, or lacks a required member of its type.
     #[must_use]
     pub fn read(item: &'a str) -> Option<Self> {
         if !item.starts_with('{') {
@@ -220,7 +218,7 @@ impl<'a> Item<'a> {
                 let id = text("call_id").or_else(|| text("id"))?;
                 Self::executed(item, id, text("name")?)
             }
-            // only calls that this server ran have a `call_id`; the results of others are known to their upstream alone
+            // only calls that this server ran have a `call_id`; other results are known only to their upstream
             ItemKind::WebSearchCall | ItemKind::ImageGenerationCall => match text("call_id") {
                 Some(id) => Self::executed(item, id, tool_of(kind).into()),
                 None => Self::Other,
@@ -229,7 +227,6 @@ impl<'a> Item<'a> {
         })
     }
 
-    /// A call that a server has run.
     fn executed(item: &'a str, id: Cow<'a, str>, name: Cow<'a, str>) -> Self {
         let text = |name| member_text(item, name);
         let (error, code) = (text("error"), text("code"));
@@ -251,7 +248,6 @@ impl<'a> Item<'a> {
     }
 }
 
-/// The name of the tool whose calls have a type of their own.
 fn tool_of(kind: ItemKind) -> &'static str {
     let name = kind.as_str();
     name.strip_suffix("_call").unwrap_or(name)

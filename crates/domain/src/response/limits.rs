@@ -1,30 +1,28 @@
-//! The limits and lifetimes of responses.
-
 use std::time::Duration;
 
-/// Room for some responses of the largest kind.
+/// Room for several responses of maximum size.
 const HELD_LEAST: u64 = 64 * 1_048_576;
 
 /// Limits and lifetimes of the responses that the server runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseLimits {
-    /// Answers of the model in a response, 1 to 1000.
+    /// Model answers per response, 1 to 1000.
     pub max_steps: u32,
-    /// Calls of tools in a response, 1 to 10000.
+    /// Tool calls per response, 1 to 10000.
     pub max_tool_calls: u32,
-    /// How long a response may take, 1 s to a day.
+    /// Maximum duration of a response, 1 s to a day.
     pub max_time: Duration,
-    /// Bytes of the items of a response without images, and of one answer of the model: 1 KiB to 8 MiB.
+    /// Maximum bytes of the items of a response without images, and of one model answer: 1 KiB to 8 MiB.
     pub max_bytes: u64,
-    /// The lease of a driver, 1 s to 10 min. The driver renews it after each third of this.
+    /// The lease of a driver, 1 s to 10 min. The driver renews it every third of this time.
     pub lease: Duration,
     /// How long a failed response can be resumed after its last write, 1 s to a day.
     pub resume: Duration,
-    /// Exchanges of a conversation that go upstream with a request, 0 to 10000; 0: all.
+    /// Exchanges of the conversation sent upstream with a request, 0 to 10000; 0 sends all.
     pub window: u32,
     /// How long a response can be read after its end, 60 s to 30 years.
     pub response_ttl: Duration,
-    /// Responses that one process runs at the same time, 1 to 65536.
+    /// Responses that one process runs concurrently, 1 to 65536.
     pub responses_max: usize,
 }
 
@@ -42,8 +40,7 @@ impl ResponseLimits {
         responses_max: 256,
     };
 
-    /// Most bytes that the responses of one process hold together, of requests, conversations that models read, and
-    /// output: as many as the items of all of them may have. At this size, no further response begins.
+    /// Returns the maximum bytes that the responses of a process hold together. At this size, no further response begins.
     #[must_use]
     pub fn held_max(&self) -> u64 {
         let responses = self.responses_max as u64;

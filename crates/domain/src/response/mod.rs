@@ -1,4 +1,4 @@
-//! Responses: what a model does for a request.
+//! Responses: the work of a model on a request.
 
 mod carried;
 mod compaction;

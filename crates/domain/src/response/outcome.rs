@@ -1,20 +1,18 @@
-//! How a response ended.
-
 use serde::{Deserialize, Serialize};
 
 use super::Usage;
 use crate::Json;
 
-/// The end of a response, in the form in which it is kept.
+/// The stored end of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// How it ended.
+    /// The status.
     pub status: Status,
-    /// Its output: objects with `id` and `type`, in order.
+    /// The output: objects with `id` and `type`, in order.
     pub output: Vec<Json>,
     /// The tokens of all steps.
     pub usage: Usage,
-    /// When it ended, in milliseconds of the Unix epoch.
+    /// When the response ended, in Unix milliseconds.
     pub ended_ms: u64,
 }
 
@@ -26,14 +24,14 @@ pub enum Status {
     Completed,
     /// Before it was complete.
     Incomplete(Incomplete),
-    /// By a request to end it.
+    /// By a request to cancel it.
     Cancelled,
     /// With an error.
     Failed(Failure),
 }
 
 impl Status {
-    /// Its name in answers, metrics and logs.
+    /// Returns the name for answers, metrics and logs.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -45,30 +43,30 @@ impl Status {
     }
 }
 
-/// Why a response ended before it was complete.
+/// Why a response is incomplete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Incomplete {
-    /// An answer was as long as it may be, or all output is.
+    /// An answer or the whole output reached its maximum length.
     MaxOutputTokens,
     /// The upstream's filter ended an answer.
     ContentFilter,
-    /// The model wanted more calls or steps than it may have.
+    /// The model exceeded its limit of calls or steps.
     MaxToolCalls,
-    /// The time limit of a response was reached.
+    /// The response reached its time limit.
     TimeLimit,
 }
 
 /// Why a response failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Which kind.
+    /// The kind of failure.
     pub code: FailureCode,
     /// A text for the caller.
     pub message: String,
-    /// How many seconds the caller should wait before the next attempt.
+    /// Seconds that the caller should wait before a retry.
     pub retry_after_seconds: Option<u64>,
-    /// Whether another attempt may succeed, so that the response stays open for it.
+    /// Whether a retry may succeed. If so, the response stays open for it.
     pub is_temporary: bool,
 }
 
@@ -80,22 +78,22 @@ pub enum FailureCode {
     UpstreamRefused,
     /// The upstream failed, or rejected this server.
     UpstreamError,
-    /// The upstream's answer cannot be used.
+    /// The upstream's answer is unusable.
     UpstreamMalformed,
-    /// The upstream took too long.
+    /// The upstream timed out.
     UpstreamTimeout,
-    /// The upstream has too many requests.
+    /// The upstream's rate limit was exceeded.
     RateLimitExceeded,
-    /// The conversation ended in the meantime.
+    /// The conversation ended during the response.
     ConversationDestroyed,
     /// The conversation has no room for the response.
     ConversationTooLarge,
-    /// A later response or an operator's limit ended it after its driver was gone.
+    /// A later response, or an operator's limit, ended the response after its driver had stopped.
     Abandoned,
 }
 
 impl Incomplete {
-    /// Its name in the form of OpenAI's Responses API.
+    /// Returns the name in OpenAI's Responses API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -108,7 +106,7 @@ impl Incomplete {
 }
 
 impl FailureCode {
-    /// Its name for clients.
+    /// Returns the name for clients.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,40 +1,37 @@
-//! Prompts: the part of a conversation that a model reads.
-
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::item::{CallForm, CallResult, Item, ItemCall};
 use crate::member;
 
-/// One part of a prompt, in the order of the conversation. JSON is compact text.
+/// A part of a prompt, in the order of the conversation. JSON is compact text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PromptItem<'a> {
     /// A message.
     Message {
         /// `user`, `assistant`, `system` or `developer`.
         role: &'a str,
-        /// A JSON array of content parts in the form of OpenAI's Responses API: `input_text`, `input_image`, `input_file`,
-        /// `output_text`, `refusal`, or others.
+        /// A JSON array of content parts of OpenAI's Responses API, such as `input_text`, `input_image` or `refusal`.
         content: &'a str,
         /// The whole message as an item, with further members such as `phase`.
         item: &'a str,
     },
-    /// The reasoning of a model, as an item of OpenAI's Responses API.
+    /// Reasoning, as an item of OpenAI's Responses API.
     Reasoning(&'a str),
     /// A call of a tool by a model.
     Call {
-        /// Its form.
+        /// The kind of tool.
         form: CallForm,
-        /// Pairs it with its result; no two calls have the same.
+        /// Pairs the call with its result. Unique in the prompt.
         id: Cow<'a, str>,
         /// The name of the tool.
         name: Cow<'a, str>,
-        /// The arguments, which need not be JSON.
+        /// The arguments, not necessarily JSON.
         arguments: Cow<'a, str>,
     },
-    /// The result of an earlier call. Each call has one, after it and before the next message.
+    /// The result of an earlier call. Each call has one result, which follows it and precedes the next message.
     Result {
-        /// The form of the call.
+        /// The kind of tool.
         form: CallForm,
         /// The id of the call.
         id: Cow<'a, str>,
@@ -43,37 +40,29 @@ pub enum PromptItem<'a> {
         /// Whether the call was a mistake of the model.
         is_mistake: bool,
     },
-    /// An item of another type, for an upstream that knows it.
+    /// An item of another type, for an upstream that supports it.
     Other(&'a str),
 }
 
-/// The member of an item that has the number of its answer in its response: all calls of an answer have it, and the
-/// items that follow them in that answer.
+/// The number of a model answer in its response: a member of all its calls and of the items that follow them.
 const STEP: &str = "step";
-/// The roles of messages that models read.
 const ROLES: [&str; 4] = ["user", "assistant", "system", "developer"];
-/// The result of a call that nobody has answered.
 const NO_OUTPUT: &str = r#""{\"error\":\"no output was given for this call\"}""#;
 
-/// An item of a conversation, with the number of its answer in its response, if that is known.
 struct Part<'a> {
-    /// The whole item.
     text: &'a str,
     item: Item<'a>,
     step: Option<&'a str>,
 }
 
-/// The prompt that stored items make.
-///
-/// Calls that a server has run become a call and its result. Each call gets an id of its own and exactly one result: behind
-/// it, or behind all of the answer that it came in. Results without a call are left out.
+/// Builds a prompt from stored items. Each call gets a unique id and exactly one result, after the call or after the whole
+/// answer that contains it. Drops results without a call.
 #[must_use]
 pub fn prompt_of<'a>(items: impl IntoIterator<Item = &'a str>) -> Vec<PromptItem<'a>> {
     pair(items.into_iter().filter_map(read).collect())
 }
 
-/// The place of an output in an input that no call of the items before it or of the input has asked for: a prompt would be
-/// without it. An output may come again.
+/// Returns the index of an output in `input` that matches no call, and that a prompt would drop. Outputs may be repeated.
 #[must_use]
 pub fn output_without_call<'a>(
     before: impl Iterator<Item = &'a str>,
@@ -97,7 +86,6 @@ pub fn output_without_call<'a>(
     })
 }
 
-/// Reads a stored item, which need not be an object.
 fn read(text: &str) -> Option<Part<'_>> {
     Some(Part {
         text,
@@ -106,7 +94,7 @@ fn read(text: &str) -> Option<Part<'_>> {
     })
 }
 
-/// An item that is neither a call nor a result. Messages of other roles, or without parts, are left out.
+/// Converts an item that is neither a call nor a result. Drops messages of other roles or without parts.
 fn other<'a>(text: &'a str, item: &Item<'a>) -> Option<PromptItem<'a>> {
     match item {
         Item::Message { role, content } => Some(PromptItem::Message {
@@ -128,7 +116,7 @@ fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
     }
     let mut ids = Ids::default();
     let mut prompt = Vec::with_capacity(parts.len());
-    // the results of the calls before, and the answer that these came in
+    // the results of the preceding calls, and the answer that made them
     let (mut open, mut answer) = (Vec::new(), None);
     for Part { text, item, step } in parts {
         match item {
@@ -139,7 +127,7 @@ fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
                 arguments,
                 result,
             }) => {
-                // calls that clients have run say nothing of their answers, and stand together
+                // calls that clients ran do not name their answer, and stay together
                 let its = (step, result.is_some() && step.is_none());
                 if answer.is_some_and(|answer| answer != its || its.1) {
                     prompt.append(&mut open);
@@ -166,7 +154,6 @@ fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
                     arguments,
                 });
             }
-            // it stands behind its call already
             Item::Output { .. } => prompt.append(&mut open),
             item => {
                 let Some(item) = other(text, &item) else {
@@ -187,12 +174,11 @@ fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
     prompt
 }
 
-/// The ids of calls so far, with how often each was asked for.
 #[derive(Default)]
 struct Ids(HashMap<String, u64>);
 
 impl Ids {
-    /// That id, or one made from it if it has been used.
+    /// Returns `id`, or an unused variant if it is already used.
     fn distinct<'a>(&mut self, id: Cow<'a, str>) -> Cow<'a, str> {
         let Some(mut count) = self.0.get(&*id).copied() else {
             self.0.insert(id.to_string(), 1);

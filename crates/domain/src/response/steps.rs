@@ -8,40 +8,38 @@ use super::ResponseId;
 use crate::scope::ScopeId;
 use crate::{Access, Fingerprint, TurnToken};
 
-/// The beginning of a response, or its continuation by another driver.
+/// Begins a response, or lets another driver resume it.
 #[derive(Debug, Clone, Copy)]
 pub struct BeginResponse<'a> {
-    /// The scope that it works in.
+    /// The scope of the response.
     pub scope: &'a ScopeId,
-    /// The threads that the caller may use.
+    /// The caller's access to threads.
     pub access: Access,
     /// The token of the driver.
     pub token: TurnToken,
     /// The lease of the driver.
     pub lease: Duration,
-    /// How long the response is kept after its last write while it has not ended: at most a day. Later events than the
-    /// first ones do not count as writes.
+    /// How long an open response is kept after its last write: at most a day. Of its events, only the first count as a
+    /// write.
     pub kept: Duration,
-    /// How long after its last write it is due, unless it has ended: a sweep then takes it over or closes it.
+    /// How long after the last write an open response is due: a sweep then takes it over or closes it.
     pub due: Duration,
-    /// The response's claim to the floor of its scope.
+    /// Whether the response reserves the floor of its scope.
     pub floor: Floor,
-    /// The data that another driver needs to continue, at most 8 MiB. Without it, no response begins: see
-    /// [`Begun::Free`].
+    /// The data that another driver needs to continue, up to 8 MiB. Without it, no response begins: see [`Begun::Free`].
     pub request: Option<&'a Bytes>,
-    /// The digest of all that makes a repeat the same request.
+    /// The digest that identifies repeats of the request.
     pub fingerprint: Fingerprint,
 }
 
-/// Whether a response has the floor of its scope. No other response gets the floor until that one has ended.
+/// Whether a response has the floor of its scope. Only one open response at a time has the floor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Floor {
     /// The response works without the floor.
     None,
-    /// The response takes the floor. That of a thread is its turn, which clients take too. A scope without a thread
-    /// has to exist.
+    /// The response takes the floor: in a thread, the turn, which clients take too. A scope without a thread must exist.
     Taken,
-    /// The caller holds the turn of the thread, with that token.
+    /// The caller holds the turn of the thread with this token, and lends it.
     Lent(TurnToken),
 }
 
@@ -50,94 +48,92 @@ pub enum Floor {
 pub enum Begun {
     /// The response has begun.
     New,
-    /// The response may begin: repeat the call with the request. A request can be large, so a driver that may have to
-    /// wait asks without it.
+    /// The response may begin: repeat the call with the request, which drivers omit at first because it can be large.
     Free,
-    /// The response had begun before, and this driver continues it.
+    /// The response had begun before, and this driver resumes it.
     Resumed(Journal),
-    /// Another driver has it.
+    /// Another driver runs the response.
     Running {
-        /// The time until its lease ends, unless it is renewed.
+        /// Time until the driver's lease ends, unless renewed.
         left: Duration,
     },
-    /// The response has ended, with that answer.
+    /// The response has ended with this answer.
     Ended(Bytes),
     /// Another response or a client holds the turn of the thread, or another response has the floor of the scope.
     Locked {
-        /// The response that works under the turn or has the floor; none if a client alone holds the turn.
+        /// The response that holds the turn or the floor; `None` if a client holds the turn.
         by: Option<ResponseId>,
-        /// The time until the turn ends, unless it is renewed.
+        /// Time until the turn ends, unless renewed.
         left: Duration,
     },
-    /// An earlier response with the floor has not ended, and its driver is gone. It has to be ended first.
+    /// An earlier response has the floor, and its driver has stopped. It must be ended first.
     Behind(ResponseId),
 }
 
-/// The course of a response so far.
+/// The recorded course of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Journal {
     /// The request.
     pub request: Bytes,
-    /// The entries, the first one first.
+    /// The entries, oldest first.
     pub entries: Vec<Bytes>,
     /// The number of the next event.
     pub next_event: u64,
 }
 
-/// An entry of the journal.
+/// A journal entry to append.
 #[derive(Debug, Clone, Copy)]
 pub struct JournalEntry<'a> {
     /// The token of the driver.
     pub token: TurnToken,
-    /// The number of the entry, from 1 on.
+    /// The number of the entry, from 1.
     pub number: u64,
     /// The text.
     pub entry: &'a Bytes,
-    /// Events that come with it, of which the first has that number. Events that the store has already are skipped.
+    /// The number of the first event, and the events. The store skips events that it already has.
     pub events: (u64, &'a [Bytes]),
 }
 
 /// The end of a response.
 #[derive(Debug, Clone, Copy)]
 pub struct EndResponse<'a> {
-    /// The token of the driver. Without one, any driver loses the response.
+    /// The token of the driver. `None` ends the response regardless of its driver.
     pub token: Option<TurnToken>,
     /// The number of entries that the end is based on.
     pub entries: u64,
-    /// The last events, of which the first has that number, which must be the next.
+    /// The number of the first event, which must be the next one, and the last events.
     pub events: (u64, &'a [Bytes]),
-    /// The answer to all later questions, at most 8 MiB.
+    /// The answer to all later requests, up to 8 MiB.
     pub answer: &'a Bytes,
-    /// How long the answer is kept; in the scope of a thread no longer than the archive of the thread or two days,
-    /// whichever is longer, so that an erasure of the owner finds it. A repeat of the end gets the answer for the same
-    /// time.
+    /// How long the answer is kept. In a thread's scope limited to the longer of two days and the archive, so that an
+    /// erasure of the owner finds it.
     pub kept: Duration,
-    /// How long the events are kept, if the answer is.
+    /// How long the events are kept, at most as long as the answer.
     pub events_kept: Duration,
 }
 
-/// A response as it was read.
+/// The state of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResponseView {
-    /// The scope that it works in.
+    /// The scope of the response.
     pub scope: ScopeId,
-    /// Its course so far.
+    /// The journal.
     pub journal: Journal,
-    /// The time until its driver's lease ends; none if the driver is gone or the response has ended.
+    /// Time until the driver's lease ends; `None` if the driver has stopped or the response has ended.
     pub driven: Option<Duration>,
-    /// The answer, once it has ended.
+    /// The answer; `None` until the response has ended.
     pub answer: Option<Bytes>,
-    /// The digest of all that makes a repeat the same request.
+    /// The digest that identifies repeats of the request.
     pub fingerprint: Fingerprint,
-    /// Whether its answer has reached its caller.
+    /// Whether the caller has received the answer.
     pub is_delivered: bool,
 }
 
 /// Events of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
-    /// Some events, without a gap.
+    /// Consecutive events.
     pub events: Vec<Bytes>,
-    /// Whether the response has ended. If it has and `events` is empty, there are no further events.
+    /// Whether the response has ended. If so, empty `events` means that there are no later ones.
     pub has_ended: bool,
 }

@@ -1,24 +1,22 @@
-//! Tokens that models have read and written.
-
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// Tokens of one answer of a model, or the sum over several.
+/// Tokens of one model answer, or the sum over several.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens that the model has read.
+    /// Tokens read by the model.
     pub input_tokens: u64,
-    /// How many of these came from the upstream's cache.
+    /// Input tokens from the upstream's cache.
     pub cached_tokens: u64,
-    /// Tokens that it has written.
+    /// Tokens written by the model.
     pub output_tokens: u64,
-    /// How many of these were reasoning.
+    /// Output tokens used for reasoning.
     pub reasoning_tokens: u64,
 }
 
 impl Usage {
-    /// All of them.
+    /// Returns the sum of input and output tokens.
     #[must_use]
     pub fn total_tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)

@@ -1,22 +1,20 @@
-//! Which part of a conversation a model reads.
-
 use crate::member;
 
-/// The last exchanges of a conversation that a model reads, chosen item by item from the newest on. An exchange begins at a user
-/// message that follows something else, and is never cut.
+/// Selects the last exchanges of a conversation, newest first. An exchange starts at the first user message after another
+/// item, and is never cut.
 #[derive(Debug, Clone)]
 pub struct Window {
     exchanges_left: Option<usize>,
     bytes_left: usize,
     newer_is_user: bool,
     items: usize,
-    /// The newest items that make whole exchanges.
+    /// The newest items that form whole exchanges.
     whole: usize,
     is_full: bool,
 }
 
 impl Window {
-    /// One for `exchanges` exchanges, or 0 for all, of up to `bytes` bytes together.
+    /// Creates a window of up to `exchanges` exchanges (0 for all) and `bytes` bytes.
     #[must_use]
     pub fn new(exchanges: usize, bytes: usize) -> Self {
         Self {
@@ -29,7 +27,7 @@ impl Window {
         }
     }
 
-    /// Looks at the item before all others so far. Returns whether earlier ones are wanted too.
+    /// Examines the item before all items so far. Returns whether the window needs earlier items.
     pub fn admit(&mut self, item: &str) -> bool {
         let is_user = is_user_message(item);
         if self.newer_is_user && !is_user {
@@ -45,7 +43,7 @@ impl Window {
         !self.is_full
     }
 
-    /// How many of the newest items the model reads, once no earlier one is there or wanted.
+    /// Returns the number of newest items that the model reads, after the last call of [`Self::admit`].
     #[must_use]
     pub fn items(&self) -> usize {
         match self.is_full {
@@ -55,7 +53,7 @@ impl Window {
     }
 }
 
-/// Whether an item is a message of the user.
+/// Returns whether an item is a user message.
 #[must_use]
 pub fn is_user_message(item: &str) -> bool {
     item.starts_with('{')

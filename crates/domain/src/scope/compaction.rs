@@ -1,68 +1,66 @@
-//! Compactions: fewer items take the place of the oldest ones, which are kept for a while in a segment.
-
 use std::time::Duration;
 
 use super::{HistoryItem, HistoryLimit, ItemId};
 use crate::{Access, IdempotencyKey, Stamp, TurnToken};
 
-/// How long originals are kept where a compaction does not say so: a week.
+/// How long originals are kept by default: one week.
 pub const ORIGINALS_KEPT: Duration = Duration::from_secs(604_800);
-/// Items that may follow those that a compaction replaces, as it writes each of them again.
+/// Maximum number of items after the compacted ones. The compaction rewrites each of them.
 pub const LATER_ITEMS_MAX: usize = 500;
-/// Segments that are kept at most.
+/// Maximum number of segments that are kept.
 pub const SEGMENTS_MAX: usize = 16;
 
-/// A replacement of the oldest items of a thread's history by fewer ones.
+/// Replaces the oldest items of a thread's history by fewer ones. A segment keeps the originals for a while.
 #[derive(Debug, Clone, Copy)]
 pub struct Compaction<'a> {
-    /// The last place whose item it replaces.
+    /// The last position to replace.
     pub through: u64,
-    /// The number of items up to that place.
+    /// The expected number of items up to `through`.
     pub count: u64,
-    /// The new items, at least one and at most `count`. They take the last places up to `through`.
+    /// The new items, from 1 to `count`. They get the last positions up to `through`.
     pub items: &'a [HistoryItem],
-    /// How long the originals are kept in a segment, to the millisecond. Zero: they are not.
+    /// How long a segment keeps the originals, to the millisecond; zero discards them.
     pub keep: Duration,
-    /// Bytes of the history, and of all its segments, at most.
+    /// Maximum bytes of the history, and of all its segments together.
     pub limit: HistoryLimit,
-    /// The threads that the caller may use.
+    /// The caller's access to threads.
     pub access: Access,
-    /// The turn of the thread that it belongs to.
+    /// The turn under which the caller works.
     pub turn: Option<TurnToken>,
-    /// The identity of a repeat.
+    /// The idempotency key.
     pub idempotency: Option<IdempotencyKey>,
 }
 
 /// The outcome of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compacted {
-    /// Version and life of the scope after it.
+    /// Version and life after the compaction.
     pub stamp: Stamp,
-    /// The number of the segment of the originals, one more with each compaction.
+    /// The number of the new segment, incremented with each compaction.
     pub segment: u32,
-    /// How many older segments made room for it.
+    /// Number of older segments dropped for the new one.
     pub dropped_segments: u32,
-    /// Whether this is the answer to an earlier one with the same idempotency key.
+    /// Whether the answer was replayed for the idempotency key.
     pub replayed: bool,
 }
 
-/// Items that a compaction replaced, as they were.
+/// The originals that a compaction replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
-    /// Its number.
+    /// The number of the segment.
     pub number: u32,
-    /// The place of its first item.
+    /// The position of the first item.
     pub first_seq: u64,
-    /// The last place that was replaced.
+    /// The last position that was replaced.
     pub through: u64,
-    /// The number of its items.
+    /// Number of items.
     pub count: u64,
-    /// Their bytes, as [`HistoryLimit`] counts them.
+    /// Size of the items in bytes, as [`HistoryLimit`] counts them.
     pub bytes: u64,
-    /// When they were replaced, in milliseconds of the Unix epoch.
+    /// When the items were replaced, in Unix milliseconds.
     pub compacted_ms: u64,
-    /// When they are gone.
+    /// When the segment expires, in Unix milliseconds.
     pub expires_ms: u64,
-    /// The ids of the items that replaced them.
+    /// The ids of the items that replaced the originals.
     pub summary: Vec<ItemId>,
 }

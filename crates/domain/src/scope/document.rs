@@ -1,5 +1,3 @@
-//! The reference meaning of a write to a scope.
-
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
@@ -11,14 +9,12 @@ use super::{
 use crate::members::{Draft, Member, Members};
 use crate::{Heap, IntegerError, Precondition, Refusal, Stamp, add, heap};
 
-/// All that a scope holds.
+/// The content of a scope, with the reference semantics of its writes.
 #[derive(Debug, Clone, Default)]
 pub struct ScopeDocument {
     entries: Members<ScopeKey, Entry>,
     tasks: TaskList,
-    /// Heap bytes of them.
     tasks_heap_bytes: u64,
-    /// The version at which the tasks were last written.
     tasks_version: u64,
     record: Option<Bytes>,
     history: History,
@@ -34,32 +30,29 @@ struct Entry {
 /// The result of an accepted write.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Applied {
-    /// One for each operation.
+    /// One answer per operation.
     pub answers: Vec<KvAnswer>,
-    /// One for each item of the history.
+    /// One outcome per appended item.
     pub appended: Vec<Appended>,
-    /// How many items were removed from the history.
+    /// Number of items removed from the history.
     pub removed: u64,
-    /// The newest items, if the write takes them, the oldest first.
+    /// The removed newest items, oldest first, if the write takes them.
     pub taken: Vec<StoredItem>,
     /// Keys that were set, deleted or incremented.
     pub keys: BTreeSet<ScopeKey>,
-    /// Whether the write has made another version of the scope. A write that [only adds] what is there
-    /// already has not.
-    ///
-    /// [only adds]: ScopeWrite::only_adds
+    /// Whether the version changes. A write that [`only_adds`](ScopeWrite::only_adds) existing data does not change it.
     pub is_change: bool,
 }
 
 impl ScopeDocument {
-    /// The value of a key.
+    /// Returns the value of a key.
     #[must_use]
     pub fn get(&self, key: &ScopeKey, now_ms: u64) -> Option<&ScopeValue> {
         let entry = self.entries.get(key)?;
         entry.lives(now_ms).then_some(&entry.value)
     }
 
-    /// Keys and values, sorted by the keys' bytes.
+    /// Returns the unexpired keys and values, bytewise by key.
     pub fn iter(&self, now_ms: u64) -> impl Iterator<Item = (&ScopeKey, &ScopeValue)> {
         let living = self
             .entries
@@ -68,54 +61,54 @@ impl ScopeDocument {
         living.map(|(key, entry)| (key, &entry.value))
     }
 
-    /// Forgets keys whose time has passed.
+    /// Removes expired keys.
     pub fn purge(&mut self, now_ms: u64) {
         self.entries.retain(|entry| entry.lives(now_ms));
     }
 
-    /// Bytes of all values.
+    /// Returns the total size of all values in bytes.
     #[must_use]
     pub fn kv_bytes(&self) -> u64 {
         self.entries.counted_bytes()
     }
 
-    /// Number of keys.
+    /// Returns the number of keys.
     #[must_use]
     pub fn keys(&self) -> u32 {
         self.entries.len()
     }
 
-    /// The task list.
+    /// Returns the task list.
     #[must_use]
     pub fn tasks(&self) -> &TaskList {
         &self.tasks
     }
 
-    /// The version at which the tasks were last written; 0: never.
+    /// Returns the version of the last write to the tasks; 0 before the first.
     #[must_use]
     pub fn tasks_version(&self) -> u64 {
         self.tasks_version
     }
 
-    /// The data that the creator of the scope keeps with it.
+    /// Returns the data that the creator of the scope stores with it.
     #[must_use]
     pub fn record(&self) -> Option<&Bytes> {
         self.record.as_ref()
     }
 
-    /// The list that is added to at the end.
+    /// Returns the history.
     #[must_use]
     pub fn history(&self) -> &History {
         &self.history
     }
 
-    /// Whether it rejects writes.
+    /// Returns whether the scope rejects writes.
     #[must_use]
     pub fn is_sealed(&self) -> bool {
         self.is_sealed
     }
 
-    /// All that it holds, as an image of a scope with that version and these times.
+    /// Exports the content. `times` are those of the first and the last write.
     pub fn image(&self, version: u64, times: (u64, u64), now_ms: u64) -> ScopeImage {
         let living = self.entries.iter().filter(|(_, entry)| entry.lives(now_ms));
         let keys = living.map(|(key, entry)| KeyImage {
@@ -135,7 +128,7 @@ impl ScopeDocument {
         }
     }
 
-    /// The content of an image.
+    /// Restores the content of an image.
     pub fn of_image(image: &ScopeImage) -> Self {
         let entries = image.keys.iter().cloned();
         let entries = entries.map(
@@ -156,11 +149,7 @@ impl ScopeDocument {
         }
     }
 
-    /// Applies a write whole, or not at all. `stamp` is the current one of the scope; the next
-    /// version is one higher.
-    ///
-    /// # Errors
-    /// [`Refusal`]: nothing has changed.
+    /// Applies a write atomically. `stamp` is the current one; a change increments its version.
     pub fn apply(
         &mut self,
         write: &ScopeWrite<'_>,
@@ -185,7 +174,7 @@ impl ScopeDocument {
             });
         }
 
-        // nothing refuses any more
+        // no refusal is possible from here on
         let keys = changes.keys(&self.entries).cloned().collect();
         self.entries.commit(changes);
         if let Some(tasks) = write.tasks {
@@ -194,13 +183,13 @@ impl ScopeDocument {
             self.tasks_version = stamp.version + 1;
         }
         if let Some(record) = write.record {
-            // a copy of its own: the original may be a part of something larger
+            // copy, because the original may be a slice of a larger buffer
             self.record = Some(Bytes::copy_from_slice(&record.new));
         }
         let before = self.history.summary().len();
         let mut taken = self.history.remove(removed);
         let left = before - self.history.summary().len();
-        // an original was no item of the history
+        // a removed original is not counted by the history
         let removed = left.max(taken.len() as u64);
         if !matches!(write.removes, Some(Removal::Newest(_))) {
             taken.clear();
@@ -218,10 +207,7 @@ impl ScopeDocument {
         })
     }
 
-    /// Compacts the history, or changes nothing. Returns the number of the segment, and how many made room for it.
-    ///
-    /// # Errors
-    /// [`Refusal`]: nothing has changed.
+    /// Compacts the history atomically. Returns the number of the new segment, and of older ones dropped for it.
     pub fn compact(
         &mut self,
         compaction: &Compaction<'_>,

@@ -1,9 +1,7 @@
-//! Errors of scopes, keys and tasks.
-
-/// A text that is not a scope, or not a valid part of one.
+/// An invalid scope, or an invalid part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeError {
-    /// No such kind of scope.
+    /// An unknown kind of scope.
     #[error(
         "a scope is thread:<id>, state:<uuid>, session:<id>, run:<uuid>, tool:<name>, personality:<id> or request"
     )]
@@ -14,7 +12,7 @@ pub enum ScopeError {
     /// A malformed id of a thread, state handle or run.
     #[error("`state:` and `run:` take a UUID, and `thread:` takes a thread id or `current`")]
     Id,
-    /// A key outside the namespaced rule.
+    /// A key that violates the namespaced syntax.
     #[error("a key is segments parted by /, using [A-Za-z0-9_.-]")]
     KeyFormat,
     /// A key that is too long.
@@ -29,13 +27,13 @@ pub enum ScopeError {
         /// The limit.
         limit_bytes: usize,
     },
-    /// An invalid id of an item of a history.
+    /// An invalid id of a history item.
     #[error("the id of an item has 1 to 128 visible ASCII characters")]
     ItemId,
 }
 
 impl ScopeError {
-    /// The part of a scope that it is about.
+    /// Returns which part is invalid.
     #[must_use]
     pub fn part(&self) -> &'static str {
         match self {
@@ -47,40 +45,40 @@ impl ScopeError {
     }
 }
 
-/// A change of a task list that is empty, or that the list does not allow.
+/// An invalid change of a task list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TaskError {
     /// A task without content.
     #[error("task content must not be empty")]
     NoContent,
-    /// Two tasks of one id.
+    /// Two tasks with the same id.
     #[error("the list has two tasks with the id `{id}`")]
     SameId {
         /// The id.
         id: String,
     },
-    /// An id outside the rule.
+    /// An invalid id.
     #[error("a task id has 1 to 64 visible ASCII characters")]
     Id,
-    /// More tasks than a list may have.
+    /// Too many tasks.
     #[error("a list may have at most {limit} tasks")]
     TooMany {
         /// The limit.
         limit: usize,
     },
-    /// More bytes than a list may have.
+    /// Too many bytes.
     #[error("a list of tasks may have at most {limit_bytes} bytes")]
     TooLarge {
-        /// The limit, in bytes of the list as JSON.
+        /// Maximum bytes of the list as JSON.
         limit_bytes: usize,
     },
-    /// No such task.
+    /// The task does not exist.
     #[error("the task does not exist")]
     NotFound,
-    /// Work that is not completed would be dropped.
+    /// The change would drop unfinished tasks.
     #[error("the list lacks {count} unfinished tasks; include them, or omit `keep_unfinished`")]
     WouldDropUnfinished {
-        /// How many.
+        /// Number of unfinished tasks.
         count: usize,
     },
 }

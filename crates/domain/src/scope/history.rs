@@ -1,5 +1,3 @@
-//! Histories: lists that are added to at the end.
-
 mod segments;
 
 use std::collections::{HashMap, VecDeque};
@@ -12,35 +10,35 @@ use crate::{Fingerprint, Heap, IdempotencyKey, Json, Refusal, heap};
 use segments::Segments;
 
 const ID_MAX_BYTES: usize = 128;
-/// The size of an item in addition to its id and its value.
+/// Fixed cost of an item, in addition to its id and value.
 pub(crate) const ITEM_BYTES: u64 = 64;
-/// Bytes of the items that one write takes at most, unless a single item has more.
+/// Maximum bytes of the items that one write returns, unless a single item is larger.
 pub(crate) const TAKEN_MAX_BYTES: u64 = 1_048_576;
 
-/// Removed items whose places are known.
+/// Removed items whose positions are remembered.
 const MARKS_MAX: usize = 256;
 
-/// The id of an item, which makes adding it again harmless: 1 to 128 visible ASCII characters.
+/// The id of an item: 1 to 128 visible ASCII characters. Appending the same id and value again has no effect.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ItemId(Box<str>);
 
-/// Something to be added.
+/// An item to append.
 #[derive(Debug, Clone)]
 pub struct HistoryItem {
-    /// Its id, which belongs to this value only.
+    /// The id, which permanently belongs to this value.
     pub id: ItemId,
     /// Any JSON.
     pub value: Json,
 }
 
-/// An item as it is kept.
+/// A stored item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredItem {
-    /// Its place, from 1. A place is given once: that of a removed item stays empty.
+    /// The position, from 1. Positions are never reused, not even after a removal.
     pub seq: u64,
     /// The client's id.
     pub id: ItemId,
-    /// When it was added, in milliseconds of the Unix epoch, by the store's clock.
+    /// When the item was added, in Unix milliseconds by the store's clock.
     pub at_ms: u64,
     /// The value.
     pub value: Json,
@@ -49,9 +47,9 @@ pub struct StoredItem {
 /// The outcome of appending an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appended {
-    /// Its place.
+    /// The position of the item.
     pub seq: u64,
-    /// Whether it was there already.
+    /// Whether the item already existed.
     pub repeated: bool,
 }
 
@@ -60,60 +58,55 @@ pub struct Appended {
 pub enum Removal<'a> {
     /// Removes every item.
     All,
-    /// The one of that id, if there is one, also in a segment.
+    /// Removes the item with this id, if it exists, even from a segment.
     Item(&'a ItemId),
-    /// So many of the newest ones, up to 1 MiB of them, but one at least; the answer has them.
+    /// Removes and returns the newest items: up to this number and 1 MiB, but at least one.
     Newest(usize),
 }
 
-/// The items that a planned write will remove.
 #[derive(Debug)]
 pub(crate) enum Removed {
     All,
-    /// Those at these places, in order.
     Places(Vec<u64>),
-    /// The one of that id in a segment.
     Original(ItemId),
 }
 
-/// The limits of a history. An item counts with the bytes of its id and its value, and 64 more.
+/// The limits of a history. An item costs 64 bytes plus those of its id and value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryLimit {
-    /// Bytes of all items.
+    /// Maximum bytes of all items.
     pub max_bytes: u64,
-    /// Whether the oldest items make room; otherwise an append over the limit is rejected.
+    /// Whether appends drop the oldest items to make room. Otherwise appends over the limit are rejected.
     pub drops_oldest: bool,
 }
 
-/// How much there is.
+/// The extent of a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistorySummary {
-    /// The number of the oldest item.
+    /// The position of the oldest item.
     pub first_seq: u64,
-    /// The number of the next item.
+    /// The position of the next item.
     pub next_seq: u64,
-    /// Places between these two whose items were removed.
+    /// Number of positions between these two whose items were removed.
     pub removed: u64,
-    /// Bytes of all items, as [`HistoryLimit`] counts them.
+    /// Size of all items in bytes, as [`HistoryLimit`] counts them.
     pub bytes: u64,
 }
 
-/// A list that is added to at the end.
+/// An append-only list whose items can be removed and compacted.
 #[derive(Debug, Clone)]
 pub struct History {
     items: VecDeque<StoredItem>,
     known: HashMap<ItemId, (u64, Fingerprint)>,
     summary: HistorySummary,
-    /// The last items that were removed or dropped, except by a clear, with their places, the newest last.
+    /// The last items removed or dropped, except by a clear, newest last.
     marks: VecDeque<(Fingerprint, u64)>,
     segments: Segments,
-    /// Heap bytes of ids and values.
     heap_bytes: u64,
 }
 
 impl ItemId {
-    /// Makes the id of the item at `index` of a request that names none: the same in each repeat of a request with an
-    /// idempotency key, otherwise random.
+    /// Generates an item id: from the idempotency key and `index`, so that repeats give it again, or else a random one.
     #[doc(hidden)]
     #[must_use]
     pub fn generate(request: Option<IdempotencyKey>, index: usize) -> Self {
@@ -127,12 +120,11 @@ impl ItemId {
         Self(format!("item_{}", hex::encode(digits)).into())
     }
 
-    /// The digest that a removed item is known by.
     fn mark(&self) -> Fingerprint {
         Fingerprint::of(&[self.0.as_bytes()])
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -158,14 +150,12 @@ impl fmt::Display for ItemId {
 }
 
 impl HistoryItem {
-    /// Its size.
     #[doc(hidden)]
     #[must_use]
     pub fn cost_bytes(&self) -> u64 {
         cost_bytes(&self.id, &self.value)
     }
 
-    /// The digest that identifies the value.
     #[doc(hidden)]
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
@@ -174,13 +164,11 @@ impl HistoryItem {
 }
 
 impl StoredItem {
-    /// Its size.
     #[doc(hidden)]
     pub fn cost_bytes(&self) -> u64 {
         cost_bytes(&self.id, &self.value)
     }
 
-    /// The digest that identifies the value.
     #[doc(hidden)]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&[self.value.as_str().as_bytes()])
@@ -196,7 +184,6 @@ impl Removed {
         }
     }
 
-    /// Whether an original of that id stays.
     fn spares(&self, id: &ItemId) -> bool {
         !matches!(self, Self::All) && !matches!(self, Self::Original(removed) if removed == id)
     }
@@ -207,7 +194,7 @@ fn cost_bytes(id: &ItemId, value: &Json) -> u64 {
 }
 
 impl HistorySummary {
-    /// Nothing yet.
+    /// A history without items.
     pub const EMPTY: Self = Self {
         first_seq: 1,
         next_seq: 1,
@@ -215,13 +202,13 @@ impl HistorySummary {
         bytes: 0,
     };
 
-    /// Items that are kept.
+    /// Returns the number of stored items.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.next_seq - self.first_seq - self.removed
     }
 
-    /// Whether none is kept.
+    /// Returns whether no items are stored.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -263,25 +250,25 @@ impl Heap for StoredItem {
     }
 }
 
-/// Heap bytes of an item in a history: its id twice, of which one recognizes it.
+/// Counts the id twice, because `known` holds a copy.
 fn held_bytes(item: &StoredItem) -> u64 {
     item.id.heap_bytes() + item.heap_bytes()
 }
 
 impl History {
-    /// How much there is.
+    /// Returns the extent of the history.
     #[must_use]
     pub fn summary(&self) -> HistorySummary {
         self.summary
     }
 
-    /// When the newest item was added.
+    /// Returns when the newest item was added.
     #[must_use]
     pub fn newest_ms(&self) -> Option<u64> {
         self.items.back().map(|item| item.at_ms)
     }
 
-    /// Up to `limit` items after a position, or before it, nearest first.
+    /// Returns up to `limit` items after position `from`, or before it if `backwards`, nearest first.
     #[must_use]
     pub fn read(&self, from: u64, backwards: bool, limit: usize) -> Vec<StoredItem> {
         if backwards {
@@ -293,13 +280,13 @@ impl History {
         }
     }
 
-    /// The place of an item.
+    /// Returns the position of an item.
     #[must_use]
     pub fn place(&self, id: &ItemId) -> Option<u64> {
         self.known.get(id).map(|(seq, _)| *seq)
     }
 
-    /// The place of one of the last items that were removed or dropped, except by a clear, or of an original.
+    /// Returns the position of an original, or of a recently removed or dropped item, except by a clear.
     #[must_use]
     pub fn removed_place(&self, id: &ItemId) -> Option<u64> {
         let mark = id.mark();
@@ -309,7 +296,6 @@ impl History {
         marked.or_else(|| self.segments.known(id).map(|(seq, _)| *seq))
     }
 
-    /// The history of these items, which are in the order of their places. The next one gets the place `next_seq`.
     pub(super) fn of_items(items: Vec<StoredItem>, next_seq: u64) -> Self {
         let known = |item: &StoredItem| (item.id.clone(), (item.seq, item.fingerprint()));
         let mut history = Self {
@@ -328,12 +314,10 @@ impl History {
         history
     }
 
-    /// The index of the first item from a place on.
     fn index(&self, seq: u64) -> usize {
         self.items.partition_point(|item| item.seq < seq)
     }
 
-    /// The items that a write will remove.
     pub(crate) fn find(&self, removal: Option<Removal<'_>>) -> Removed {
         let mut places = match removal {
             None => Vec::new(),
@@ -365,7 +349,6 @@ impl History {
         Removed::Places(places)
     }
 
-    /// The size of the history without these items.
     fn bytes_without(&self, removed: &Removed) -> u64 {
         match removed {
             Removed::All => 0,
@@ -377,10 +360,7 @@ impl History {
         }
     }
 
-    /// Plans to append these items after others are removed, without changing anything yet.
-    ///
-    /// # Errors
-    /// [`Refusal::ItemIdReused`] or [`Refusal::HistoryTooLarge`].
+    /// Checks and plans appends that follow the removal of `removed`, without changing anything.
     pub(crate) fn plan(
         &self,
         removed: &Removed,
@@ -430,7 +410,7 @@ impl History {
         Ok(appended)
     }
 
-    /// Removes items, and returns them in order; their places are not given again. Of all items it returns none.
+    /// Removes items and returns them in order. Removing all returns none.
     pub(crate) fn remove(&mut self, removed: Removed) -> Vec<StoredItem> {
         let places = match removed {
             Removed::All => {
@@ -455,7 +435,7 @@ impl History {
             }
         };
         let mut gone = Vec::with_capacity(places.len());
-        // the last first, which the newest are, so that nothing behind them moves
+        // newest first: removing from the end moves no other items
         for seq in places.into_iter().rev() {
             gone.extend(self.items.remove(self.index(seq)));
         }
@@ -471,7 +451,6 @@ impl History {
         gone
     }
 
-    /// Gives memory back after many items have left.
     fn release(&mut self) {
         if self.items.len() < self.items.capacity() / 4 {
             self.items.shrink_to(2 * self.items.len());
@@ -486,7 +465,6 @@ impl History {
         self.marks.push_back((gone.id.mark(), gone.seq));
     }
 
-    /// Adds items as they were planned.
     pub(crate) fn append(
         &mut self,
         items: &[HistoryItem],
@@ -518,7 +496,6 @@ impl History {
         self.count();
     }
 
-    /// Notes what is known of an item that comes into the list.
     fn remember(&mut self, item: &StoredItem) {
         let known = (item.seq, item.fingerprint());
         self.known.insert(item.id.clone(), known);
@@ -526,14 +503,12 @@ impl History {
         self.heap_bytes += held_bytes(item);
     }
 
-    /// Forgets what is known of an item that is not in the list any longer.
     fn forget(&mut self, item: &StoredItem) {
         self.known.remove(&item.id);
         self.summary.bytes -= item.cost_bytes();
         self.heap_bytes -= held_bytes(item);
     }
 
-    /// Brings the places of the summary up to date with the list.
     fn count(&mut self) {
         let next_seq = self.summary.next_seq;
         let first_seq = self.items.front().map_or(next_seq, |oldest| oldest.seq);

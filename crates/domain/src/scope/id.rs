@@ -1,5 +1,3 @@
-//! Which scope.
-
 use std::fmt;
 use std::str::FromStr;
 
@@ -8,25 +6,25 @@ use uuid::Uuid;
 use super::{ScopeError, ScopeName};
 use crate::{Heap, ThreadId, heap};
 
-/// The place of data: a scope, or the request, whose data ends with the response.
+/// Where data is stored: in a scope, or for the duration of one request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// `request`: for one response.
+    /// `request`: the data ends with the response.
     Request,
-    /// Any other.
+    /// A scope that outlives the request.
     Kept(ScopeId),
 }
 
-/// A scope that outlives the request. Its text is the kind, `:` and the id.
+/// A scope that outlives the request, written as kind, `:` and id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ScopeId {
-    /// `thread:<thread id>`: next to the thread's state. It ends with the thread.
+    /// `thread:<thread id>`: data next to the thread's state. Ends with the thread.
     Thread(ThreadId),
-    /// `state:<uuid>`: a state handle, which must have been made.
+    /// `state:<uuid>`: a state handle. Requires explicit creation.
     State(Uuid),
     /// `session:<id>`: created by the first write.
     Session(ScopeName),
-    /// `run:<uuid>`: must have been made.
+    /// `run:<uuid>`: requires explicit creation.
     Run(Uuid),
     /// `tool:<name>`: private data of one tool.
     Tool(ScopeName),
@@ -35,7 +33,7 @@ pub enum ScopeId {
 }
 
 impl ScopeId {
-    /// The name of its kind.
+    /// Returns the name of the kind.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -48,7 +46,7 @@ impl ScopeId {
         }
     }
 
-    /// The thread, if it is the scope of one.
+    /// Returns the thread, if the scope belongs to one.
     #[must_use]
     pub fn thread(&self) -> Option<&ThreadId> {
         match self {

@@ -1,29 +1,27 @@
-//! All that the scope of a thread holds, to be moved or copied.
-
 use super::{
     HistorySummary, KV_MAX_BYTES, KV_MAX_KEYS, ScopeKey, ScopePolicy, ScopeValue, StoredItem,
     TaskList,
 };
 use crate::{Included, Refusal};
 
-/// The content of a thread's scope at one moment. Times are milliseconds of the Unix epoch.
+/// A snapshot of a thread's scope, to be moved or copied. Times are in Unix milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScopeImage {
     /// The version.
     pub version: u64,
-    /// When its first write came.
+    /// Time of the first write.
     pub created_ms: u64,
-    /// When its last write came.
+    /// Time of the last write.
     pub updated_ms: u64,
-    /// Keys with their values, sorted by the keys' bytes.
+    /// Keys and values, bytewise by key.
     pub keys: Vec<KeyImage>,
     /// The task list.
     pub tasks: TaskList,
-    /// The version at which the tasks were last written; 0: never.
+    /// The version of the last write to the tasks; 0 before the first.
     pub tasks_version: u64,
-    /// The place that the next item gets.
+    /// The position of the next history item.
     pub next_seq: u64,
-    /// The items of the history, in the order of their places, of which some may be empty.
+    /// The history items by position. Positions may have gaps.
     pub items: Vec<StoredItem>,
 }
 
@@ -32,21 +30,21 @@ pub struct ScopeImage {
 pub struct KeyImage {
     /// The key.
     pub key: ScopeKey,
-    /// Its value.
+    /// The value.
     pub value: ScopeValue,
-    /// When it expires, if it does.
+    /// When the key expires; `None` if never.
     pub expires_ms: Option<u64>,
 }
 
 impl ScopeImage {
-    /// Bytes of all values.
+    /// Returns the total size of all values in bytes.
     #[must_use]
     pub fn kv_bytes(&self) -> u64 {
         let bytes = self.keys.iter().map(|entry| entry.value.as_str().len());
         bytes.sum::<usize>() as u64
     }
 
-    /// How much history there is.
+    /// Returns the extent of the history.
     #[must_use]
     pub fn history(&self) -> HistorySummary {
         let first_seq = self.items.first().map_or(self.next_seq, |item| item.seq);
@@ -58,7 +56,6 @@ impl ScopeImage {
         }
     }
 
-    /// Checks that a scope may have all that.
     pub(crate) fn check(&self, policy: &ScopePolicy) -> Result<(), Refusal> {
         let attempted_bytes = self.kv_bytes();
         if attempted_bytes > KV_MAX_BYTES {
@@ -84,7 +81,7 @@ impl ScopeImage {
         Ok(())
     }
 
-    /// The parts that a fork copies; none without any.
+    /// Reduces the image to the parts that a fork copies; `None` if it copies neither keys nor history.
     pub(crate) fn reduced(mut self, included: &Included, until: Option<u64>) -> Option<Self> {
         if !included.scope {
             self.keys = Vec::new();

@@ -1,30 +1,28 @@
-//! Keys and values of a scope.
-
 use std::borrow::Borrow;
 use std::fmt;
 
 use super::ScopeError;
 use crate::{Heap, heap};
 
-/// Most bytes of a value.
+/// Maximum bytes of a value.
 pub const VALUE_MAX_BYTES: usize = 32_768;
 const NAMESPACED_MAX_BYTES: usize = 128;
 const FREE_MAX_BYTES: usize = 1_024;
 
-/// The rule of keys.
+/// The syntax of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyRule {
-    /// At most 128 bytes: segments of `[A-Za-z0-9][A-Za-z0-9_.-]*`, separated by `/`.
+    /// Up to 128 bytes: segments of `[A-Za-z0-9][A-Za-z0-9_.-]*`, separated by `/`.
     Namespaced,
-    /// At most 1,024 bytes of any text, even none.
+    /// Up to 1,024 bytes of any text, including none.
     Free,
 }
 
-/// A key that is under one of the rules. Keys are ordered by their bytes.
+/// A key that was checked by a rule. Keys have bytewise order.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ScopeKey(Box<str>);
 
-/// A value: text of at most 32,768 bytes.
+/// A value: text of up to 32,768 bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ScopeValue(Box<str>);
 
@@ -54,21 +52,18 @@ fn is_segment(text: &str) -> bool {
 
 impl ScopeKey {
     /// Parses a key.
-    ///
-    /// # Errors
-    /// [`ScopeError::KeyTooLong`] or [`ScopeError::KeyFormat`].
     pub fn new(text: impl Into<Box<str>>, rule: KeyRule) -> Result<Self, ScopeError> {
         let text = text.into();
         rule.check(&text)?;
         Ok(Self(text))
     }
 
-    /// Takes text that was a key when it was stored.
+    /// Wraps stored text without checking it again.
     pub fn from_stored(text: impl Into<Box<str>>) -> Self {
         Self(text.into())
     }
 
-    /// The key as text.
+    /// Returns the key as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -93,7 +88,7 @@ impl Borrow<str> for ScopeKey {
     }
 }
 
-/// Keys stay out of logs.
+/// Keeps keys out of logs.
 impl fmt::Debug for ScopeKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ScopeKey({} bytes)", self.0.len())
@@ -101,10 +96,7 @@ impl fmt::Debug for ScopeKey {
 }
 
 impl ScopeValue {
-    /// Parses a value.
-    ///
-    /// # Errors
-    /// [`ScopeError::ValueTooLarge`].
+    /// Checks the size of a value.
     pub fn new(text: impl Into<Box<str>>) -> Result<Self, ScopeError> {
         let text = text.into();
         if text.len() > VALUE_MAX_BYTES {
@@ -115,25 +107,25 @@ impl ScopeValue {
         Ok(Self(text))
     }
 
-    /// Takes text that was a value when it was stored.
+    /// Wraps stored text without checking it again.
     pub fn from_stored(text: impl Into<Box<str>>) -> Self {
         Self(text.into())
     }
 
-    /// The value as text.
+    /// Returns the value as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The text itself.
+    /// Unwraps the text.
     #[must_use]
     pub fn into_string(self) -> String {
         self.0.into()
     }
 }
 
-/// Values stay out of logs.
+/// Keeps values out of logs.
 impl fmt::Debug for ScopeValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ScopeValue({} bytes)", self.0.len())

@@ -1,4 +1,4 @@
-//! Scopes: small state of models, their tools and applications, and the meaning of writes to it.
+//! Scopes: small state of models, tools and applications, and the semantics of writes to it.
 
 mod compaction;
 mod document;

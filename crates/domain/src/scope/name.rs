@@ -1,5 +1,3 @@
-//! Names of scopes.
-
 use std::fmt;
 use std::str::FromStr;
 
@@ -7,13 +5,12 @@ use super::ScopeError;
 
 const MAX_CHARS: usize = 128;
 
-/// The id of a session, a tool or a personality: 1 to 128 visible characters, that is, neither
-/// white space nor control characters.
+/// The id of a session, tool or personality: 1 to 128 characters, without white space and control characters.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ScopeName(Box<str>);
 
 impl ScopeName {
-    /// The name as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -32,7 +29,7 @@ impl FromStr for ScopeName {
     }
 }
 
-/// Clients choose names, which may identify them.
+/// Hides names, which clients choose and which may identify them.
 impl fmt::Debug for ScopeName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ScopeName({} bytes)", self.0.len())

@@ -1,33 +1,31 @@
-//! Steps on the keys of a scope.
-
 use std::time::Duration;
 
 use super::{ScopeKey, ScopeValue};
 
-/// One step on the keys. A write runs all of its steps in order, or none.
+/// An operation on keys. A write runs all of its operations in order, or none.
 #[derive(Debug, Clone)]
 pub enum KvOperation {
-    /// Sets a key. A set without `ttl` clears an older one.
+    /// Sets a key. Without `ttl`, removes an earlier one.
     Set {
-        /// The key to set.
+        /// The key.
         key: ScopeKey,
         /// The value.
         value: ScopeValue,
-        /// The lifetime, at least a second; by default that of the scope.
+        /// The lifetime, at least one second; by default that of the scope.
         ttl: Option<Duration>,
         /// Leaves an existing key unchanged.
         if_absent: bool,
     },
-    /// Deletes a key; deleting an absent one is no error.
+    /// Deletes a key. Deleting an absent key is not an error.
     Delete {
-        /// The key to delete.
+        /// The key.
         key: ScopeKey,
     },
-    /// Adds to a decimal integer, which keeps its time to live; an absent one counts as 0.
+    /// Adds to a decimal integer, and preserves its TTL. An absent key counts as 0.
     Increment {
-        /// The key to count up.
+        /// The key.
         key: ScopeKey,
-        /// The number to add.
+        /// The addend.
         by: i64,
     },
     /// Deletes all keys.
@@ -37,18 +35,18 @@ pub enum KvOperation {
 /// The result of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KvAnswer {
-    /// Of set: whether it was set; false only for a key that exists and was to be set if absent.
+    /// Whether the key was set; false if `if_absent` found an existing key.
     Set(bool),
-    /// Of delete: whether there was such a key.
+    /// Whether the key existed.
     Deleted(bool),
-    /// Of increment: the sum.
+    /// The sum.
     Value(i64),
-    /// Of clear.
+    /// All keys were deleted.
     Cleared,
 }
 
 impl KvOperation {
-    /// The key that it affects; `None` for all.
+    /// Returns the affected key; `None` for all.
     #[must_use]
     pub fn key(&self) -> Option<&ScopeKey> {
         match self {

@@ -1,16 +1,14 @@
-//! The limits and lifetime of a scope.
-
 use std::time::Duration;
 
 use super::{HistoryLimit, KeyRule, ScopeId};
 
-/// Bytes of all values of a scope together at most.
+/// Maximum bytes of all values of a scope.
 pub const KV_MAX_BYTES: u64 = 131_072;
-/// Keys of a scope at most.
+/// Maximum number of keys of a scope.
 pub const KV_MAX_KEYS: u32 = 256;
-/// Tasks of a list at most.
+/// Maximum number of tasks in a list.
 pub const TASKS_MAX: usize = 1_000;
-/// Bytes of a task list as JSON at most.
+/// Maximum bytes of a task list as JSON.
 pub const TASKS_MAX_BYTES: usize = 131_072;
 
 /// How long a scope lives.
@@ -20,36 +18,35 @@ pub enum Lifetime {
     Thread,
     /// This long after the last use.
     Idle(Duration),
-    /// Until it is ended, or for the time that its creator chose.
+    /// Until it is ended, or for the lifetime that its creator chose.
     Kept,
 }
 
-/// The rules of a kind of scope.
+/// The rules of a scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScopePolicy {
-    /// The rule of its keys, unless a protocol has a stricter one.
+    /// The syntax of keys, unless a protocol has a stricter one.
     pub keys: KeyRule,
-    /// How long it lives.
+    /// The lifetime.
     pub lifetime: Lifetime,
-    /// Whether it must have been made before it is written to.
+    /// Whether the scope requires explicit creation.
     pub is_made: bool,
-    /// The limits of its history.
+    /// The limits of the history.
     pub history: HistoryLimit,
 }
 
-/// The rules of all kinds of scopes. All have the same limits of keys, values and tasks.
+/// The rules of all kinds of scopes. Limits of keys, values and tasks are the same for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScopePolicies {
     /// How long a session lives after its last use.
     pub session_ttl: Duration,
     /// How long a run lives after its last use.
     pub run_ttl: Duration,
-    /// The limits of its history. In the history of a run, which records its state, the oldest items always make room.
+    /// The limits of histories. The history of a run always drops its oldest items to make room.
     pub history: HistoryLimit,
 }
 
 impl ScopePolicy {
-    /// The rules of the scope of a thread.
     #[doc(hidden)]
     #[must_use]
     pub fn of_thread(history: HistoryLimit) -> Self {
@@ -73,7 +70,6 @@ impl ScopePolicies {
         },
     };
 
-    /// The rules of a scope.
     #[doc(hidden)]
     #[must_use]
     pub fn of(&self, scope: &ScopeId) -> ScopePolicy {
@@ -84,7 +80,7 @@ impl ScopePolicies {
             ScopeId::Run(_) => (KeyRule::Namespaced, Lifetime::Idle(self.run_ttl), true),
             ScopeId::Tool(_) | ScopeId::Personality(_) => (KeyRule::Free, Lifetime::Kept, false),
         };
-        // the record of a run's state must not stop its tools
+        // a run's history records its state, and must not block its tools
         let drops_oldest = self.history.drops_oldest || matches!(scope, ScopeId::Run(_));
         ScopePolicy {
             keys,

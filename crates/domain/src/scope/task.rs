@@ -1,5 +1,3 @@
-//! Task lists.
-
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
@@ -15,11 +13,11 @@ const ID_MAX_BYTES: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
-    /// Nothing was done yet.
+    /// Not started.
     Pending,
-    /// It is being worked on.
+    /// Being worked on.
     InProgress,
-    /// It is done.
+    /// Done.
     Completed,
 }
 
@@ -29,24 +27,24 @@ pub enum TaskStatus {
 pub struct Task {
     /// The id within its list: 1 to 64 visible ASCII characters.
     pub id: String,
-    /// The task; not empty.
+    /// The text of the task; not empty.
     pub content: String,
-    /// How far it is.
+    /// The status.
     pub status: TaskStatus,
-    /// The task while it is in progress.
+    /// The text to show while the task is in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_form: Option<String>,
 }
 
 impl Task {
-    /// Whether it is completed.
+    /// Returns whether the task is completed.
     #[must_use]
     pub fn is_completed(&self) -> bool {
         self.status == TaskStatus::Completed
     }
 }
 
-/// A new task: one without an id gets one.
+/// A new task. Without an id, the list assigns one.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NewTask {
     /// See [`Task::id`].
@@ -59,27 +57,27 @@ pub struct NewTask {
     pub active_form: Option<String>,
 }
 
-/// Which task of a list.
+/// Identifies a task of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskRef {
-    /// That of this id.
+    /// By id.
     Id(String),
-    /// The task at this index, from 0.
+    /// By index, from 0.
     Index(usize),
 }
 
-/// The changes to one task.
+/// Changes of one task; `None` leaves a field unchanged.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct TaskChange {
-    /// A new status.
+    /// The new status.
     pub status: Option<TaskStatus>,
-    /// A new content.
+    /// The new content.
     pub content: Option<String>,
-    /// A new active form.
+    /// The new active form.
     pub active_form: Option<String>,
 }
 
-/// Tasks in order: at most 1,000 of them, and 131,072 bytes as JSON.
+/// Ordered tasks: up to 1,000, and up to 131,072 bytes as JSON.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct TaskList(Vec<Task>);
 
@@ -96,10 +94,10 @@ impl Heap for TaskList {
 }
 
 impl TaskStatus {
-    /// All of them.
+    /// Every status.
     pub const ALL: [Self; 3] = [Self::Pending, Self::InProgress, Self::Completed];
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -120,10 +118,7 @@ impl FromStr for TaskStatus {
 }
 
 impl TaskList {
-    /// The list of these tasks. One without an id gets the smallest number that is free.
-    ///
-    /// # Errors
-    /// [`TaskError`].
+    /// Creates a list. Tasks without an id get the smallest free number.
     pub fn new(tasks: Vec<NewTask>) -> Result<Self, TaskError> {
         let given: HashSet<String> = tasks.iter().filter_map(|task| task.id.clone()).collect();
         let mut free = (1_u64..).map(|number| number.to_string());
@@ -139,22 +134,19 @@ impl TaskList {
         Self(tasks.collect()).checked()
     }
 
-    /// The tasks in order.
+    /// Returns the tasks in order.
     #[must_use]
     pub fn tasks(&self) -> &[Task] {
         &self.0
     }
 
-    /// Whether it is empty.
+    /// Returns whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The list with one task changed.
-    ///
-    /// # Errors
-    /// [`TaskError`].
+    /// Returns the list with one task changed.
     pub fn update(&self, which: &TaskRef, change: &TaskChange) -> Result<Self, TaskError> {
         let mut tasks = self.0.clone();
         let task = match which {
@@ -174,11 +166,7 @@ impl TaskList {
         Self(tasks).checked()
     }
 
-    /// Checks that new tasks drop no unfinished task: each of these must be among them, by its id
-    /// or with the same content.
-    ///
-    /// # Errors
-    /// [`TaskError::WouldDropUnfinished`].
+    /// Checks that `new` contains each unfinished task, by its id or with the same content.
     pub fn check_keeps_unfinished(&self, new: &[NewTask]) -> Result<(), TaskError> {
         let ids: HashSet<_> = new.iter().filter_map(|new| new.id.as_deref()).collect();
         let mut contents: HashMap<&str, usize> = HashMap::new();
@@ -204,7 +192,7 @@ impl TaskList {
         }
     }
 
-    /// The list as compact JSON: an array of objects.
+    /// Returns the list as a compact JSON array of objects.
     #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string(&self.0).expect("tasks are text")
@@ -243,7 +231,7 @@ impl TaskList {
     }
 }
 
-/// Keeps the texts of tasks out of logs.
+/// Keeps the text of tasks out of logs.
 impl fmt::Debug for TaskList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TaskList({} tasks)", self.0.len())

@@ -1,5 +1,3 @@
-//! A write to a scope as a whole: its changes and conditions.
-
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,38 +7,34 @@ use super::{
 };
 use crate::{Conditions, Stamp};
 
-/// One atomic change of a scope, done whole or not at all.
-///
-/// It is checked in this order: idempotency key, turn of its thread, whether the scope exists and accepts writes,
-/// precondition, record, tasks, operations, limits, history.
+/// One atomic change of a scope. Checks run in this order: idempotency key, turn of the thread, existence and seal of the
+/// scope, precondition, record, tasks, operations, limits, history.
 #[derive(Debug, Clone, Copy)]
 pub struct ScopeWrite<'a> {
-    /// Whether it creates the scope, which must not exist.
+    /// Whether the write creates the scope, which must not exist.
     pub makes: bool,
-    /// Steps on the keys, in order.
+    /// Operations on keys, run in order.
     pub operations: &'a [KvOperation],
-    /// A new task list.
+    /// The new task list.
     pub tasks: Option<&'a TasksChange>,
-    /// A new record.
+    /// The new record.
     pub record: Option<&'a RecordChange>,
-    /// The items to remove from the history, before others are appended.
+    /// The history items to remove, before others are appended.
     pub removes: Option<Removal<'a>>,
-    /// The items to append to the history, at most 1,000.
+    /// The history items to append, up to 1,000.
     pub history: &'a [HistoryItem],
-    /// Whether this is the last write that the scope accepts.
+    /// Whether the scope rejects all later writes.
     pub seals: bool,
-    /// The new lifetime of a scope with the lifetime [`Kept`]; none leaves it unchanged.
-    ///
-    /// [`Kept`]: super::Lifetime::Kept
+    /// The new lifetime of a scope with [`Lifetime::Kept`](super::Lifetime::Kept); `None` leaves it unchanged.
     pub ttl: Option<Duration>,
-    /// The conditions, of which the precondition is about the scope.
+    /// The conditions. The precondition compares the version of the scope.
     pub conditions: Conditions,
     /// Limits and lifetime.
     pub policy: &'a ScopePolicy,
 }
 
 impl<'a> ScopeWrite<'a> {
-    /// A write without conditions that changes nothing but the version.
+    /// Creates a write without conditions that changes only the version.
     #[must_use]
     pub fn new(policy: &'a ScopePolicy) -> Self {
         Self {
@@ -57,7 +51,7 @@ impl<'a> ScopeWrite<'a> {
         }
     }
 
-    /// The same without the identity of a repeat.
+    /// Returns the write without its idempotency key.
     pub fn without_idempotency(&self) -> Self {
         Self {
             conditions: self.conditions.without_idempotency(),
@@ -65,8 +59,7 @@ impl<'a> ScopeWrite<'a> {
         }
     }
 
-    /// Whether it does nothing but delete keys and items of the history, so that it makes room in a
-    /// store that is full.
+    /// Returns whether the write only deletes keys and history items, so that a full store accepts it.
     #[must_use]
     pub fn only_deletes(&self) -> bool {
         let is_deletion = |operation: &KvOperation| {
@@ -80,8 +73,7 @@ impl<'a> ScopeWrite<'a> {
             && self.operations.iter().all(is_deletion)
     }
 
-    /// Whether it does nothing but add items to the history and set keys that are absent. If all of
-    /// these are there already, it changes nothing, not even the version.
+    /// Returns whether the write only appends items and sets absent keys. If all exist, not even the version changes.
     #[must_use]
     pub fn only_adds(&self) -> bool {
         let adds = |operation: &KvOperation| {
@@ -108,36 +100,36 @@ impl<'a> ScopeWrite<'a> {
 pub struct TasksChange {
     /// The whole list.
     pub new: TaskList,
-    /// The stamp of that list; `None` accepts any.
+    /// The stamp of the list that the change is based on; `None` accepts any.
     pub expected: Option<Stamp>,
 }
 
 /// A new record, and the record that it is based on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordChange {
-    /// The data that the creator of the scope keeps with it, at most 64 KiB.
+    /// The data that the creator of the scope stores with it, up to 64 KiB.
     pub new: Bytes,
-    /// The record that it is based on; `None` accepts any.
+    /// The record that the change is based on; `None` accepts any.
     pub expected: Option<Bytes>,
 }
 
-/// The answer of an accepted write, or of its first run.
+/// The answer to an accepted write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScopeWritten {
-    /// Version and life afterwards.
+    /// Version and life after the write.
     pub stamp: Stamp,
-    /// Bytes of all values afterwards.
+    /// Total size of all values in bytes, after the write.
     pub kv_bytes: u64,
-    /// Number of keys afterwards.
+    /// Number of keys after the write.
     pub keys: u32,
-    /// One for each operation.
+    /// One answer per operation.
     pub answers: Vec<KvAnswer>,
-    /// One for each item of the history.
+    /// One outcome per appended item.
     pub appended: Vec<Appended>,
-    /// How many items were removed from the history.
+    /// Number of items removed from the history.
     pub removed: u64,
-    /// The newest items, if the write has [taken](Removal::Newest) them, the oldest first.
+    /// The items that the write [removed from the end](Removal::Newest), oldest first.
     pub taken: Vec<StoredItem>,
-    /// Whether this is the answer to an earlier write with the same idempotency key.
+    /// Whether the answer was replayed for the idempotency key.
     pub replayed: bool,
 }

@@ -1,27 +1,24 @@
-//! Checkpoints of threads: saved states to go back to.
-
 use std::str::FromStr;
 
 use crate::{Heap, heap};
 
-/// Checkpoints that a thread has at most.
+/// Maximum number of checkpoints of a thread.
 pub const CHECKPOINTS_MAX: u32 = 32;
-/// Bytes of their states and metadata at most, in all.
+/// Maximum bytes of the states and metadata of all checkpoints of a thread.
 pub const CHECKPOINTS_MAX_BYTES: u64 = 4 * 1_048_576;
-/// Bytes of the longest name.
 const NAME_MAX_BYTES: usize = 128;
 
-/// The name of a checkpoint: 1 to 128 bytes of UTF-8 without control characters. Names need not differ.
+/// The name of a checkpoint: 1 to 128 bytes of UTF-8 without control characters. Names need not be unique.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointName(Box<str>);
 
-/// A text that can be no name of a checkpoint.
+/// An invalid checkpoint name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the name of a checkpoint has 1 to 128 bytes of UTF-8 and no control characters")]
 pub struct CheckpointNameError;
 
 impl CheckpointName {
-    /// The text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,30 +1,28 @@
-//! The checkpoints of a thread, to be moved.
-
 use super::checkpoint::{CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, CheckpointName};
 use super::document::Document;
 use super::image::{check_metadata, check_state};
 use crate::json::text::Json;
 use crate::{Refusal, ThreadPolicy};
 
-/// The checkpoints of a thread at one moment.
+/// A snapshot of the checkpoints of a thread, to be moved.
 #[derive(Debug, Clone, Default)]
 pub struct CheckpointImages {
-    /// The number of the newest one that there ever was; 0: there was none.
+    /// The highest number ever used; 0 if none.
     pub last: u32,
-    /// In the order of their numbers.
+    /// The checkpoints, by number.
     pub saved: Vec<CheckpointImage>,
 }
 
 /// A checkpoint with its content.
 #[derive(Debug, Clone)]
 pub struct CheckpointImage {
-    /// Its number.
+    /// The number.
     pub number: u32,
-    /// Its name, if it has one.
+    /// The optional name.
     pub name: Option<CheckpointName>,
-    /// The version of the thread that was saved.
+    /// The saved version of the thread.
     pub version: u64,
-    /// When it was made, in milliseconds of the Unix epoch.
+    /// When the checkpoint was saved, in Unix milliseconds.
     pub created_ms: u64,
     /// The saved metadata.
     pub metadata: Json,
@@ -33,7 +31,6 @@ pub struct CheckpointImage {
 }
 
 impl CheckpointImages {
-    /// Checks that a thread may have all of them.
     pub(crate) fn check(
         &self,
         policy: &ThreadPolicy,
@@ -54,7 +51,6 @@ impl CheckpointImages {
         Ok(())
     }
 
-    /// Takes out the one of that number.
     pub(crate) fn take(self, number: u32) -> Option<CheckpointImage> {
         let mut saved = self.saved.into_iter();
         saved.find(|saved| saved.number == number)
@@ -62,7 +58,7 @@ impl CheckpointImages {
 }
 
 impl CheckpointImage {
-    /// Its share of the limit.
+    /// Returns the bytes that count toward the limit.
     pub fn held_bytes(&self) -> u64 {
         self.state.size_bytes() + self.metadata.as_str().len() as u64
     }

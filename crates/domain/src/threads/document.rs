@@ -1,5 +1,3 @@
-//! A state, and the reference meaning of every operation on it.
-
 use super::key::Key;
 use super::operation::{Answer, Mismatch, Operation};
 use super::write::{Guard, GuardedValue};
@@ -10,14 +8,14 @@ use crate::json::value::Value;
 use crate::members::{Changes, Draft, Member, Members};
 use crate::{Heap, Refusal, ThreadPolicy, integer};
 
-/// A state in memory with its exact size.
+/// A state in memory with its exact size, and the reference semantics of its operations.
 #[derive(Debug, Clone, Default)]
 pub struct Document {
-    /// Each counts with its colon and one byte that parts it from the next.
+    /// Each member counts with its colon and one comma or brace.
     members: Members<Key, Value>,
 }
 
-/// The changes that operations come to.
+/// Planned, uncommitted changes.
 #[derive(Debug)]
 pub struct StateChanges(Changes<Key, Value>);
 
@@ -36,45 +34,42 @@ impl FromIterator<(Key, Value)> for Document {
 }
 
 impl Document {
-    /// The state that a JSON object stands for, such as one that a store has read.
-    ///
-    /// # Errors
-    /// [`ObjectFault`] when it is no object, or has an illegal key.
+    /// Parses a JSON object that a store has read.
     pub fn parse(text: &str) -> Result<Self, ObjectFault> {
         let members = keyed_values_of_any_key(text, u32::MAX)?;
         Ok(members.into_iter().collect())
     }
 
-    /// Bytes of the compact serialized state: what [`Self::write_json`] appends.
+    /// Returns the size of the state as compact JSON: the number of bytes that [`Self::write_json`] appends.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
         size_bytes(self.members.counted_bytes())
     }
 
-    /// Number of keys.
+    /// Returns the number of keys.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.members.len()
     }
 
-    /// Whether it has no key.
+    /// Returns whether the state has no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.len() == 0
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     #[must_use]
     pub fn get(&self, key: &Key) -> Option<&Value> {
         self.members.get(key)
     }
 
-    /// The keys and their values, sorted by the bytes of the keys.
+    /// Returns the keys and values, bytewise by key.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Key, &Value)> {
         self.members.iter()
     }
 
-    /// The state as a JSON object, its keys sorted by their bytes.
+    /// Returns the state as a JSON object, bytewise by key.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.size_bytes() as usize);
@@ -82,7 +77,7 @@ impl Document {
         out
     }
 
-    /// Appends the state as a JSON object, its keys sorted by their bytes.
+    /// Appends the state as a JSON object, bytewise by key.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         out.push(b'{');
         for (index, (key, value)) in self.members.iter().enumerate() {
@@ -96,10 +91,7 @@ impl Document {
         out.push(b'}');
     }
 
-    /// Whether the values are what a write was worked out from.
-    ///
-    /// # Errors
-    /// [`Refusal::Changed`] when one is not.
+    /// Checks that the values that a write is based on are unchanged.
     pub fn check(&self, guards: &[Guard]) -> Result<(), Refusal> {
         let holds = |guard: &Guard| match (&guard.expected, self.get(&guard.key)) {
             (GuardedValue::Object(old), Some(Value::Text(now))) => old == now,
@@ -114,10 +106,7 @@ impl Document {
         }
     }
 
-    /// Runs all operations in order, or none. Limits are judged on the result.
-    ///
-    /// # Errors
-    /// [`Refusal`]; the document is then as it was.
+    /// Runs all operations in order, or none. Checks limits on the result.
     pub fn apply(
         &mut self,
         operations: &[Operation],
@@ -128,11 +117,7 @@ impl Document {
         Ok(answers)
     }
 
-    /// The answers and changes of operations, without changing anything yet. Those that are about the history, which is
-    /// no part of the state, are only counted.
-    ///
-    /// # Errors
-    /// [`Refusal`].
+    /// Computes answers and changes, without applying them. Skips operations on the history, which is not part of the state.
     pub fn plan(
         &self,
         operations: &[Operation],
@@ -148,7 +133,7 @@ impl Document {
         Ok((answers, StateChanges(draft.into_changes())))
     }
 
-    /// Does what was planned.
+    /// Applies planned changes.
     pub fn commit(&mut self, StateChanges(changes): StateChanges) {
         self.members.commit(changes);
     }
@@ -160,8 +145,7 @@ impl Heap for Document {
     }
 }
 
-/// The size of a state whose members have `member_bytes` bytes: braces, and one comma fewer than members; `{}` without
-/// members.
+/// Adds one brace: each member already counts a byte for a comma or the other brace.
 fn size_bytes(member_bytes: u64) -> u64 {
     if member_bytes == 0 {
         2
@@ -300,7 +284,7 @@ mod tests {
         assert_eq!(document.size_bytes(), 15);
     }
 
-    /// 10 MB in 5,000 chunks, and a list of 20,000 pushes to it.
+    /// 10 MB in 5,000 chunks, and 20,000 pushes to it.
     #[test]
     fn pushes_to_a_large_array_share_one_copy_of_it() {
         let key = Key::new("k").unwrap();

@@ -1,5 +1,3 @@
-//! A thread as a whole, to be moved or copied.
-
 use std::mem;
 use std::time::Duration;
 
@@ -15,72 +13,70 @@ use crate::json::text::Json;
 use crate::scope::{ScopeImage, ScopePolicy};
 use crate::{IdempotencyKey, Refusal, ThreadPolicy};
 
-/// The member of the metadata of a fork that says what it is a copy of.
+/// The metadata key in which a fork records its origin.
 const ORIGIN: &str = "\"forked_from\"";
-/// A merge patch that removes it.
 const WITHOUT_ORIGIN: &str = r#"{"forked_from":null}"#;
 
-/// Bytes of the largest metadata that a thread has by any protocol, the member of a fork included.
+/// Maximum bytes of a thread's metadata by any protocol, including the origin of a fork.
 pub const METADATA_MAX_BYTES: u64 = 132_096;
 
-/// The most milliseconds that the first write of an imported thread may be ahead of the store's clock.
+/// Maximum milliseconds that the first write of an imported thread may be ahead of the store's clock.
 pub const AHEAD_MAX_MS: u64 = 60_000;
 
-/// Everything in a thread at one moment, except its turn and the answers that are remembered with it.
+/// A snapshot of a thread, except its turn and its remembered answers.
 #[derive(Debug, Clone)]
 pub struct Image {
-    /// All but state and scope. An import takes no life, sizes or expiry from it.
+    /// Everything except state and scope. An import ignores its life, sizes and expiry.
     pub thread: Thread,
     /// The state.
     pub state: Document,
-    /// Keys, tasks and history, if anything was ever written there.
+    /// Keys, tasks and history, if ever written.
     pub scope: Option<ScopeImage>,
     /// The checkpoints.
     pub checkpoints: CheckpointImages,
 }
 
-/// The effect of an import on a thread that exists.
+/// The effect of an import on an existing thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IfExists {
-    /// It is refused.
+    /// Refuses the import.
     #[default]
     Fail,
-    /// It ends the thread, which goes into the archive.
+    /// Ends and archives the thread.
     Replace,
-    /// It leaves the thread as it is.
+    /// Leaves the thread unchanged.
     Skip,
 }
 
-/// An image that is to become a thread.
+/// An image to import as a thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Import<'a> {
-    /// The content of the thread. Version and times stay, also those of the keys and of the history's items.
+    /// The content. Versions and times stay, including those of keys and history items.
     pub image: &'a Image,
-    /// The thread that the image was forked from. A fork begins with version 1, now.
+    /// The source of a fork. A fork starts now, at version 1.
     pub origin: Option<Origin>,
-    /// The effect on a thread that exists.
+    /// The effect on an existing thread.
     pub if_exists: IfExists,
-    /// Whether a place is reserved for one more thread of its owner, or none is needed. Without one, an import that gives
-    /// the owner another thread is refused with [`Refusal::NoPlace`].
+    /// Whether the owner has reserved room; otherwise, an import that needs it is [refused](Refusal::NoPlace).
     pub has_place: bool,
-    /// The turn that the import belongs to, for a thread that is replaced.
+    /// The turn under which the caller replaces a thread.
     pub turn: Option<TurnToken>,
-    /// The identity of a repeat.
+    /// The idempotency key.
     pub idempotency: Option<IdempotencyKey>,
-    /// Lifetimes. The limits are for the caller to check.
+    /// Lifetimes. The caller checks the limits.
     pub policy: &'a ThreadPolicy,
 }
 
-/// A thread, and a version of it.
+/// The source of a fork, at a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
     /// The thread.
     pub id: ThreadId,
-    /// The version that was copied.
+    /// The copied version.
     pub version: u64,
 }
 
-/// The parts of a thread that a fork copies.
+/// The parts that a fork copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Included {
     /// The state.
@@ -91,34 +87,31 @@ pub struct Included {
     pub history: bool,
 }
 
-/// A new thread that is to be a copy of another one, the source.
+/// Creates a thread as a copy of another one, the source.
 #[derive(Debug, Clone, Copy)]
 pub struct Fork<'a> {
     /// The parts to copy.
     pub included: Included,
-    /// The checkpoint that state and metadata are copied from; those of the source if none is given.
+    /// The checkpoint to copy state and metadata from; by default, the source's current ones.
     pub checkpoint: Option<u32>,
-    /// The place of the last item of the history to copy; all are copied if none is given.
+    /// The position of the last history item to copy; by default, all are copied.
     pub until: Option<u64>,
-    /// The metadata instead of the copied ones. Either way they get the member `forked_from`.
+    /// Metadata that replaces the source's. `forked_from` is added in both cases.
     pub metadata: Option<&'a Json>,
-    /// The owner; that of the source if none is given.
+    /// The owner; by default, that of the source.
     pub owner: Option<&'a Owner>,
-    /// As that of an [`Import`].
+    /// See [`Import::has_place`].
     pub has_place: bool,
-    /// The idle TTL; that of the source if none is given.
+    /// The idle TTL; by default, that of the source.
     pub ttl: Option<Duration>,
-    /// The conditions on the source. A repeat is remembered with the new thread.
+    /// Conditions on the source. The new thread remembers the idempotency key.
     pub conditions: Conditions,
-    /// Lifetimes of the new thread. The limit of its metadata is for the caller to check.
+    /// Lifetimes of the new thread. The caller checks the limit of its metadata.
     pub policy: &'a ThreadPolicy,
 }
 
 impl Image {
-    /// Checks that a thread may have all that.
-    ///
-    /// # Errors
-    /// [`Refusal`] of the limit that it passes.
+    /// Checks the image against the limits.
     pub fn check(&self, policy: &ThreadPolicy, scope: &ScopePolicy) -> Result<(), Refusal> {
         check_state(&self.state, policy)?;
         let limit_bytes = policy.max_metadata_bytes.max(METADATA_MAX_BYTES);
@@ -132,7 +125,7 @@ impl Image {
 }
 
 impl Included {
-    /// All of them.
+    /// Copies everything.
     pub const ALL: Self = Self {
         state: true,
         scope: true,
@@ -141,7 +134,6 @@ impl Included {
 }
 
 impl Origin {
-    /// The metadata of a fork, given those that it is based on.
     #[doc(hidden)]
     #[must_use]
     pub fn mark(&self, metadata: &Json) -> Json {
@@ -149,7 +141,7 @@ impl Origin {
         Json::from_compact([&before, &*self.version.to_string(), after].concat())
     }
 
-    /// The same as the texts before and after the version, for a store that learns the version as it copies.
+    /// Returns the text before and after the version, for a store that reads the version as it copies.
     #[doc(hidden)]
     pub fn around_version(metadata: &Json, id: &ThreadId) -> (String, &'static str) {
         let others = merge_json(Some(metadata), &Json::from_compact(WITHOUT_ORIGIN));
@@ -164,18 +156,14 @@ impl Origin {
 }
 
 impl Fork<'_> {
-    /// Checks that the copy may have the given metadata. Copied metadata, and the member that says what is copied, have
-    /// no further limit.
-    ///
-    /// # Errors
-    /// [`Refusal::MetadataTooLarge`].
+    /// Checks the size of the given metadata. Copied metadata and `forked_from` are exempt.
     pub fn check(&self) -> Result<(), Refusal> {
         let limit_bytes = self.policy.max_metadata_bytes;
         let check = |metadata| check_metadata(metadata, limit_bytes);
         self.metadata.map_or(Ok(()), check)
     }
 
-    /// The import that makes the new thread of its image, as [`Self::of`] gives both.
+    /// Returns the import of the new thread, given the results of [`Self::of`].
     pub fn import<'a>(&'a self, origin: Origin, image: &'a Image) -> Import<'a> {
         Import {
             image,
@@ -188,10 +176,7 @@ impl Fork<'_> {
         }
     }
 
-    /// The image of the new thread, and what it is a copy of.
-    ///
-    /// # Errors
-    /// [`Refusal::CheckpointNotFound`].
+    /// Returns the origin and the image of the new thread.
     pub fn of(&self, source: &ThreadId, mut image: Image) -> Result<(Origin, Image), Refusal> {
         let thread = &mut image.thread;
         let mut version = thread.stamp.version;

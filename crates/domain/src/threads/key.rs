@@ -1,5 +1,3 @@
-//! Keys of a state.
-
 use std::borrow::Borrow;
 use std::fmt;
 
@@ -8,14 +6,12 @@ use crate::{Heap, heap};
 const MAX_BYTES: usize = 256;
 const MAX_BYTES_OF_ANY: usize = 65_536;
 
-/// A key of a state: 1 to 256 bytes of UTF-8 without control characters by the rule of `/v1`; the
-/// protocols of others may use any of up to 65,536 bytes, the empty one too.
-///
-/// Keys are ordered by their bytes, which is the order in which a state shows them.
+/// A key of a state, in bytewise order: 1 to 256 bytes of UTF-8 without control characters in `/v1`, up to 65,536 bytes of
+/// any UTF-8 in other protocols.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(Box<str>);
 
-/// Errors of keys.
+/// An invalid key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// Empty, or over 256 bytes.
@@ -27,16 +23,13 @@ pub enum KeyError {
     /// U+0000 to U+001F or U+007F.
     #[error("a key must not contain control characters")]
     ControlCharacter,
-    /// A path segment that does not decode to UTF-8.
+    /// Not UTF-8 once decoded.
     #[error("a key must be UTF-8")]
     Utf8,
 }
 
 impl Key {
-    /// Parses a key by the rule of `/v1`.
-    ///
-    /// # Errors
-    /// If the length or a character breaks the rule.
+    /// Parses a key by the rules of `/v1`.
     pub fn new(text: impl Into<Box<str>>) -> Result<Self, KeyError> {
         let text = text.into();
         if text.is_empty() || text.len() > MAX_BYTES {
@@ -48,10 +41,7 @@ impl Key {
         Ok(Self(text))
     }
 
-    /// Parses a key by the rule of stores.
-    ///
-    /// # Errors
-    /// [`KeyError::TooLong`].
+    /// Parses a key of any protocol.
     pub fn any(text: impl Into<Box<str>>) -> Result<Self, KeyError> {
         let text = text.into();
         if text.len() > MAX_BYTES_OF_ANY {
@@ -60,30 +50,23 @@ impl Key {
         Ok(Self(text))
     }
 
-    /// The key that a JSON string stands for by the rule of `/v1`; the text is JSON by
-    /// construction.
-    ///
-    /// # Errors
-    /// [`KeyError`]; a lone surrogate escape is no UTF-8.
+    /// Decodes a valid JSON string to a key of `/v1`. Fails for a lone surrogate escape.
     pub fn from_json(string: &str) -> Result<Self, KeyError> {
         Self::new(unescape(string)?)
     }
 
-    /// The key that a JSON string stands for, as stores take it; the text is JSON by construction.
-    ///
-    /// # Errors
-    /// [`KeyError::TooLong`]; [`KeyError::Utf8`] for a lone surrogate escape.
+    /// Decodes a valid JSON string to a key of any protocol. Fails for a lone surrogate escape.
     pub fn any_from_json(string: &str) -> Result<Self, KeyError> {
         Self::any(unescape(string)?)
     }
 
-    /// The key as text.
+    /// Returns the key as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Bytes of the key as a JSON string with its colon, which is its share of a state's size.
+    /// Returns the bytes of the key as a JSON string with its colon, which count toward the size of a state.
     #[must_use]
     pub fn field_bytes(&self) -> usize {
         let more: usize = self.0.bytes().map(escape_bytes).sum();
@@ -104,7 +87,7 @@ impl Key {
     }
 }
 
-/// The number of bytes that escaping a byte adds (RFC 8259, section 7).
+/// Returns the bytes that escaping adds to `byte` (RFC 8259, section 7).
 fn escape_bytes(byte: u8) -> usize {
     match byte {
         b'"' | b'\\' | 0x08 | b'\t' | b'\n' | 0x0c | b'\r' => 1,

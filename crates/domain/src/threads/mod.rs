@@ -1,4 +1,4 @@
-//! Threads, and the meaning of operations on them.
+//! Threads, and the semantics of operations on them.
 
 pub(super) mod checkpoint;
 pub(super) mod checkpoint_image;

@@ -1,16 +1,16 @@
-//! Lists of named secrets, `name:secret,name:secret`.
+//! Parses lists of named secrets, `name:secret,name:secret`.
 
 use std::collections::HashSet;
 use std::fmt;
 
-/// Bytes that a secret that signs has to have, as those of the digest that it keys
-/// ([RFC 2104](https://www.rfc-editor.org/rfc/rfc2104), section 3).
+/// Minimum bytes of a signing secret: its HMAC's digest size ([RFC 2104](https://www.rfc-editor.org/rfc/rfc2104), section
+/// 3).
 pub const SECRET_BYTES: usize = 32;
 
-/// A named secret, which `Debug` does not show.
+/// A named secret. `Debug` hides the secret.
 #[derive(Clone, Copy)]
 pub struct NamedSecret<'a> {
-    /// A name, unique in the list.
+    /// The name, unique in the list.
     pub name: &'a str,
     /// The secret.
     pub secret: &'a str,
@@ -24,17 +24,17 @@ impl fmt::Debug for NamedSecret<'_> {
     }
 }
 
-/// An item of a list is not a named secret. The error does not show the item.
+/// An invalid item of a list. The error does not reveal the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("key {number} is invalid: {rule}")]
 pub struct NamedSecretError {
-    /// Which item, from 1 on.
+    /// The number of the item, from 1.
     pub number: usize,
-    /// The rule that it breaks.
+    /// The violated rule.
     pub rule: &'static str,
 }
 
-/// Reads the items of a list; a name ends at the first colon.
+/// Parses the items of a list. A name ends at the first colon.
 pub fn named_secrets<'a>(
     items: impl IntoIterator<Item = &'a str>,
 ) -> Result<Vec<NamedSecret<'a>>, NamedSecretError> {
@@ -69,7 +69,7 @@ pub fn named_secrets<'a>(
     Ok(keys)
 }
 
-/// Whether a text is a name: 1 to `max` of `A-Za-z0-9._-`.
+/// Returns whether a text is a name: 1 to `max` of `A-Za-z0-9._-`.
 pub fn is_name(text: &str, max: usize) -> bool {
     (1..=max).contains(&text.len())
         && text

@@ -1,59 +1,57 @@
-//! The operations of a merge, and what each answers.
-
 use super::key::Key;
 use crate::Refusal;
 use crate::json::text::{Json, MAX_DEPTH, is_deeper_than};
 use crate::json::value::Value;
 use crate::scope::{Appended, HistoryItem, ItemId};
 
-/// One step of a merge. A merge runs all of its steps in order, or none.
+/// An operation of a write. A write runs all of its operations in order, or none.
 #[derive(Debug, Clone)]
 pub enum Operation {
     /// Sets a key.
     Set {
-        /// Which.
+        /// The key.
         key: Key,
         /// Any JSON value.
         value: Value,
     },
-    /// Deletes a key; deleting an absent one is no error.
+    /// Deletes a key. Deleting an absent key is not an error.
     Delete {
-        /// Which.
+        /// The key.
         key: Key,
     },
     /// Deletes all keys.
     Clear,
-    /// Appends to an array, which is made if absent, then keeps its newest elements.
+    /// Appends to an array, creating it if absent, and then truncates it to the newest elements.
     Push {
-        /// Which.
+        /// The key.
         key: Key,
         /// The new element.
         value: Json,
-        /// The number of elements to keep; none keeps all.
+        /// Number of elements to keep; `None` keeps all.
         max_records: Option<u64>,
         /// The effect on a value that is not an array.
         mismatch: Mismatch,
     },
-    /// Removes the newest elements of an array; an absent one counts as empty, and stays absent.
+    /// Removes the newest elements of an array. An absent array counts as empty, and stays absent.
     Pop {
-        /// Which.
+        /// The key.
         key: Key,
-        /// How many at most.
+        /// Maximum number of elements to remove.
         count: u64,
     },
-    /// Adds to an integer; an absent one counts as 0.
+    /// Adds to an integer. An absent key counts as 0.
     Increment {
-        /// Which.
+        /// The key.
         key: Key,
-        /// The number to add.
+        /// The addend.
         by: i64,
     },
-    /// Appends an item to the thread's history. An item whose id and value the history has is not appended again.
+    /// Appends an item to the thread's history, unless the history has the same id and value.
     Append(HistoryItem),
 }
 
 impl Operation {
-    /// The key that it affects; none if all, or if it is about the history.
+    /// Returns the affected key; `None` for all keys and for the history.
     #[must_use]
     pub fn key(&self) -> Option<&Key> {
         match self {
@@ -67,7 +65,7 @@ impl Operation {
     }
 }
 
-/// The items that operations append to the history, each with the index of its operation.
+/// Returns the items to append to the history, with the indexes of their operations.
 pub fn appends(operations: &[Operation]) -> impl Iterator<Item = (usize, &HistoryItem)> {
     let places = operations.iter().enumerate();
     places.filter_map(|(index, operation)| match operation {
@@ -76,10 +74,7 @@ pub fn appends(operations: &[Operation]) -> impl Iterator<Item = (usize, &Histor
     })
 }
 
-/// Checks that no push nests a value too deep. The array around the value counts as a level.
-///
-/// # Errors
-/// [`Refusal::TooDeep`].
+/// Checks that no push exceeds the maximum nesting depth. The array around the value counts as a level.
 pub fn check_depth(operations: &[Operation]) -> Result<(), Refusal> {
     let found = operations.iter().position(|operation| match operation {
         Operation::Push { value, .. } => is_deeper_than(MAX_DEPTH - 1, value.as_str()),
@@ -91,27 +86,27 @@ pub fn check_depth(operations: &[Operation]) -> Result<(), Refusal> {
 /// The effect of a push on a value that is not an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mismatch {
-    /// It is refused, and with it the whole merge.
+    /// Refuses the whole write.
     Refuse,
-    /// Nothing.
+    /// Skips the push.
     Skip,
 }
 
 /// The result of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// Of set and clear.
+    /// The key was set, or all keys were deleted.
     Done,
-    /// Of delete: whether there was such a key.
+    /// Whether the key existed.
     Deleted(bool),
-    /// Of push: elements in the array afterwards.
+    /// Length of the array after the push.
     Length(u64),
-    /// Of a push that met something else than an array and did nothing.
+    /// The push was skipped, because the value is not an array.
     Skipped,
-    /// Of pop: a JSON array of the removed elements, the oldest first.
+    /// A JSON array of the removed elements, oldest first.
     Popped(Json),
-    /// Of increment: the sum.
+    /// The sum.
     Value(i64),
-    /// Of append: the item's id, and its place.
+    /// The item's id, and its position.
     Appended(ItemId, Appended),
 }

@@ -1,63 +1,55 @@
-//! Owners of threads, and which threads a caller may use.
-
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::{Fingerprint, Heap, Refusal, heap};
 
-/// Bytes of the longest owner.
 const MAX_BYTES: usize = 256;
 
-/// The owner of a thread: 1 to 256 bytes of UTF-8 without control characters, opaque to the service.
-///
-/// Cloning it copies a pointer. Logs show only its tag.
+/// The owner of a thread: 1 to 256 bytes of UTF-8 without control characters, opaque to the service. Cloning is cheap.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Owner {
     text: Arc<str>,
     tag: OwnerTag,
 }
 
-/// A digest of an owner, by which stores compare and name owners.
+/// A digest of an owner. Stores compare and name owners by it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OwnerTag(pub [u8; 16]);
 
-/// A text that can be no owner.
+/// An invalid owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an owner has 1 to 256 bytes of UTF-8 and no control characters")]
 pub struct OwnerError;
 
-/// Which threads a caller may use, by their owners.
+/// The threads that a caller may use, by their owners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Access {
-    /// All: a back end, or a caller where owners are not asked for.
+    /// All threads: a back end, or a caller when owners are not required.
     #[default]
     All,
-    /// Those without an owner.
+    /// Threads without an owner.
     Unowned,
-    /// Those of this owner, and those without one.
+    /// Threads of this owner, and threads without one.
     Of(OwnerTag),
 }
 
 /// The effect of a write on the owner of its thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub enum OwnerChange<'a> {
-    /// It stays.
+    /// Keeps the owner.
     #[default]
     None,
-    /// A thread without an owner gets this one.
+    /// Sets the owner of a thread without one.
     Bind(&'a Owner),
-    /// The thread gets this one.
+    /// Replaces the owner.
     Set(&'a Owner),
-    /// The thread has none any more.
+    /// Removes the owner.
     Clear,
 }
 
 impl Owner {
-    /// An owner of that name.
-    ///
-    /// # Errors
-    /// [`OwnerError`].
+    /// Parses an owner.
     pub fn new(text: &str) -> Result<Self, OwnerError> {
         let fits = (1..=MAX_BYTES).contains(&text.len());
         if !fits || text.chars().any(char::is_control) {
@@ -70,20 +62,20 @@ impl Owner {
         })
     }
 
-    /// The text.
+    /// Returns the owner as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether the process holds another copy of it, for tests of erasure.
+    /// Whether the process holds another clone. Tests of erasure use it.
     #[doc(hidden)]
     #[must_use]
     pub fn is_shared(&self) -> bool {
         Arc::strong_count(&self.text) > 1
     }
 
-    /// The digest.
+    /// Returns the digest.
     #[must_use]
     pub fn tag(&self) -> OwnerTag {
         self.tag
@@ -110,7 +102,7 @@ impl fmt::Debug for Owner {
     }
 }
 
-/// In hex, which is how Redis has it.
+/// Formats the tag in hex, as Redis stores it.
 impl fmt::Display for OwnerTag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&hex::encode(self.0))
@@ -124,10 +116,7 @@ impl fmt::Debug for OwnerTag {
 }
 
 impl Access {
-    /// Whether the caller may use a thread of that owner.
-    ///
-    /// # Errors
-    /// [`Refusal::NotTheOwner`] or [`Refusal::OwnerRequired`].
+    /// Checks that the caller may use a thread of `owner`.
     pub fn check(self, owner: Option<OwnerTag>) -> Result<(), Refusal> {
         match (self, owner) {
             (Self::All, _) | (_, None) => Ok(()),
@@ -139,7 +128,7 @@ impl Access {
 }
 
 impl<'a> OwnerChange<'a> {
-    /// The owner that a thread may get.
+    /// Returns the owner to set.
     pub fn wanted(self) -> Option<&'a Owner> {
         match self {
             Self::None | Self::Clear => None,
@@ -147,7 +136,7 @@ impl<'a> OwnerChange<'a> {
         }
     }
 
-    /// The owner afterwards, of a thread with that owner.
+    /// Returns the owner after the change.
     pub fn apply(self, before: Option<&'a Owner>) -> Option<&'a Owner> {
         match self {
             Self::None => before,

@@ -1,5 +1,3 @@
-//! Keys of a state that only some callers may write.
-
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -7,8 +5,7 @@ use super::key::Key;
 use super::operation::Operation;
 use crate::Refusal;
 
-/// Keys that only back ends write, and all callers of the thread read. Each is a whole key, or the beginning of
-/// keys with `*` behind it.
+/// Keys that only back ends may write, and every caller of the thread may read: whole keys, or prefixes followed by `*`.
 #[derive(Debug, Clone, Default)]
 pub struct ReservedKeys(Arc<[Pattern]>);
 
@@ -18,25 +15,22 @@ enum Pattern {
     Beginning(Box<str>),
 }
 
-/// Most patterns, each of which is compared with each key of a write.
+/// Limits the cost of a write: each pattern is compared with each key.
 const MAX_PATTERNS: usize = 64;
 
-/// The text is not a list of keys.
+/// Malformed patterns.
 #[derive(Debug, thiserror::Error)]
 #[error("up to {MAX_PATTERNS} keys of at most 256 bytes, with `*` only at the end")]
 pub struct ReservedKeysError;
 
 impl ReservedKeys {
-    /// Whether no key is reserved.
+    /// Returns whether no key is reserved.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Refuses operations for callers that may not write these keys. Clearing a state writes all of them.
-    ///
-    /// # Errors
-    /// [`Refusal::KeyReserved`] with the index of the operation.
+    /// Refuses operations that write reserved keys. Clearing a state writes all keys.
     pub fn check(&self, operations: &[Operation]) -> Result<(), Refusal> {
         if self.is_empty() {
             return Ok(());

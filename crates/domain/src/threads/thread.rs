@@ -1,31 +1,28 @@
-//! The metadata of a thread.
-
 use std::fmt;
 use std::time::Duration;
 
 use super::owner::Owner;
 use crate::json::text::Json;
 
-/// A token made with a thread, so that a tag from an earlier life of its id never matches.
-///
-/// Zero stands for a thread that does not exist.
+/// A random token per life of a thread id: entity tags of earlier lives never match. Zero means that the thread does not
+/// exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Life(pub u64);
 
 impl Life {
-    /// A new life.
+    /// Starts a new life.
     #[must_use]
     pub fn random() -> Self {
         Self(rand::random::<u64>().max(1))
     }
 }
 
-/// Version and life: the entity tag of everything that a thread answers.
+/// Version and life: the entity tag of every answer about a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamp {
-    /// +1 for each write that was accepted; 0: the thread does not exist.
+    /// The version, incremented by each accepted write; 0 if the thread does not exist.
     pub version: u64,
-    /// Which life of the id this is.
+    /// The life of the id.
     pub life: Life,
 }
 
@@ -35,26 +32,25 @@ impl fmt::Display for Stamp {
     }
 }
 
-/// All about a thread but its state. Times are milliseconds of the Unix epoch, by the store's
-/// clock.
+/// A thread without its state. Times are in Unix milliseconds by the store's clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
     /// Version and life.
     pub stamp: Stamp,
-    /// Bytes of the compact serialized state.
+    /// Size of the state as compact JSON.
     pub size_bytes: u64,
     /// Number of keys.
     pub keys: u32,
-    /// A JSON object; none was ever set: `{}`.
+    /// A JSON object; `{}` if never set.
     pub metadata: Json,
-    /// When its first write came.
+    /// Time of the first write.
     pub created_ms: u64,
-    /// When its last write came.
+    /// Time of the last write.
     pub updated_ms: u64,
-    /// When it ends, unless it is used before.
+    /// When the thread expires unless it is used.
     pub expires_ms: u64,
-    /// How long it lives after its last use.
+    /// How long the thread lives after its last use.
     pub ttl: Duration,
-    /// The owner, if it has one.
+    /// The optional owner.
     pub owner: Option<Owner>,
 }

@@ -1,5 +1,3 @@
-//! Thread ids: `thrd_` and 16 random bytes in lower hex, or any legal id made elsewhere.
-
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
@@ -10,28 +8,25 @@ const PREFIX: &str = "thrd_";
 const MIN_BYTES: usize = 32;
 const MAX_BYTES: usize = 64;
 
-/// The plain id of a thread: 32 to 64 bytes, `thrd_` and then only `[a-zA-Z0-9]`.
-///
-/// Kept inline, so that passing one on costs no allocation.
+/// A thread id: `thrd_` and `[a-zA-Z0-9]`, 32 to 64 bytes in all. Stored inline, so that copies do not allocate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadId {
     bytes: [u8; MAX_BYTES],
     len: u8,
 }
 
-/// The text is not a thread id.
+/// A malformed thread id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a thread id is `thrd_` and then letters and digits, 32 to 64 characters in all")]
 pub struct ThreadIdError;
 
-/// Only the bytes of the text: the others are all zero.
+/// Excludes the padding.
 impl Hash for ThreadId {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.as_bytes().hash(state);
     }
 }
 
-/// It lies inline.
 impl Heap for ThreadId {
     fn heap_bytes(&self) -> u64 {
         0
@@ -39,20 +34,20 @@ impl Heap for ThreadId {
 }
 
 impl ThreadId {
-    /// It comes before all ids, and is not a thread's.
+    /// Sorts before every other id, and names no thread.
     #[doc(hidden)]
     pub const MIN: Self = Self {
         bytes: [0; MAX_BYTES],
         len: 0,
     };
 
-    /// A new id from the operating system's seeded generator.
+    /// Generates an id from the operating system's seeded generator.
     #[must_use]
     pub fn random() -> Self {
         Self::from_entropy(rand::random())
     }
 
-    /// A new id that is as wanted, which at least one of some hundred ids has to be.
+    /// Generates an id for which `is_wanted` returns true. Expects to find one within some hundred attempts.
     #[doc(hidden)]
     pub fn random_where(is_wanted: impl Fn(&Self) -> bool) -> Self {
         loop {
@@ -63,7 +58,7 @@ impl ThreadId {
         }
     }
 
-    /// The id that 16 given bytes stand for, in the form of a random one.
+    /// Encodes 16 bytes in the format of a random id.
     #[must_use]
     pub fn from_entropy(entropy: [u8; 16]) -> Self {
         let mut bytes = [0; MAX_BYTES];
@@ -77,13 +72,13 @@ impl ThreadId {
         }
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(self.as_bytes()).expect("an id is ASCII by construction")
     }
 
-    /// The id as the bytes that are signed.
+    /// Returns the bytes to sign.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
@@ -115,14 +110,14 @@ impl fmt::Display for ThreadId {
     }
 }
 
-/// Whole ids stay out of logs: the debug form is the first eight hex digits of a hash.
+/// Keeps whole ids out of logs: shows the first eight hex digits of a hash.
 impl fmt::Debug for ThreadId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "#{}", short_hash(self.as_bytes()))
     }
 }
 
-/// The form of a name in logs: the first eight hex digits of its hash.
+/// Returns the first eight hex digits of a name's hash, for logs.
 pub fn short_hash(name: &[u8]) -> String {
     use sha2::{Digest, Sha256};
     hex::encode(&Sha256::digest(name)[..4])

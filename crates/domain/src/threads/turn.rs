@@ -7,20 +7,19 @@ use std::time::Duration;
 use crate::{IdempotencyKey, Refusal, ResponseId};
 
 const PREFIX: &str = "turn_";
-/// Bytes of a token.
 pub(crate) const TOKEN_BYTES: usize = 16;
 
-/// The token of a turn: random, so that nobody guesses it. It belongs to one life of a thread.
+/// The random, unguessable token of a turn in one life of a thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TurnToken(pub [u8; TOKEN_BYTES]);
 
-/// A text that the service never issued as a token.
+/// A malformed turn token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a token of a turn is `turn_` and 32 hex digits")]
 pub struct TurnTokenError;
 
 impl TurnToken {
-    /// A new token.
+    /// Generates a token.
     #[must_use]
     pub fn random() -> Self {
         Self(rand::random())
@@ -44,62 +43,61 @@ impl fmt::Display for TurnToken {
     }
 }
 
-/// Tokens stay out of logs.
+/// Keeps tokens out of logs.
 impl fmt::Debug for TurnToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("TurnToken")
     }
 }
 
-/// The request for a turn.
+/// A request for a turn.
 #[derive(Debug, Clone, Copy)]
 pub struct TakeTurn {
     /// The token of the turn, if it is granted.
     pub token: TurnToken,
     /// How long the turn lasts without renewal.
     pub ttl: Duration,
-    /// Whether writes without the token are refused while it is held.
+    /// Whether writes without the token are refused while the turn is held.
     pub exclusive: bool,
-    /// Whether the caller waits if the turn is taken, so that its end wakes the caller.
+    /// Whether the caller waits if the turn is taken, and must be notified when it ends.
     pub waits: bool,
-    /// The identity of a repeat.
+    /// The idempotency key.
     pub idempotency: Option<IdempotencyKey>,
 }
 
 /// A turn that was granted or renewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnGranted {
-    /// Its token.
+    /// The token.
     pub token: TurnToken,
-    /// When it ends without renewal, by the store's clock.
+    /// When the turn ends without renewal, in Unix milliseconds by the store's clock.
     pub ends_ms: u64,
-    /// Whether this is the answer to an earlier request with the same idempotency key.
+    /// Whether the answer was replayed for the idempotency key.
     pub replayed: bool,
 }
 
-/// A turn that is held now, as everybody may see it.
+/// The public part of the current turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnHeld {
-    /// When it ends without renewal.
+    /// When the turn ends without renewal.
     pub ends_ms: u64,
-    /// Whether writes without its token are refused.
+    /// Whether writes without the token are refused.
     pub exclusive: bool,
 }
 
-/// The turn of a life that was granted last.
+/// The last granted turn of a life.
 #[derive(Debug, Clone, Copy)]
 pub struct LastTurn {
     token: TurnToken,
-    /// 0 once it was given back.
+    /// 0 after the turn was given back.
     ends_ms: u64,
     exclusive: bool,
     awaited: bool,
-    /// The response that worked under it or an earlier one last.
     response: Option<ResponseId>,
 }
 
 impl LastTurn {
-    /// The turn, unless it has ended.
+    /// Returns the turn, unless it has ended.
     #[must_use]
     pub fn held(&self, now_ms: u64) -> Option<TurnHeld> {
         (self.ends_ms > now_ms).then_some(TurnHeld {
@@ -108,35 +106,35 @@ impl LastTurn {
         })
     }
 
-    /// The token of its holder.
+    /// Returns the token.
     #[must_use]
     pub fn token(&self) -> TurnToken {
         self.token
     }
 
-    /// The response that worked under it or an earlier one last.
+    /// Returns the last response that worked under this turn or an earlier one.
     #[must_use]
     pub fn response(&self) -> Option<ResponseId> {
         self.response
     }
 
-    /// Notes that another caller waits for its end.
+    /// Records that another caller waits for the end.
     pub fn await_end(&mut self) {
         self.awaited = true;
     }
 
-    /// Has it last until then.
+    /// Sets the end of the turn.
     pub fn extend_to(&mut self, ends_ms: u64) {
         self.ends_ms = ends_ms;
     }
 
-    /// Notes the response that works under it.
+    /// Records the response that works under the turn.
     pub fn lend_to(&mut self, response: ResponseId) {
         self.response = Some(response);
     }
 }
 
-/// Grants the turn to a response, instead of any other holder.
+/// Grants the turn to a response, revoking any other turn.
 pub fn give_turn(
     last: &mut Option<Box<LastTurn>>,
     response: ResponseId,
@@ -152,7 +150,7 @@ pub fn give_turn(
     }));
 }
 
-/// Whether a write may be done, given the last turn of the thread's life.
+/// Checks whether the last turn allows a write.
 pub fn check_turn(
     last: Option<&LastTurn>,
     token: Option<TurnToken>,
@@ -203,7 +201,7 @@ pub fn take_turn(
     })
 }
 
-/// Renews a turn, even one whose time has passed, unless it was given back or another was granted.
+/// Renews a turn, even an expired one, unless it was given back or another was granted.
 pub fn renew_turn(
     last: Option<&mut LastTurn>,
     token: TurnToken,
@@ -220,7 +218,7 @@ pub fn renew_turn(
     })
 }
 
-/// Gives a turn back, and returns whether another caller waits for it.
+/// Gives back a turn. Returns whether another caller waits for it.
 pub fn end_turn(
     last: Option<&mut LastTurn>,
     token: TurnToken,

@@ -1,5 +1,3 @@
-//! A write as a whole: its changes and conditions.
-
 use std::time::Duration;
 
 use super::key::Key;
@@ -11,30 +9,27 @@ use crate::json::text::Json;
 use crate::scope::{HistoryLimit, ScopePolicies};
 use crate::{IdempotencyKey, Refusal, ThreadPolicy};
 
-/// One atomic change of a thread, which is done whole or not at all.
-///
-/// It is checked in this order: owner, idempotency key, tombstone, turn, precondition, guards, metadata, operations,
-/// limits of the state, history.
+/// One atomic change of a thread. Checks run in this order: owner, idempotency key, tombstone, turn, precondition, guards,
+/// metadata, operations, limits of the state, history.
 #[derive(Debug, Clone, Copy)]
 pub struct Write<'a> {
-    /// Steps on the state, in order, and items to append to the history.
+    /// Operations on the state, run in order, and items to append to the history.
     pub operations: &'a [Operation],
     /// The values that the operations are based on.
     pub guards: &'a [Guard],
-    /// New metadata.
+    /// The new metadata.
     pub metadata: Option<&'a MetadataChange>,
-    /// A new idle TTL.
+    /// The new idle TTL.
     pub ttl: Option<Duration>,
-    /// A new owner.
+    /// The change of the owner.
     pub owner: OwnerChange<'a>,
-    /// Whether the owner has a place for one more thread. Without it, a write that needs one is refused with
-    /// [`NoPlace`](crate::Refusal::NoPlace).
+    /// Whether the owner has reserved room; otherwise, a write that needs it is [refused](crate::Refusal::NoPlace).
     pub has_place: bool,
     /// The conditions.
     pub conditions: Conditions,
-    /// Whether it is a late one after the thread was destroyed.
+    /// The effect of a tombstone.
     pub tombstone: Tombstone,
-    /// Whether the answer has the whole thread object.
+    /// Whether the answer includes the whole thread object.
     pub describe: bool,
     /// Limits and lifetimes.
     pub policy: &'a ThreadPolicy,
@@ -43,7 +38,7 @@ pub struct Write<'a> {
 }
 
 impl<'a> Write<'a> {
-    /// A write without conditions that changes nothing but the version.
+    /// Creates a write without conditions that changes only the version.
     #[must_use]
     pub fn new(policy: &'a ThreadPolicy) -> Self {
         Self {
@@ -61,7 +56,7 @@ impl<'a> Write<'a> {
         }
     }
 
-    /// The same without the identity of a repeat.
+    /// Returns the write without its idempotency key.
     pub fn without_idempotency(&self) -> Self {
         Self {
             conditions: self.conditions.without_idempotency(),
@@ -69,7 +64,7 @@ impl<'a> Write<'a> {
         }
     }
 
-    /// Whether it does nothing but delete keys, so that it makes room in a store that is full.
+    /// Returns whether the write only deletes keys, so that a full store accepts it.
     #[must_use]
     pub fn only_deletes(&self) -> bool {
         let is_deletion = |operation: &Operation| {
@@ -82,21 +77,21 @@ impl<'a> Write<'a> {
     }
 }
 
-/// The conditions of a change. They are checked in this order: owner, idempotency key, tombstone, turn, precondition.
+/// Conditions of a change, checked in this order: owner, idempotency key, tombstone, turn, precondition.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Conditions {
-    /// The condition on the thread.
+    /// The precondition.
     pub precondition: Option<Precondition>,
-    /// The threads that the caller may use.
+    /// The caller's access to threads.
     pub access: Access,
-    /// The turn that it belongs to.
+    /// The turn under which the caller works.
     pub turn: Option<TurnToken>,
-    /// The identity of a repeat.
+    /// The idempotency key.
     pub idempotency: Option<IdempotencyKey>,
 }
 
 impl Conditions {
-    /// The same without the identity of a repeat.
+    /// Returns the conditions without the idempotency key.
     #[must_use]
     pub fn without_idempotency(self) -> Self {
         Self {
@@ -106,36 +101,36 @@ impl Conditions {
     }
 }
 
-/// A condition on a thread.
+/// A condition on the version and life of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precondition {
-    /// It exists.
+    /// The thread exists.
     Exists,
-    /// It has this version, in whatever life; 0: it does not exist.
+    /// The thread has this version in any life; 0 requires that it does not exist.
     Version(u64),
-    /// It has this version in this life.
+    /// The thread has this version and life.
     Stamp(Stamp),
-    /// It is in this life, at whatever version.
+    /// The thread is in this life, at any version.
     Life(Life),
-    /// Its version and life match one of these tags.
+    /// The thread matches one of these tags.
     OneOf(Tags),
 }
 
-/// A version, in a certain life or in any.
+/// A version, in one life or in any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag {
-    /// The version; 0: it does not exist.
+    /// The version; 0 if the thread does not exist.
     pub version: u64,
-    /// The life; none for any.
+    /// The life; `None` for any.
     pub life: Option<Life>,
 }
 
-/// Up to [`Tags::MAX`] tags. No thread meets an empty list.
+/// Up to [`Tags::MAX`] tags. An empty list matches no thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tags([Option<Tag>; Self::MAX]);
 
 impl Precondition {
-    /// Whether a thread of that stamp meets it; one that does not exist has the default stamp.
+    /// Returns whether `stamp` meets the precondition. A thread that does not exist has the default stamp.
     #[must_use]
     pub fn is_met_by(self, stamp: Stamp) -> bool {
         match self {
@@ -147,10 +142,6 @@ impl Precondition {
         }
     }
 
-    /// Checks a precondition, if there is one, against what is there.
-    ///
-    /// # Errors
-    /// [`Refusal::VersionMismatch`].
     #[doc(hidden)]
     pub fn check(wanted: Option<Self>, current: Stamp) -> Result<(), Refusal> {
         match wanted {
@@ -191,7 +182,7 @@ impl Tags {
     /// Maximum number of tags in one condition.
     pub const MAX: usize = 8;
 
-    /// Adds a tag; none if there is no room.
+    /// Adds a tag. Returns `None` if the list is full.
     #[must_use]
     pub fn with(mut self, tag: Tag) -> Option<Self> {
         *self.0.iter_mut().find(|place| place.is_none())? = Some(tag);
@@ -206,28 +197,27 @@ impl Tags {
         }))
     }
 
-    /// The tags.
+    /// Returns the tags.
     pub fn iter(&self) -> impl Iterator<Item = Tag> {
         self.0.iter().copied().flatten()
     }
 }
 
-/// The effect of a destroyed thread's tombstone on a write.
+/// The effect of a thread's tombstone on a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tombstone {
-    /// It is refused, unless a new life has begun.
+    /// Refuses the write, unless a new life has begun.
     Heeded,
-    /// It begins a new life.
+    /// Starts a new life.
     Ignored,
-    /// It is rejected, even if a new life has begun, unless the thread is still in this life: it comes from a client
-    /// that has seen that one and nothing later.
+    /// Refuses the write unless the thread is in this life, even if a new life has begun, which the client has not seen.
     HeededAfter(Life),
 }
 
-/// A value that must be unchanged for a write that is based on it.
+/// A value that must be unchanged, because the write is based on it.
 #[derive(Debug, Clone)]
 pub struct Guard {
-    /// Which.
+    /// The key.
     pub key: Key,
     /// The expected value.
     pub expected: GuardedValue,
@@ -236,32 +226,32 @@ pub struct Guard {
 /// The part of a value that a merge patch has read.
 #[derive(Debug, Clone)]
 pub enum GuardedValue {
-    /// This object, to the byte.
+    /// This object, byte for byte.
     Object(Json),
-    /// Absent, or anything that is not an object.
+    /// An absent value, or any value except an object.
     NotAnObject,
 }
 
-/// New metadata, and what it was worked out from.
+/// New metadata, and the metadata that it is based on.
 #[derive(Debug, Clone)]
 pub struct MetadataChange {
     /// The new object.
     pub new: Json,
-    /// The object that it is based on; none accepts any.
+    /// The object that the change is based on; `None` accepts any.
     pub old: Option<Json>,
 }
 
-/// The answer of an accepted write, or of its first run.
+/// The answer to an accepted write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// Version and life afterwards.
+    /// Version and life after the write.
     pub stamp: Stamp,
-    /// Bytes of the state afterwards.
+    /// Size of the state in bytes, after the write.
     pub size_bytes: u64,
-    /// One for each operation.
+    /// One answer per operation.
     pub answers: Vec<Answer>,
-    /// The whole thread, where the write asked for it.
+    /// The whole thread, if requested.
     pub thread: Option<Thread>,
-    /// Whether this is the answer to an earlier write with the same idempotency key.
+    /// Whether the answer was replayed for the idempotency key.
     pub replayed: bool,
 }

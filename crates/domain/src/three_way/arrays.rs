@@ -1,5 +1,3 @@
-//! Arrays that two have changed.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hasher as _};
 
@@ -13,36 +11,30 @@ use crate::Fingerprint;
 #[derive(Debug)]
 pub(super) struct Elements {
     bytes: Vec<u8>,
-    /// Where each ends.
     ends: Vec<usize>,
 }
 
-/// The base of an array that the client changed.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Base {
-    /// It received an array with this digest and length.
+    /// The client received an array with this digest and length.
     Array(Fingerprint, usize),
-    /// It received a state without this key, or with another kind of value.
+    /// The client received a state without this key, or with another kind of value.
     None,
-    /// No state that it received is known.
+    /// No state that the client received is known.
     Unknown,
 }
 
-/// The merge of an array that a client sent with the stored one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Merged {
-    /// The client's array.
     Ours,
-    /// The stored array.
     Theirs,
-    /// The stored array, and then the client's elements from this index on.
+    /// The stored array, then the client's elements from this index on.
     TheirsThen(usize),
-    /// The stored elements from the first index on, and then the client's from the second.
+    /// The stored elements from the first index on, then the client's from the second.
     TheirsFrom(usize, usize),
 }
 
 impl Elements {
-    /// These elements, each as compact JSON.
     pub(super) fn of<'a>(elements: impl Iterator<Item = &'a str>) -> Self {
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         for element in elements {
@@ -56,7 +48,6 @@ impl Elements {
         self.ends.len()
     }
 
-    /// Digest and length.
     pub(super) fn seen(&self) -> Seen {
         Seen {
             digest: self.digest(self.len()),
@@ -73,15 +64,14 @@ impl Elements {
         newest
     }
 
-    /// A digest of one element, not 0. It need not resist clients that look for collisions: such a client
-    /// would only have its own save compared with another state that it received.
+    /// Returns a nonzero digest of one element. Collisions are harmless: a client could only mislead its own save.
     fn digest_of(&self, index: usize) -> u64 {
         let mut hash = DefaultHasher::new();
         hash.write(self.element(index));
         hash.finish().max(1)
     }
 
-    /// The first of these digests that belongs to an element.
+    /// Returns the first index in `digests` that belongs to an element.
     pub(super) fn first_of(&self, digests: &[u64; NEWEST]) -> Option<usize> {
         let found = |index| {
             let digest = self.digest_of(index);
@@ -90,12 +80,11 @@ impl Elements {
         (0..self.len()).filter_map(found).min()
     }
 
-    /// The digest of the first elements, no more than there are.
     fn digest(&self, len: usize) -> Fingerprint {
         Fingerprint::of_hash(Sha256::new_with_prefix(self.slice(0, len)))
     }
 
-    /// The digests of the first elements, for each of these lengths that exists, in one pass.
+    /// Digests prefixes of all `lengths` up to the array's, in one pass.
     pub(super) fn digests(&self, lengths: &BTreeSet<usize>) -> BTreeMap<usize, Fingerprint> {
         let mut hash = Sha256::new();
         let mut from = 0;
@@ -107,7 +96,7 @@ impl Elements {
         lengths.range(..=self.len()).map(digest).collect()
     }
 
-    /// Whether these elements begin with a given array.
+    /// Returns whether the elements begin with the array that was seen.
     pub(super) fn goes_on_from(&self, seen: &Seen) -> bool {
         seen.len
             .is_some_and(|len| self.begins_with(seen.digest, len))
@@ -133,7 +122,7 @@ impl Elements {
             .unwrap_or(most)
     }
 
-    /// The number of elements that both end with, among those behind the first `from`.
+    /// Returns the number of equal elements at the end of both, excluding the first `from`.
     pub(super) fn common_suffix(&self, other: &Self, from: usize) -> usize {
         let most = self.len().min(other.len()) - from;
         let differ = |back: &usize| {
@@ -142,15 +131,14 @@ impl Elements {
         (0..most).find(differ).unwrap_or(most)
     }
 
-    /// How many of the first `len` elements were dropped, at least one and not all, if the rest of them is how `other`
-    /// begins: a window that has slid.
+    /// If the first `len` elements are a window that slid, returns how many were dropped, at least one: `other` begins with
+    /// the rest.
     ///
-    /// In linear time, even if elements repeat (Knuth, Morris and Pratt): finds the longest beginning of `other` that
-    /// is an end of the elements after the first one.
+    /// Linear (Knuth, Morris and Pratt): finds the longest prefix of `other` that is a suffix of the elements after the
+    /// first.
     fn slid(&self, len: usize, other: &Self) -> Option<usize> {
         let most = other.len().min(len.saturating_sub(1));
-        // for each beginning of `other`: the length of its longest proper end that is also a
-        // beginning
+        // for each prefix of `other`: the length of its longest proper suffix that is also a prefix
         let mut borders: Vec<usize> = Vec::with_capacity(most);
         let follow = |kept: usize, element: &[u8], borders: &[usize]| {
             let mut kept = kept;
@@ -168,10 +156,8 @@ impl Elements {
     }
 }
 
-/// Merges the client's changes of an array with those of others.
-///
-/// Elements that both have added at the end are all kept, those of others first, even if one side
-/// has dropped old ones at the front. For any other change, the client wins.
+/// Merges the client's changes of an array with those of others. Elements that both appended are all kept, those of others
+/// first, even if one side dropped old ones at the front. For any other change, the client wins.
 pub(super) fn merge(base: Base, ours: &Elements, theirs: &Elements) -> Merged {
     match base {
         Base::Array(digest, len) => with_base(digest, len, ours, theirs),
@@ -193,8 +179,7 @@ fn with_base(digest: Fingerprint, len: usize, ours: &Elements, theirs: &Elements
     Merged::Ours
 }
 
-/// Takes the common beginning of both as the base, since the client may have read nothing: it must not replace an
-/// array that others have filled.
+/// Uses the common prefix as the base. The client may have read nothing, so it must not replace an array that others filled.
 fn without_base(ours: &Elements, theirs: &Elements) -> Merged {
     let common = ours.common_prefix(theirs);
     if common == ours.len() {
@@ -206,8 +191,7 @@ fn without_base(ours: &Elements, theirs: &Elements) -> Merged {
     }
 }
 
-/// Merges an array whose first `len` elements the client knew, and of which it may have dropped some at the front.
-/// Elements that it kept are taken as they are stored.
+/// Merges an array whose first `len` elements the client has seen and may have partly dropped. Keeps the stored text.
 fn after_sliding(theirs: &Elements, len: usize, ours: &Elements) -> Option<Merged> {
     let dropped = theirs.slid(len, ours)?;
     Some(Merged::TheirsFrom(dropped, len - dropped))
@@ -227,7 +211,6 @@ mod tests {
         Base::Array(seen.digest, seen.len.unwrap())
     }
 
-    /// The result, as a list.
     fn merged(base: Base, ours_text: &str, theirs_text: &str) -> String {
         let (ours, theirs) = (array(ours_text), array(theirs_text));
         let our: Vec<_> = ours_text.split_whitespace().collect();

@@ -1,5 +1,3 @@
-//! Finds the snapshot that a client's save is based on.
-
 use std::collections::BTreeMap;
 
 use super::arrays::Elements;
@@ -7,12 +5,11 @@ use super::seen::{NEWEST, Seen};
 use super::snapshot::{Snapshot, look_at};
 use crate::{Fingerprint, Key, KeyedValues, Value};
 
-/// A state that a client sends, compared with the snapshots that it received.
+/// A state that a client sends, compared with the snapshots that it received, since it does not name its copy.
 ///
-/// A client that works on several copies of a thread at once does not say which one it sends back. It is the newest
-/// snapshot, with two exceptions. If an array continues an earlier snapshot and lacks the newest elements of the
-/// latest one, the earlier snapshot that shares most is the base. If nothing of the latest is left, the client may
-/// have had none.
+/// The base is the newest snapshot. If an array continues an earlier one and lacks the newest elements of the latest, the
+/// base is the earlier snapshot with most elements in common. If nothing of the latest is left, the client may have had
+/// none.
 #[derive(Debug)]
 pub struct Sent<'a> {
     state: &'a KeyedValues,
@@ -20,7 +17,7 @@ pub struct Sent<'a> {
 }
 
 impl<'a> Sent<'a> {
-    /// Compares a state, whose keys are sorted.
+    /// Compares a state with sorted keys.
     #[must_use]
     pub fn new(state: &'a KeyedValues) -> Self {
         let array = |(key, value): &'a (Key, Value)| match value {
@@ -33,7 +30,7 @@ impl<'a> Sent<'a> {
         }
     }
 
-    /// The index of the snapshot that this state is based on, newest first; none if the client received no snapshot.
+    /// Returns the index of the base in `given`, newest first. `None` in `given` means that the client received no state.
     #[must_use]
     pub fn basis(&self, given: &[Option<&Snapshot>]) -> usize {
         let Some(Some(last)) = given.first() else {
@@ -46,20 +43,19 @@ impl<'a> Sent<'a> {
             .unwrap_or(0)
     }
 
-    /// The index of the earlier state that all arrays continue which do not continue the last one.
+    /// Returns the earlier snapshot that is continued by all arrays that do not continue the last one.
     fn earlier(&self, last: &Snapshot, given: &[Option<&Snapshot>]) -> Option<usize> {
         let broken = self.broken(last, given);
         if broken.is_empty() {
             return None;
         }
-        // of equal ones the later, which comes first
+        // of equal snapshots, prefer the newer one
         let earlier = given.iter().enumerate().skip(1).rev();
         let kept =
             earlier.filter_map(|(index, given)| Some((self.kept(&broken, (*given)?)?, index)));
         kept.max_by_key(|(kept, _)| *kept).map(|(_, index)| index)
     }
 
-    /// The arrays that do not continue the last state.
     fn broken<'s>(&'s self, last: &'s Snapshot, given: &[Option<&Snapshot>]) -> Vec<Broken<'s>> {
         let broken = |(key, elements): &'s (&Key, Elements)| match last.get(key) {
             Some(seen) if seen.len.is_some() && !elements.goes_on_from(seen) => {
@@ -70,9 +66,8 @@ impl<'a> Sent<'a> {
         self.arrays.iter().filter_map(broken).collect()
     }
 
-    /// The number of elements of that state that these arrays have kept, if all of them continue it
-    /// and nothing later. If they have kept none and a key is missing, the client more likely had
-    /// no state.
+    /// Returns how many elements of a snapshot the arrays kept, if all of them continue it and nothing later. If they kept
+    /// none and a key is missing, the client more likely had no state.
     fn kept(&self, arrays: &[Broken<'_>], given: &Snapshot) -> Option<usize> {
         let mut kept = 0;
         for array in arrays {
@@ -81,7 +76,7 @@ impl<'a> Sent<'a> {
         (kept > 0 || self.has_all_of(given)).then_some(kept)
     }
 
-    /// Whether a value is unchanged, or continues the given array.
+    /// Returns whether any value is unchanged, or continues an array of the snapshot.
     fn has_any_of(&self, given: &Snapshot) -> bool {
         let is_kept = |(key, value): &(Key, Value)| match (value, given.get(key)) {
             (Value::Text(json), Some(seen)) => *seen == look_at(json.as_str(), &mut Vec::new()),
@@ -105,16 +100,14 @@ impl<'a> Sent<'a> {
     }
 }
 
-/// An array that does not continue the latest snapshot. The values that are compared with each earlier one are
-/// computed once.
+/// An array that does not continue the latest snapshot. Precomputes the values to compare with each earlier one.
 struct Broken<'a> {
     key: &'a Key,
     len: usize,
-    /// As it was in the last state.
     last_len: usize,
-    /// The distance from the end of the last state to its newest element that this array has.
+    /// The distance from the end of the last snapshot to its newest element that this array has.
     newest: usize,
-    /// Its beginnings that are as long as in a given state.
+    /// Digests of prefixes, by length, for the lengths in all snapshots.
     beginnings: BTreeMap<usize, Fingerprint>,
 }
 
@@ -131,7 +124,7 @@ impl<'a> Broken<'a> {
         }
     }
 
-    /// The number of elements that it has kept of an earlier state; none if it does not continue that state.
+    /// Returns how many elements of an earlier snapshot the array kept; `None` if it does not continue that snapshot.
     fn kept(&self, earlier: Option<&Seen>) -> Option<usize> {
         let earlier_len = earlier.and_then(|seen| seen.len).unwrap_or(0);
         if self.newest < NEWEST.min(self.last_len.saturating_sub(earlier_len)) {
@@ -151,7 +144,6 @@ mod tests {
     use crate::keyed_values_of_any_key;
     use threadkeep_fuzzing::Bound;
 
-    /// The place of the basis of a state among those given, the last one first.
     fn basis(sent: &str, given: &[&str]) -> usize {
         let given: Vec<_> = given.iter().map(|state| Snapshot::of(state)).collect();
         let given: Vec<_> = given.iter().map(Some).collect();
@@ -200,7 +192,7 @@ mod tests {
     fn an_array_with_anything_newer_is_of_the_last_state() {
         let nothing_yet = r#"{"m":[]}"#;
 
-        // a sliding window, and an answer that is generated again
+        // a sliding window, and a regenerated answer
         assert_eq!(
             basis(r#"{"m":[2,3,4]}"#, &[r#"{"m":[1,2,3]}"#, nothing_yet]),
             0

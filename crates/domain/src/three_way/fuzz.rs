@@ -1,19 +1,15 @@
-//! Fuzz target of saves of whole states.
-
 use super::snapshot::look_at;
 use super::{Sent, Snapshot, ThreeWay};
 use crate::{Document, KeyedValues, Operation, ThreadPolicy, Value, keyed_values_of_any_key};
 use threadkeep_fuzzing::{Bound, fuzz};
 
-/// Room for any input.
 const POLICY: ThreadPolicy = ThreadPolicy {
     max_bytes: u64::MAX,
     max_keys: u32::MAX,
     ..ThreadPolicy::THREAD
 };
 
-/// An input is the state that the client was given, the one that it sends, and the one that is stored
-/// by now.
+/// The input is the state that the client received, the one that it sends, and the stored one.
 #[test]
 fn a_save_changes_what_its_client_has_changed_and_no_more() {
     fuzz("three_way", |input| {
@@ -42,14 +38,12 @@ fn a_save_changes_what_its_client_has_changed_and_no_more() {
 
         save(Some(&given_text), &stored_text);
         save(None, &stored_text);
-        // nobody else has written: the client's state is what is stored
+        // without other writers, the client's state is stored
         reads_as(&save(Some(&given_text), &given_text), &sent);
-        // the client has changed nothing
         let unchanged = operations(Some(&Snapshot::of(&written(&sent))), &sent, &stored_text);
         assert!(unchanged.is_empty(), "{unchanged:?}");
-        // the client sends the stored state
         reads_as(&save(None, &written(&sent)), &sent);
-        // a save of a client that knew nothing loses no stored data
+        // a client without a known state loses no stored data
         let saved = save(None, &stored_text);
         for (key, _) in &stored {
             assert!(saved.get(key).is_some());

@@ -1,8 +1,5 @@
-//! Values as a JavaScript client reads them.
-//!
-//! Such a client does not send back the text that it received: `1.0` becomes `1`, `9007199254740993` becomes
-//! `9007199254740992`, and a repeated key keeps only its last value. A value that reads the same is unchanged, so
-//! values are compared in this form and not as text.
+//! Values as a JavaScript client reads them. It does not send back the same text: `1.0` becomes `1`, `9007199254740993`
+//! becomes `9007199254740992`, and a repeated key keeps its last value.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,21 +8,16 @@ use crate::Fingerprint;
 use crate::json::members::Cursor;
 use crate::json::unescaped::unescaped;
 
-/// Levels of objects that are written in full. Deeper ones are written as a digest. An object whose
-/// members are not in order is copied, and with it all that is inside, so without this limit 512
-/// levels around one megabyte would cost copies of half a gigabyte. Digests alone would do, but
-/// few states are that deep, and a copy is cheaper than a digest.
+/// Levels of objects to write in full, since a copy costs less than a digest; deeper ones become digests. Without this
+/// limit, 512 levels of unordered objects around 1 MB would copy half a gigabyte.
 const LEVELS_IN_FULL: usize = 4;
 
-/// Appends the value that `JSON.parse` reads from a compact text: it is equal for two texts exactly
-/// if `JSON.stringify` writes the same for both (ECMA-262, sections 25.5.1 and 25.5.2).
-///
-/// Each value ends where the next one begins without doubt, so a list of them is compared as one.
+/// Appends a self-delimiting form of the value that `JSON.parse` reads. Equal for two texts exactly if `JSON.stringify`
+/// writes the same for both (ECMA-262, sections 25.5.1 and 25.5.2).
 pub(super) fn write(compact: &str, out: &mut Vec<u8>) {
     write_value(&mut Cursor::new(compact), 0, out);
 }
 
-/// Writes a value with that many objects around it.
 fn write_value(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
     match cursor.peek() {
         Some(b'{') => write_object(cursor, around, out),
@@ -43,13 +35,12 @@ fn write_value(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
             write_text(&unescaped(cursor.value()), out);
         }
         Some(b'-' | b'0'..=b'9') => write_number(cursor.value(), out),
-        // true, false, null
+        // `true`, `false`, `null`
         _ => out.push(cursor.value().bytes().next().unwrap_or_default()),
     }
 }
 
-/// Members in the order of the language: keys that are array indices first, by number, then the
-/// others in their order (section 10.1.11.1).
+/// Orders members as the language does: array indexes by number, then other keys in order of insertion (section 10.1.11.1).
 fn write_object(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
     out.push(b'{');
     let start = out.len();
@@ -77,8 +68,7 @@ fn write_object(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// The indices of the remaining members, in order: a repeated key has the place of its first value
-/// and the value of its last.
+/// Returns the indexes of the remaining members. A repeated key has the position of its first value, and its last value.
 fn order(members: &[(Cow<'_, [u8]>, Range<usize>)]) -> Vec<usize> {
     let mut last = std::collections::HashMap::with_capacity(members.len());
     for (place, (key, _)) in members.iter().enumerate() {
@@ -91,7 +81,7 @@ fn order(members: &[(Cow<'_, [u8]>, Range<usize>)]) -> Vec<usize> {
     kept.into_iter().map(|(_, (_, last))| last).collect()
 }
 
-/// The array index that a key spells: a whole number below 2^32 - 1 without leading zeros.
+/// Parses an array index: an integer below 2^32 - 1 without leading zeros.
 fn index(key: &[u8]) -> Option<u64> {
     let is_canonical = key == b"0" || key.first().is_some_and(|digit| *digit != b'0');
     let is_index = is_canonical && key.len() <= 10 && key.iter().all(u8::is_ascii_digit);
@@ -103,7 +93,7 @@ fn index(key: &[u8]) -> Option<u64> {
     (number < u64::from(u32::MAX)).then_some(number)
 }
 
-/// A number is a double; numbers beyond the largest one are written as `null`, and zero has no sign.
+/// Writes a number as a double, an overflow as `null`, and zero without a sign.
 fn write_number(text: &str, out: &mut Vec<u8>) {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() => {

@@ -1,27 +1,21 @@
-//! Converts a save of a whole state into operations.
-
 use super::arrays::{Base, Elements, Merged, merge};
 use super::seen::Seen;
 use super::snapshot::{Snapshot, look_at};
 use crate::{Array, Json, Key, KeyedValues, Mismatch, Operation, Value, elements};
 
-/// Elements that a save adds one by one, to all arrays together. Past that, arrays are set as a whole:
-/// in Redis a push of one element takes twice as long as setting a small array, and 10,000 pushes 30 ms.
+/// Maximum elements that a save pushes, over all arrays. Beyond it, arrays are set as a whole: in Redis a push takes twice
+/// as long as setting a small array, and 10,000 pushes take 30 ms.
 const MOST_PUSHED: usize = 1_000;
 
-/// A save of a whole state, compared with the client's snapshot.
+/// Converts a save of a whole state to operations. The client's changes win, changes of others since its snapshot are kept.
 ///
-/// The client's changes win, changes of others since the snapshot stay, and arrays to which both have added keep all
-/// elements. Without a snapshot, keys are set and none is deleted.
+/// Arrays that both appended to keep all elements. Without a snapshot, keys are set and none is deleted.
 #[derive(Debug)]
 pub struct ThreeWay {
-    /// The part that does not depend on the stored state.
     settled: Vec<Operation>,
-    /// The part that does.
     pending: Vec<PendingComparison>,
 }
 
-/// A value to compare with the stored one.
 #[derive(Debug)]
 struct PendingComparison {
     key: Key,
@@ -30,7 +24,7 @@ struct PendingComparison {
 }
 
 impl ThreeWay {
-    /// Compares a state with the client's snapshot, if there is one.
+    /// Compares a state with the client's snapshot, if any.
     #[must_use]
     pub fn new(given: Option<&Snapshot>, state: &KeyedValues) -> Self {
         let mut this = Self {
@@ -89,14 +83,13 @@ impl ThreeWay {
         });
     }
 
-    /// The keys whose stored values are needed to compute the operations.
+    /// Returns the keys whose stored values are needed to compute the operations.
     #[must_use]
     pub fn open_keys(&self) -> Vec<Key> {
         self.pending.iter().map(|open| open.key.clone()).collect()
     }
 
-    /// The operations of the save, given the stored values of the open keys: compact JSON each, in
-    /// their order.
+    /// Returns the operations of the save. `stored` has the values of the open keys as compact JSON, in order.
     #[must_use]
     pub fn operations(&self, stored: &[Option<&str>]) -> Vec<Operation> {
         let mut operations = self.settled.clone();
@@ -110,12 +103,12 @@ impl ThreeWay {
 }
 
 impl PendingComparison {
-    /// Adds the operations for this value; `may_push` more may be pushes.
+    /// Adds the operations for the value. Up to `may_push` of them may be pushes.
     fn settle(&self, stored: Option<&str>, may_push: &mut usize, operations: &mut Vec<Operation>) {
         let (Value::Array(ours), Some(theirs)) =
             (&self.value, stored.filter(|stored| stored.starts_with('[')))
         else {
-            // the same value keeps its text
+            // a value that reads the same keeps the stored text
             let is_stored = stored.is_some_and(|stored| {
                 look_at(stored, &mut Vec::new()) == look_at_value(&self.value)
             });
@@ -129,7 +122,7 @@ impl PendingComparison {
         match merge(self.base, &our, &their) {
             Merged::Theirs => {}
             Merged::Ours => {
-                // equal values keep the stored text
+                // elements that read the same keep the stored text
                 let begin = our.common_prefix(&their);
                 let end = our.common_suffix(&their, begin);
                 let list = elements(theirs)
@@ -149,7 +142,6 @@ impl PendingComparison {
         }
     }
 
-    /// Sets the stored elements from one index on, and then the client's from another.
     fn joined(&self, theirs: &str, from: usize, ours: &Array, then: usize) -> Operation {
         let list = elements(theirs).skip(from);
         let list = list.chain(ours.elements().skip(then));

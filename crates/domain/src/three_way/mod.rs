@@ -1,4 +1,4 @@
-//! Saves of whole states by clients that work on copies, as operations that lose nothing of others.
+//! Converts saves of whole states, by clients that work on copies, to operations that preserve concurrent changes.
 
 mod arrays;
 mod basis;

@@ -1,5 +1,3 @@
-//! A snapshot: the state that a client received.
-
 use std::collections::HashMap;
 
 use super::arrays::Elements;
@@ -8,11 +6,9 @@ use super::seen::{NEWEST, Seen};
 use crate::json::members::members;
 use crate::{Fingerprint, Key};
 
-/// Bytes that a key takes up in addition to its text.
 const BYTES_OF_A_KEY: usize = 136;
 
-/// A state that a client received, as a digest of each value, so that a save reveals the client's
-/// changes.
+/// Digests of a state that a client received. They reveal the client's changes in a later save.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     values: HashMap<Key, Seen>,
@@ -20,13 +16,13 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The snapshot of a state, which is the compact JSON of an object, as a store reads it.
+    /// Creates the snapshot of a compact JSON object that a store has read.
     #[must_use]
     pub fn of(state: &str) -> Self {
         let mut given = Self::default();
         let mut scratch = Vec::new();
         for (key, value) in members(state) {
-            // a store has no other keys
+            // stores have no other keys
             if let Ok(key) = Key::any_from_json(key) {
                 given.bytes += key.as_str().len() + BYTES_OF_A_KEY;
                 given.values.insert(key, look_at(value, &mut scratch));
@@ -35,7 +31,7 @@ impl Snapshot {
         given
     }
 
-    /// The approximate memory that it takes.
+    /// Returns the approximate memory use in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -50,7 +46,6 @@ impl Snapshot {
     }
 }
 
-/// The facts about a value of compact JSON.
 pub(super) fn look_at(value: &str, scratch: &mut Vec<u8>) -> Seen {
     if value.starts_with('[') {
         return Elements::of(crate::elements(value)).seen();

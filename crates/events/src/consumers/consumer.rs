@@ -1,12 +1,9 @@
-//! A durable consumer on this replica.
-
 use std::sync::Arc;
 
 use super::{Handler, Health, ReplicaBytes, Timing};
 use crate::{DeliveryCounters, EventCounters, Pool};
 use threadkeep_store::{Backend, Clock};
 
-/// The number of slots that the work of a consumer is divided into.
 const SLOTS: u16 = 4;
 
 /// The kind of consumer.

@@ -1,5 +1,3 @@
-//! The changes to store next.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 
@@ -13,7 +11,7 @@ use threadkeep_store::LedgerChange;
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     moved: BTreeSet<u16>,
-    /// Whether losing it would lose more than notes of unwanted events.
+    /// Whether a loss would affect more than the record of skipped events.
     is_urgent: bool,
     fates: BTreeMap<EventId, Fate>,
     note: Option<Bytes>,
@@ -31,22 +29,18 @@ impl Draft {
         self.moved.is_empty() && self.fates.is_empty() && self.note.is_none()
     }
 
-    /// Whether it has an outcome for this event.
     pub(super) fn has(&self, id: EventId) -> bool {
         self.fates.contains_key(&id)
     }
 
-    /// Whether it should be stored soon.
     pub(super) fn is_urgent(&self) -> bool {
         self.is_urgent
     }
 
-    /// Notes that unwanted events were skipped.
     pub(super) fn pass(&mut self, bucket: u16) {
         self.moved.insert(bucket);
     }
 
-    /// An event was handled.
     pub(super) fn move_cursor(&mut self, bucket: u16) {
         self.moved.insert(bucket);
         self.is_urgent = true;
@@ -71,7 +65,6 @@ impl Draft {
         self.note = Some(note);
     }
 
-    /// Takes it out as a change of the ledger.
     pub(super) fn take(&mut self, cursor: impl Fn(u16) -> Position) -> LedgerChange {
         self.is_urgent = false;
         let moved = mem::take(&mut self.moved).into_iter();

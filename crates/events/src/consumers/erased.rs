@@ -1,5 +1,3 @@
-//! Erased lives in the ledgers of consumers.
-
 use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
@@ -8,14 +6,13 @@ use super::Record;
 use threadkeep_domain::{Event, EventId, Life, ThreadId};
 use threadkeep_store::{Backend, ErasedLife, StoreError};
 
-/// Records that are read, or forgotten, at once.
 const AT_ONCE: usize = 200;
 
-/// Erased lives by thread; none of a thread whose data was lost, so that all its lives count.
+/// Erased lives by thread. `None` covers all lives of a thread whose data was lost.
 struct Lives(HashMap<ThreadId, Option<HashSet<Life>>>);
 
-/// Forgets the events of these lives in the ledgers of all consumers, except their ends, whose errors are forgotten. The
-/// log must have been purged of them, so that no consumer finds them again.
+/// Removes the events of erased lives from the ledgers of all consumers; their ends stay, without error texts. The log must
+/// have been purged of these events, so that no consumer finds them again.
 pub(crate) async fn forget_lives(
     backend: &dyn Backend,
     lives: &[ErasedLife],
@@ -24,7 +21,7 @@ pub(crate) async fn forget_lives(
     for consumer in backend.consumers().await? {
         // even if it has no records: a holder may have read the log before
         backend.forget_events(&consumer, &[]).await?;
-        // twice, since a replay can have moved an event from the parked ones
+        // twice, since a replay can move an event from the parked ones
         lives.leave_pending(backend, &consumer).await?;
         lives.leave_parked(backend, &consumer).await?;
         lives.leave_pending(backend, &consumer).await?;
@@ -72,7 +69,6 @@ impl Lives {
         }
     }
 
-    /// Forgets those of these records that are about erased lives.
     async fn leave(
         &self,
         backend: &dyn Backend,
@@ -85,7 +81,7 @@ impl Lives {
             is_erased.then_some((*id, record))
         });
         let changed = changed.filter(|(_, record)| {
-            // the error of an app's handler may be about anything
+            // the error of an app's handler may contain any data
             record.event.is_of_change() || record.last_error.is_some()
         });
         let changed: Vec<_> = changed

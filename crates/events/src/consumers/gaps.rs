@@ -1,13 +1,11 @@
-//! Gaps: events that left the log before they were delivered.
-
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How often a slot reports gaps at most. While an endpoint fails and the log is short, each read finds more of them.
+/// Minimum interval of reports per slot. While an endpoint fails and the log is short, each read finds more gaps.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
 
-/// The gaps that one slot has found and not reported yet.
+/// Gaps that one slot has found and not reported yet. At a gap, events left the log before their delivery.
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
     found: usize,
@@ -15,7 +13,6 @@ pub(super) struct Gaps {
 }
 
 impl Gaps {
-    /// Adds gaps to those found, and reports all of them unless there was a report a moment ago.
     pub(super) fn add(&mut self, gaps: usize, consumer: &str) {
         if let Some(gaps) = self.due(gaps) {
             tracing::error!(
@@ -26,7 +23,6 @@ impl Gaps {
         }
     }
 
-    /// The number of gaps to report now, if any.
     fn due(&mut self, gaps: usize) -> Option<usize> {
         self.found += gaps;
         let is_early = self

@@ -1,12 +1,9 @@
-//! Tracks whether a consumer accepts any events.
-
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// The time since which every attempt has failed, as far as this replica knows. All its slots share
-/// it, and the ledger keeps the last note.
+/// Time since which every attempt has failed. All slots of this replica share it, and the ledger keeps the last note.
 #[derive(Debug, Default)]
 pub(super) struct Health(Mutex<Option<u64>>);
 
@@ -17,8 +14,7 @@ struct Note {
 }
 
 impl Health {
-    /// Takes the note of the ledger, which is older than the state here. An unreadable note counts as missing: the
-    /// time starts again.
+    /// Adopts the note of the ledger unless this replica has newer state. Ignores an unreadable note: the time starts over.
     pub(super) fn read(&self, note: Option<&Bytes>) {
         let note = note.and_then(|note| serde_json::from_slice(note).ok());
         let Note { failing_since_ms } = note.unwrap_or_default();
@@ -29,12 +25,11 @@ impl Health {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a success. Returns the note for the ledger, if it is new.
     pub(super) fn succeed(&self) -> Option<Bytes> {
         self.change(|since| since.is_some().then_some(None))
     }
 
-    /// Notes a failure. Returns the note for the ledger, if it is new.
+    /// Records a failure. Returns the note for the ledger if it is new.
     pub(super) fn fail(&self, now_ms: u64) -> Option<Bytes> {
         self.change(|since| since.is_none().then_some(Some(now_ms)))
     }

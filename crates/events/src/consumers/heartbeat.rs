@@ -1,6 +1,5 @@
-//! Deletes abandoned consumers. A consumer that no replica has had for a day, such as an endpoint
-//! that was removed from the settings, would hold up the log. A replica that does not know a
-//! consumer must not conclude that no replica does: others may have other settings.
+//! Deletes abandoned consumers. A consumer that no replica has run for a day, such as an endpoint removed from the settings,
+//! would hold back the log. Replicas record which consumers they run, since other replicas may have other settings.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,13 +9,12 @@ use tokio::time::sleep;
 use crate::Outage;
 use threadkeep_store::{Backend, Clock, StoreError, millis};
 
-/// The record in which the replicas note when they last had a consumer, by its name.
+/// Kind of the records with the time at which a replica last had a consumer.
 const KIND: &str = "consumers";
 const MOST: usize = 10_000;
 const EVERY: Duration = Duration::from_secs(3_600);
 const ABANDONED_AFTER: Duration = Duration::from_secs(86_400);
 
-/// Notes at intervals that this replica has a consumer, until it is dropped.
 pub(super) async fn go_on(backend: &dyn Backend, consumer: &str) {
     let mut outage = Outage::new("recording that a consumer is alive");
     loop {
@@ -31,11 +29,10 @@ pub(super) async fn go_on(backend: &dyn Backend, consumer: &str) {
     }
 }
 
-/// Deletes abandoned consumers at intervals, until it is dropped.
 pub(crate) async fn forget_abandoned(backend: &dyn Backend) {
     let mut outage = Outage::new("looking for abandoned consumers");
     loop {
-        // those that this replica has come first
+        // replicas record their own consumers first
         sleep(EVERY / 2).await;
         while let Err(error) = sweep(backend, Clock::system().now_ms()).await {
             sleep(outage.goes_on(&error)).await;
@@ -45,7 +42,6 @@ pub(crate) async fn forget_abandoned(backend: &dyn Backend) {
     }
 }
 
-/// Deletes the note of a consumer.
 pub(super) async fn forget(backend: &dyn Backend, consumer: &str) -> Result<(), StoreError> {
     backend.delete_record(KIND, consumer).await?;
     Ok(())
@@ -56,7 +52,6 @@ async fn note(backend: &dyn Backend, consumer: &str, now_ms: u64) -> Result<(), 
     let known = records.iter().find(|(name, _)| name == consumer);
     let known = known.map(|(_, record)| &record[..]);
     let now = now_ms.to_string();
-    // if another replica was faster, it has noted the same
     backend
         .put_record(KIND, consumer, known, now.as_bytes(), MOST)
         .await?;
@@ -71,7 +66,6 @@ async fn sweep(backend: &dyn Backend, now_ms: u64) -> Result<(), StoreError> {
     }
     for consumer in consumers {
         let Some(record) = seen.get(&consumer) else {
-            // its time begins now
             note(backend, &consumer, now_ms).await?;
             continue;
         };

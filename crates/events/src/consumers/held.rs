@@ -1,18 +1,15 @@
-//! Limits the memory of events that wait for their delivery.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The bytes of a slot's events at which it stops reading the log. An event may name 64 KiB of keys, so without this
-/// limit a failing endpoint could hold 80 MiB for each slot.
+/// Size of a slot's events at which it stops reading the log. An event may name 64 KiB of keys; without this limit, a
+/// failing endpoint could hold 80 MiB per slot.
 pub(super) const SLOT_MAX_BYTES: u64 = 8 * 1_024 * 1_024;
 
-/// The bytes of all slots of a replica from which on each slot reads only within its share, so that failing
-/// endpoints do not stop the others. There may be a hundred endpoints with four slots. Slots that start late, or
-/// read at the same moment, may together exceed this by as much again.
+/// Size of all slots' events at which each slot is restricted to its share, so that failing endpoints do not stop the
+/// others. There may be a hundred endpoints with four slots. Slots that start late or read concurrently may together exceed
+/// this by the same amount.
 const REPLICA_MAX_BYTES: u64 = 64 * 1_024 * 1_024;
 
-/// The bytes of all slots of a replica.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ReplicaBytes(Arc<Replica>);
 
@@ -22,7 +19,7 @@ struct Replica {
     slots: AtomicU64,
 }
 
-/// The bytes of one slot, which count for the replica too until this is dropped.
+/// The bytes of one slot, which also count for the replica. Dropping it subtracts them.
 #[derive(Debug)]
 pub(super) struct SlotBytes {
     bytes: u64,
@@ -34,7 +31,6 @@ impl ReplicaBytes {
         self.0.bytes.load(Ordering::Relaxed)
     }
 
-    /// The bytes that each slot may always have.
     fn share(&self) -> u64 {
         REPLICA_MAX_BYTES / self.0.slots.load(Ordering::Relaxed).max(1)
     }
@@ -56,8 +52,8 @@ impl SlotBytes {
         self.replica.0.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// The number of further events of this size that fit. A slot below its share always has room for one,
-    /// or it might wait for the others forever.
+    /// Returns how many more events of `event_bytes` fit. A slot below its share always has room for one, or it might wait
+    /// for the others forever.
     pub(super) fn room(&self, event_bytes: u64) -> usize {
         let of_slot = SLOT_MAX_BYTES.saturating_sub(self.bytes);
         let left = REPLICA_MAX_BYTES.saturating_sub(self.replica.get());
@@ -118,7 +114,7 @@ mod tests {
         let mut other = SlotBytes::of(replica.clone());
         assert!(replica.get() >= REPLICA_MAX_BYTES);
 
-        // one event of it is tried again later
+        // one of its events is retried later
         other.add(EVENT);
 
         assert!(other.room(EVENT) > 0);

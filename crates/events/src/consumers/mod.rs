@@ -1,8 +1,8 @@
-//! Durable consumers: webhook endpoints and subscribers of an app, which get each event at least once, whichever
-//! replicas come and go.
+//! Durable consumers: webhook endpoints and subscribers of an app. They receive each event at least once, even if replicas
+//! crash.
 //!
-//! A consumer's ledger is in the store: its position in each log, the events to retry, the parked events. Its work is
-//! divided into slots, which the replicas share by lease; the holder of a slot delivers, and stores the outcome only
+//! A consumer's ledger in the store has its cursor in each log, the events to retry, and the parked events. Its work is
+//! divided into slots, which replicas hold by lease. The holder of a slot delivers its events, and stores outcomes only
 //! while it holds the lease. After a crash between the two, the delivery is repeated.
 
 mod backlog;
@@ -49,11 +49,9 @@ pub use parked::{Parked, ParkedPage};
 pub use pending::{Pending, PendingList};
 pub use timing::Timing;
 
-/// The consumers that this replica has a share in, by name.
 #[derive(Debug, Default)]
 pub(super) struct Consumers {
     running: Mutex<HashMap<String, Running>>,
-    /// The memory that events of all consumers take.
     bytes: ReplicaBytes,
 }
 
@@ -63,7 +61,7 @@ struct Running {
     poke: Arc<Notify>,
 }
 
-/// A consumer of that name runs here already.
+/// A consumer of this name runs in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken;
 
@@ -72,7 +70,6 @@ impl Consumers {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has those that this replica has a share in look for signals at once.
     pub(super) fn poke(&self) {
         for running in self.running().values() {
             running.poke.notify_one();
@@ -81,13 +78,13 @@ impl Consumers {
 }
 
 impl Events {
-    /// Creates a consumer in the store, unless it exists. It receives all events from now on.
+    /// Creates a consumer unless it exists. It receives all events from now on.
     #[doc(hidden)]
     pub async fn open_consumer(&self, name: &str) -> Result<(), StoreError> {
         open::at_the_end(&**self.backend(), name).await
     }
 
-    /// Takes part in the work of a consumer that the store knows, until this stops or `stop` is cancelled.
+    /// Takes part in the work of an existing consumer until `self` stops or [`Self::end_consumer`] is called.
     #[doc(hidden)]
     pub fn start_consumer(
         &self,
@@ -120,7 +117,6 @@ impl Events {
         Ok(())
     }
 
-    /// Stops taking part in the work of a consumer.
     #[doc(hidden)]
     pub fn end_consumer(&self, name: &str) {
         if let Some(running) = self.0.consumers.running().remove(name) {
@@ -128,7 +124,6 @@ impl Events {
         }
     }
 
-    /// Deletes a consumer with its pending and parked events.
     #[doc(hidden)]
     pub async fn drop_consumer(&self, name: &str) -> Result<(), StoreError> {
         self.end_consumer(name);
@@ -137,18 +132,12 @@ impl Events {
         heartbeat::forget(backend, name).await
     }
 
-    /// Up to `limit` pending events of a consumer.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Lists up to `limit` pending events of a consumer.
     pub async fn pending(&self, consumer: &str, limit: usize) -> Result<PendingList, StoreError> {
         pending::list(self, consumer, limit).await
     }
 
-    /// Up to `limit` parked events of a consumer, after that one.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Lists up to `limit` parked events of a consumer after event `after`.
     pub async fn parked(
         &self,
         consumer: &str,
@@ -158,10 +147,8 @@ impl Events {
         parked::page(self, consumer, after, limit).await
     }
 
-    /// Delivers parked events again: these, or all. Returns their number.
-    ///
-    /// # Errors
-    /// [`StoreError`]; some may have been replayed.
+    /// Delivers parked events again: those in `only`, or all. Returns their number. After an error, some may have been
+    /// replayed.
     pub async fn replay(
         &self,
         consumer: &str,

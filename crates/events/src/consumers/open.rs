@@ -1,18 +1,15 @@
-//! Where a consumer begins.
-
 use tokio::time::sleep;
 
 use super::Consumer;
 use crate::Outage;
 use threadkeep_store::{Backend, Ledger, StoreError};
 
-/// Creates a consumer, unless it exists. It receives all events from now on.
 pub(super) async fn at_the_end(backend: &dyn Backend, consumer: &str) -> Result<(), StoreError> {
     let heads = backend.log_heads().await?;
     backend.open_ledger(consumer, &heads.positions).await
 }
 
-/// The ledger, as soon as it can be read; none if it does not exist.
+/// Reads the ledger, and retries until the store answers. Returns `None` if the ledger does not exist.
 pub(super) async fn where_it_was(consumer: &Consumer) -> Option<Ledger> {
     let mut outage = Outage::new("reading the ledger of a consumer");
     loop {

@@ -1,34 +1,31 @@
-//! Events that were given up for now.
-
 use super::Record;
 use crate::Events;
 use threadkeep_domain::{Event, EventId, Position};
 use threadkeep_store::StoreError;
 
-/// Parked events that are read at once.
 const AT_ONCE: usize = 200;
-/// The last number within a millisecond that the text of an id has room for.
+/// Maximum sequence number within a millisecond that the text of an id can express.
 const LAST_SEQ: u64 = (1 << 40) - 1;
 
 /// An event that was given up for now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parked {
-    /// The event.
+    /// The event itself.
     pub event: Event,
-    /// How often it was tried.
+    /// Number of attempts.
     pub attempts: u32,
-    /// When it was tried first, in milliseconds of the Unix epoch.
+    /// Time of the first attempt, in milliseconds since the Unix epoch.
     pub first_attempt_ms: u64,
-    /// The error of the last attempt.
+    /// Error of the last attempt.
     pub last_error: String,
 }
 
-/// A part of the list of parked events.
+/// A page of parked events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParkedPage {
-    /// The oldest first.
+    /// Oldest first.
     pub parked: Vec<Parked>,
-    /// The cursor of the next page; none on the last page.
+    /// Cursor of the next page; `None` on the last page.
     pub next: Option<EventId>,
 }
 
@@ -38,7 +35,6 @@ pub(super) async fn page(
     after: Option<EventId>,
     limit: usize,
 ) -> Result<ParkedPage, StoreError> {
-    // one more shows whether there are more
     let mut found = events.backend().parked(consumer, after, limit + 1).await?;
     let has_more = found.len() > limit;
     found.truncate(limit);
@@ -109,7 +105,7 @@ async fn replay(
     events.backend().replay(consumer, &records).await
 }
 
-/// Records of another version stay as they are.
+/// Records of other versions are left unchanged.
 fn read(events: &Events, consumer: &str, id: EventId, record: &[u8]) -> Option<Record> {
     let read = Record::read(record);
     if read.is_none() {
@@ -119,7 +115,7 @@ fn read(events: &Events, consumer: &str, id: EventId, record: &[u8]) -> Option<R
     read
 }
 
-/// The last id before that one, in the order of positions and then buckets.
+/// Returns the id before `id`, ordered by position, then bucket.
 fn before(id: EventId) -> EventId {
     let Position { ms, seq } = id.position;
     let (bucket, position) = match (id.bucket, ms, seq) {

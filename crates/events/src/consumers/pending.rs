@@ -1,35 +1,32 @@
-//! Events that are to be delivered once more.
-
 use super::Record;
 use crate::Events;
 use threadkeep_domain::Event;
 use threadkeep_store::{PendingEvents, StoreError};
 
-/// An event whose delivery has failed and will be tried again, or that waits for such an event of its thread.
+/// An event whose delivery is to be retried, or that waits for such an event of its thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending {
-    /// The event.
+    /// The event itself.
     pub event: Event,
-    /// How often it was tried.
+    /// Number of attempts.
     pub attempts: u32,
-    /// The time of the first attempt, in milliseconds of the Unix epoch; none before it.
+    /// Time of the first attempt, in milliseconds since the Unix epoch; `None` before it.
     pub first_attempt_ms: Option<u64>,
-    /// The time of the next attempt, in milliseconds of the Unix epoch; none while it waits for another event.
+    /// Time of the next attempt, in milliseconds since the Unix epoch; `None` while it waits for another event.
     pub next_attempt_ms: Option<u64>,
-    /// The error of the last attempt.
+    /// Error of the last attempt.
     pub last_error: Option<String>,
 }
 
-/// Some pending events of a consumer.
+/// Pending events of a consumer, up to a second old.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingList {
-    /// The oldest first. If there are more, these are any of them.
+    /// Oldest first. An arbitrary subset if there are more.
     pub pending: Vec<Pending>,
-    /// The number of all.
+    /// Number of all pending events.
     pub total: u64,
 }
 
-/// Up to `limit` of them, as the ledger has them: it is behind by a second at most.
 pub(super) async fn list(
     events: &Events,
     consumer: &str,

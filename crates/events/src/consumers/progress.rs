@@ -1,20 +1,16 @@
-//! The progress of a consumer in one log.
-
 use std::collections::VecDeque;
 
 use threadkeep_domain::Position;
 
-/// The position up to which a log was read, and the one up to which all events are handled.
+/// The position up to which a log was read, and the cursor up to which all events are handled.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct LogProgress {
     read: Position,
     cursor: Position,
-    /// The events after the cursor, in order, each with whether it was handled.
     open: VecDeque<(Position, bool)>,
 }
 
 impl LogProgress {
-    /// Handled and read up to there.
     pub(super) fn at(cursor: Position) -> Self {
         Self {
             read: cursor,
@@ -23,18 +19,15 @@ impl LogProgress {
         }
     }
 
-    /// Where to read on.
     pub(super) fn read(&self) -> Position {
         self.read
     }
 
-    /// The position up to which all events are handled.
     pub(super) fn cursor(&self) -> Position {
         self.cursor
     }
 
-    /// Notes that an event was read, and whether it is handled already. Returns false if it was
-    /// read before.
+    /// Records that an event was read. Returns false if it was read before.
     pub(super) fn pass(&mut self, position: Position, is_handled: bool) -> bool {
         if position <= self.read {
             return false;
@@ -45,7 +38,6 @@ impl LogProgress {
         true
     }
 
-    /// Notes that an event which was read is handled now.
     pub(super) fn handle(&mut self, position: Position) {
         let found = self.open.binary_search_by_key(&position, |(open, _)| *open);
         if let Ok(progress) = found {

@@ -1,30 +1,23 @@
-//! The ledger's record of an undelivered event.
-
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::stored::StoredEvent;
 use threadkeep_domain::Event;
 
-/// An event, with the outcome of its attempts so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) event: Event,
-    /// How often it was tried.
     pub(crate) attempts: u32,
-    /// The time of the first attempt; none before it, as an earlier event of its thread is pending too.
+    /// `None` before the first attempt, because an earlier event of the thread is pending.
     pub(crate) first_attempt_ms: Option<u64>,
-    /// The time of the next attempt.
     pub(crate) next_attempt_ms: u64,
-    /// The error of the last attempt.
     pub(crate) last_error: Option<String>,
-    /// Whether it was parked before.
+    /// Whether the event was parked before.
     pub(crate) replayed: bool,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Stored<'a> {
-    /// The number of this format.
     format: u32,
     #[serde(borrow)]
     event: StoredEvent<'a>,
@@ -39,7 +32,6 @@ struct Stored<'a> {
 const FORMAT: u32 = 1;
 
 impl Record {
-    /// The record of an event that was never tried.
     pub(super) fn untried(event: Event) -> Self {
         Self {
             event,
@@ -51,7 +43,7 @@ impl Record {
         }
     }
 
-    /// The record of a parked event that is replayed, with all the time of a new one.
+    /// Creates the record of a replayed event. Its retry period starts over.
     pub(super) fn replayed(self) -> Self {
         Self {
             replayed: true,
@@ -59,8 +51,7 @@ impl Record {
         }
     }
 
-    /// The part that may stay when its thread is erased: nothing of a change, and of others all but the error of the last
-    /// attempt.
+    /// Returns the part that may survive an erasure: nothing of a change, otherwise everything except the last error.
     pub(super) fn erased(self) -> Option<Self> {
         (!self.event.is_of_change()).then_some(Self {
             last_error: None,
@@ -68,7 +59,6 @@ impl Record {
         })
     }
 
-    /// As the ledger keeps it.
     pub(super) fn to_bytes(&self) -> Bytes {
         let stored = Stored {
             format: FORMAT,
@@ -84,7 +74,7 @@ impl Record {
             .into()
     }
 
-    /// Reads a record of the ledger; `None` if it is not in the format of this version.
+    /// Parses a record; `None` if it is not in the format of this version.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let stored: Stored<'_> = serde_json::from_slice(bytes).ok()?;
         if stored.format != FORMAT {

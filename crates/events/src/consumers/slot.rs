@@ -1,5 +1,3 @@
-//! The worker of a slot: reads its logs, delivers, and stores the outcome.
-
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,52 +15,44 @@ use crate::{Follower, Outage};
 use threadkeep_domain::{Fingerprint, Position};
 use threadkeep_store::{Heads, Holding, Ledger, LedgerChange, LedgerSignals, StoreError};
 
-/// Deliveries that run at once.
 const AT_ONCE: usize = 16;
-/// Events of one log that are read at once.
 const MOST: usize = 64;
-/// How long to sleep without work.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A slot that this replica holds.
+/// The worker of a slot that this replica holds: reads logs, delivers events, and stores outcomes.
 #[derive(Debug)]
 pub(super) struct Slot {
     consumer: Arc<Consumer>,
     number: u16,
     buckets: Vec<u16>,
     backlog: Backlog,
-    /// The signals of the ledger when it was last read.
     signals: LedgerSignals,
     deliveries: JoinSet<Result<(), Failure>>,
     subjects: HashMap<task::Id, Fingerprint>,
-    /// The time since which changes wait to be stored.
+    /// Time since which changes wait to be stored.
     changed: Option<Instant>,
-    /// The changes that are being stored.
     unsent: Option<LedgerChange>,
     /// Logs that may have lost events before they were read.
     unsure: BTreeSet<u16>,
     gaps: Gaps,
-    /// The log to read first, so that none is always last.
+    /// The log to read first; rotates, so that none is always last.
     turn: usize,
     oldest: Arc<Oldest>,
 }
 
-/// How the work on a slot has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// The slot drained after a stop.
     Drained,
-    /// The lease is another replica's, or the consumer was dropped.
+    /// Another replica has the lease, or the consumer was dropped.
     Lost,
-    /// There is no such consumer.
     Missing,
-    /// Something was erased since the ledger was read: events that were read before must not be used.
+    /// Data was erased since the ledger was read: events read before must not be delivered.
     Stale,
 }
 
 impl Slot {
-    /// Works from the ledger's position until `drain`, and then finishes running deliveries, or until the lease turns
-    /// out to be lost. May be dropped at any time: the next holder repeats deliveries whose outcome was not stored.
+    /// Works from the ledger's cursor until `drain`, then finishes running deliveries; or until the lease is lost. Cancel
+    /// safe: the next holder repeats deliveries whose outcome was not stored.
     pub(super) async fn work(
         consumer: Arc<Consumer>,
         number: u16,
@@ -85,7 +75,7 @@ impl Slot {
                     Ended::Drained
                 }
             };
-            // running deliveries end with the slot, and are repeated unless they were of erased events
+            // running deliveries end with the slot; those of events that were not erased are repeated
             if ended != Ended::Stale {
                 return ended;
             }
@@ -164,7 +154,6 @@ impl Slot {
         }
     }
 
-    /// Waits for running deliveries, and stores their outcome.
     async fn finish(&mut self) {
         let limit = self.consumer.timing.shutdown;
         let running = async {
@@ -172,7 +161,6 @@ impl Slot {
                 self.settle(ended);
             }
         };
-        // late deliveries are repeated
         let _ = timeout(limit, running).await;
         let before = self.unsent.take();
         let rest = (!self.backlog.draft().is_empty()).then(|| self.backlog.take_change());
@@ -193,7 +181,6 @@ impl Slot {
                 return;
             };
             if !types.contains(event.event_type()) {
-                // it was wanted when it was read
                 self.backlog.succeed(subject, now_ms);
                 continue;
             }
@@ -248,12 +235,11 @@ impl Slot {
         }
     }
 
-    /// Reads the logs that have new events, as far as there is room. Returns whether it has read
-    /// any.
+    /// Reads the logs that have new events, as far as there is room. Returns whether it read any.
     async fn read(&mut self, heads: &Heads) -> Result<bool, StoreError> {
         let room = self.backlog.room();
         if room == 0 {
-            // for so long that they may be deleted before they are read
+            // events may be deleted before there is room to read them
             self.unsure.extend(&self.buckets);
             return Ok(false);
         }
@@ -264,7 +250,6 @@ impl Slot {
         let limit = (room / behind.len()).clamp(1, MOST);
         let read = self.consumer.backend.read_log(&behind, limit).await?;
         if self.consumer.backend.memory_use().is_some() {
-            // a store that is full drops even new events
             self.unsure.extend(behind.iter().map(|(bucket, _)| *bucket));
         }
         self.look_for_gaps(&behind).await?;
@@ -276,14 +261,13 @@ impl Slot {
             if count < limit
                 && let Some(head) = heads.positions.get(usize::from(bucket))
             {
-                // missing events were deleted
+                // the log ends here: missing events were deleted
                 self.backlog.reach(bucket, *head);
             }
         }
         Ok(true)
     }
 
-    /// Up to `limit` logs that have new events, with the positions to read from.
     fn behind(&mut self, heads: &Heads, limit: usize) -> Vec<(u16, Position)> {
         let count = self.buckets.len();
         let in_turn = (0..count).map(|step| self.buckets[(self.turn + step) % count]);
@@ -297,8 +281,7 @@ impl Slot {
         behind
     }
 
-    /// Reports a log that was trimmed beyond the position of this consumer. Call it after the log
-    /// was read.
+    /// Reports logs that were trimmed beyond the position of this consumer. Call it after the read.
     async fn look_for_gaps(&mut self, read_from: &[(u16, Position)]) -> Result<(), StoreError> {
         let unsure = read_from.iter();
         let unsure = unsure.filter(|(bucket, _)| self.unsure.contains(bucket));
@@ -316,8 +299,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Stores the changes, once they have waited long enough for more. Returns false if this
-    /// replica has lost the slot.
+    /// Stores changes that have waited long enough for more. Returns false if this replica has lost the slot.
     async fn commit_if_due(&mut self) -> bool {
         if self.unsent.is_none() {
             match self.commit_due_in() {
@@ -338,7 +320,6 @@ impl Slot {
         true
     }
 
-    /// The time until changes have to be stored; none if there are no changes.
     fn commit_due_in(&mut self) -> Option<Duration> {
         let draft = self.backlog.draft();
         if draft.is_empty() {
@@ -363,14 +344,13 @@ impl Slot {
         self.consumer.backend.commit(&holding, change).await
     }
 
-    /// Whether an erasure was the reason that nothing could be written down.
+    /// Whether a commit was rejected because of an erasure.
     async fn is_stale(&self) -> bool {
         let signals = self.consumer.backend.signals(&self.consumer.name).await;
         signals.is_ok_and(|signals| signals.erasures > self.signals.erasures)
     }
 
-    /// Reads the pending events again, after a replay. Returns false if the consumer does not
-    /// exist.
+    /// Rereads the pending events after a replay. Returns false if the consumer does not exist.
     async fn reload(&mut self) -> bool {
         match open::where_it_was(&self.consumer).await {
             Some(ledger) => {
@@ -401,7 +381,6 @@ impl Slot {
         self.backlog.resume(records, self.consumer.now_ms());
     }
 
-    /// The time until there is work again, unless something else happens.
     fn pause(&mut self) -> Duration {
         let commit = self.commit_due_in().unwrap_or(LONG);
         let is_free = self.deliveries.len() < AT_ONCE;

@@ -1,4 +1,4 @@
-//! Events as the ledgers keep them, which outlive the log.
+//! Events as ledgers store them, beyond their retention in the log.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,6 @@ use serde_json::value::RawValue;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Completed, EndReason, Event, EventKind, EventType, Json, Life, Origin};
 
-/// An event as JSON. Keys stand in it as their own text.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct StoredEvent<'a> {
     id: Cow<'a, str>,
@@ -16,7 +15,7 @@ pub(super) struct StoredEvent<'a> {
     event_type: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     thread: Option<Cow<'a, str>>,
-    /// Of what is no thread's.
+    /// Set if the scope is not a thread's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
     time_ms: u64,
@@ -35,12 +34,12 @@ pub(super) struct StoredEvent<'a> {
     erased: bool,
     #[serde(default, skip_serializing_if = "is_false")]
     state_lost: bool,
-    /// The new id of a thread that was rotated.
+    /// New id of a rotated thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     to: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     session: Option<StoredCompletion<'a>>,
-    /// The places of the first and of the last appended item.
+    /// First and last sequence number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     appended: Option<(u64, u64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,7 +137,6 @@ impl<'a> From<&'a Event> for StoredEvent<'a> {
 }
 
 impl StoredEvent<'_> {
-    /// Reads an event; `None` if it is not in the format of this version.
     pub(super) fn read(self) -> Option<Event> {
         let keys = match self.keys {
             Some(keys) => Some(Json::parse(keys.get()).ok()?),

@@ -1,5 +1,3 @@
-//! Consumers at work over the embedded store.
-
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,7 +16,7 @@ use threadkeep_store_memory::MemoryStore;
 
 const NAME: &str = "app.test";
 
-/// A replica that a busy machine delays for a while keeps its leases: events arrive once.
+/// The lease is long, so that a replica on a busy machine keeps it and delivers each event once.
 const FAST: Timing = Timing {
     lease: Duration::from_secs(30),
     renew: Duration::from_millis(50),
@@ -32,16 +30,14 @@ const FAST: Timing = Timing {
 
 type Judge = Box<dyn Fn(&Event, usize) -> bool + Send + Sync>;
 
-/// Takes or refuses events, and remembers those that it took.
 struct Recorder {
     types: EventTypes,
-    /// Whether an event is accepted at the attempt of this number, from 1.
+    /// Whether to accept an event at an attempt, counted from 1.
     judge: Judge,
     attempts: Mutex<BTreeMap<EventId, usize>>,
     taken: Mutex<Vec<Event>>,
     at_once: AtomicUsize,
     most_at_once: AtomicUsize,
-    /// Permits to go on within a delivery.
     gate: Semaphore,
 }
 
@@ -109,13 +105,11 @@ impl fmt::Debug for Recorder {
     }
 }
 
-/// A store, and replicas over it.
 #[derive(Clone)]
 struct Bench {
     store: MemoryStore,
-    /// That of the store, which leases go by.
+    /// Determines the leases.
     store_clock: Clock,
-    /// That of the consumers.
     clock: Clock,
 }
 
@@ -154,7 +148,6 @@ impl Bench {
         events
     }
 
-    /// Logs an event of that thread.
     async fn log(&self, thread: ThreadId, number: u64) {
         let completed = Completed {
             session: "sess_".into(),
@@ -206,7 +199,6 @@ async fn until<F: Future<Output = bool>>(condition: impl Fn() -> F) {
 async fn each_event_comes_once_and_those_of_a_thread_in_order_whatever_fails() {
     let bench = Bench::new();
     let threads = threads::<20>();
-    // a third of the events fails once or twice
     let recorder = Recorder::new(|event, attempt| !number(event).is_multiple_of(3) || attempt > 2);
     let _events = bench.consume(&recorder).await;
 
@@ -289,7 +281,6 @@ async fn what_waits_is_told_until_it_is_taken() {
     bench.log(other, 0).await;
     until(async || bench.pending().await == 2).await;
 
-    // that of the older one
     assert!(lag_ms() >= 60_000, "{}", lag_ms());
     assert_eq!(events.counters().webhooks.lag.ms_at(u64::MAX - 1), 0);
 
@@ -313,7 +304,7 @@ async fn what_fails_for_a_day_is_parked_and_comes_when_it_is_replayed() {
 
     until(async || recorder.attempts() > 2).await;
     bench.clock.advance(Timing::DEFAULT.give_up_after);
-    // the others at their first attempt: they are old by now, and nothing is taken at all
+    // the others at their first attempt: they are old by now, and the consumer accepts nothing
     until(async || events.counters().subscribers.parked.get() == 3).await;
     until(async || bench.pending().await == 0).await;
 
@@ -378,7 +369,7 @@ fn what_was_delivered_and_not_noted_before_a_crash_is_delivered_again() {
         ..FAST
     };
 
-    // stops without cleaning up, as after a crash
+    // stops without cleanup, as in a crash
     let doomed = runtime();
     doomed.block_on(async {
         let events = bench.consume_by(&recorder, never).await;
@@ -436,7 +427,7 @@ async fn replicas_share_the_work_and_each_event_comes_once() {
     let recorders = [Recorder::new(|_, _| true), Recorder::new(|_, _| true)];
     let _one = bench.consume(&recorders[0]).await;
     let _two = bench.consume(&recorders[1]).await;
-    // both have their share when each has received a new event
+    // both replicas hold slots once each has received a new event
     until(async || {
         bench.log(ThreadId::random(), 0).await;
         sleep(Duration::from_millis(20)).await;
@@ -521,7 +512,7 @@ async fn who_has_lost_the_lease_writes_nothing_down() {
     recorder.gate.add_permits(1);
     until(async || recorder.count() == 1).await;
 
-    // no replica repeats its work, and it does not touch later events
+    // no replica repeats its work, and later events are not affected
     for thread in threads::<50>() {
         bench.log(thread, 2).await;
     }
@@ -548,7 +539,7 @@ async fn a_consumer_that_takes_nothing_leaves_what_comes_in_the_log() {
     until(async || bench.pending().await >= 4_000).await;
     sleep(lazy.first_delay).await;
     let pending = bench.pending().await;
-    // a thousand for each slot, and those in flight
+    // a thousand per slot, and those in flight
     assert!(pending <= 4 * (1_000 + 256), "{pending}");
     is_broken.store(false, Ordering::Relaxed);
 

@@ -1,32 +1,30 @@
-//! The times of consumers.
-
 use std::time::Duration;
 
-/// The intervals and lifetimes of consumers. Tests shorten them.
+/// Intervals and lifetimes of consumers. Tests shorten them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
-    /// How long a slot is held without a renewal.
+    /// Lifetime of a slot's lease without renewal.
     pub lease: Duration,
-    /// Between renewals.
+    /// Interval of renewals.
     pub renew: Duration,
-    /// The pause between the first failure of an event and its second attempt.
+    /// Delay before the second attempt.
     pub first_delay: Duration,
-    /// Each delay is twice the one before, up to this.
+    /// Maximum delay; delays double up to it.
     pub longest_delay: Duration,
-    /// How long an event is attempted before it is parked.
+    /// Time from the first attempt until an event is parked.
     pub give_up_after: Duration,
-    /// How long outcomes may wait to be stored together.
+    /// Time for which outcomes wait to be stored in one batch.
     pub batch: Duration,
-    /// How long the progress over unwanted events may wait to be stored.
+    /// Time for which the skipping of unwanted events waits to be stored.
     pub idle_batch: Duration,
-    /// The longest sleep without an event; the clock may jump meanwhile.
+    /// Maximum sleep without an event, since the clock may jump.
     pub tick: Duration,
-    /// How long deliveries that run may take to finish at shutdown.
+    /// Time limit for running deliveries at shutdown.
     pub shutdown: Duration,
 }
 
 impl Timing {
-    /// The documented ones.
+    /// The documented defaults.
     pub const DEFAULT: Self = Self {
         lease: Duration::from_secs(15),
         renew: Duration::from_secs(5),
@@ -39,8 +37,8 @@ impl Timing {
         shutdown: Duration::from_secs(5),
     };
 
-    /// The delay after `attempts` attempts, 10 % shorter or longer at random, so that deliveries that failed together
-    /// do not retry together.
+    /// Returns the delay after `attempts` attempts, with a jitter of 10 %, so that deliveries that failed together do not
+    /// retry together.
     pub(super) fn delay(&self, attempts: u32) -> Duration {
         let doubled = 2_u32.saturating_pow(attempts.saturating_sub(1));
         let delay = self.first_delay.saturating_mul(doubled);

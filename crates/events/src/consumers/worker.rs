@@ -1,4 +1,4 @@
-//! Runs a durable consumer on this replica: holds its share of the slots and starts their workers.
+//! Runs a durable consumer: holds this replica's share of its slots and starts their workers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,16 +13,15 @@ use super::{Consumer, heartbeat, open};
 use crate::{Outage, Tail, WATCH_AGAIN, WATCH_LASTS};
 use threadkeep_store::{Leases, LedgerSignals};
 
-/// Renewals for which a ledger may be missing before it is created again.
+/// Maximum renewals without a ledger before it is created again.
 const MISSING_MAX: u32 = 3;
 
-/// Slots that are worked on.
 #[derive(Debug, Default)]
 struct Slots(HashMap<u16, JoinHandle<Ended>>);
 
 impl Consumer {
-    /// Works until `stop`, then finishes running deliveries and gives the slots back. `poke` makes
-    /// it look for replays and erasures at once.
+    /// Works until `stop`, then finishes running deliveries and releases the slots. `poke` triggers an immediate check for
+    /// replays and erasures.
     pub(super) async fn run(
         self: Arc<Self>,
         tail: Tail,
@@ -30,7 +29,7 @@ impl Consumer {
         poke: Arc<Notify>,
     ) {
         let (told, held) = watch::channel(Vec::new());
-        // outcomes are stored before the lease is given back
+        // store outcomes before the lease is released
         let release = CancellationToken::new();
         let leases: Arc<dyn Leases> = Arc::clone(&self.backend) as _;
         let holder = Arc::clone(&self.holder);
@@ -48,7 +47,6 @@ impl Consumer {
         tokio::join!(hold, work);
     }
 
-    /// Starts workers for the held slots.
     async fn work(
         self: Arc<Self>,
         tail: Tail,
@@ -86,7 +84,7 @@ impl Consumer {
         slots.drain().await;
     }
 
-    /// The ledger is missing although the consumer exists, as after a store was emptied.
+    /// Creates the ledger of an existing consumer again, for example after the store was emptied.
     async fn make_anew(&self) {
         let consumer = &self.name;
         match open::at_the_end(&*self.backend, &self.name).await {
@@ -100,7 +98,6 @@ impl Consumer {
         }
     }
 
-    /// Keeps the changes of all threads in the log for as long as the handler wants them.
     async fn keep_watch(&self) {
         let mut outage = Outage::new("logging changes of threads for a consumer");
         loop {
@@ -135,8 +132,8 @@ impl Consumer {
 }
 
 impl Slots {
-    /// Stops the workers of all other slots at once, since other replicas hold them. Returns
-    /// whether any remaining slot has no ledger.
+    /// Stops the workers of all other slots at once, since other replicas hold them. Returns whether a slot's worker found
+    /// no ledger.
     async fn keep(&mut self, numbers: &[u16]) -> bool {
         let mut is_missing = false;
         for (number, task) in std::mem::take(&mut self.0) {
@@ -151,10 +148,8 @@ impl Slots {
         is_missing
     }
 
-    /// Waits for all slots to finish after a stop.
     async fn drain(&mut self) {
         for (_, task) in self.0.drain() {
-            // a worker that has panicked has nothing to finish
             let _ = task.await;
         }
     }

@@ -1,4 +1,4 @@
-//! The listeners of this replica by thread, and the place up to which each log was read for them.
+//! The listeners of this replica by thread, and the positions up to which logs were read for them.
 
 use std::collections::HashMap;
 use std::mem;
@@ -13,70 +13,60 @@ use super::bytes_named;
 use threadkeep_domain::{Event, MOST_KEY_BYTES_NAMED, Position, ThreadId};
 use threadkeep_store::Watched;
 
-/// Most events that wait for a listener; a slower listener is disconnected.
+/// Maximum events that wait for a listener. A slower listener is disconnected.
 const ROOM: usize = 128;
-/// The same limit in bytes of names of keys, approximately. All listeners to a thread share its events,
-/// but a client may listen to many threads and read nothing, and 128 events can name 8 MiB of keys.
+/// Maximum size of the key names in waiting events, approximately. Listeners to a thread share its events, but a client may
+/// listen to many threads and read nothing, and 128 events can name 8 MiB of keys.
 const ROOM_BYTES: usize = 4 * MOST_KEY_BYTES_NAMED;
 
-/// A message to a listener.
 #[derive(Debug, Clone)]
 pub(super) enum Heard {
-    /// Something happened to its thread.
     Event(Arc<Event>),
-    /// Its thread may have changed without an event for a while, and is watched again from now on.
+    /// The thread may have changed without an event, and is watched again from now on.
     Lapsed(Watched),
 }
 
-/// All listeners.
 #[derive(Debug, Default)]
 pub(super) struct Listeners {
     logs: Mutex<HashMap<u16, Log>>,
-    /// A log that was not wanted before is wanted now.
     wanted: Notify,
-    /// The number of the listener that comes next.
     next: AtomicU64,
 }
 
-/// A log with listeners.
 #[derive(Debug, Default)]
 struct Log {
-    /// The position up to which events were handed out; none before the first wanted position is known.
+    /// Position up to which events were delivered; `None` until the first position is known.
     position: Option<Position>,
     threads: HashMap<ThreadId, Listened>,
 }
 
-/// A thread with listeners.
 #[derive(Debug)]
 struct Listened {
-    /// By number, so that each of many listeners leaves at the same cost.
+    /// By number, so that leaving has the same cost for any number of listeners.
     ears: HashMap<u64, Ear>,
-    /// The time of the last request to log its changes.
     watched: Instant,
 }
 
-/// The channel of a listener.
 #[derive(Debug)]
 struct Ear {
     sender: mpsc::Sender<Heard>,
     waiting_bytes: Arc<AtomicUsize>,
 }
 
-/// Listens to one thread. A listener that does not keep up is disconnected.
+/// Listens to one thread. Disconnected if it is too slow.
 #[derive(Debug)]
 pub(super) struct Listener {
     listeners: Arc<Listeners>,
     bucket: u16,
     thread: ThreadId,
     number: u64,
-    /// Whether the log learned from this where to start.
+    /// Whether this listener sets the first position of the log.
     is_first: bool,
     heard: mpsc::Receiver<Heard>,
     waiting_bytes: Arc<AtomicUsize>,
 }
 
 impl Heard {
-    /// About what it holds.
     fn bytes(&self) -> usize {
         match self {
             Self::Event(event) => bytes_named(event),
@@ -86,8 +76,7 @@ impl Heard {
 }
 
 impl Listeners {
-    /// Begins to listen: the listener receives all events from now on, once [`Listener::start`] has
-    /// named the position of "now".
+    /// Adds a listener. It receives all events after the position that [`Listener::start`] sets.
     pub(super) fn listen(self: &Arc<Self>, bucket: u16, thread: ThreadId) -> Listener {
         let (sender, heard) = mpsc::channel(ROOM);
         let waiting_bytes = Arc::<AtomicUsize>::default();
@@ -115,26 +104,22 @@ impl Listeners {
         }
     }
 
-    /// The logs that are listened to, and after which positions.
     pub(super) fn wanted(&self) -> Vec<(u16, Position)> {
         let logs = self.lock();
         let wanted = |(bucket, log): (&u16, &Log)| Some((*bucket, log.position?));
         logs.iter().filter_map(wanted).collect()
     }
 
-    /// Waits until a log is wanted that was not before.
     pub(super) async fn is_wanted(&self) {
         self.wanted.notified().await;
     }
 
-    /// Wakes a waiting reader, so that it looks again.
     pub(super) fn look_again(&self) {
         self.wanted.notify_one();
     }
 
-    /// Hands out events of a log, which were read after `from`; returns the number of listeners
-    /// that were disconnected. It hands out nothing if the log is wanted from another position by
-    /// now: then it is read again.
+    /// Delivers events that were read after `from`. Returns the number of listeners that were disconnected. Delivers nothing
+    /// if the log's position has changed: then the log is read again.
     pub(super) fn hand_out(&self, bucket: u16, from: Position, events: Vec<Event>) -> usize {
         let mut logs = self.lock();
         let Some(log) = logs.get_mut(&bucket) else {
@@ -155,8 +140,8 @@ impl Listeners {
         cut
     }
 
-    /// Cuts off all listeners to a log whose events after `from` were dropped unread, up to a horizon: they reconnect
-    /// with their cursors, and get a reset. Returns their number.
+    /// Disconnects all listeners of a log whose events from `from` to `horizon` were dropped unread: they reconnect with
+    /// their cursors and get a reset. Returns their number.
     pub(super) fn cut_off(&self, bucket: u16, from: Position, horizon: Position) -> usize {
         let mut logs = self.lock();
         let log = logs.get_mut(&bucket);
@@ -170,7 +155,6 @@ impl Listeners {
             .sum()
     }
 
-    /// All threads that are listened to.
     pub(super) fn threads(&self) -> Vec<(u16, ThreadId)> {
         let logs = self.lock();
         let threads = |(bucket, log): (&u16, &Log)| {
@@ -181,9 +165,8 @@ impl Listeners {
         logs.iter().flat_map(threads).collect()
     }
 
-    /// Notes that the changes of a thread are logged, for this long since before the call. It tells
-    /// the listeners if the previous time may have been over already. Returns the number of
-    /// listeners that were disconnected.
+    /// Records that the changes of a thread are logged for `lasts` from `asked`. Notifies the listeners if the previous
+    /// watch may have expired. Returns the number of listeners that were disconnected.
     pub(super) fn note_watched(
         &self,
         bucket: u16,
@@ -212,7 +195,6 @@ impl Listeners {
 }
 
 impl Listened {
-    /// The number of listeners that were disconnected because their channel was full.
     fn tell(&mut self, heard: &Heard) -> usize {
         let (before, bytes) = (self.ears.len(), heard.bytes());
         self.ears.retain(|_, ear| ear.tell(heard, bytes));
@@ -221,23 +203,22 @@ impl Listened {
 }
 
 impl Ear {
-    /// Whether there was room.
     fn tell(&self, heard: &Heard, bytes: usize) -> bool {
-        // counted before the listener can take it
+        // counted before the listener can receive it
         let waiting_bytes = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
         waiting_bytes + bytes <= ROOM_BYTES && self.sender.try_send(heard.clone()).is_ok()
     }
 }
 
 impl Listener {
-    /// Sets the end of the log at a moment after this began to listen.
+    /// Sets the end of the log, as of a moment after this listener was added.
     pub(super) fn start(&mut self, head: Position) {
         if !self.is_first {
             return;
         }
         let mut logs = self.listeners.lock();
         if let Some(log) = logs.get_mut(&self.bucket) {
-            // another one that began at the same time may have come first, from further on
+            // a concurrent listener may have set a later position
             let position = log.position.unwrap_or(head);
             log.position = Some(position.min(head));
         }
@@ -245,8 +226,7 @@ impl Listener {
         self.listeners.wanted.notify_one();
     }
 
-    /// The next message; `None` if the listener was too slow and is disconnected. It is safe to drop the
-    /// future and call this again.
+    /// Returns the next message, or `None` if the listener was too slow and is disconnected. Cancel safe.
     pub(super) async fn hear(&mut self) -> Option<Heard> {
         let heard = self.heard.recv().await?;
         self.waiting_bytes
@@ -254,9 +234,9 @@ impl Listener {
         Some(heard)
     }
 
-    /// The position up to which it has received all events, if no event waits.
+    /// Returns the position up to which all events were received, if no event waits.
     pub(super) fn heard_up_to(&self) -> Option<Position> {
-        // in this order: events handed out up to there are in the channel by now
+        // in this order: events up to the position are in the channel by now
         let position = self.listeners.lock().get(&self.bucket)?.position;
         if self.heard.is_empty() {
             position

@@ -27,7 +27,6 @@ fn event(thread: ThreadId, ms: u64) -> Event {
     }
 }
 
-/// The positions of received events.
 async fn heard(listener: &mut Listener) -> Vec<u64> {
     let mut heard = Vec::new();
     while !listener.heard.is_empty()
@@ -46,12 +45,12 @@ async fn a_log_is_wanted_from_where_the_first_listener_began() {
     let mut other = listeners.listen(BUCKET, ThreadId::random());
     assert!(listeners.wanted().is_empty(), "nobody knows from where on");
 
-    // the one that began first is answered last
+    // the first listener starts last
     other.start(at(20));
     one.start(at(10));
     assert_eq!(listeners.wanted(), [(BUCKET, at(10))]);
 
-    // events that were read meanwhile are read once more from there
+    // events read meanwhile are read again from there
     listeners.hand_out(BUCKET, at(20), vec![event(thread, 21)]);
     assert_eq!(listeners.wanted(), [(BUCKET, at(10))]);
     let both = vec![event(thread, 11), event(thread, 21)];
@@ -59,7 +58,7 @@ async fn a_log_is_wanted_from_where_the_first_listener_began() {
     assert_eq!(heard(&mut one).await, [11, 21]);
     assert_eq!(one.heard_up_to(), Some(at(21)));
 
-    // a later one finds a log that is read already
+    // a later listener joins a log that is already read
     let mut late = listeners.listen(BUCKET, thread);
     late.start(at(5));
     assert_eq!(listeners.wanted(), [(BUCKET, at(21))]);

@@ -8,50 +8,45 @@ use super::LASTS;
 use super::card::{Card, digest_of, name_of};
 use threadkeep_domain::KeyRing;
 
-/// The decision of one replica. It knows only what the others reported lately, so a new key has to be on all of them
-/// for a while before it signs.
+/// The decision of one replica. It knows only recent reports of the others, so a new key must be on all of them for a while
+/// before it signs.
 #[derive(Debug)]
 pub(super) struct Agreement {
     ring: KeyRing,
     /// In the order of the ring.
     digests: Vec<String>,
     wait: Duration,
-    /// When this replica last heard the others. That report counts for as long as cards do: a process that was frozen
-    /// for longer has missed replicas that came and went. Like all times here, it is from this machine's monotonic
-    /// clock, so that a jump of a clock shortens no wait.
+    /// Time at which this replica last received the cards. They count for as long as cards last: a process that was frozen
+    /// for longer has missed replicas that came and went. Like all times here, it is monotonic, so that a clock change
+    /// shortens no wait.
     heard: Option<Instant>,
-    /// The time since which all replicas have had the chosen key, as far as this one has seen.
+    /// Time since which all known replicas have had the chosen key.
     held_since: Option<Instant>,
-    /// Whether all replicas had the key that signs.
     is_shared: bool,
 }
 
-/// How far the replicas agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Situation {
-    /// The chosen key signs, and all have it.
+    /// The chosen key signs, and all replicas have it.
     #[default]
     Agreed,
-    /// All have the chosen key, but not for long enough yet.
+    /// All replicas have the chosen key, but not for long enough yet.
     Settling,
-    /// Some lack the chosen key, so another key signs, which all have.
+    /// Some replicas lack the chosen key, so another key that all have signs.
     Withheld,
-    /// Some do not report their keys, and the others have the key that signs. It stays.
+    /// Some replicas do not report their keys; the others have the signing key, which stays.
     Unknown,
-    /// No key is on all replicas, as far as they report: some cannot verify the signatures of any
-    /// key.
+    /// As far as reported, no key is on all replicas: for any key, some cannot verify its signatures.
     Apart,
 }
 
-/// The conclusion from the cards of all replicas.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Verdict {
     pub(super) situation: Situation,
-    /// Replicas that report that they lack the chosen key.
+    /// Replicas that lack the chosen key.
     pub(super) without: usize,
-    /// Replicas that do not report their keys.
     pub(super) silent: usize,
-    /// Names of keys that others sign with and this replica lacks.
+    /// Names of keys that other replicas sign with and this one lacks.
     pub(super) foreign: Vec<String>,
 }
 
@@ -68,19 +63,19 @@ impl Agreement {
         }
     }
 
-    /// Signs with the key that was in use before, if the ring has it.
+    /// Signs with the previous key if the ring has it.
     pub(super) fn resume(&self, digest: &str) {
         if let Some(index) = self.digests.iter().position(|known| known == digest) {
             self.ring.sign_with(index);
         }
     }
 
-    /// Nothing was heard from the others for a while, so the wait for the chosen key begins again.
+    /// Restarts the wait for the chosen key after an outage.
     pub(super) fn forget(&mut self) {
         self.heard = None;
     }
 
-    /// Whether all replicas have the key that signs, as far as this one has heard lately.
+    /// Whether all replicas have the signing key, according to recent cards.
     pub(super) fn is_shared(&self, now: Instant) -> bool {
         self.is_shared && self.has_heard(now)
     }
@@ -89,15 +84,15 @@ impl Agreement {
         self.heard.is_some_and(|heard| now - heard <= LASTS)
     }
 
-    /// Decides which key signs, from the cards of all live replicas, including this one. `None`
-    /// stands for a replica without a card. `now` is the time of the question.
+    /// Decides which key signs, from the cards of all live replicas including this one. `None` is a replica without a card.
+    /// `now` is the time of the request for the cards.
     pub(super) fn judge(&mut self, cards: &[Option<Card>], now: Instant) -> Verdict {
         let told: Vec<_> = cards.iter().flatten().collect();
         let without = |index: usize| {
             let lacks = |card: &&&Card| !card.has(&self.digests[index]);
             told.iter().filter(lacks).count()
         };
-        // a ring of one key has no other choice, so there is nothing to wait for
+        // a ring of one key has no alternative, so it need not wait for cards
         let silent = match self.digests.len() {
             1 => 0,
             _ => cards.len() - told.len(),
@@ -113,8 +108,7 @@ impl Agreement {
         } else if is_on_all(signing) {
             signing
         } else {
-            // some replicas cannot verify the key that signs now: use any key that all have, at
-            // once
+            // some replicas cannot verify the signing key: use any key that all have, at once
             let others = std::iter::once(chosen).chain(0..self.digests.len());
             others
                 .into_iter()
@@ -175,7 +169,7 @@ mod tests {
         agreement
     }
 
-    /// Gives a replica the same cards at intervals, from one time to another.
+    /// Shows `agreement` the same cards every [`LASTS`] from `from` to `to`. Returns the last verdict.
     fn hear(
         agreement: &mut Agreement,
         cards: &[Option<Card>],

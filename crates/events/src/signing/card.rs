@@ -1,15 +1,14 @@
-//! The card on which a replica describes its signing keys to the others.
+//! The card with which a replica reports its signing keys to the others.
 
 use serde::{Deserialize, Serialize};
 
 use threadkeep_domain::KeyRing;
 
-/// Prints of keys, each as `digest:name`. Members that a later version adds are ignored.
+/// Fingerprints of keys, each as `digest:name`. Ignores members that later versions add.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Card {
-    /// The one that signs, once that is decided.
+    /// The signing key; `None` until it is decided.
     pub(super) signs: Option<String>,
-    /// All that verify.
     pub(super) keys: Vec<String>,
 }
 
@@ -22,7 +21,6 @@ impl Card {
         }
     }
 
-    /// That of a replica that does not sign yet.
     pub(super) fn undecided(ring: &KeyRing) -> Self {
         let keys = ring.keys().iter();
         Self {
@@ -35,24 +33,21 @@ impl Card {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Parses a card; `None` if another version wrote it, so that the keys of its replica are
-    /// unknown.
+    /// Parses a card. Returns `None` for one of another version, so that its replica's keys are unknown.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }
 
-    /// Whether the replica has a key, whatever it calls it.
+    /// Whether the replica has a key, under any name.
     pub(super) fn has(&self, digest: &str) -> bool {
         self.keys.iter().any(|key| digest_of(key) == digest)
     }
 }
 
-/// The digest of a print.
 pub(super) fn digest_of(print: &str) -> &str {
     print.split(':').next().unwrap_or_default()
 }
 
-/// The name of a print.
 pub(super) fn name_of(print: &str) -> &str {
     print.split_once(':').map_or("", |(_, name)| name)
 }

@@ -1,5 +1,4 @@
-//! Which key signs: the replicas tell each other which keys they have, so that none signs with one
-//! that another cannot verify.
+//! Coordinates the signing key, so that no replica signs with a key that another cannot verify.
 
 mod agreement;
 mod card;
@@ -17,25 +16,21 @@ pub use status::SigningStatus;
 use threadkeep_domain::{KeyPrint, KeyRing};
 use threadkeep_store::{Backend, Heard, StoreError};
 
-/// The interval at which a replica announces its keys. A withheld key signs at most this much
-/// later.
+/// Interval of announcements, and maximum delay before a key that is no longer withheld signs.
 const EVERY: Duration = Duration::from_secs(2);
-/// How long an announcement counts: longer than a lease of the pool, so that a crashed replica does
-/// not look like one without a card.
+/// Lifetime of an announcement: longer than a lease of the pool, so that a crashed replica does not look like one without a
+/// card.
 const LASTS: Duration = Duration::from_secs(15);
 
 impl Events {
-    /// Announces the signing keys of this replica at intervals, and lets the chosen key of the ring
-    /// sign only while all replicas have it.
+    /// Announces the signing keys of this replica at intervals. The chosen key of the ring signs only while all replicas
+    /// have it.
     ///
-    /// A key that is not in use yet begins to sign when no replica has lacked it for `wait`. So a
-    /// replica that is away for less still counts. Until then, the previous key signs.
+    /// A new key starts to sign when no replica has lacked it for `wait`, so replicas that are down for less than that
+    /// count. Until then, the previous key signs.
     ///
-    /// Every program that issues or verifies ids over this store should call this once: one that
-    /// does not announce its keys keeps the others from changing theirs.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the ring has several keys and the other replicas cannot be asked.
+    /// Every program that issues or verifies ids over this store should call this once: a program that does not announce its
+    /// keys prevents the others from changing theirs. Fails if the ring has several keys and the store is unavailable.
     #[doc(hidden)]
     pub async fn share_signing_keys(
         &self,
@@ -52,7 +47,7 @@ impl Events {
         };
         match sharing.begin().await {
             Ok(()) => {}
-            // a store that takes no writes yet is no reason not to serve reads
+            // a store that rejects writes must not prevent reads
             Err(error) if ring.keys().len() == 1 => {
                 tracing::warn!(%error, "cannot announce the signing key to other replicas yet");
             }
@@ -63,7 +58,6 @@ impl Events {
     }
 }
 
-/// The part of one replica.
 struct Sharing {
     backend: Arc<dyn Backend>,
     holder: Arc<str>,
@@ -80,7 +74,7 @@ impl Sharing {
             match self.look().await {
                 Ok(()) => outage.is_over(),
                 Err(error) => {
-                    // others may have come and gone meanwhile
+                    // other replicas may have come and gone meanwhile
                     self.agreement.forget();
                     sleep(outage.goes_on(&error)).await;
                 }
@@ -93,8 +87,8 @@ impl Sharing {
         self.look().await
     }
 
-    /// Continues with the key that signed last, if the ring still has it. So a fleet that was stopped as a
-    /// whole, or whose first replica finds no others, does not begin with a new key.
+    /// Continues with the key that signed last if the ring has it, so that a fleet does not start with a new key after a
+    /// full stop, or when its first replica finds no others.
     async fn resume(&mut self) -> Result<(), StoreError> {
         let asked = Instant::now();
         let heard = self.introduce(&Card::undecided(&self.ring), None).await?;
@@ -109,9 +103,9 @@ impl Sharing {
         Ok(())
     }
 
-    /// Announces the keys, reads the cards of the others, and decides which key signs. The note
-    /// names a key that all have: one that a misconfigured replica left would say nothing to the
-    /// next start, which would sign with the chosen key at once.
+    /// Announces the keys, reads the cards of the others, and decides which key signs. The note names only a key that all
+    /// replicas have: the next start would ignore one that a misconfigured replica left, and sign with the chosen key at
+    /// once.
     async fn look(&mut self) -> Result<(), StoreError> {
         let asked = Instant::now();
         let card = Card::of(&self.ring);
@@ -208,7 +202,6 @@ mod tests {
         KeyRing::new(names.iter().map(key).collect()).unwrap()
     }
 
-    /// A replica with keys of these names.
     fn replica(store: &MemoryStore, holder: &str, names: &[&str]) -> Sharing {
         let ring = ring(names);
         Sharing {

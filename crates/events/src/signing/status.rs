@@ -1,22 +1,20 @@
-//! The state of the agreement on a signing key, for metrics.
-
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::agreement::Verdict;
 
-/// The agreement of the replicas on the signing key; complete by default.
+/// The agreement of the replicas on the signing key, for metrics. Complete by default.
 #[derive(Debug, Default)]
 pub struct SigningStatus(Mutex<Verdict>);
 
 impl SigningStatus {
-    /// Live replicas that lack the chosen key, or do not report their keys.
+    /// Returns the number of live replicas that lack the chosen key or do not report their keys.
     #[must_use]
     pub fn replicas_without(&self) -> usize {
         let verdict = self.lock();
         verdict.without + verdict.silent
     }
 
-    /// Keys that other replicas sign with and this one does not have.
+    /// Returns the number of keys that other replicas sign with and this one lacks.
     #[must_use]
     pub fn foreign_keys(&self) -> usize {
         self.lock().foreign.len()

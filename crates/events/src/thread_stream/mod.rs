@@ -1,5 +1,3 @@
-//! The events of one thread, from now on or from a cursor.
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -12,81 +10,75 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Backend, StoreError, Watched};
 
-/// Events of the log that are read at once to catch up.
+/// Maximum events per read of the log.
 const MOST: usize = 256;
-/// The number of events in the first read: with the most names of keys, they take 2 MiB.
+/// Events in the first read: 2 MiB with the most key names.
 const FIRST: usize = 32;
-/// Most bytes, approximately, of names of keys in waiting events: without this limit, a reader that
-/// takes nothing would hold many events of a thousand keys.
+/// Maximum size of key names in waiting events, approximately. Otherwise a reader that takes nothing would hold many events
+/// of a thousand keys.
 pub(super) const MOST_BYTES: usize = MOST_KEY_BYTES_NAMED;
 
 /// The position of a reader of a thread's events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadCursor {
-    /// Up to there it knows all events.
+    /// Position up to which the reader has all events.
     pub position: Position,
-    /// The thread as it was then.
+    /// The thread's stamp at that position.
     pub stamp: Stamp,
-    /// The place that the next item of its history got then; 0 if that is not known.
+    /// Sequence number of the next history item at that position; 0 if unknown.
     pub next_seq: u64,
 }
 
 /// An item of the stream of a thread.
 #[derive(Debug, Clone)]
 pub enum ThreadItem {
-    /// Something happened.
+    /// An event.
     Event {
-        /// The event.
+        /// The event itself.
         event: Arc<Event>,
-        /// How far the reader is with it.
+        /// The reader's position at this item.
         cursor: ThreadCursor,
     },
-    /// An event was not logged, or has left the log: the reader has to read the thread itself.
+    /// An event was not logged, or has left the log: the reader must read the thread.
     Reset {
-        /// The version that the thread has come to meanwhile.
+        /// Current version of the thread.
         version: u64,
-        /// How far the reader is with it.
+        /// The reader's position at this item.
         cursor: ThreadCursor,
     },
 }
 
 /// The events of a thread.
 ///
-/// Each accepted write is one version, so versions reveal gaps: a reader that knows version 5 and
-/// receives 7 has missed an event.
+/// Each accepted write increments the version by 1, so versions reveal gaps: a reader at version 5 that receives version 7
+/// has missed an event.
 #[derive(Debug)]
 pub struct ThreadStream {
     log: Arc<dyn Backend>,
     id: ThreadId,
     listener: Listener,
-    /// The position up to which events were taken, from the log or from the listener.
     read: ThreadCursor,
-    /// The position of the last thing that `read.stamp` was checked against.
+    /// Position at which `read.stamp` was last verified.
     proven: Position,
-    /// The part of the log to read first.
     behind: Option<CatchUp>,
-    /// Events of the log that are read at once now. After a read of more than could be kept it is as many
-    /// as were, and it doubles while all are, so that events with many names are read about twice and not
-    /// once more for each that is taken.
+    /// Events per read of the log: after a read that exceeded the byte limit, the number that fit; doubles while all fit. So
+    /// events with many names are read about twice, and not again for each event that is taken.
     at_once: usize,
     ready: VecDeque<ThreadItem>,
-    /// Whether the thread has another id now: the stream ends with that event.
+    /// Whether the thread has a new id: the stream ends with that event.
     is_moved: bool,
     counters: Arc<EventCounters>,
     stop: CancellationToken,
     _open: Open,
 }
 
-/// A part of the log that has to be read.
 #[derive(Debug, Clone, Copy)]
 struct CatchUp {
-    /// Its end, and the thread there.
     until: Watched,
-    /// Whether the reader knows already that events are missing.
+    /// Whether the reader already knows of missing events.
     told: bool,
 }
 
-/// Counts a stream while it is open.
 #[derive(Debug)]
 pub(super) struct Open {
     counters: Arc<EventCounters>,
@@ -112,18 +104,16 @@ impl Drop for Open {
     }
 }
 
-/// The parts of a stream.
 pub(super) struct Parts {
     pub(super) log: Arc<dyn Backend>,
     pub(super) counters: Arc<EventCounters>,
     pub(super) stop: CancellationToken,
     pub(super) listener: Listener,
-    /// The thread after the listener began to listen.
+    /// The thread, read after the listener was added.
     pub(super) watched: Watched,
 }
 
 impl ThreadStream {
-    /// A stream of a thread, after a cursor, or from now on.
     pub(super) fn new(id: ThreadId, after: Option<ThreadCursor>, parts: Parts) -> Self {
         let watched = parts.watched;
         let now = ThreadCursor {
@@ -146,18 +136,15 @@ impl ThreadStream {
             stop: parts.stop,
         };
         match after {
-            // also at the same version: other events may have come, such as those of sessions
+            // even at the same version: other events may exist, such as those of sessions
             Some(cursor) if cursor != now => stream.resume(cursor, watched),
             _ => {}
         }
         stream
     }
 
-    /// The next item; `None` after the move of the thread to another id, when this replica stops, or when the reader is too
-    /// slow and is disconnected. It is safe to drop the future and call this again.
-    ///
-    /// # Errors
-    /// [`StoreError`] when what was missed cannot be read.
+    /// Returns the next item. Returns `None` after the thread has moved to another id, when this replica stops, or when the
+    /// reader is too slow. Cancel safe. Fails if missed events cannot be read.
     pub async fn next(&mut self) -> Result<Option<ThreadItem>, StoreError> {
         let stop = self.stop.clone();
         tokio::select! {
@@ -166,7 +153,7 @@ impl ThreadStream {
         }
     }
 
-    /// The reader's position once it has all events until now; none if there are more.
+    /// Returns the reader's position once it has all events so far; `None` if there are more.
     #[must_use]
     pub fn cursor(&self) -> Option<ThreadCursor> {
         if self.behind.is_some() || !self.ready.is_empty() {
@@ -179,7 +166,7 @@ impl ThreadStream {
         })
     }
 
-    /// Where the stream begins, before anything was taken from it.
+    /// Returns the start of the stream, before any item was taken.
     #[must_use]
     pub fn start(&self) -> ThreadCursor {
         self.read
@@ -217,7 +204,7 @@ impl ThreadStream {
 
     fn resume(&mut self, cursor: ThreadCursor, now: Watched) {
         if cursor.position > now.head {
-            // its log is gone
+            // the log is gone
             self.reset(now.stamp.version);
             return;
         }
@@ -226,13 +213,12 @@ impl ThreadStream {
         self.fall_behind(now);
     }
 
-    /// Plans to read the log up to a moment at which the thread is known.
     fn fall_behind(&mut self, until: Watched) {
         let told = false;
         self.behind = Some(CatchUp { until, told });
     }
 
-    /// Reads more of the log. Dropping it before its end changes nothing.
+    /// Reads more of the log. Cancel safe.
     async fn catch_up(&mut self, behind: CatchUp) -> Result<(), StoreError> {
         let CatchUp { until, mut told } = behind;
         let from = self.read.position;
@@ -240,7 +226,7 @@ impl ThreadStream {
         let mut events = Vec::new();
         if from < until.head {
             let mut read = self.log.read_log(&[(bucket, from)], self.at_once).await?;
-            // only now it is known whether that read has skipped any
+            // only now is it certain whether the read skipped events
             let horizons = self.log.log_horizons(&[bucket]).await?;
             events = read.pop().unwrap_or_default();
             self.counters.events_read.add(events.len() as u64);
@@ -254,7 +240,7 @@ impl ThreadStream {
         let mut bytes = 0;
         for (index, event) in events.into_iter().enumerate() {
             if event.id.position > until.head {
-                // the listener hears that
+                // the listener receives this event
                 is_all = true;
                 break;
             }
@@ -262,7 +248,7 @@ impl ThreadStream {
                 self.read.position = event.id.position;
                 continue;
             }
-            // a reader that got a reset reads the thread as it is now, or later
+            // after a reset, the reader reads the current thread, or a later one
             let reset = (!told).then_some(until.stamp.version);
             bytes += bytes_named(&event);
             told |= self.push(Arc::new(event), reset);
@@ -270,7 +256,7 @@ impl ThreadStream {
                 return Ok(());
             }
             if bytes >= MOST_BYTES {
-                // the rest is read once more when these are taken
+                // the rest is read again once these are taken
                 is_all = false;
                 at_once = index + 1;
                 break;
@@ -286,14 +272,14 @@ impl ThreadStream {
         Ok(())
     }
 
-    /// All events up to that moment were read, so the reader should know the thread as it was then.
+    /// Verifies the reader's knowledge after all events up to `until` were read.
     fn arrive(&mut self, until: Watched, told: bool) {
         self.read.position = self.read.position.max(until.head);
         if self.proven > until.head {
             return;
         }
         self.proven = until.head;
-        // the event of a thread that is over at this moment is still to come
+        // the event of a thread that has just ended is still to come
         let is_ending = until.stamp.version == 0 && !told;
         let knows_history = [0, until.next_seq].contains(&self.read.next_seq);
         self.read.next_seq = until.next_seq;
@@ -306,8 +292,8 @@ impl ThreadStream {
         }
     }
 
-    /// Takes an event. Before an event that does not follow the reader's state, sends a reset with this version, if
-    /// one is due. Returns whether the event does not follow.
+    /// Queues an event. If the event does not follow the reader's state, first queues a reset with version `reset`, if
+    /// given. Returns whether it did not follow.
     fn push(&mut self, event: Arc<Event>, reset: Option<u64>) -> bool {
         let is_gap = !follows(&event, &self.read);
         if let (true, Some(version)) = (is_gap, reset) {
@@ -331,7 +317,7 @@ impl ThreadStream {
     }
 }
 
-/// Whether nothing can have happened between what is known and an event.
+/// Whether no event can be missing between `known` and `event`.
 fn follows(event: &Event, known: &ThreadCursor) -> bool {
     let known_version = known.stamp.version;
     let is_living = known_version > 0;
@@ -339,8 +325,8 @@ fn follows(event: &Event, known: &ThreadCursor) -> bool {
     match event.kind {
         EventKind::Created { .. } => !is_living,
         EventKind::Updated { .. } => is_of_life && event.version == known_version + 1,
-        // an expired thread is absent before its event arrives; the version of a lost one is
-        // unknown; the changes of an erased one have left the log
+        // an expired thread is absent before its event arrives; the version of a lost one is unknown; the changes of an
+        // erased one have left the log
         EventKind::Destroyed { reason, state_lost } => {
             !is_living
                 || state_lost
@@ -357,7 +343,6 @@ fn follows(event: &Event, known: &ThreadCursor) -> bool {
     }
 }
 
-/// The reader's position after an event.
 fn after(event: &Event, known: ThreadCursor) -> ThreadCursor {
     let stamp = Stamp {
         version: event.version,
@@ -366,7 +351,7 @@ fn after(event: &Event, known: ThreadCursor) -> ThreadCursor {
     let position = event.id.position;
     let known = ThreadCursor { position, ..known };
     match event.kind {
-        // a history comes back with its thread, or along with an imported one
+        // a restored or imported thread may have a history
         EventKind::Created { restored, .. } => ThreadCursor {
             stamp,
             next_seq: u64::from(!restored && event.version == 1),

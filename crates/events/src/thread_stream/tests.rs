@@ -8,7 +8,6 @@ use threadkeep_domain::{Key, Operation, ThreadPolicy, Value, Write};
 use threadkeep_store::{Clock, EventLog, Store};
 use threadkeep_store_memory::MemoryStore;
 
-/// A thread with a listener, in a store whose clock a test can advance.
 struct Scene {
     store: MemoryStore,
     clock: Clock,
@@ -38,7 +37,6 @@ impl Scene {
         }
     }
 
-    /// Watches the thread again, after a time without a watch.
     async fn watch_again(&self) {
         let lasts = Duration::from_secs(90);
         let watched = self.store.watch(&[self.id], lasts).await.unwrap()[0];
@@ -48,7 +46,7 @@ impl Scene {
         listeners.note_watched(bucket, &self.id, Instant::now(), over, watched);
     }
 
-    /// The versions of the next `count` items; a reset is negative.
+    /// Returns the versions of the next `count` items; resets are negative.
     async fn hear(&mut self, count: usize) -> Vec<i64> {
         let mut heard = Vec::new();
         for _ in 0..count {
@@ -106,7 +104,7 @@ async fn a_gap_is_told_before_the_event_that_shows_it() {
     write(&scene.store, &scene.id).await;
 
     assert_eq!(scene.hear(2).await, [-3, 3]);
-    // and not again when the other way notices it too
+    // and no second reset when the other check detects it too
     scene.watch_again().await;
     write(&scene.store, &scene.id).await;
     assert_eq!(scene.hear(1).await, [4]);
@@ -140,7 +138,7 @@ async fn a_reader_that_takes_nothing_holds_little_of_what_it_missed() {
     assert_eq!(scene.stream.cursor(), None, "there is more");
     assert_eq!(scene.hear(39).await, (3..=41).collect::<Vec<_>>());
     assert_eq!(scene.events.counters().resets.get(), 0);
-    // once by the tail, and hardly more than once for the reader
+    // once by the tail, and little more than once by the reader
     let read = scene.events.counters().events_read.get();
     assert!(read <= 4 * 41, "{read}");
 }

@@ -1,5 +1,3 @@
-//! Handler of the caller's own API key.
-
 use actix_web::HttpResponse;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -11,9 +9,9 @@ use crate::request::{BackEnd, Nothing, Query};
 /// An API key.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ApiKeyObject<'a> {
-    /// Its name in the settings.
+    /// The key's name in the settings.
     name: &'a str,
-    /// Its rights: `all`, `threads`, `threads.read`, `scopes`, `kv`, `kv/<namespace>`, `events`, `webhooks`, `owners`,
+    /// The key's rights: `all`, `threads`, `threads.read`, `scopes`, `kv`, `kv/<namespace>`, `events`, `webhooks`, `owners`,
     /// `admin`.
     rights: Vec<String>,
 }

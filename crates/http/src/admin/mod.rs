@@ -1,5 +1,3 @@
-//! Probes, figures, webhook endpoints, API keys and settings, for operators.
-
 pub(super) mod api_keys;
 pub(super) mod probes;
 pub(super) mod readiness;

@@ -1,5 +1,3 @@
-//! Handlers of probes.
-
 use actix_web::{HttpResponse, web};
 
 use crate::Api;
@@ -18,9 +16,9 @@ pub(crate) async fn healthz() -> HttpResponse {
     json(HttpResponse::Ok(), &Health { status: "ok" })
 }
 
-/// Check that the server takes requests
+/// Check that the server accepts requests
 ///
-/// The store accepts writes, and the server is not about to stop.
+/// Requires that the store accepts writes, and that the server is not about to stop.
 #[utoipa::path(
     get,
     path = "/readyz",

@@ -1,5 +1,3 @@
-//! The handler of settings.
-
 use actix_web::HttpResponse;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -11,17 +9,17 @@ use crate::request::{BackEnd, Nothing, Query};
 /// A setting of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct SettingObject {
-    /// The heading that it is under.
+    /// The heading that the setting is listed under.
     pub group: &'static str,
-    /// Its name, as in a settings file.
+    /// The setting's name, as in a settings file.
     pub name: &'static str,
-    /// Its value as text, with `***` for each secret.
+    /// The value as text, with `***` for each secret.
     pub value: String,
-    /// Its default, as in a settings file.
+    /// The default, as in a settings file.
     pub default: &'static str,
-    /// Where the value comes from: `default`, a file, a variable or a flag.
+    /// Where the value comes from: `default`, a file, an environment variable or a flag.
     pub source: String,
-    /// Its description.
+    /// The description of the setting.
     pub help: String,
 }
 
@@ -35,7 +33,7 @@ pub(crate) struct SettingsObject<'a> {
 
 /// List the settings of the server
 ///
-/// The settings that this replica started with, as `threadkeep config` prints them: secrets are masked.
+/// Returns the settings that this replica started with, as `threadkeep config` prints them. Secrets are masked.
 #[utoipa::path(
     get,
     path = "/v1/settings",

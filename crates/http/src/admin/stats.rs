@@ -1,5 +1,3 @@
-//! Handler of the figures of this replica.
-
 use std::time::Duration;
 
 use actix_web::{HttpResponse, web};
@@ -12,15 +10,14 @@ use crate::problems::BackEndProblems;
 use crate::request::{BackEnd, Nothing, Query};
 use threadkeep_web::ApiError;
 
-/// How long the store may take to count its threads.
 const COUNTING: Duration = Duration::from_millis(500);
 
 /// Show the busiest threads, the routes and the store
 ///
-/// The figures are about this replica. Those called `window` are about the last minute, and the totals about the time since
-/// `replica.started_at`. If several replicas share an address, `replica.id` says which one has answered. The memory for these
-/// figures is bounded, whatever the number of threads: a count of a thread is never too high, and lacks a thousandth of
-/// all traffic at most. `counts.threads` is about the whole store.
+/// Returns figures of this replica. Those called `window` cover the last minute, and the totals the time since
+/// `replica.started_at`. If several replicas share an address, `replica.id` shows which one answered. The memory for these
+/// figures is bounded, regardless of the number of threads: the count of a thread is never too high, and misses no more than
+/// a thousandth of all traffic. `counts.threads` covers the whole store.
 #[utoipa::path(
     get,
     path = "/v1/stats",
@@ -30,13 +27,13 @@ const COUNTING: Duration = Duration::from_millis(500);
     ),
 )]
 pub(crate) async fn get_stats(BackEnd { api, .. }: BackEnd, _: Query<Nothing>) -> ApiResult {
-    // not on the thread of the worker, whose other requests would wait
+    // the report would block other requests of the worker
     let stats = api.stats.clone();
     let report = web::block(move || stats.report());
-    // the other figures are wanted above all while the store does not answer
+    // operators need the other figures most while the store is down
     let counting = timeout(COUNTING, api.owners.count_threads());
     let (report, threads) = join(report, counting).await;
-    // it fails only while the server stops
+    // fails only while the server stops
     let report = report.map_err(|_| ApiError::ShuttingDown)?;
     let threads = threads.ok().and_then(Result::ok);
     Ok(json(HttpResponse::Ok(), &StatsObject::of(report, threads)))

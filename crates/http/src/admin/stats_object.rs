@@ -1,5 +1,3 @@
-//! The answer about the figures of this replica.
-
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
@@ -12,37 +10,37 @@ use threadkeep_stats::{Busy, CallRow, Durations, LargeState, Report, Requests, R
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct StatsObject {
     replica: ReplicaObject,
-    /// The time that the figures called `window` are about: 50 to 60 seconds, and less at first.
+    /// Length of the period that the figures called `window` cover: 50 to 60 seconds, less after a start.
     #[schema(minimum = 0, maximum = 60)]
     window_seconds: f64,
-    /// The requests by route and method. Routes without requests are left out.
+    /// Requests by route and method. Routes without requests are omitted.
     routes: Vec<RouteObject>,
     /// All requests.
     all_routes: RequestsObject,
-    /// The calls of the store. Operations without calls are left out.
+    /// Calls to the store. Operations without calls are omitted.
     store: Vec<StoreCallsObject>,
     threads: ThreadListsObject,
     counts: CountsObject,
     events: EventsObject,
 }
 
-/// Which replica the figures are about.
+/// The replica that the figures describe.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ReplicaObject {
-    /// Random for each start of a process.
+    /// Random for each start of the process.
     id: String,
     version: &'static str,
     /// `memory` or `redis`.
     store: &'static str,
-    /// The start of the totals.
+    /// When the totals began.
     #[schema(format = DateTime)]
     started_at: Option<String>,
-    /// The time of the figures.
+    /// When the figures were taken.
     #[schema(format = DateTime)]
     now: Option<String>,
 }
 
-/// The requests of a route and a method.
+/// The requests to a route with a method.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RouteObject {
     method: &'static str,
@@ -53,41 +51,41 @@ pub(super) struct RouteObject {
     requests: RequestsObject,
 }
 
-/// Requests.
+/// Counts of requests.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RequestsObject {
     requests_total: u64,
-    /// Those that were answered with 5xx.
+    /// Requests that were answered with 5xx.
     errors_total: u64,
     window: RequestsWindow,
 }
 
-/// Requests of the window, with the times to the start of their responses.
+/// Requests of the window, with the times until their responses began.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RequestsWindow {
     requests: u64,
-    /// Those that were answered with 4xx.
+    /// Requests that were answered with 4xx.
     client_errors: u64,
-    /// Those that were answered with 5xx.
+    /// Requests that were answered with 5xx.
     errors: u64,
     #[serde(flatten)]
     #[schema(inline)]
     durations: DurationsObject,
 }
 
-/// The calls of one operation of the store.
+/// Calls to one operation of the store.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct StoreCallsObject {
     /// The part of the store that the operation belongs to.
     part: &'static str,
     operation: &'static str,
     calls_total: u64,
-    /// Those in which the store failed.
+    /// Calls in which the store failed.
     failures_total: u64,
     window: CallsWindow,
 }
 
-/// Calls of the window, with their times.
+/// Calls of the window, with their durations.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct CallsWindow {
     calls: u64,
@@ -96,7 +94,7 @@ pub(super) struct CallsWindow {
     durations: DurationsObject,
 }
 
-/// Times in milliseconds, to within an eighth; `max_ms` is exact. Null if there were none.
+/// Durations in milliseconds, accurate to an eighth; `max_ms` is exact. Null without requests or calls.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct DurationsObject {
     p50_ms: Option<f64>,
@@ -105,35 +103,34 @@ pub(super) struct DurationsObject {
     max_ms: Option<f64>,
 }
 
-/// The first 20 threads of the window by each measure, the first one first. They count what the store did for them, by
-/// whatever protocol.
+/// The 20 busiest threads of the window by each measure, busiest first. All protocols count.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ThreadListsObject {
     /// By accepted writes to state, metadata, keys, tasks and history.
     by_writes: Vec<ThreadWrites>,
-    /// By reads of the same.
+    /// By reads of state, metadata, keys, tasks and history.
     by_reads: Vec<ThreadReads>,
-    /// By bytes of values that were read and written.
+    /// By bytes of values read and written.
     by_bytes: Vec<ThreadBytes>,
-    /// By the largest size that their state had when it was written or read.
+    /// By the largest size that their state had in a write or read.
     largest: Vec<ThreadSize>,
 }
 
-/// A thread that was written often.
+/// A thread with many writes.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ThreadWrites {
     thread_id: String,
     writes: u64,
 }
 
-/// A thread that was read often.
+/// A thread with many reads.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ThreadReads {
     thread_id: String,
     reads: u64,
 }
 
-/// A thread of which much was read and written.
+/// A thread with much data read and written.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ThreadBytes {
     thread_id: String,
@@ -145,35 +142,34 @@ pub(super) struct ThreadBytes {
 pub(super) struct ThreadSize {
     thread_id: String,
     size_bytes: u64,
-    /// When it had that size.
+    /// When the state had this size.
     #[schema(format = DateTime)]
     seen_at: Option<String>,
 }
 
-/// Numbers of this moment.
+/// Current counts.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct CountsObject {
-    /// Threads of the store, with some that have just ended; null if the store did not answer.
+    /// Threads in the store, including some that have just ended; null if the store did not answer.
     threads: Option<u64>,
-    /// Memory that the embedded store takes; null with Redis.
+    /// Memory that the embedded store uses; null with Redis.
     bytes: Option<u64>,
-    /// The most that it may take.
+    /// Memory that the embedded store may use; null with Redis.
     memory_limit_bytes: Option<u64>,
     /// Open connections of clients.
     connections: u64,
-    /// Open streams of events.
+    /// Open event streams.
     event_streams: u64,
 }
 
 /// Deliveries to webhook endpoints.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EventsObject {
-    /// For how long the oldest event has waited that this replica has to deliver; 0 if none waits.
+    /// How long the oldest event has waited for delivery by this replica; 0 if none waits.
     lag_ms: u64,
 }
 
 impl StatsObject {
-    /// A report, with the number of threads that the store has.
     pub(super) fn of(report: Report, stored_threads: Option<u64>) -> Self {
         let (level, threads) = (report.level, report.threads);
         Self {
@@ -285,7 +281,6 @@ fn list<T>(threads: Vec<Busy>, object: fn(String, u64) -> T) -> Vec<T> {
     objects.collect()
 }
 
-/// Milliseconds with microseconds behind the point.
 fn milliseconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
 }

@@ -1,5 +1,3 @@
-//! Bodies of requests about webhook endpoints.
-
 use serde::Deserialize;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
@@ -13,25 +11,24 @@ use crate::request::{
 use threadkeep_domain::{EventId, EventType, EventTypes};
 use threadkeep_webhooks::{EndpointChange, EndpointUrl, Secret};
 
-/// The list may name each type of event once.
 type TypeNames = List<String, 1, { EventType::ALL.len() }>;
 
 /// An endpoint to create.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewWebhookBody<'a> {
-    /// http or https, without user and password. Private addresses need `webhook_allow_private`.
+    /// http or https, without user and password. Private addresses require `webhook_allow_private`.
     #[schema(max_length = 2048)]
     url: String,
     #[schema(value_type = Vec<EventTypeName>, min_items = 1, max_items = 9)]
     events: TypeNames,
-    /// `whsec_` and base64 of 24 to 64 bytes. By default the server creates one.
+    /// `whsec_` and base64 of 24 to 64 bytes. By default, the server creates a secret.
     #[schema(value_type = Option<String>, pattern = "^whsec_[A-Za-z0-9+/]+={0,2}$")]
     #[serde(borrow)]
     secret: Option<RawJson<'a>>,
 }
 
-/// A change of an endpoint.
+/// A change to an endpoint.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WebhookPatchBody<'a> {
@@ -39,7 +36,7 @@ pub(super) struct WebhookPatchBody<'a> {
     url: Option<String>,
     #[schema(nullable = false, value_type = Option<Vec<EventTypeName>>, min_items = 1, max_items = 9)]
     events: Option<TypeNames>,
-    /// The new secret; null has the server create one. The old one also signs for another 24 hours.
+    /// The new secret. Null makes the server create one. The old secret also signs for another 24 hours.
     #[schema(value_type = Option<String>, pattern = "^whsec_[A-Za-z0-9+/]+={0,2}$")]
     #[serde(borrow)]
     secret: Option<RawJson<'a>>,
@@ -49,19 +46,17 @@ pub(super) struct WebhookPatchBody<'a> {
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReplayBody {
-    /// Their ids; by default all.
+    /// Ids of the events. By default, all failed events.
     #[schema(nullable = false, value_type = Option<Vec<String>>, min_items = 1, max_items = 100)]
     events: Option<List<String, 1, 100>>,
 }
 
-/// An endpoint to create.
 pub(super) struct NewEndpoint {
     pub(crate) url: EndpointUrl,
     pub(crate) types: EventTypes,
     pub(crate) secret: Option<Secret>,
 }
 
-/// Reads the body of `POST /v1/webhooks`.
 pub(super) fn read_new_endpoint(body: &str) -> ApiResult<NewEndpoint> {
     let body = body_object(body, IN_BODY)?;
     let body: NewWebhookBody<'_> = read(&body)?;
@@ -72,7 +67,6 @@ pub(super) fn read_new_endpoint(body: &str) -> ApiResult<NewEndpoint> {
     })
 }
 
-/// Reads the body of `PATCH /v1/webhooks/{id}`.
 pub(super) fn read_endpoint_change(body: &str) -> ApiResult<EndpointChange> {
     let body = body_object(body, IN_BODY)?;
     let body: WebhookPatchBody<'_> = read(&body)?;
@@ -86,7 +80,7 @@ pub(super) fn read_endpoint_change(body: &str) -> ApiResult<EndpointChange> {
     })
 }
 
-/// Reads the body of a replay: the events, or none for all.
+/// Parses the body of a replay. `None` replays all events.
 pub(super) fn read_replay(body: &str) -> ApiResult<Option<Vec<EventId>>> {
     let body = optional_body_object(body, IN_BODY)?;
     let ReplayBody { events } = read(&body)?;
@@ -98,7 +92,6 @@ pub(super) fn read_replay(body: &str) -> ApiResult<Option<Vec<EventId>>> {
     events.map(parse_all).transpose()
 }
 
-/// With null, the server creates a new one.
 fn read_secret(RawJson(json): RawJson<'_>) -> ApiResult<Secret> {
     if json == "null" {
         return Ok(Secret::random());
@@ -118,7 +111,6 @@ fn read_types(List(names): TypeNames) -> ApiResult<EventTypes> {
     Ok(set)
 }
 
-/// The type of an event.
 pub(crate) struct EventTypeName;
 
 impl ToSchema for EventTypeName {}

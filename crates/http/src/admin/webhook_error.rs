@@ -1,5 +1,3 @@
-//! Errors of webhook endpoints as errors of the API.
-
 use std::future::Future;
 
 use crate::answer::ApiResult;
@@ -7,7 +5,6 @@ use threadkeep_domain::Refusal;
 use threadkeep_web::ApiError;
 use threadkeep_webhooks::{EndpointUrlError, WebhookError};
 
-/// The answer to a call.
 pub(super) async fn answered<T>(
     call: impl Future<Output = Result<T, WebhookError>>,
 ) -> ApiResult<T> {

@@ -1,5 +1,3 @@
-//! Answers about webhook endpoints.
-
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -14,12 +12,12 @@ pub(super) struct WebhookObject {
     url: String,
     /// The types of events to deliver.
     events: Vec<&'static str>,
-    /// The name of an endpoint of the server's settings, which only they can change.
+    /// The name of an endpoint that the server's settings define. Only the settings can change such an endpoint.
     name: Option<String>,
-    /// When it was created; null for an endpoint of the settings.
+    /// When the endpoint was created; null if the server's settings define it.
     #[schema(format = DateTime)]
     created_at: Option<String>,
-    /// The secret that signs deliveries, only in the answer that created it.
+    /// The secret that signs deliveries. Only the response that created the secret has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     secret: Option<String>,
 }
@@ -27,7 +25,7 @@ pub(super) struct WebhookObject {
 /// All endpoints.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct WebhookList {
-    /// Those of the settings, then the others, oldest first.
+    /// Endpoints of the settings first, then the others, oldest first.
     pub(crate) webhooks: Vec<WebhookObject>,
 }
 
@@ -38,17 +36,17 @@ struct UndeliveredEvent {
     r#type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     thread_id: Option<String>,
-    /// The scope, if the event is a change of keys or tasks.
+    /// The scope, if the event is a change to keys or tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
-    /// When it happened.
+    /// When the event occurred.
     #[schema(format = DateTime)]
     time: Option<String>,
     /// The number of attempts.
     attempts: u32,
 }
 
-/// An event that the server could not deliver for 24 hours.
+/// An event that the server failed to deliver for 24 hours.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct FailedEvent {
     #[serde(flatten)]
@@ -69,16 +67,16 @@ pub(super) struct FailedList {
     pub(crate) next_cursor: Option<String>,
 }
 
-/// An event that the server has yet to deliver.
+/// An event that is still to be delivered.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct PendingEvent {
     #[serde(flatten)]
     #[schema(inline)]
     event: UndeliveredEvent,
-    /// When it was tried first; null if it waits for an earlier event of its thread.
+    /// When the server first tried to deliver it; null while it waits for an earlier event of its thread.
     #[schema(format = DateTime)]
     first_attempt_at: Option<String>,
-    /// When it is tried next; null if it waits for an earlier event of its thread.
+    /// When the server tries next; null while it waits for an earlier event of its thread.
     #[schema(format = DateTime)]
     next_attempt_at: Option<String>,
     /// Why the last attempt failed.
@@ -90,7 +88,7 @@ pub(super) struct PendingEvent {
 pub(super) struct PendingObject {
     /// Oldest first.
     pending: Vec<PendingEvent>,
-    /// The number of all that are pending.
+    /// The number of all pending events.
     total: u64,
 }
 
@@ -113,7 +111,7 @@ impl WebhookObject {
         }
     }
 
-    /// The same with its secret.
+    /// Includes the secret, which only the response that created it may show.
     pub(super) fn with_secret(endpoint: &Endpoint) -> Self {
         Self {
             secret: Some(endpoint.secret().expose()),

@@ -1,5 +1,3 @@
-//! Handlers of webhook endpoints, for back ends.
-
 use actix_web::http::header::LOCATION;
 use actix_web::{HttpRequest, HttpResponse};
 
@@ -18,14 +16,14 @@ use crate::schemas::WebhookParam;
 use threadkeep_web::ApiError;
 use threadkeep_webhooks::WebhookId;
 
-/// The endpoint of `/v1/webhooks/{id}`. A malformed id belongs to none.
+/// A malformed id matches no endpoint.
 #[derive(Debug)]
 pub(crate) struct EndpointPath(WebhookId);
 
 /// Create a webhook endpoint
 ///
-/// From now on, the server delivers all events of its types there, signed with the secret as Standard Webhooks says.
-/// Only this answer shows the secret.
+/// From now on, the server delivers all events of the endpoint's types, signed with the secret according to Standard
+/// Webhooks. Only this response shows the secret.
 #[utoipa::path(
     post,
     path = "/v1/webhooks",
@@ -87,7 +85,7 @@ pub(crate) async fn get_webhook(
 
 /// Change a webhook endpoint
 ///
-/// Only this answer shows a new secret; the old one also signs for another 24 hours. All replicas notice a change within
+/// Only this response shows a new secret. The old secret also signs for another 24 hours. All replicas apply a change within
 /// seconds.
 #[utoipa::path(
     patch,
@@ -142,8 +140,8 @@ pub(crate) async fn delete_webhook(
 
 /// List pending deliveries
 ///
-/// Events that the server could not deliver yet and will try again, and events of the same threads that wait for them, oldest
-/// first. If there are more than `limit`, returns an arbitrary subset. It may be a few seconds behind.
+/// Returns events that the server could not deliver yet and will try again, and events of the same threads that wait for
+/// them, oldest first. If there are more than `limit`, returns an arbitrary subset. The list may be a few seconds old.
 #[utoipa::path(
     get,
     path = "/v1/webhooks/{id}/pending",
@@ -168,7 +166,7 @@ pub(crate) async fn get_pending(
 
 /// List failed deliveries
 ///
-/// Events that the server could not deliver for 24 hours, oldest first.
+/// Returns events that the server failed to deliver for 24 hours, oldest first.
 #[utoipa::path(
     get,
     path = "/v1/webhooks/{id}/failed",
@@ -201,7 +199,7 @@ pub(crate) async fn get_failed(
 
 /// Replay failed deliveries
 ///
-/// Delivers all of them again, or those that the body names.
+/// Delivers the events that the body names again, or all failed events.
 #[utoipa::path(
     post,
     path = "/v1/webhooks/{id}/replay",

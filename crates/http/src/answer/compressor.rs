@@ -1,5 +1,3 @@
-//! Compresses states for later reads.
-
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,11 +9,10 @@ use super::gzip::gzip;
 use threadkeep_domain::ThreadId;
 use threadkeep_service::ThreadService;
 
-/// After a state was compressed, none is for that many times as long.
+/// After a compression, the pause until the next one, as a multiple of its duration.
 const REST: u32 = 9;
 
-/// Compresses states in the background: one at a time, and for a tenth of the time of one core at most, however many
-/// clients ask. Clones share that time.
+/// Compresses states in the background: one at a time, with up to a tenth of a core. Clones share the budget.
 #[derive(Debug, Clone, Default)]
 pub struct Compressor(Arc<Mutex<Pace>>);
 
@@ -25,14 +22,13 @@ struct Pace {
     rests_until: Option<Instant>,
 }
 
-/// The one state that is being compressed.
 struct Job {
     pace: Arc<Mutex<Pace>>,
     start: Instant,
 }
 
 impl Compressor {
-    /// Compresses a text that a read has returned, and hands it to the store, unless it is not the time for it.
+    /// Compresses the text of a read and stores the result, unless the budget is used up.
     pub(crate) fn compress(&self, threads: &ThreadService, id: ThreadId, text: Bytes) {
         if let Some(job) = self.begin(Instant::now()) {
             let threads = threads.clone();

@@ -1,5 +1,3 @@
-//! Answers that are compressed by gzip ([RFC 1952](https://www.rfc-editor.org/rfc/rfc1952)).
-
 use std::fmt;
 use std::io::Write;
 
@@ -14,7 +12,7 @@ use flate2::write::GzEncoder;
 use crate::answer::ApiResult;
 use crate::request::extract;
 
-/// Whether a client takes gzip, and likes it no less than the text as it is.
+/// Whether the client accepts gzip, and prefers it to plain text or has no preference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AcceptsGzip(pub(crate) bool);
 
@@ -26,7 +24,6 @@ impl AcceptsGzip {
 
 extract!(AcceptsGzip);
 
-/// The same for a request.
 fn accepts_gzip(request: &HttpRequest) -> bool {
     if !request.headers().contains_key(ACCEPT_ENCODING) {
         return false;
@@ -37,13 +34,10 @@ fn accepts_gzip(request: &HttpRequest) -> bool {
     best == Some(Encoding::gzip())
 }
 
-/// The header of answers that other clients get in another encoding.
 pub const VARY_BY_ENCODING: (HeaderName, &str) = (VARY, "accept-encoding");
 
-/// A body in the encoding that its client prefers. `Debug` does not show it.
 pub struct Encoded {
     bytes: Bytes,
-    /// True if the bytes are gzip.
     pub is_gzip: bool,
 }
 
@@ -56,14 +50,12 @@ impl fmt::Debug for Encoded {
 }
 
 impl Encoded {
-    /// Chooses between a body and its compressed form.
     pub fn choose(request: &HttpRequest, plain: Bytes, compressed: impl FnOnce() -> Bytes) -> Self {
         let is_gzip = accepts_gzip(request);
         let bytes = if is_gzip { compressed() } else { plain };
         Self { bytes, is_gzip }
     }
 
-    /// The answer with that body.
     pub fn answer(self, mut response: HttpResponseBuilder) -> HttpResponse {
         response.insert_header(VARY_BY_ENCODING);
         if self.is_gzip {
@@ -73,17 +65,16 @@ impl Encoded {
     }
 }
 
-/// Bytes of a header without optional fields.
+/// Bytes of a gzip header without optional fields (RFC 1952, section 2.3).
 const HEADER_BYTES: usize = 10;
-/// Where a header has its flags, and the flag of an extra field.
 const FLAGS_AT: usize = 3;
 const EXTRA: u8 = 4;
-/// The name of the extra field, and the most bytes of padding in it.
 const PADDING: &[u8; 2] = b"PA";
 const MOST_PADDING: u8 = 255;
 
-/// The same compressed bytes with 0 to 255 bytes of padding in their header. Another site can make a browser send its cookie
-/// and measure the length of the answer, which would reveal whether a text that the site got into the state occurs there twice ([BREACH](https://www.breachattack.com/)).
+/// Adds 0 to 255 bytes of padding to the header. Otherwise, another site could make a browser send its cookie and measure
+/// the response's length, which reveals whether text that the site put into the state occurs twice
+/// ([BREACH](https://www.breachattack.com/)).
 pub(crate) fn padded(gzip: &[u8]) -> Bytes {
     let (header, content) = gzip.split_at(HEADER_BYTES);
     let padding: u8 = rand::random_range(0..=MOST_PADDING);
@@ -98,13 +89,12 @@ pub(crate) fn padded(gzip: &[u8]) -> Bytes {
     padded.into()
 }
 
-/// Compresses bytes.
 pub fn gzip(bytes: &[u8], level: Compression) -> Bytes {
     let mut encoder = GzEncoder::new(Vec::new(), level);
     let written = encoder.write_all(bytes);
     let finished = written.and_then(|()| encoder.finish());
     let compressed = finished.expect("memory takes all that is written");
-    // without the room that was left
+    // drops the spare capacity
     compressed.into_boxed_slice().into()
 }
 
@@ -120,7 +110,7 @@ mod tests {
     #[test]
     fn padding_changes_the_length_and_not_the_content() {
         let plain = gzip(b"some text, some text", Compression::fast());
-        // that 64 random lengths are the same has a probability of 256^-63
+        // 64 random lengths are equal with a probability of 256^-63
         let lengths: HashSet<_> = (0..64)
             .map(|_| {
                 let padded = padded(&plain);

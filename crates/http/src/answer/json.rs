@@ -1,12 +1,10 @@
-//! Answers that are JSON.
-
 use actix_web::body::MessageBody;
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use serde::Serialize;
 
 use super::negotiation::JSON;
 
-/// The JSON of an object with further members, whose JSON is copied and never parsed.
+/// Serializes `object` and appends `members`, whose JSON is copied unparsed.
 pub(crate) fn json_with(object: &impl Serialize, members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut json = serde_json::to_vec(object).expect("text and numbers always serialize");
     json.pop();
@@ -18,13 +16,11 @@ pub(crate) fn json_with(object: &impl Serialize, members: &[(&str, &[u8])]) -> V
     json
 }
 
-/// An answer with a value as JSON.
 pub(crate) fn json(response: HttpResponseBuilder, body: &impl Serialize) -> HttpResponse {
     let body = serde_json::to_vec(body).expect("text and numbers always serialize");
     json_text(response, body)
 }
 
-/// An answer with JSON that is already text.
 pub fn json_text(
     mut response: HttpResponseBuilder,
     json: impl MessageBody + 'static,

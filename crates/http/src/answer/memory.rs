@@ -1,4 +1,4 @@
-//! Limits the memory for large answers of a worker until their clients have taken them.
+//! Limits the memory that a worker holds for large responses that clients have not read yet.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -17,31 +17,30 @@ use tokio::time::{Instant, timeout};
 use threadkeep_trace as trace;
 use threadkeep_trace::Phase;
 
-/// Answers are passed on in parts of this size. actix copies about two of them into its write buffer at a
-/// time, so a smaller answer does not count: it is part of what a connection costs.
+/// Chunk size. actix copies about two chunks into its write buffer, so smaller responses do not count: connections cost that
+/// much.
 const PART_BYTES: usize = 16_384;
-/// While others wait for memory, a client has to take its answer at this rate, measured over [`CREDIT`].
-/// The system reports progress in steps of up to a third of its buffer, so the credit spans several.
+/// While other responses wait for memory, a client must read at this rate, averaged over [`CREDIT`]. The system reports
+/// progress in steps of up to a third of its buffer, so the credit spans several steps.
 const BYTES_PER_SECOND: u64 = 262_144;
 const CREDIT: Duration = Duration::from_secs(3);
-/// How long an answer waits for memory at most, and the interval of checks for slow clients
-/// meanwhile.
+/// Maximum wait of a response for memory, and the interval of checks for slow clients meanwhile.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(250);
-/// Waiting answers are in memory already. Together they may take this part of the limit in addition.
+/// Waiting responses are already in memory. Together they may exceed the limit by this fraction of it.
 const WAITING_PART: usize = 4;
 
-/// Holds the large answers of one worker, up to a limit.
+/// Holds the large responses of one worker, up to a limit.
 ///
-/// The memory owns the bytes, and the connection has only a claim to them. So dropping an answer frees it
-/// at once, even while its connection waits for a client that reads nothing.
+/// The memory owns the bytes, and the connection has only a claim to them. Therefore, dropping a response frees its memory
+/// at once, even if its client never reads.
 #[derive(Debug, Clone)]
 pub struct AnswerMemory(Rc<Pool>);
 
 #[derive(Debug)]
 struct Pool {
     limit_bytes: usize,
-    /// A permit for each byte.
+    /// One permit per byte.
     room: Arc<Semaphore>,
     waiting_bytes: Cell<usize>,
     next_look: Cell<Instant>,
@@ -50,22 +49,19 @@ struct Pool {
     leaving: RefCell<BTreeMap<u64, Leaving>>,
 }
 
-/// An answer that its client has not taken yet.
 #[derive(Debug)]
 struct Leaving {
     rest: Bytes,
-    /// It is dropped after this time if others wait.
+    /// If others wait, the response is dropped after this time.
     due: Instant,
     room: Option<OwnedSemaphorePermit>,
 }
 
-/// There is no memory for the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no memory is left for the answer")]
 pub(crate) struct NoRoom;
 
 impl AnswerMemory {
-    /// Creates a memory that holds this many bytes.
     #[must_use]
     pub fn new(limit_bytes: u64) -> Self {
         Self::with_timeout(limit_bytes, WAIT_TIMEOUT)
@@ -85,15 +81,11 @@ impl AnswerMemory {
         }))
     }
 
-    /// Whether an answer of this size counts.
     pub(crate) fn counts(bytes: u64) -> bool {
         bytes > PART_BYTES as u64
     }
 
-    /// Holds an answer to a read. If there is no room, it waits in line.
-    ///
-    /// # Errors
-    /// [`NoRoom`] after [`WAIT_TIMEOUT`], or at once when the line is full.
+    /// Holds the response to a read, or queues it for up to [`WAIT_TIMEOUT`]. Fails at once if the queue is full.
     pub(crate) async fn hold(&self, answer: Bytes) -> Result<HeldAnswer, NoRoom> {
         let wanted = self.wanted(&answer);
         let room = match self.try_acquire(wanted) {
@@ -103,8 +95,7 @@ impl AnswerMemory {
         Ok(self.insert(answer, Some(room)))
     }
 
-    /// Holds an answer that must not be rejected, since it reports a finished write. If there is no room,
-    /// it takes the memory of the slowest answers.
+    /// Holds the receipt of a finished write. Without room, takes the memory of the slowest responses.
     pub(crate) fn hold_now(&self, answer: Bytes) -> HeldAnswer {
         let wanted = self.wanted(&answer);
         let room = self.try_acquire(wanted);
@@ -112,7 +103,7 @@ impl AnswerMemory {
         self.insert(answer, room)
     }
 
-    /// An answer that is larger than the limit uses all of it.
+    /// A response above the limit uses all of it.
     fn wanted(&self, answer: &Bytes) -> u32 {
         let wanted = answer.len().min(self.0.limit_bytes);
         u32::try_from(wanted).unwrap_or(u32::MAX)
@@ -140,7 +131,7 @@ impl AnswerMemory {
         }
     }
 
-    /// Drops answers that their clients take too slowly. One check serves all waiting answers.
+    /// Drops responses that clients read too slowly. One check serves all waiting responses.
     fn give_up_slow(&self, now: Instant) {
         if now < self.0.next_look.get() {
             return;
@@ -150,7 +141,7 @@ impl AnswerMemory {
         leaving.retain(|_, answer| answer.due >= now);
     }
 
-    /// Frees room by dropping answers. It may free less than `bytes`, if waiting answers hold the rest.
+    /// Frees memory by dropping responses. Frees less than `wanted` if waiting responses hold the rest.
     fn take_over(&self, wanted: u32) -> Option<OwnedSemaphorePermit> {
         let mut leaving = self.0.leaving.borrow_mut();
         let mut room: Option<OwnedSemaphorePermit> = None;
@@ -165,7 +156,6 @@ impl AnswerMemory {
                 (Some(_), None) => {}
                 (none, freed) => *none = freed,
             }
-            // waiting answers get the rest
             if let Some(enough) = room.as_mut().and_then(|room| room.split(wanted as usize)) {
                 return Some(enough);
             }
@@ -191,7 +181,7 @@ impl AnswerMemory {
 }
 
 impl Leaving {
-    /// Passes on the next part. The call shows that the client has taken the earlier ones.
+    /// Returns the next chunk. The call proves that the client has read the earlier ones.
     fn next(&mut self, now: Instant) -> Bytes {
         let part = self.rest.split_to(self.rest.len().min(PART_BYTES));
         let earned = Duration::from_micros(part.len() as u64 * 1_000_000 / BYTES_PER_SECOND);
@@ -200,7 +190,6 @@ impl Leaving {
     }
 }
 
-/// A place in the line of answers that wait.
 struct Place<'a> {
     pool: &'a Pool,
     bytes: usize,
@@ -224,8 +213,7 @@ impl Drop for Place<'_> {
     }
 }
 
-/// A connection's claim to an answer, as its body. If the answer is dropped, the body ends early, and actix
-/// closes the connection.
+/// A connection's claim to a response. If the response is dropped, the body ends early, and actix closes the connection.
 #[derive(Debug)]
 pub(crate) struct HeldAnswer {
     memory: AnswerMemory,
@@ -272,7 +260,6 @@ mod tests {
 
     const KIB: usize = 1_024;
 
-    /// Memory for four answers of 64 KiB, of which one may wait in addition.
     fn memory() -> AnswerMemory {
         AnswerMemory::new(256 * KIB as u64)
     }
@@ -331,7 +318,6 @@ mod tests {
         assert_eq!(memory.0.waiting_bytes.get(), 0);
     }
 
-    /// Lets time pass for the clients.
     fn pass(memory: &AnswerMemory, time: Duration) {
         for answer in memory.0.leaving.borrow_mut().values_mut() {
             answer.due -= time;
@@ -341,7 +327,7 @@ mod tests {
     #[actix_web::test]
     async fn a_client_that_takes_nothing_makes_room_and_one_that_gets_on_does_not() {
         let part_time = Duration::from_secs(PART_BYTES as u64) / BYTES_PER_SECOND as u32;
-        // retry: on a slow machine, the reading client may fall behind too
+        // retry: on a slow machine, the reading client may also fall behind
         for _ in 0..1_000 {
             let (memory, start) = (memory(), Instant::now());
             let mut held = fill(&memory).await;
@@ -362,7 +348,7 @@ mod tests {
 
     #[actix_web::test]
     async fn an_answer_that_finds_no_room_in_time_is_refused() {
-        // retry: on a slow machine, other clients may fall behind too and make room
+        // retry: on a slow machine, other clients may also fall behind and free memory
         for _ in 0..100 {
             let start = Instant::now();
             let memory = AnswerMemory::with_timeout(256 * KIB as u64, Duration::from_millis(20));

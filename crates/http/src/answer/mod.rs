@@ -1,5 +1,3 @@
-//! Builds answers.
-
 pub(super) mod compressor;
 pub(crate) mod gzip;
 pub(super) mod json;
@@ -22,8 +20,7 @@ pub(crate) use receipt::{
 pub(crate) use streamed::{COMMENT, streamed};
 use threadkeep_web::ApiError;
 
-/// The answer of a handler, or what a part of it returns.
 pub(crate) type ApiResult<T = HttpResponse> = Result<T, ApiError>;
 
-/// The length of an array or a history of which the answer shows a part.
+/// Length of an array or history, if the response has a part of it.
 pub(super) const TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");

@@ -1,5 +1,3 @@
-//! Media types of requests and answers.
-
 use actix_web::HttpRequest;
 use actix_web::http::header::{
     ACCEPT, Accept, CONTENT_ENCODING, CONTENT_TYPE, Header, HeaderMap, HeaderValue, Quality,
@@ -9,26 +7,15 @@ use actix_web::mime::{self, Mime};
 use crate::answer::ApiResult;
 use threadkeep_web::ApiError;
 
-/// The type of most answers.
 pub(crate) const JSON: &str = "application/json";
-/// The type of streams.
 pub const EVENT_STREAM: &str = "text/event-stream";
 
-/// The type of JSON documents, one per line.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
-/// Checks that the client takes JSON.
-///
-/// # Errors
-/// [`ApiError::NotAcceptable`].
 pub fn accepts_json(request: &HttpRequest) -> Result<(), ApiError> {
     accepts(request, JSON)
 }
 
-/// Checks that the client takes answers of that type.
-///
-/// # Errors
-/// [`ApiError::NotAcceptable`].
 pub(crate) fn accepts(request: &HttpRequest, answer: &'static str) -> ApiResult<()> {
     match request.headers().get(ACCEPT).map(HeaderValue::as_bytes) {
         None | Some(b"*/*" | b"") => return Ok(()),
@@ -37,7 +24,7 @@ pub(crate) fn accepts(request: &HttpRequest, answer: &'static str) -> ApiResult<
     }
     let refused = || ApiError::NotAcceptable { answer };
     let accept = Accept::parse(request).map_err(|_| refused())?;
-    // of several ranges that fit, the most specific one counts (RFC 9110, section 12.5.1)
+    // the most specific matching range applies (RFC 9110, section 12.5.1)
     let (kind, _) = answer.split_once('/').unwrap_or((answer, ""));
     let fits = |range: &Mime| match (range.type_(), range.subtype()) {
         _ if range.essence_str() == answer => Some(3),
@@ -55,17 +42,12 @@ pub(crate) fn accepts(request: &HttpRequest, answer: &'static str) -> ApiResult<
     }
 }
 
-/// The type of a body, by default JSON.
 pub(crate) enum BodyType {
     Json,
     MergePatch,
 }
 
 impl BodyType {
-    /// Reads the type from the headers.
-    ///
-    /// # Errors
-    /// [`ApiError::UnsupportedMediaType`] for another type, charset or encoding.
     pub(crate) fn of(headers: &HeaderMap, wanted: &'static str) -> ApiResult<Self> {
         let refused = || ApiError::UnsupportedMediaType { wanted };
         if headers

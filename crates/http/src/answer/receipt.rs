@@ -1,5 +1,3 @@
-//! Answers to reads and writes.
-
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 use actix_web::web::Bytes;
@@ -16,7 +14,7 @@ use threadkeep_web::tag;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
-/// A read: the JSON text with its tag, or 304 when the client has it. Fails if the client wants another version.
+/// Responds to a read: JSON with its tag, 304 if the client has this version, or 412 if it requires another.
 pub(crate) fn content(
     conditions: &ReadConditions,
     stamp: Stamp,
@@ -30,12 +28,9 @@ pub(crate) fn content(
     Ok(Content { builder, body })
 }
 
-/// A read of a whole state, as the store has it. Both forms have the tag of the version, which writes are conditional on; strong
-/// tags should differ between forms ([RFC 9110, section 8.8.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.3)), but
-/// no client can combine parts of answers here.
-///
-/// # Errors
-/// As [`content`].
+/// Responds to a read of a whole state, in the store's form. Both forms carry the version's tag, which writes use as a
+/// condition. Strong tags should differ by form ([RFC 9110, section
+/// 8.8.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.3)), but clients cannot combine partial responses here.
 pub(crate) fn state(
     conditions: &ReadConditions,
     stamp: Stamp,
@@ -53,19 +48,16 @@ pub(crate) fn state(
     }
 }
 
-/// The answer to a client that has that version.
 pub(crate) fn not_modified(stamp: Stamp) -> HttpResponse {
     tagged(StatusCode::NOT_MODIFIED, stamp).finish()
 }
 
-/// A response with the tag of that version.
 pub(crate) fn tagged(status: StatusCode, stamp: Stamp) -> HttpResponseBuilder {
     let mut builder = HttpResponse::build(status);
     tag(&mut builder, stamp);
     builder
 }
 
-/// A response to which headers may be added before it gets its body.
 pub(crate) struct Content {
     pub(crate) builder: HttpResponseBuilder,
     body: Option<Bytes>,
@@ -80,7 +72,6 @@ impl Content {
     }
 }
 
-/// A write: version and size, and the result of the one operation.
 pub(crate) fn receipt(written: &Written) -> HttpResponse {
     let mut json = head(written);
     if let [answer] = &written.answers[..] {
@@ -90,7 +81,6 @@ pub(crate) fn receipt(written: &Written) -> HttpResponse {
     respond(StatusCode::OK, written, json)
 }
 
-/// A merge: version and size, and the result of each operation, in order.
 pub(crate) fn merge_receipt(written: &Written) -> HttpResponse {
     let mut json = head(written);
     json.push_str(",\"results\":[");
@@ -103,33 +93,28 @@ pub(crate) fn merge_receipt(written: &Written) -> HttpResponse {
     respond(StatusCode::OK, written, json)
 }
 
-/// An answer to a write with its tag, marked if it is a replay.
 pub(crate) fn respond(status: StatusCode, written: &Written, json: String) -> HttpResponse {
     let mut builder = tagged(status, written.stamp);
     mark_replay(&mut builder, written.replayed);
     builder.insert_header(is_json()).body(json)
 }
 
-/// The type of these answers, as one shared header.
 fn is_json() -> (HeaderName, HeaderValue) {
     (CONTENT_TYPE, HeaderValue::from_static("application/json"))
 }
 
-/// The answer 200 with that body, marked if it is a replay.
 pub(crate) fn ok_or_replay(body: &impl Serialize, replayed: bool) -> HttpResponse {
     let mut response = HttpResponse::Ok();
     mark_replay(&mut response, replayed);
     json(response, body)
 }
 
-/// Marks a replay.
 pub fn mark_replay(builder: &mut HttpResponseBuilder, replayed: bool) {
     if replayed {
         builder.insert_header((REPLAYED, HeaderValue::from_static("true")));
     }
 }
 
-/// Marks an answer that is a replay.
 pub fn mark_answer_of_replay(response: &mut HttpResponse) {
     let headers = response.headers_mut();
     headers.insert(REPLAYED, HeaderValue::from_static("true"));
@@ -174,7 +159,7 @@ fn write_answer(json: &mut String, answer: &Answer, before: &str) {
     }
 }
 
-/// Writes digits without `format!`: every answer to a write contains some numbers.
+/// Avoids `format!`, because every receipt contains numbers.
 fn push_number(json: &mut String, number: impl itoa::Integer) {
     json.push_str(itoa::Buffer::new().format(number));
 }

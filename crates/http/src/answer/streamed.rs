@@ -1,5 +1,3 @@
-//! Answers that are sent while they are made.
-
 use std::error::Error;
 
 use actix_web::http::header::{CONTENT_TYPE, HeaderName};
@@ -7,14 +5,13 @@ use actix_web::{HttpResponse, HttpResponseBuilder};
 use bytes::Bytes;
 use futures_util::stream;
 
-/// Keeps a proxy from buffering parts of the answer (nginx, `proxy_buffering`).
+/// Keeps a proxy from buffering parts of the response (nginx, `proxy_buffering`).
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// A comment of server-sent events, without the empty line that ends an event: after an `id:`, many clients take that line for
-/// an event without data (`OpenAI`'s for Python up to 3.57, httpx-sse).
+/// A comment of server-sent events, without the blank line that ends an event: after an `id:`, many clients parse that line
+/// as an event without data (`OpenAI`'s for Python up to 3.57, httpx-sse).
 pub const COMMENT: &str = ":\n";
 
-/// The headers of a streamed answer of that type.
 pub fn streamed(media_type: &'static str) -> HttpResponseBuilder {
     let mut builder = HttpResponse::Ok();
     builder
@@ -23,8 +20,8 @@ pub fn streamed(media_type: &'static str) -> HttpResponseBuilder {
     builder
 }
 
-/// A streamed answer of the chunks that `next` takes from a feed; none is the end. An error cuts the connection, since a proper
-/// end would say that the answer is whole.
+/// Streams the chunks of `feed` until `None`. An error cuts the connection: a regular end would mark the response as
+/// complete.
 pub fn cut_at_error<F, N, E>(mut builder: HttpResponseBuilder, feed: F, next: N) -> HttpResponse
 where
     F: 'static,

@@ -1,5 +1,3 @@
-//! The handler of the stream of all events.
-
 use actix_web::{HttpRequest, web};
 
 use super::feed;
@@ -14,10 +12,8 @@ use threadkeep_events::{GlobalItem, GlobalStream, Watermark};
 use threadkeep_service::ServiceError;
 use threadkeep_store::StoreError;
 
-/// The subject of the cursors.
 const ALL: &[u8] = b"all";
 
-/// The events of all threads as they are sent.
 struct GlobalFeed {
     api: web::Data<Api>,
     stream: GlobalStream,
@@ -25,8 +21,8 @@ struct GlobalFeed {
 
 /// Stream the events of all threads
 ///
-/// Server-sent events like those of one thread, in order for each thread. A client that reconnects with its last cursor
-/// misses no event that the log still holds, and may get some twice.
+/// Sends server-sent events like those of one thread, in order for each thread. A client that reconnects with its last
+/// cursor misses no event that the log still holds, and may receive some events twice.
 #[utoipa::path(
     get,
     path = "/v1/events",
@@ -54,7 +50,6 @@ pub(crate) async fn get_events(
     Ok(feed::respond(GlobalFeed { api, stream }, &events, None))
 }
 
-/// The headers of the stream alone.
 pub(crate) async fn head_events(
     request: HttpRequest,
     AnyAnswer(BackEnd { api, .. }): AnyAnswer,

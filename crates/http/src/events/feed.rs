@@ -1,5 +1,4 @@
-//! Server-sent events
-//! ([the HTML standard, section 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)).
+//! Server-sent events ([HTML standard, section 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)).
 
 use std::convert::Infallible;
 use std::fmt::Write;
@@ -15,42 +14,34 @@ use crate::answer::{COMMENT, EVENT_STREAM, streamed};
 use threadkeep_events::Events;
 use threadkeep_store::StoreError;
 
-/// Milliseconds after which a client reconnects.
 const RETRY_MS: u32 = 2_000;
 
-/// An event as bytes, sent at once.
 pub(super) struct Frame {
     pub(crate) event: &'static str,
-    /// The cursor.
     pub(crate) id: String,
     /// One line of JSON.
     pub(crate) data: String,
 }
 
-/// Where frames come from.
 pub(crate) trait Source: 'static {
     type Item;
 
-    /// The cursor before the first frame.
     fn start(&self) -> String;
 
-    /// The cursor of a client that has received all events; none if there are more.
+    /// Returns the cursor of a client that has received all events. `None` if more are available.
     fn cursor(&self) -> Option<String>;
 
-    /// The next item to send; none at the end. It is safe to drop the future and call this again.
+    /// Returns the next item. `None` at the end. Cancel-safe.
     fn next(&mut self) -> impl Future<Output = Result<Option<Self::Item>, StoreError>>;
 
-    /// How it is sent.
     fn frame(&self, item: Self::Item) -> impl Future<Output = Result<Frame, StoreError>>;
 }
 
-/// The answer to HEAD: the headers alone.
 pub(crate) fn head() -> HttpResponse {
     streamed(EVENT_STREAM).streaming(stream::empty::<Result<Bytes, Infallible>>())
 }
 
-/// A stream that lasts until its source ends or fails, or until that time. Then the client reconnects and resumes from
-/// its last cursor.
+/// Streams until the source ends or fails, or until `until`. Then the client reconnects and resumes from its last cursor.
 pub(crate) fn respond(
     source: impl Source,
     events: &Events,
@@ -76,7 +67,6 @@ pub(crate) fn respond(
     streamed(EVENT_STREAM).streaming(frames)
 }
 
-/// Converts a wall-clock time to the monotonic clock; `None` if it is out of range.
 fn instant_of(time: SystemTime) -> Option<Instant> {
     let left = time.duration_since(SystemTime::now()).unwrap_or_default();
     Instant::now().checked_add(left)
@@ -89,7 +79,7 @@ async fn reached(end: Option<Instant>) {
     }
 }
 
-/// The next frame, or a comment if no frame comes within the interval.
+/// Returns the next frame, or a comment if the source stays silent until `silent_until`.
 async fn next(source: &mut impl Source, silent_until: Instant) -> Option<String> {
     let item = tokio::select! {
         item = source.next() => item,

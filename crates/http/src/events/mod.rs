@@ -1,5 +1,3 @@
-//! Streams and lists of events.
-
 pub(super) mod all;
 mod feed;
 pub(super) mod of_thread;

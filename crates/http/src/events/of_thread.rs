@@ -1,5 +1,3 @@
-//! The handler of the stream of one thread.
-
 use std::time::Instant;
 
 use actix_web::{HttpRequest, web};
@@ -18,13 +16,11 @@ use threadkeep_service::ServiceError;
 use threadkeep_store::StoreError;
 use threadkeep_web::SessionId;
 
-/// The events of a thread as they are sent.
 struct ThreadFeed {
     api: web::Data<Api>,
     id: ThreadId,
     viewer: Viewer,
     stream: ThreadStream,
-    /// The item that was taken from the stream and is not sent yet.
     taken: Option<ThreadItem>,
     /// Whether a `reset` has covered the hidden events before this item.
     is_told: bool,
@@ -32,7 +28,6 @@ struct ThreadFeed {
     _session: Option<Session>,
 }
 
-/// Logs the end of the session when the stream ends.
 struct Session {
     api: web::Data<Api>,
     thread: ThreadId,
@@ -42,11 +37,12 @@ struct Session {
 
 /// Stream the events of a thread
 ///
-/// Server-sent events. A client that reconnects with its last cursor misses no event that the log still holds; otherwise
-/// a `reset` event says that it has to read the thread again. `thread.rotated` is the last event of an id; its cursor
-/// is one of the stream of the new id. With `values`, an event has the new values of its keys, unless the thread has changed
-/// again since or they have over 64 KiB; a key without a value was deleted. The server sends a comment every 15 seconds. A stream does not extend the life
-/// of the thread. It ends when the token that opened it expires.
+/// Sends server-sent events. A client that reconnects with its last cursor misses no event that the log still holds. If the
+/// log no longer holds them, a `reset` event tells the client to read the thread again. `thread.rotated` is the last event
+/// of an id; its cursor belongs to the stream of the new id. With `values`, an event has the new values of its keys, unless
+/// the thread has changed again since then or the values exceed 64 KiB. A key without a value was deleted. The server sends
+/// a comment every 15 seconds. A stream does not extend the thread's lifetime. It ends when the token that opened it
+/// expires.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/events",
@@ -66,7 +62,7 @@ pub(crate) async fn get_thread_events(
     Query(query): Query<OfThread>,
     last: LastEvent,
 ) -> ApiResult {
-    // before the store is asked, which may take longer than the token is valid
+    // before the store call, which may outlast the token
     let ends = target.valid_until(&request);
     let Listener { api, id, access } = target.listener().await?;
     let after = cursor_of(&api, &id, &last, &query.resume)?;
@@ -89,7 +85,6 @@ pub(crate) async fn get_thread_events(
     Ok(feed::respond(feed, &events, ends))
 }
 
-/// The headers of the stream alone.
 pub(crate) async fn head_thread_events(
     Listened(target): Listened,
     Query(query): Query<OfThread>,
@@ -114,7 +109,7 @@ impl ThreadFeed {
         seal(&self.api, &self.id, cursor)
     }
 
-    /// Returns the `reset` that replaces a hidden event, unless an earlier one covers it. A move always gets its own,
+    /// Returns the `reset` that replaces a hidden event, unless an earlier one covers it. A rotation always gets its own,
     /// because it ends the stream and the client must resume after it.
     async fn reset_after(&self, item: &ThreadItem) -> Result<Option<ThreadItem>, StoreError> {
         let ThreadItem::Event { event, cursor } = item else {
@@ -132,7 +127,6 @@ fn seal(api: &Api, id: &ThreadId, cursor: &ThreadCursor) -> String {
     cursor::seal(api.identity.ring(), id.as_bytes(), cursor)
 }
 
-/// The id of the thread from this event on, if it is another one.
 fn new_id(event: &Event) -> Option<&ThreadId> {
     match &event.kind {
         EventKind::Rotated { to } => Some(to),
@@ -140,7 +134,7 @@ fn new_id(event: &Event) -> Option<&ThreadId> {
     }
 }
 
-/// The place of that event among those of the new id.
+/// Returns the cursor of a rotation among the events of the new id.
 fn moved(event: &Event) -> ThreadCursor {
     ThreadCursor {
         position: event.id.position,

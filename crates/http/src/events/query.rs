@@ -1,5 +1,3 @@
-//! Query parameters and headers of streams.
-
 use actix_web::HttpRequest;
 use actix_web::http::header::HeaderName;
 
@@ -10,32 +8,28 @@ use threadkeep_web::ApiError;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// `?last_event_id=`, for clients that cannot set a header.
+/// `?last_event_id=`, for clients that cannot set headers.
 #[derive(Debug, Default)]
 pub(crate) struct Resume {
     last_event_id: Option<String>,
 }
 
-/// `?values=true`, and `?last_event_id=`.
 #[derive(Debug, Default)]
 pub(crate) struct OfThread {
     values: Option<bool>,
     pub(super) resume: Resume,
 }
 
-/// `?type=a&type=b`, and `?last_event_id=`.
 #[derive(Debug, Default)]
 pub(crate) struct Filter {
     types: Vec<EventType>,
     pub(super) resume: Resume,
 }
 
-/// The header `Last-Event-ID`, unless it is empty.
 #[derive(Debug)]
 pub(crate) struct LastEvent(Option<String>);
 
 impl Filter {
-    /// The types to send; all if the request names none.
     pub(crate) fn types(&self) -> EventTypes {
         if self.types.is_empty() {
             return EventTypes::ALL;
@@ -54,7 +48,6 @@ impl Parameters for Resume {
 }
 
 impl OfThread {
-    /// Whether events are to have new values.
     pub(crate) fn wants_values(&self) -> bool {
         self.values == Some(true)
     }
@@ -85,8 +78,7 @@ impl Parameters for Filter {
 }
 
 impl LastEvent {
-    /// The cursor of the header, or else of the query. A client that reconnects to the same URL sends its newest cursor in
-    /// the header.
+    /// Prefers the header: a client that reconnects to the same URL sends its latest cursor there.
     pub(crate) fn or<'a>(&'a self, query: &'a Resume) -> Option<&'a str> {
         let query = query.last_event_id.as_deref();
         self.0.as_deref().or(query).filter(|text| !text.is_empty())

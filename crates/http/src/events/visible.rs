@@ -1,5 +1,3 @@
-//! Which events of an id a caller may see.
-
 use actix_web::web;
 
 use crate::Api;
@@ -8,26 +6,24 @@ use threadkeep_events::ThreadItem;
 use threadkeep_service::ServiceError;
 use threadkeep_store::StoreError;
 
-/// The decision about an item of a stream.
 pub(super) enum Verdict {
     Shown,
-    /// The item is of a life that the caller may not see. Later items may be visible.
+    /// The item belongs to a life that the caller may not see. Later items may be visible.
     Hidden,
     /// The thread has another owner.
     Over,
 }
 
-/// A caller of the stream of an id, whose earlier lives may have been those of other owners.
+/// A caller of an id's stream. Earlier lives of the id may belong to other owners.
 pub(super) struct Viewer {
     api: web::Data<Api>,
     id: ThreadId,
     access: Access,
-    /// The last life whose owner was found, and whether the caller may see it.
+    /// The last life with a known owner, and whether the caller may see it.
     life: Option<(Life, bool)>,
 }
 
 impl Viewer {
-    /// Returns the viewer for a caller that may read the current thread.
     pub(super) async fn of(
         api: web::Data<Api>,
         id: ThreadId,
@@ -46,7 +42,6 @@ impl Viewer {
         Ok(viewer)
     }
 
-    /// Whether the caller may see an item that is sent now.
     pub(super) async fn judge(&mut self, item: &ThreadItem) -> Result<Verdict, StoreError> {
         if self.access == Access::All {
             return Ok(Verdict::Shown);
@@ -71,7 +66,6 @@ impl Viewer {
         Ok(shown_if(sees))
     }
 
-    /// The version that the thread has now; 0 if the caller may see none.
     pub(super) async fn version(&self) -> Result<u64, StoreError> {
         match self.api.owners.peek(&self.id, self.access).await {
             Ok(thread) => Ok(thread.map_or(0, |thread| thread.stamp.version)),
@@ -97,7 +91,7 @@ impl Viewer {
         }
         let owners = &self.api.owners;
         let sees = owners.sees_life(id, life, self.access).await?;
-        // a life that has just expired gets its final state later
+        // the store learns the final state of a life some time after its expiration
         if let Some(sees) = sees {
             self.life = Some((life, sees));
         }

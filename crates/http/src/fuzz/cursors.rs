@@ -1,5 +1,3 @@
-//! Cursors.
-
 use crate::request::cursor::{Cursor, open, seal};
 use threadkeep_domain::{EntryKey, EventId, KeyRing, SigningKey};
 use threadkeep_events::{ThreadCursor, Watermark};
@@ -7,7 +5,6 @@ use threadkeep_fuzzing::{Bound, Input, fuzz};
 use threadkeep_store::{ArchivePlace, NamespacePlace};
 
 const ABOUT: &[u8] = b"a thread";
-/// The number of places of a cursor at which a changed byte is tried.
 const PLACES: usize = 64;
 
 #[test]
@@ -22,7 +19,6 @@ fn a_cursor_opens_as_it_was_sealed_and_nothing_else_opens() {
     });
 }
 
-/// The input is a cursor from a client, or the content of a cursor.
 fn holds<C: Cursor>(input: Input<'_>) {
     let ring = ring("ours");
     if let Some(text) = input.text() {

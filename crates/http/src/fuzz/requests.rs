@@ -1,5 +1,3 @@
-//! Queries and conditional headers.
-
 use actix_web::http::Uri;
 use actix_web::http::header::{HeaderValue, IF_MATCH, IF_NONE_MATCH};
 use actix_web::test::TestRequest;
@@ -21,7 +19,6 @@ fn queries_are_read_or_refused() {
     fuzz("queries", |input| {
         let Some(text) = input.text() else { return };
         decodes(text);
-        // no longer than a server reads
         let Ok(uri) = Uri::try_from(format!("/?{text}")) else {
             return;
         };
@@ -55,7 +52,6 @@ fn decodes(text: &str) {
     }
 }
 
-/// Each line of the input is a header.
 #[test]
 fn conditional_headers_name_the_stamp_that_they_say() {
     fuzz("conditions", |input| {
@@ -84,7 +80,7 @@ fn conditional_headers_name_the_stamp_that_they_say() {
             let members = text.split(',').map(str::trim);
             let strong = members.filter(|member| !member.starts_with("W/"));
             let is_met = strong.map(|member| member.trim_matches('"')).any(|text| {
-                // a version may have zeros before it
+                // a version may have leading zeros
                 let has_tag = text.trim_start_matches('0').eq_ignore_ascii_case(&tag);
                 text == "*" || has_tag || text.parse() == Ok(STAMP.version)
             });

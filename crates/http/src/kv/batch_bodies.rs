@@ -1,5 +1,3 @@
-//! Bodies and answers of requests about several entries.
-
 use std::collections::BTreeSet;
 
 use base64::Engine as _;
@@ -15,14 +13,13 @@ use threadkeep_service::{BatchPut, EntryBodies, EntryDraft};
 use threadkeep_store::Put;
 use threadkeep_web::ApiError;
 
-/// Entries in one request at most.
 const ENTRIES_MAX: usize = 100;
 
-/// Which entries to read.
+/// The entries to read.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GetEntries {
-    /// Their keys.
+    /// Keys of the entries.
     #[schema(value_type = Vec<String>, min_items = 1, max_items = 100)]
     keys: List<String, 1, ENTRIES_MAX>,
 }
@@ -31,7 +28,7 @@ pub(super) struct GetEntries {
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PutEntries {
-    /// Each with another key.
+    /// Each key may occur once.
     #[schema(value_type = Vec<PutEntry>, min_items = 1, max_items = 100)]
     entries: List<PutEntry, 1, ENTRIES_MAX>,
 }
@@ -43,19 +40,19 @@ pub(super) struct PutEntry {
     /// 1 to 1,024 bytes of UTF-8 without control characters.
     #[schema(min_length = 1)]
     key: String,
-    /// The body as text, which is kept in UTF-8.
+    /// The body as text, stored in UTF-8.
     #[schema(nullable = false)]
     body: Option<String>,
     /// The body in base64, with padding.
     #[schema(nullable = false)]
     base64: Option<String>,
-    /// By default `text/plain; charset=utf-8` for `body` and `application/octet-stream` for `base64`.
+    /// By default, `text/plain; charset=utf-8` for `body` and `application/octet-stream` for `base64`.
     #[schema(nullable = false, min_length = 1, max_length = 255)]
     content_type: Option<String>,
-    /// Lifetime; 0 keeps the entry for ever. By default that of the namespace, or else of the server's settings.
+    /// Lifetime of the entry; 0 keeps it forever. By default, the namespace's default lifetime, or else the server's.
     #[schema(nullable = false, value_type = Option<u64>, maximum = 31_536_000)]
     ttl_seconds: Option<Whole<0, { Lifetime::LONGEST.as_secs() }>>,
-    /// Put it only if there is no such entry.
+    /// Put the entry only if it does not exist.
     #[schema(nullable = false)]
     if_absent: Option<bool>,
 }
@@ -63,18 +60,18 @@ pub(super) struct PutEntry {
 /// Several entries.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EntriesObject {
-    /// Those that exist, with their bodies, in the order of the request.
+    /// Entries that exist, with their bodies, in the order of the request.
     entries: Vec<EntryObject>,
-    /// Keys that have no entry.
+    /// Keys without an entry.
     missing: Vec<String>,
-    /// Keys that were not read, because the answer is full at 2 MiB: ask for them again.
+    /// Keys that were not read because the response reached 2 MiB. Request them again.
     unread: Vec<String>,
 }
 
 /// The outcomes of several puts.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct PutOutcomes {
-    /// One for each entry, in the order of the request.
+    /// One outcome per entry, in the order of the request.
     entries: Vec<PutOutcome>,
 }
 
@@ -85,11 +82,11 @@ enum PutOutcome {
     /// The entry was put.
     Put {
         key: String,
-        /// True.
+        /// Always true.
         ok: bool,
-        /// Whether the entry did not exist before.
+        /// Whether the entry is new.
         created: bool,
-        /// 1 for a new entry, and 1 more with each put.
+        /// 1 for a new entry; each put increases it by 1.
         version: u64,
         /// Bytes of the body.
         size_bytes: u64,
@@ -100,13 +97,13 @@ enum PutOutcome {
     /// The entry was not put.
     Refused {
         key: String,
-        /// False.
+        /// Always false.
         ok: bool,
-        /// As in the error that a single put gets.
+        /// The status that a single put would get.
         status: u16,
         code: &'static str,
         detail: String,
-        /// The version of the entry that exists, with `version_mismatch`.
+        /// The current version of the entry, with `version_mismatch`.
         #[schema(nullable = false)]
         #[serde(skip_serializing_if = "Option::is_none")]
         current_version: Option<u64>,
@@ -114,10 +111,6 @@ enum PutOutcome {
 }
 
 impl GetEntries {
-    /// The keys, each once.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidEntryKey`].
     pub(super) fn read(self) -> ApiResult<Vec<EntryKey>> {
         let mut seen = BTreeSet::new();
         let mut keys = Vec::with_capacity(self.keys.0.len());
@@ -132,10 +125,6 @@ impl GetEntries {
 }
 
 impl PutEntries {
-    /// The puts.
-    ///
-    /// # Errors
-    /// [`ApiError`] of an entry.
     pub(super) fn read(self) -> ApiResult<Vec<BatchPut>> {
         let mut keys = BTreeSet::new();
         let entries = self.entries.0.into_iter().enumerate();
@@ -195,7 +184,6 @@ impl EntriesObject {
 }
 
 impl PutOutcomes {
-    /// The outcome of each put of an entry of that key and size.
     pub(super) fn of(
         entries: impl Iterator<Item = (EntryKey, usize)>,
         puts: Vec<ApiResult<Put>>,

@@ -1,5 +1,3 @@
-//! Handlers of several entries at once, for back ends.
-
 use actix_web::HttpResponse;
 
 use super::batch_bodies::{EntriesObject, GetEntries, PutEntries, PutOutcomes};
@@ -13,8 +11,8 @@ use threadkeep_web::ApiError;
 
 /// Read several entries
 ///
-/// Returns them with their bodies. The answer ends at 2 MiB, but has at least one entry if one exists, and names the keys that it did
-/// not read. Each entry is as it was at a moment of its own.
+/// Returns the entries with their bodies. The response ends at 2 MiB, but has at least one entry if any exists, and lists
+/// the keys that it did not read. Each entry is read at its own moment.
 #[utoipa::path(
     post,
     path = "/v1/kv/{namespace}/get",
@@ -43,9 +41,9 @@ pub(crate) async fn get_entries(
 
 /// Put several entries
 ///
-/// Each is put whole or not at all, and has an outcome of its own; the request is not one step. If it ends halfway, a
-/// repeat with the same `Idempotency-Key` puts the rest, and nothing twice. An error of the whole request says that
-/// nothing was put, or, with 503, that no outcome is known.
+/// Puts each entry whole or not at all, with an outcome of its own. The request as a whole is not atomic. If it fails
+/// halfway, a repeat with the same `Idempotency-Key` puts the remaining entries, and none twice. An error for the whole
+/// request means that nothing was put, or, with 503, that no outcome is known.
 #[utoipa::path(
     post,
     path = "/v1/kv/{namespace}/put",

@@ -1,5 +1,3 @@
-//! The type and encoding of an entry's body, in the headers of a put and of the answer to a read.
-
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
     CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
@@ -11,7 +9,7 @@ use threadkeep_domain::{ContentEncoding, ContentError, ContentType, rfc3339};
 use threadkeep_store::{Entry, EntryHead};
 
 const EXPIRES_AT: HeaderName = HeaderName::from_static("x-expires-at");
-/// Limits a browser that shows an entry: a stored page runs no script, loads nothing, and has an origin of its own.
+/// Isolates an entry that a browser shows: a stored page runs no script, loads nothing, and has its own origin.
 const SECURITY: [(HeaderName, HeaderValue); 2] = [
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (
@@ -20,20 +18,14 @@ const SECURITY: [(HeaderName, HeaderValue); 2] = [
     ),
 ];
 
-/// Type and encoding of a body.
 #[derive(Debug)]
 pub struct EntryContent {
-    /// `application/octet-stream` when nothing is said.
+    /// `application/octet-stream` by default.
     pub content_type: ContentType,
-    /// None when nothing is said.
     pub content_encoding: Option<ContentEncoding>,
 }
 
 impl EntryContent {
-    /// Reads the headers of a put.
-    ///
-    /// # Errors
-    /// [`ContentError`] of a header that is malformed, or given twice.
     pub fn of(headers: &HeaderMap) -> Result<Self, ContentError> {
         let content_type = text(headers, CONTENT_TYPE)?;
         let content_encoding = text(headers, CONTENT_ENCODING)?;
@@ -44,7 +36,7 @@ impl EntryContent {
     }
 }
 
-/// The text of a header; an empty one says nothing.
+/// Treats an empty header as absent.
 fn text(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ContentError> {
     let mut values = headers.get_all(name);
     let (value, None) = (values.next(), values.next()) else {
@@ -55,7 +47,6 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ContentEr
     Ok(text.filter(|text| !text.is_empty()))
 }
 
-/// Begins the answer to a read of an entry, of which it says all but what the bytes are.
 pub fn entry_head(status: StatusCode, head: &EntryHead) -> HttpResponseBuilder {
     let mut answer = HttpResponse::build(status);
     for header in SECURITY {
@@ -67,7 +58,6 @@ pub fn entry_head(status: StatusCode, head: &EntryHead) -> HttpResponseBuilder {
     answer
 }
 
-/// Ends it with the bytes, and what they are.
 pub fn entry_body(mut answer: HttpResponseBuilder, entry: Entry) -> HttpResponse {
     answer.insert_header((CONTENT_TYPE, entry.head.content_type.as_str()));
     if let Some(encoding) = &entry.head.content_encoding {

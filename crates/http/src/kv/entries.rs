@@ -1,5 +1,3 @@
-//! Handlers of entries, for back ends.
-
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 
@@ -20,8 +18,8 @@ use threadkeep_web::tag;
 
 /// Read an entry
 ///
-/// Returns the bytes with the type and the encoding of the last put, whatever the request accepts. Reading an entry does
-/// not extend its lifetime.
+/// Returns the bytes with the type and encoding of the last put, regardless of `Accept`. Reading an entry does not extend
+/// its lifetime.
 #[utoipa::path(
     get,
     path = "/v1/kv/{namespace}/{key}",
@@ -67,9 +65,9 @@ pub(crate) async fn get_entry(
 
 /// Put an entry
 ///
-/// Creates or replaces the entry, and creates the namespace if needed. The server keeps the body unchanged, with its
-/// `Content-Type` and `Content-Encoding`. A repeated put changes only the version and the expiry. With `If-Match`, a
-/// repeat gets 412, since the first put changed the version, unless both have the same `Idempotency-Key`.
+/// Creates or replaces the entry, and creates the namespace if it does not exist. The server stores the body unchanged, with
+/// its `Content-Type` and `Content-Encoding`. A repeated put changes only the version and the expiration time. With
+/// `If-Match`, a repeat gets 412, because the first put changed the version, unless both have the same `Idempotency-Key`.
 #[utoipa::path(
     put,
     path = "/v1/kv/{namespace}/{key}",

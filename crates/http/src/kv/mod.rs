@@ -1,5 +1,3 @@
-//! The `/v1/kv` API: entries in namespaces, for back ends.
-
 mod batch_bodies;
 pub(super) mod batches;
 pub(super) mod content;

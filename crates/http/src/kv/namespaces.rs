@@ -1,5 +1,3 @@
-//! Handlers of namespaces, for back ends.
-
 use actix_web::HttpResponse;
 
 use super::object::{
@@ -17,7 +15,8 @@ use threadkeep_store::{Answered, EntryRange, KeyOrder, NamespacePlace};
 
 /// List namespaces
 ///
-/// Lists the newest first, with the number and size of their entries; or those that `namespace` names, if they exist.
+/// Lists namespaces, newest first, with the number and size of their entries. With `namespace`, lists only those that it
+/// names, if they exist.
 #[utoipa::path(
     get,
     path = "/v1/kv",
@@ -54,9 +53,9 @@ pub(crate) async fn list_namespaces(
 
 /// List the keys of a namespace
 ///
-/// Lists keys in the order of their bytes, with size, type and times. Puts and deletions between two pages do not repeat or skip
-/// other keys. A namespace that does not exist has none. With `bodies`, a page ends at 2 MiB, but has at least one entry
-/// if there is one.
+/// Lists keys in byte order, with size, type and times. Puts and deletions between two pages do not repeat or skip other
+/// keys. A namespace that does not exist has no keys. With `bodies`, a page ends at 2 MiB, but has at least one entry if any
+/// exists.
 #[utoipa::path(
     get,
     path = "/v1/kv/{namespace}",
@@ -80,7 +79,7 @@ pub(crate) async fn list_entries(
 ) -> ApiResult {
     let ring = api.identity.ring();
     let prefix = listing.prefix();
-    // no name has a control character
+    // names contain no control characters, so NUL separates the parts
     let about = match listing.order() {
         KeyOrder::Ascending => [namespace.as_str(), prefix].join("\0"),
         KeyOrder::Descending => [namespace.as_str(), prefix, "desc"].join("\0"),
@@ -114,9 +113,9 @@ pub(crate) async fn list_entries(
 
 /// Create or change a namespace
 ///
-/// Sets the default lifetime of its entries, and its idle time: a namespace that has one ends when none of its entries
-/// was read, listed, put or deleted for that long, or up to two seconds later, and from then on reads as if nothing had
-/// been put there. A setting that the body leaves out is unset. The first put into a namespace also creates it.
+/// Sets the default lifetime of its entries, and its idle time. A namespace with an idle time ends when none of its entries
+/// was read, listed, put or deleted for that long, or up to two seconds later, and then reads as if nothing had been put
+/// there. A setting that the body omits is unset. The first put into a namespace also creates it.
 #[utoipa::path(
     put,
     path = "/v1/kv/{namespace}",
@@ -149,9 +148,9 @@ pub(crate) async fn put_namespace(
 
 /// Delete a namespace with all its entries
 ///
-/// Deletes in batches, so that other requests do not wait. An entry that is put meanwhile is either deleted too, or
-/// stays and creates the namespace again. If the request fails, entries may be left: send it again. With an
-/// `Idempotency-Key`, a late repeat deletes nothing that was put since.
+/// Deletes in batches, which do not block other requests. An entry that is put meanwhile is either deleted too, or remains
+/// and creates the namespace again. If the request fails, entries may remain: send it again. With an `Idempotency-Key`, a
+/// late repeat deletes nothing that was put since the first request.
 #[utoipa::path(
     delete,
     path = "/v1/kv/{namespace}",

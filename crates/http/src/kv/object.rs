@@ -1,5 +1,3 @@
-//! Bodies and answers about entries and namespaces.
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
@@ -16,7 +14,7 @@ use threadkeep_store::{Entry, EntryHead, NamespaceChange, Put};
 /// The receipt of a put.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EntryReceipt {
-    /// 1 for a new entry, and 1 more with each put.
+    /// 1 for a new entry; each put increases it by 1.
     version: u64,
     /// Bytes of the body.
     size_bytes: u64,
@@ -32,24 +30,24 @@ pub(super) struct EntryDeletion {
     pub(crate) deleted: bool,
 }
 
-/// An entry. The members from `etag` on are there if its body was asked for.
+/// An entry. The members from `etag` on are present if the request asks for bodies.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EntryObject {
     key: String,
     /// Bytes of the body.
     size_bytes: u64,
     content_type: String,
-    /// When it was last put.
+    /// When the entry was last put.
     #[schema(format = DateTime)]
     updated_at: Option<String>,
-    /// When it expires; null if never.
+    /// When the entry expires; null if never.
     #[schema(format = DateTime)]
     expires_at: Option<String>,
     /// The tag for `If-Match`.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     etag: Option<String>,
-    /// How the body is encoded, if at all.
+    /// The encoding of the body, if it has one.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     content_encoding: Option<String>,
@@ -66,7 +64,7 @@ pub(super) struct EntryObject {
 /// A page of entries.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EntryList {
-    /// In the order of the bytes of their keys. A page may be shorter than `limit`.
+    /// In byte order of their keys. A page may be shorter than `limit`.
     pub(crate) entries: Vec<EntryObject>,
     /// The cursor of the next page; null on the last page.
     pub(crate) next_cursor: Option<String>,
@@ -76,11 +74,11 @@ pub(super) struct EntryList {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct NamespaceObject {
     namespace: String,
-    /// Lifetime of entries that are put without one; 0 keeps them for ever, null means that of the server's settings.
+    /// Lifetime of entries that are put without one; 0 keeps them forever, null uses the server's setting.
     default_ttl_seconds: Option<u64>,
-    /// How long the namespace lives after its last use; null means that it does not end by itself.
+    /// How long the namespace lives after its last use; null means that it never ends by itself.
     idle_ttl_seconds: Option<u64>,
-    /// When the namespace ends if it is not used; null if never. A use moves this within two seconds.
+    /// When the namespace ends if it is not used; null if never. A use updates this within two seconds.
     #[schema(format = DateTime)]
     expires_at: Option<String>,
     #[schema(format = DateTime)]
@@ -90,7 +88,7 @@ pub(super) struct NamespaceObject {
     last_used_at: Option<String>,
     /// Number of entries.
     entries: u64,
-    /// Bytes of all their bodies.
+    /// Bytes of all bodies.
     size_bytes: u64,
 }
 
@@ -114,19 +112,17 @@ pub(super) struct NamespaceDeletion {
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NamespaceBody<'a> {
-    /// Lifetime of entries that are put without one; 0 keeps them for ever, null or absent means that of the server's
-    /// settings.
+    /// Lifetime of entries that are put without one; 0 keeps them forever. Null or absent uses the server's setting.
     #[schema(value_type = Option<u64>, maximum = 31_536_000)]
     #[serde(borrow)]
     default_ttl_seconds: Option<RawJson<'a>>,
-    /// The namespace ends when none of its entries was read, listed, put or deleted for that long; null or absent means
+    /// The namespace ends when none of its entries was read, listed, put or deleted for this long. Null or absent means
     /// never.
     #[schema(value_type = Option<u64>, minimum = 60, maximum = 946_080_000)]
     #[serde(borrow)]
     idle_ttl_seconds: Option<RawJson<'a>>,
 }
 
-/// Reads the body of `PUT /v1/kv/{namespace}`, which sets all settings.
 pub(super) fn read_settings(body: &str) -> ApiResult<NamespaceChange> {
     let body = optional_body_object(body, 1)?;
     let body: NamespaceBody<'_> = read(&body)?;
@@ -141,7 +137,6 @@ pub(super) fn read_settings(body: &str) -> ApiResult<NamespaceChange> {
     })
 }
 
-/// Reads a setting, which null unsets.
 fn setting<'a, T: Deserialize<'a>>(json: Option<RawJson<'a>>, name: &str) -> ApiResult<Option<T>> {
     let json = json.filter(|json| json.0 != "null");
     let value = json.map(|RawJson(json)| read_value(json)).transpose();
@@ -173,7 +168,6 @@ impl EntryObject {
         }
     }
 
-    /// The entry with its body.
     pub(crate) fn whole(key: &EntryKey, entry: &Entry) -> Self {
         let (head, text) = (&entry.head, str::from_utf8(&entry.body));
         let encoding = head.content_encoding.as_ref();
@@ -186,7 +180,6 @@ impl EntryObject {
         }
     }
 
-    /// About how many bytes of an answer the entry takes with its body.
     pub(crate) fn weigh(key: &EntryKey, entry: &Entry) -> u64 {
         let body_bytes = match str::from_utf8(&entry.body) {
             Ok(text) => json_bytes(text),
@@ -196,10 +189,9 @@ impl EntryObject {
     }
 }
 
-/// Bytes of an entry's object without key and body, about.
+/// Approximate bytes of an entry's object, without key and body.
 const MEMBERS_BYTES: usize = 256;
 
-/// Bytes of a text as JSON, without its quotes.
 fn json_bytes(text: &str) -> usize {
     let bytes = text.bytes().map(|byte| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,

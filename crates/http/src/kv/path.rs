@@ -1,20 +1,16 @@
-//! Namespace and key in a path.
-
 use actix_web::HttpRequest;
 
 use crate::answer::ApiResult;
 use crate::request::{extract, path_part};
 use threadkeep_domain::{EntryKey, EntryKeyError, Namespace, NamespaceError};
 
-/// `/v1/kv/{namespace}/{key}`: the fourth part and the fifth, the first being empty.
+/// Indexes of the path parts in `/v1/kv/{namespace}/{key}`; part 0 is empty.
 const NAMESPACE_PLACE: usize = 3;
 const KEY_PLACE: usize = 4;
 
-/// The namespace of `/v1/kv/{namespace}`, percent-decoded.
 #[derive(Debug)]
 pub(crate) struct NamespacePath(pub(crate) Namespace);
 
-/// Namespace and key of `/v1/kv/{namespace}/{key}`, likewise.
 #[derive(Debug)]
 pub(crate) struct EntryPath {
     pub(crate) namespace: Namespace,

@@ -1,15 +1,11 @@
-//! Query parameters of entries and namespaces.
-
 use crate::answer::ApiResult;
 use crate::request::{Page, Parameters, invalid, set_once, whole};
 use threadkeep_domain::{EntryKey, Lifetime, Namespace};
 use threadkeep_store::KeyOrder;
 
-/// `?ttl_seconds=`.
 #[derive(Debug, Default)]
 pub(crate) struct OfLifetime(pub(crate) Option<Lifetime>);
 
-/// `?prefix=&order=&bodies=&cursor=&limit=`.
 #[derive(Debug, Default)]
 pub(crate) struct EntryListing {
     prefix: Option<String>,
@@ -18,17 +14,15 @@ pub(crate) struct EntryListing {
     pub(crate) page: Page,
 }
 
-/// `?namespace=a&namespace=b` or `?cursor=&limit=`.
 #[derive(Debug, Default)]
 pub(crate) struct NamespaceListing {
     pub(crate) names: Vec<Namespace>,
     pub(crate) page: Page,
 }
 
-/// Names in one request at most.
 const NAMES_MAX: usize = 100;
 
-/// A lifetime of that many seconds, where 0 means for ever; none if they are out of bounds.
+/// Returns the lifetime, unlimited for 0. `None` if `seconds` is out of range.
 pub(super) fn lifetime(seconds: u64) -> Option<Lifetime> {
     let is_legal = seconds <= Lifetime::LONGEST.as_secs();
     is_legal.then(|| Lifetime::from_seconds(seconds))
@@ -98,7 +92,6 @@ impl Parameters for NamespaceListing {
         Ok(())
     }
 
-    /// Drops repeated names.
     fn settle(&mut self) {
         self.names.sort_unstable();
         self.names.dedup();

@@ -1,5 +1,3 @@
-//! The input of a write to an entry: bytes, their type, and conditions.
-
 use actix_web::HttpRequest;
 use actix_web::http::header::IF_NONE_MATCH;
 use actix_web::web::Bytes;
@@ -14,7 +12,6 @@ use threadkeep_store::EntryTerms;
 #[derive(Debug)]
 pub(crate) struct EntryConditions(pub(crate) EntryTerms);
 
-/// A body of any type.
 #[derive(Debug)]
 pub(crate) struct AnyBody {
     pub(crate) bytes: Bytes,

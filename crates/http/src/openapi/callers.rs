@@ -1,5 +1,3 @@
-//! The callers of an operation, and the two families of paths of a thread.
-
 use actix_web::http::Method;
 use utoipa::Modify;
 use utoipa::openapi::extensions::{Extensions, ExtensionsBuilder};
@@ -17,8 +15,8 @@ use threadkeep_identity::Right;
 const CURRENT: &str = "/v1/threads/current";
 const BY_ID: &str = "/v1/threads/{id}";
 
-/// Adds the security schemes, and those of operations for back ends and on scopes, for each path of the caller's own thread the path of a thread by its id, and to each
-/// operation that takes an API key the right that the key needs (`x-right`).
+/// Adds security schemes and the requirements of each operation, the path by id for each path of the caller's own thread,
+/// and the right that an API key needs for each operation (`x-right`).
 pub(super) struct Callers;
 
 impl Modify for Callers {
@@ -64,12 +62,10 @@ impl Modify for Callers {
     }
 }
 
-/// Whether a call needs the right to scopes if its caller has an API key.
 fn is_of_scopes(path: &str) -> bool {
     right_for(&Method::POST, path) == Some(&Right::Scopes)
 }
 
-/// `x-right`: the right that an API key needs for an operation.
 fn right(method: &Method, path: &str) -> Option<Extensions> {
     let right = match (right_for(method, path)?, path.contains("{namespace}")) {
         (Right::Kv, true) => "kv/{namespace}".to_owned(),
@@ -123,7 +119,7 @@ fn thread_id() -> Parameter {
         .build()
 }
 
-/// Any one of these schemes, or none for "".
+/// Requires any one of `schemes`. An empty name means no credential.
 pub(super) fn any_of(schemes: &[&str]) -> Vec<SecurityRequirement> {
     let requirement = |scheme: &&str| match *scheme {
         "" => SecurityRequirement::default(),

@@ -1,5 +1,3 @@
-//! Events in the OpenAPI document: their schema, and the request that delivers one to a webhook.
-
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -10,7 +8,6 @@ use utoipa::{Modify, PartialSchema, ToSchema};
 
 use crate::admin::webhook_body::EventTypeName;
 
-/// Adds both.
 pub(super) struct EventSchemas;
 
 /// An event, in the JSON format of [CloudEvents 1.0](https://github.com/cloudevents/spec).
@@ -19,7 +16,7 @@ pub(super) struct EventSchemas;
 struct Event {
     /// `1.0`, the version of the specification.
     specversion: String,
-    /// `evt_` and hex digits. Deliveries of one event have the same id.
+    /// `evt_` and hex digits. All deliveries of an event have the same id.
     id: String,
     /// `threadkeep`.
     source: String,
@@ -31,26 +28,25 @@ struct Event {
     time: String,
     /// `application/json`.
     datacontenttype: String,
-    /// The trace of the request that caused it, as [W3C Trace Context](https://www.w3.org/TR/trace-context/) has it, if that
-    /// request had one.
+    /// The trace of the request that caused the event, in the format of [W3C Trace
+    /// Context](https://www.w3.org/TR/trace-context/), if the request had one.
     traceparent: Option<String>,
     data: EventData,
 }
 
-/// The members that all events have, and those of each type.
+/// Members that all events have, and members of each type.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only its shape is used")]
 struct EventData {
-    /// The thread, unless the event is of a scope without one.
+    /// The thread, unless the event concerns a scope without one.
     thread_id: Option<String>,
     /// The scope, in `kv_updated` and `task_list_updated`.
     scope: Option<String>,
-    /// The life of the thread or scope, 16 hex digits, as in the entity tag.
+    /// The life of the thread or scope: 16 hex digits, as in the entity tag.
     life: String,
-    /// The place of the event among those of its thread or scope, from 1.
+    /// The position of the event among those of its thread or scope, from 1.
     sequence: u64,
-    /// The version after the change: in `kv_updated` and `task_list_updated` that of the scope, otherwise that of the
-    /// thread.
+    /// The version after the change: the scope's in `kv_updated` and `task_list_updated`, otherwise the thread's.
     version: u64,
     /// The changed keys; null if there are too many to list. In `thread.created`, `thread.updated` and `kv_updated`.
     keys: Option<Vec<String>>,
@@ -58,36 +54,36 @@ struct EventData {
     metadata_changed: Option<bool>,
     /// True if the thread was restored from its archive. In `thread.created`.
     restored: Option<bool>,
-    /// The thread and the version that this thread is a copy of. In `thread.forked`, which follows `thread.created`.
+    /// The thread and version that this thread was copied from. In `thread.forked`, which follows `thread.created`.
     forked_from: Option<ForkOrigin>,
     /// `expired`, `destroyed` or `erased`. In `thread.destroyed`, like the five members below. An erased thread leaves no
     /// metadata, state or history.
     reason: Option<String>,
     /// The final metadata.
     metadata: Option<BTreeMap<String, Value>>,
-    /// The final state, if it has at most 256 KiB.
+    /// The final state, up to 256 KiB.
     state: Option<BTreeMap<String, Value>>,
-    /// The address of a larger final state.
+    /// The URL of a larger final state.
     state_url: Option<String>,
-    /// The address of the final history, if there is one.
+    /// The URL of the final history, if there is one.
     history_url: Option<String>,
     /// True if the store lost the final state.
     state_lost: Option<bool>,
     /// The new id of the thread. In `thread.rotated`, whose `thread_id` is the old one.
     new_thread_id: Option<String>,
-    /// The request, as in its `x-session-id`. In `session.completed`, like the two members below.
+    /// The id of the request, as in `x-session-id`. In `session.completed`, like the two members below.
     session_id: Option<String>,
-    /// The status of the answer.
+    /// The status of the response.
     status: Option<u16>,
     /// The duration of the request.
     duration_ms: Option<u64>,
-    /// The place of the first item that was appended. In `history.appended`, like the member below.
+    /// The position of the first appended item. In `history.appended`, like the member below.
     first_seq: Option<u64>,
-    /// The place of the last item that was appended.
+    /// The position of the last appended item.
     last_seq: Option<u64>,
 }
 
-/// A thread, and a version of it.
+/// A version of a thread.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only its shape is used")]
 struct ForkOrigin {

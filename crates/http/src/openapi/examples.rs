@@ -1,4 +1,4 @@
-//! Examples of each operation, as conversations. A test sends them to a server in this order.
+//! Example conversations for each operation. A test sends them to a server in this order.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +12,19 @@ use utoipa::openapi::{Components, Content, OpenApi, Ref, RefOr};
 
 use super::operations;
 
-/// A request and its answer.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Exchange {
-    /// The id of the operation.
     operation: String,
-    /// The path, with the parameters in it, and the query.
     path: String,
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    /// JSON, or a text of the type in `headers`.
     body: Option<Value>,
     status: u16,
-    /// JSON, or the text of another body.
     answer: Option<Value>,
 }
 
-/// Adds the examples: a command line to the description, and the bodies as components, which both families of paths
-/// refer to.
+/// Adds a command line to each description, and the bodies as components, which both families of paths refer to.
 pub(super) struct Examples;
 
 impl Modify for Examples {
@@ -81,7 +75,6 @@ impl Modify for Examples {
 }
 
 impl Exchange {
-    /// The request as a command line.
     fn curl(
         &self,
         method: &str,

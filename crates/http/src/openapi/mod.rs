@@ -1,6 +1,4 @@
-//! The OpenAPI document, and the page at `/docs` that shows it.
-//!
-//! The operations are described at their handlers. Modifiers then add what several of them share, in this order.
+//! Handlers describe their operations. Modifiers then add the parts that several operations share, in this order.
 
 mod callers;
 mod events;
@@ -62,7 +60,7 @@ use tags::Tags;
 )]
 struct Document;
 
-/// The document as JSON text, with a line for each operation and each component.
+/// Returns the document as JSON text, with one line per operation and component.
 #[must_use]
 pub fn openapi_json() -> &'static str {
     static JSON: OnceLock<String> = OnceLock::new();
@@ -79,7 +77,7 @@ pub fn openapi_json() -> &'static str {
     })
 }
 
-/// Deeper objects are written in one line.
+/// Objects below this depth take one line each.
 const LINE_DEPTH: usize = 3;
 
 fn write(value: &Value, depth: usize, json: &mut String) {

@@ -1,4 +1,4 @@
-//! Serves the document, and Swagger UI at `/docs`. All its files are in the program.
+//! Serves the document, and Swagger UI at `/docs`, from files embedded in the binary.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -15,7 +15,6 @@ use super::openapi_json;
 use crate::methods::read_only;
 use crate::{Encoded, gzip};
 
-/// Adds both.
 pub(crate) fn routes(config: &mut ServiceConfig) {
     let page = Config::from("/openapi.json")
         .validator_url("none")
@@ -45,14 +44,14 @@ async fn document(request: HttpRequest) -> HttpResponse {
     Encoded::choose(&request, plain, compressed).answer(response)
 }
 
-/// The document is the same for all, so it is compressed once.
+/// Compresses the document once, because all clients get the same one.
 fn compressed() -> Bytes {
     static GZIP: OnceLock<Bytes> = OnceLock::new();
     GZIP.get_or_init(|| gzip(openapi_json().as_bytes(), Compression::best()))
         .clone()
 }
 
-/// The path of metrics, which has no handler below `/v1`.
+/// Adds the path of metrics, which has no handler below `/v1`.
 pub(super) struct Metrics;
 
 impl Modify for Metrics {

@@ -1,5 +1,3 @@
-//! Shared parameters: each is a component that operations refer to.
-
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -10,7 +8,7 @@ use utoipa::openapi::{Components, OpenApi, Ref, RefOr, Schema};
 
 use super::operations;
 
-/// Moves them.
+/// Moves shared parameters to components, which operations refer to.
 pub(super) struct SharedParameters;
 
 impl Modify for SharedParameters {
@@ -27,7 +25,7 @@ impl Modify for SharedParameters {
                 None => variants.push((parameter.clone(), 1)),
             }
         }
-        // of several parameters of a name, the one that most operations have gets the name
+        // if parameters share a name, the most used one keeps it
         let mut shared = BTreeMap::new();
         for (name, mut variants) in uses {
             variants.sort_by_key(|(_, count)| Reverse(*count));
@@ -63,8 +61,7 @@ fn each(document: &mut OpenApi) -> impl Iterator<Item = &mut RefOr<Parameter>> {
     operations.flat_map(|(_, operation)| operation.parameters.iter_mut().flatten())
 }
 
-/// Removes misleading parts of the derived schemas: an optional parameter is absent and never null, and a number
-/// has no bound of 64 bits, since the server treats a larger one as the largest.
+/// Parameters may be absent but not null, and integers have no 64-bit bound, because the server clamps larger ones.
 fn tidy(parameter: &mut RefOr<Parameter>) {
     if let RefOr::T(parameter) = parameter
         && let Some(RefOr::T(Schema::Object(schema))) = &mut parameter.schema

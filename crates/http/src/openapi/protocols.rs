@@ -11,7 +11,7 @@ use utoipa::openapi::{Content, ObjectBuilder, OpenApi, Required, ResponseBuilder
 
 use super::callers::any_of;
 
-/// A path, with the method, the id and the summary of each of its operations.
+/// A path, with the method, id and summary of each operation.
 type Row = (
     &'static str,
     &'static [(HttpMethod, &'static str, &'static str)],
@@ -19,7 +19,6 @@ type Row = (
 
 struct Protocol {
     tag: &'static str,
-    /// The document of its owner.
     docs: &'static str,
     description: &'static str,
     credentials: &'static [&'static str],
@@ -124,7 +123,6 @@ static PROTOCOLS: [Protocol; 4] = [
 
 const OPENAI_ERROR: &str = "An error in OpenAI's form: `{\"error\":{...}}`.";
 
-/// Adds them.
 pub(super) struct Protocols;
 
 impl Modify for Protocols {

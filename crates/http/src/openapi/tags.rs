@@ -1,12 +1,10 @@
-//! The tags of operations.
-
 use utoipa::Modify;
 use utoipa::openapi::OpenApi;
 
 use super::operations;
 use crate::request::rights::is_below;
 
-/// A path, and the tag of the operations on it and below it. The first row of a path counts.
+/// A path prefix, and the tag of its operations. The first matching row applies.
 const TAGS: [(&str, &str); 23] = [
     ("/v1/threads/current/state", "state"),
     ("/v1/threads/current/keys", "state"),
@@ -33,7 +31,6 @@ const TAGS: [(&str, &str); 23] = [
     ("/v1/api-keys", "operations"),
 ];
 
-/// Adds them.
 pub(super) struct Tags;
 
 impl Modify for Tags {

@@ -1,5 +1,3 @@
-//! The caller of a path for back ends.
-
 use std::sync::Arc;
 
 use actix_web::{HttpMessage, HttpRequest, web};
@@ -13,27 +11,22 @@ use threadkeep_domain::Owner;
 use threadkeep_identity::{ApiKey, Behalf, Identity, IdentityError, bearer};
 use threadkeep_web::ApiError;
 
-/// A caller with an API key that may make the call, and that accepts JSON. Others are rejected before anything else is
-/// checked.
+/// A caller with an API key that permits the call, and that accepts JSON. Rejects other callers before any further check.
 #[derive(Debug)]
 pub(crate) struct BackEnd {
     pub(crate) api: web::Data<Api>,
     pub(crate) key: ApiKey,
 }
 
-/// A caller with an API key that may make the call, whatever it accepts: for answers that need not be JSON.
+/// Like [`BackEnd`], but ignores `Accept`, for responses that need not be JSON.
 #[derive(Debug)]
 pub(crate) struct AnyAnswer(pub(crate) BackEnd);
 
-/// The name of the API key, put into the extensions of a request that the log records.
+/// The name of the API key, in the extensions of a request that the audit log records.
 #[derive(Debug)]
 pub struct Audited(pub Arc<str>);
 
-/// The API key of a request, if it may make the call.
-///
-/// # Errors
-/// [`ApiError::RightMissing`]; [`ApiError::InvalidApiKey`] for an unknown credential; [`ApiError::ApiKeyRequired`]
-/// without one.
+/// Returns the API key of a request, if it permits the call.
 pub fn key_for(request: &HttpRequest, api: &Api) -> Result<ApiKey, ApiError> {
     let Some(key) = key_of(request, api) else {
         return Err(no_key(request, &api.identity));
@@ -53,13 +46,12 @@ pub fn key_for(request: &HttpRequest, api: &Api) -> Result<ApiKey, ApiError> {
     }
 }
 
-/// Whether a request has an API key that permits the call.
 pub(crate) fn has_key_for(request: &HttpRequest, api: &Api) -> bool {
     let permits = |key: ApiKey| needed(request).is_none_or(|right| key.rights.cover(&right));
     key_of(request, api).is_some_and(permits)
 }
 
-/// Why a request without a known API key is refused.
+/// Returns why a request without a known API key is rejected.
 pub fn no_key(request: &HttpRequest, identity: &Identity) -> ApiError {
     let is_token = || {
         let is_owner = matches!(identity.behalf(request), Ok(Behalf::Caller(Some(_))));
@@ -71,10 +63,7 @@ pub fn no_key(request: &HttpRequest, identity: &Identity) -> ApiError {
     }
 }
 
-/// The owner on whose behalf a caller without that API key acts, given why the key was refused.
-///
-/// # Errors
-/// [`ApiError`]: the refusal, or that an owner is needed.
+/// Returns the owner on whose behalf a caller without an API key acts. `refusal` says why the key was rejected.
 pub fn own(request: &HttpRequest, api: &Api, refusal: ApiError) -> Result<Owner, ApiError> {
     match (api.identity.behalf(request)?, refusal) {
         (Behalf::Caller(Some(owner)), _) => Ok(owner),

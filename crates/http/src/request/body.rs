@@ -1,9 +1,8 @@
 //! Request bodies, read completely before a handler runs.
 //!
-//! A refusal that is sent while the client is still sending is often lost with the connection, so the server first
-//! reads the body to its end, whatever the answer will be, and drops it beyond the limit. It keeps nothing of a body
-//! whose announced length is too large, answers at once if the client does not wait for the end, and stops reading a
-//! body if no memory is left for it.
+//! A client that is still sending often loses an early rejection with the connection, so the server first reads the body to
+//! its end, whatever the response, and drops the bytes beyond the limit. The server stores nothing of a body whose announced
+//! length is too large, responds at once if the client does not wait for the end, and stops reading if no memory is left.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -27,37 +26,31 @@ use threadkeep_domain::BODY_MAX_BYTES;
 use threadkeep_store::Alarm;
 use threadkeep_web::ApiError;
 
-/// A body that takes longer than this to arrive is given up.
+/// Maximum duration of a body.
 const TIME: Duration = Duration::from_secs(30);
-/// A body of which nothing arrives for this long is given up.
+/// Maximum silence within a body.
 const SILENCE: Duration = Duration::from_secs(10);
-/// The server does not read a longer body to its end: it closes the connection instead.
+/// A longer body is not read to its end. The server closes the connection instead.
 const DRAIN_BYTES: usize = 64 * 1_048_576;
 const DRAIN_TIME: Duration = Duration::from_secs(10);
-/// How long a body waits for memory at most.
+/// Maximum wait of a body for memory.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The size of the blocks that hold a body which comes in several parts.
 const BLOCK_BYTES: usize = 32_768;
 
-/// A body, or the reason for its absence. `Debug` does not show its content.
+/// A body, or the reason for its absence. `Debug` hides the content.
 pub enum Body {
-    /// The whole body.
     Whole {
-        /// The content.
         bytes: Bytes,
-        /// The memory that the content holds until the request is done.
+        /// Memory of the content, held until the request is done.
         _share: Option<Share>,
     },
-    /// Larger than the limit.
     TooLarge {
-        /// The limit.
         limit_bytes: u64,
         /// Bytes read before the limit was noticed.
         read_bytes: u64,
     },
     /// Incomplete, or with malformed framing.
     Unreadable,
-    /// No memory is left for another body.
     Overloaded,
 }
 
@@ -73,10 +66,9 @@ impl fmt::Debug for Body {
 }
 
 impl Body {
-    /// The limit of a body, except for entries.
+    /// Limit of a body, except for entries.
     pub const LIMIT_BYTES: u64 = BODY_MAX_BYTES;
 
-    /// The limit of a request whose body no handler reads.
     pub(crate) fn none() -> Self {
         Self::Whole {
             bytes: Bytes::new(),
@@ -84,10 +76,6 @@ impl Body {
         }
     }
 
-    /// The bytes.
-    ///
-    /// # Errors
-    /// [`ApiError::BodyTooLarge`], [`ApiError::BodyUnreadable`] or [`ApiError::Overloaded`].
     pub fn bytes(&self) -> Result<&Bytes, ApiError> {
         match self {
             Self::Whole { bytes, .. } => Ok(bytes),
@@ -103,7 +91,7 @@ impl Body {
         }
     }
 
-    /// Reads the body of a request to its end, and leaves the request without one.
+    /// Reads the body to its end, and leaves the request without one.
     pub async fn read(request: &mut ServiceRequest, limit_bytes: u64) -> Self {
         if is_endless(request.head()) {
             return Self::Unreadable;
@@ -128,8 +116,6 @@ impl Body {
         Self::collect(payload, limit_bytes).await
     }
 
-    /// Keeps nothing of a body whose announced length is too large, and reads it only if it can be
-    /// read to its end.
     async fn refuse(payload: Arriving, limit_bytes: u64, announced_bytes: u64) -> Self {
         if announced_bytes > DRAIN_BYTES as u64 {
             let read_bytes = 0;
@@ -172,7 +158,7 @@ impl Body {
     async fn drain(mut payload: Arriving, limit_bytes: u64, mut read_bytes: usize) -> Self {
         let mut end = None;
         payload.share.clear();
-        // reaching the end only makes it more likely that the answer arrives
+        // the end of the body only makes it more likely that the response arrives
         while let Ok(Some(Ok(chunk))) = payload.next(DRAIN_TIME, &mut end).await {
             read_bytes += chunk.len();
             if read_bytes > DRAIN_BYTES {
@@ -186,7 +172,7 @@ impl Body {
     }
 }
 
-/// Whether actix treats everything behind the head as the body of the request.
+/// Returns whether actix treats everything after the head as the body.
 pub fn is_endless(head: &RequestHead) -> bool {
     let upgrades = head.headers().get_all(UPGRADE);
     upgrades
@@ -194,19 +180,17 @@ pub fn is_endless(head: &RequestHead) -> bool {
         .any(|value| value.eq_ignore_ascii_case(b"websocket"))
 }
 
-/// The timer of a connection, which has one body at a time: a timer for each body would cost more
-/// than reading it.
+/// The timer of a connection, which has one body at a time. A timer per body would cost more than reading it.
 #[derive(Debug, Clone, Default)]
 pub struct BodyAlarm(Rc<RefCell<Alarm>>);
 
-/// The announced length of a body; none if it is unknown, or if there is no body.
 pub(super) fn announced_bytes(request: &ServiceRequest) -> Option<u64> {
     let length = request.headers().get(CONTENT_LENGTH)?;
     length.to_str().ok()?.trim().parse().ok()
 }
 
-/// The parts of a body. A body in one part is not copied; others are kept in blocks of one size, which take only
-/// the received bytes, and are joined at the end.
+/// A single chunk is not copied. More are collected in blocks, which take only the received bytes, and are joined at the
+/// end.
 #[derive(Default)]
 struct Parts {
     first: Bytes,
@@ -256,7 +240,6 @@ impl Parts {
     }
 }
 
-/// A body that is being read.
 struct Arriving {
     payload: Payload,
     alarm: BodyAlarm,
@@ -264,17 +247,13 @@ struct Arriving {
     share: Share,
 }
 
-/// Reasons to stop reading a body.
 enum Fault {
-    /// It took too long.
     Late,
-    /// It was slow while others waited for memory.
     GivenUp,
 }
 
 impl Arriving {
-    /// The next chunk, unless the client is silent for too long or the body takes too long. Both times count from the
-    /// first wait.
+    /// Returns the next chunk. Fails if the client is silent for `limit`, or at `end`. Both times count from the first wait.
     async fn next(
         &mut self,
         limit: Duration,
@@ -301,7 +280,7 @@ impl Arriving {
         next
     }
 
-    /// Takes memory for a part that has arrived, or waits for it. Meanwhile nothing is read.
+    /// Reserves memory for a received chunk, and waits until there is room. Nothing is read meanwhile.
     async fn make_room(&mut self, bytes: usize) -> Result<(), GivenUp> {
         let mut end = None;
         poll_fn(|cx| {

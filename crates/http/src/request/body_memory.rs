@@ -1,4 +1,4 @@
-//! Limits the memory for the request bodies of a worker.
+//! Limits the memory that a worker holds for request bodies.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -8,23 +8,19 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The beginning of each body does not count: it is part of the cost of a connection. So a client that fills the
-/// memory with large bodies does not keep small ones out.
+/// Free per body, as part of the cost of a connection. So large bodies that fill the memory do not block small ones.
 const FREE_BYTES: u64 = 16_384;
-/// While others wait for memory, a body has to arrive at this rate, measured over [`CREDIT`]; otherwise a
-/// client could make others wait at hardly any cost.
+/// Minimum rate of a body while others wait, averaged over [`CREDIT`]. Otherwise, clients could block others cheaply.
 const BYTES_PER_SECOND: u64 = 262_144;
 const CREDIT: Duration = Duration::from_secs(2);
-/// The interval of checks for slow bodies while others wait for memory. A check goes through all arriving bodies,
-/// so one serves all that wait.
+/// Interval of checks for slow bodies while others wait for memory. One check covers all arriving bodies.
 pub(crate) const LOOK: Duration = Duration::from_millis(250);
 
-/// Counts the bytes of bodies from when they arrive until their requests are done.
+/// Counts the bytes of bodies from their arrival until their requests are done.
 ///
-/// Bytes count when they arrive and not when they are announced, because announcing them costs a client
-/// nothing. The oldest body that is still arriving may use all of the memory, and the others leave it room
-/// for a whole body. So bodies that have arrived by half do not block each other: the oldest one
-/// continues, or is given up.
+/// Bytes count when they arrive, not when they are announced, because an announcement costs a client nothing. The oldest
+/// arriving body may use all of the memory, and the others leave it room for a whole body. So half-received bodies do not
+/// block each other: the oldest one continues, or is dropped.
 #[derive(Debug, Clone)]
 pub struct BodyMemory(Rc<Pool>);
 
@@ -35,9 +31,8 @@ struct Pool {
     reserved_bytes: u64,
     used_bytes: Cell<u64>,
     next_number: Cell<u64>,
-    /// The time of the next check for slow bodies.
     next_look: Cell<Option<Instant>>,
-    /// Bodies that count and are still incomplete, the oldest first.
+    /// Incomplete bodies that count, oldest first.
     arriving: RefCell<BTreeMap<u64, Arrival>>,
 }
 
@@ -47,32 +42,28 @@ struct Arrival {
     state: Arrives,
 }
 
-/// The progress of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Arrives {
-    /// It is given up after this time if others wait.
+    /// If others wait, the body is dropped after this time.
     By(Instant),
-    /// It waits for memory.
     Waits,
     GivenUp,
 }
 
-/// The share of one body in the memory. Dropping it returns the memory.
+/// The memory of one body. Dropping it frees the memory.
 #[derive(Debug)]
 pub struct Share {
     memory: BodyMemory,
     bytes: u64,
-    /// Its number among the arriving bodies.
+    /// Key in `arriving`.
     number: Option<u64>,
 }
 
-/// The body was given up, and its memory went to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no memory is left for the body")]
 pub(crate) struct GivenUp;
 
 impl BodyMemory {
-    /// Memory of `limit_bytes` bytes, for bodies of at most `largest_bytes`.
     #[must_use]
     pub fn new(limit_bytes: u64, largest_bytes: u64) -> Self {
         Self(Rc::new(Pool {
@@ -85,7 +76,6 @@ impl BodyMemory {
         }))
     }
 
-    /// A share for a new body.
     pub(super) fn share(&self) -> Share {
         Share {
             memory: self.clone(),
@@ -94,7 +84,6 @@ impl BodyMemory {
         }
     }
 
-    /// Gives up bodies that arrive too slowly.
     fn give_up_slow(&self, now: Instant) {
         for arrival in self.0.arriving.borrow_mut().values_mut() {
             if matches!(arrival.state, Arrives::By(due) if due < now) {
@@ -104,7 +93,6 @@ impl BodyMemory {
         }
     }
 
-    /// Whether the body of this number may take `bytes` more.
     fn has_room(&self, number: u64, bytes: u64) -> bool {
         let arriving = self.0.arriving.borrow();
         let is_oldest = arriving.keys().next() == Some(&number);
@@ -128,7 +116,7 @@ impl BodyMemory {
     }
 }
 
-/// No limit, for requests that do not arrive through our connections.
+/// Sets no limit, for requests that arrive through other connections.
 impl Default for BodyMemory {
     fn default() -> Self {
         Self::new(u64::MAX, 0)
@@ -136,7 +124,7 @@ impl Default for BodyMemory {
 }
 
 impl Share {
-    /// Takes memory for bytes that have arrived, in the order in which the bodies began.
+    /// Reserves memory for received bytes, in the order in which the bodies began.
     pub(super) fn poll_take(
         &mut self,
         cx: &Context<'_>,
@@ -180,10 +168,7 @@ impl Share {
         Poll::Ready(Ok(()))
     }
 
-    /// Waits for the client. The task is woken when the body is given up.
-    ///
-    /// # Errors
-    /// [`GivenUp`], when it is.
+    /// Waits for the client. Wakes the task and fails if the body is dropped.
     pub(super) fn await_client(&self, cx: &Context<'_>) -> Result<(), GivenUp> {
         let Some(number) = self.number else {
             return Ok(());
@@ -199,8 +184,7 @@ impl Share {
         }
     }
 
-    /// Gives up other bodies that arrive too slowly. A body that waits for memory does this from time to
-    /// time, and each [`LOOK`] one of them looks at all bodies.
+    /// Drops other slow bodies. Every waiting body calls this, and one call per [`LOOK`] checks all bodies.
     pub(crate) fn give_up_slow(&self, now: Instant) {
         let next_look = &self.memory.0.next_look;
         if next_look.get().is_none_or(|look| now >= look) {
@@ -209,7 +193,7 @@ impl Share {
         }
     }
 
-    /// Notes that the body is whole. Its bytes count on.
+    /// Marks the body as complete. Its bytes still count.
     pub(super) fn complete(&mut self) {
         if let Some(number) = self.number.take() {
             self.memory.0.arriving.borrow_mut().remove(&number);
@@ -217,7 +201,6 @@ impl Share {
         }
     }
 
-    /// Returns the memory, because nothing of the body is kept.
     pub(crate) fn clear(&mut self) {
         *self = self.memory.share();
     }
@@ -260,7 +243,6 @@ mod tests {
 
     const KIB: u64 = 1_024;
 
-    /// Memory for four bodies of 64 KiB, one of them the oldest.
     fn memory() -> BodyMemory {
         BodyMemory::new(256 * KIB, 64 * KIB)
     }
@@ -275,7 +257,6 @@ mod tests {
 
     const TAKEN: Poll<Result<(), GivenUp>> = Poll::Ready(Ok(()));
 
-    /// A body with that many counted bytes.
     fn body(memory: &BodyMemory, bytes: u64) -> Share {
         let mut share = memory.share();
         assert_eq!(take(&mut share, FREE_BYTES + bytes), TAKEN);

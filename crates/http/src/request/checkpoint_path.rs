@@ -1,5 +1,3 @@
-//! The number of a checkpoint in a path.
-
 use actix_web::HttpRequest;
 
 use super::decode::path_part;
@@ -8,10 +6,10 @@ use crate::answer::ApiResult;
 use threadkeep_domain::Refusal;
 use threadkeep_service::ServiceError;
 
-/// `/v1/threads/{thread}/checkpoints/{n}`: the sixth part, the first being empty.
+/// Index of the path part in `/v1/threads/{thread}/checkpoints/{n}`; part 0 is empty.
 const PLACE: usize = 5;
 
-/// The number of `.../checkpoints/{n}`. Any other text names no checkpoint.
+/// The number in `.../checkpoints/{n}`. Any other text matches no checkpoint.
 #[derive(Debug)]
 pub(crate) struct CheckpointPath(pub(crate) u32);
 

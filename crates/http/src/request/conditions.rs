@@ -1,5 +1,3 @@
-//! The headers that make a request conditional or repeatable.
-
 use actix_web::HttpRequest;
 use actix_web::http::header::{HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH};
 
@@ -16,29 +14,25 @@ use threadkeep_web::ApiError;
 
 const TURN_TOKEN: HeaderName = HeaderName::from_static("x-turn-token");
 const THREAD_LIFE: HeaderName = HeaderName::from_static("x-thread-life");
-/// The header of a write that the server recognizes when it is repeated.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// `If-Match` and `Idempotency-Key` of a write.
 #[derive(Debug)]
 pub(crate) struct WriteConditions {
     pub(crate) options: WriteOptions,
-    /// The idempotency key as it was sent.
+    /// The idempotency key as sent.
     pub(crate) key: Option<HeaderValue>,
 }
 
-/// `Idempotency-Key` and `x-turn-token` of a write whose body may name the expected version.
+/// `Idempotency-Key` and `x-turn-token` of a write whose body may contain the expected version.
 #[derive(Debug)]
 pub struct Repeatable {
     pub(crate) idempotency: Option<IdempotencyKey>,
     pub(crate) turn: Option<TurnToken>,
 }
 
-/// `Idempotency-Key` of a write that takes no other condition.
 #[derive(Debug)]
 pub(crate) struct OnlyRepeat(pub(crate) Option<IdempotencyKey>);
 
-/// `If-Match` and `If-None-Match` of a read.
 #[derive(Debug)]
 pub(crate) struct ReadConditions {
     precondition: Option<Precondition>,
@@ -53,7 +47,6 @@ impl ReadConditions {
         })
     }
 
-    /// The same without `If-None-Match`.
     pub(crate) fn of_match_alone(self) -> Self {
         Self {
             none_match: Vec::new(),
@@ -61,15 +54,11 @@ impl ReadConditions {
         }
     }
 
-    /// Whether there is a condition.
     pub(crate) fn are_given(&self) -> bool {
         self.precondition.is_some() || !self.none_match.is_empty()
     }
 
-    /// Whether the client already has this version.
-    ///
-    /// # Errors
-    /// [`Refusal::VersionMismatch`] when it wants another one.
+    /// Returns whether the client already has this version. Fails if it requires another.
     pub(crate) fn check(&self, stamp: Stamp) -> ApiResult<bool> {
         Precondition::check(self.precondition, stamp).map_err(ServiceError::Refused)?;
         if self.none_match.is_empty() {
@@ -85,7 +74,7 @@ impl ReadConditions {
     }
 }
 
-/// Weak comparison, by RFC 9110, section 13.1.2.
+/// Compares weakly (RFC 9110, section 13.1.2).
 fn names(value: &str, tag: &str, stamp: Stamp) -> bool {
     if value == "*" {
         return stamp.version > 0;
@@ -97,10 +86,7 @@ fn names(value: &str, tag: &str, stamp: Stamp) -> bool {
         == Some(tag)
 }
 
-/// `If-Match` and `x-thread-life` of a request.
-///
-/// # Errors
-/// [`ApiError::InvalidParameter`] for another form than the documented ones.
+/// Parses `If-Match` and `x-thread-life`.
 pub(crate) fn precondition(request: &HttpRequest) -> ApiResult<Option<Precondition>> {
     let wanted = if_match(request)?;
     let mut lives = request.headers().get_all(THREAD_LIFE);
@@ -118,10 +104,6 @@ pub(crate) fn precondition(request: &HttpRequest) -> ApiResult<Option<Preconditi
     })))
 }
 
-/// `If-Match` of a request.
-///
-/// # Errors
-/// [`ApiError::InvalidParameter`] for another form than the documented ones.
 pub(crate) fn if_match(request: &HttpRequest) -> ApiResult<Option<Precondition>> {
     let mut values = request.headers().get_all(IF_MATCH).peekable();
     if values.peek().is_none() {
@@ -137,7 +119,7 @@ pub(crate) fn if_match(request: &HttpRequest) -> ApiResult<Option<Precondition>>
     })
 }
 
-/// Reads a list of tags (RFC 9110, section 13.1.1). The comparison is strong, so weak tags are left out.
+/// Parses a list of tags (RFC 9110, section 13.1.1). Drops weak tags, because the comparison is strong.
 fn parse_list(text: &str) -> Option<Precondition> {
     if text.trim() == "*" {
         return Some(Precondition::Exists);
@@ -187,10 +169,7 @@ fn parse_life(text: &str) -> Option<Life> {
     Some(Life(life))
 }
 
-/// `x-turn-token` of a request. A text that is no token is one that no turn has.
-///
-/// # Errors
-/// [`ApiError::InvalidParameter`] if it is given twice.
+/// Parses `x-turn-token`. A malformed token counts as one that no turn has.
 pub fn turn(request: &HttpRequest) -> Result<Option<TurnToken>, ApiError> {
     let mut values = request.headers().get_all(TURN_TOKEN);
     let token = values.next().map(|value| {
@@ -203,8 +182,7 @@ pub fn turn(request: &HttpRequest) -> Result<Option<TurnToken>, ApiError> {
     }
 }
 
-/// The key as it was sent, and the data that identifies a repeat: method, path with query, and
-/// body.
+/// Returns the key as sent, and the data that identifies a repeat: method, path with query, and body.
 pub fn idempotency(
     request: &HttpRequest,
     body: &[u8],
@@ -236,7 +214,7 @@ pub fn idempotency(
 impl WriteConditions {
     fn of(request: &HttpRequest) -> ApiResult<Self> {
         if request.headers().contains_key(IF_NONE_MATCH) {
-            // it would refer to the one key, but writes are conditional on the thread
+            // the condition would apply to one key, but writes are conditional on the thread
             return Err(invalid(
                 "If-None-Match is for reads; `If-Match: \"0\"` wants a new thread",
             ));
@@ -256,10 +234,6 @@ impl WriteConditions {
 }
 
 impl Repeatable {
-    /// The headers of a request.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidParameter`] for a header that has another form, or is not for scopes.
     pub(crate) fn of(request: &HttpRequest) -> ApiResult<Self> {
         let headers = request.headers();
         if [IF_MATCH, IF_NONE_MATCH, THREAD_LIFE]
@@ -273,10 +247,7 @@ impl Repeatable {
         Self::with_body(request, &body_of(request)?)
     }
 
-    /// The same for a protocol that has the body, and no other conditions.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidParameter`].
+    /// Reads the headers for a protocol that has already read the body.
     pub fn with_body(request: &HttpRequest, body: &[u8]) -> Result<Self, ApiError> {
         let idempotency = idempotency(request, body)?;
         Ok(Self {
@@ -285,7 +256,6 @@ impl Repeatable {
         })
     }
 
-    /// Conditions of a write to a scope.
     pub fn options(&self, if_version: Option<Version>) -> WriteOptions {
         WriteOptions {
             precondition: if_version.map(|Whole(version)| Precondition::Version(version)),

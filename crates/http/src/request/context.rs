@@ -1,5 +1,3 @@
-//! Data that a request carries in its extensions.
-
 use std::cell::OnceCell;
 
 use actix_web::web::Bytes;
@@ -12,25 +10,21 @@ use threadkeep_domain::ThreadId;
 use threadkeep_identity::{ApiKey, Caller};
 use threadkeep_web::{ApiError, SessionId};
 
-/// The data that the envelope adds to the extensions of a request. It is one value, because each one
-/// costs an allocation.
+/// The data that the envelope adds to the extensions of a request. One value, because each one costs an allocation.
 pub(crate) struct RequestContext {
     session: SessionId,
     pub(crate) body: Body,
-    /// Its API key, if it has one, verified at the first use.
     key: OnceCell<Option<ApiKey>>,
-    /// The caller, if it was identified before the body was read.
+    /// The caller, if identified before the body was read.
     pub(super) caller: Option<Caller>,
-    /// Why its head is refused.
     pub(super) refusal: Option<ApiError>,
     /// The caller with its next thread, after its own has ended.
     pub(crate) successor: Option<Caller>,
-    /// Whether the session continues after the response has begun: the stream ends it.
+    /// Whether the session continues after the response has begun. The stream then ends it.
     pub(crate) is_streaming: bool,
 }
 
 impl RequestContext {
-    /// The context of a request whose body was not read yet.
     pub(crate) fn new(session: SessionId, refusal: Option<ApiError>) -> Self {
         Self {
             session,
@@ -44,7 +38,6 @@ impl RequestContext {
     }
 }
 
-/// Changes the context of a request.
 pub(crate) fn change_context<T>(
     request: &impl HttpMessage,
     change: impl FnOnce(&mut RequestContext) -> T,
@@ -52,7 +45,7 @@ pub(crate) fn change_context<T>(
     request.extensions_mut().get_mut().map(change)
 }
 
-/// The session of a request, once the envelope has given it one.
+/// Returns `None` until the envelope has assigned a session.
 #[must_use]
 pub fn session_of(request: &HttpRequest) -> Option<SessionId> {
     let extensions = request.extensions();
@@ -61,7 +54,6 @@ pub fn session_of(request: &HttpRequest) -> Option<SessionId> {
         .map(|context| context.session)
 }
 
-/// The body of a request, if it has arrived whole.
 pub(crate) fn body_of(request: &HttpRequest) -> ApiResult<Bytes> {
     let extensions = request.extensions();
     let context = extensions.get::<RequestContext>();
@@ -69,7 +61,7 @@ pub(crate) fn body_of(request: &HttpRequest) -> ApiResult<Bytes> {
     context.body.bytes().cloned()
 }
 
-/// The API key of a request, whatever its rights. It is verified once.
+/// Returns the API key of a request, regardless of its rights. Verifies it once.
 pub(super) fn key_of(request: &HttpRequest, api: &Api) -> Option<ApiKey> {
     let verify = || api.api_keys.verify(request.headers()).cloned();
     match request.extensions().get::<RequestContext>() {
@@ -78,6 +70,6 @@ pub(super) fn key_of(request: &HttpRequest, api: &Api) -> Option<ApiKey> {
     }
 }
 
-/// The thread that a request named, if it did not ask for the caller's own.
+/// The thread that a request named, unless it asked for the caller's own.
 #[derive(Debug)]
 pub struct About(pub ThreadId);

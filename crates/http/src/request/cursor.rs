@@ -1,5 +1,4 @@
-//! Cursors: positions that a client sends back. Each has a tag, so a cursor that was issued for
-//! another purpose is rejected.
+//! Cursors: positions that a client sends back. Each has a tag, which rejects cursors that were issued for another purpose.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,18 +11,16 @@ use threadkeep_events::{ThreadCursor, Watermark};
 use threadkeep_store::{ArchivePlace, NamespacePlace, OwnedPlace};
 use threadkeep_web::ApiError;
 
-/// A position from which a client continues to read.
 pub(crate) trait Cursor: Sized {
-    /// The purpose of the tag.
     const PURPOSE: &str;
 
     fn write(&self, out: &mut Vec<u8>);
 
-    /// Parses the text; `None` if another version has written it.
+    /// Parses the bytes. `None` if another version of the server wrote them.
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
-/// The text of a cursor, which is valid only for its subject, `about`.
+/// Formats a cursor, which is valid only for the subject `about`.
 pub(crate) fn seal<C: Cursor>(ring: &KeyRing, about: &[u8], cursor: &C) -> String {
     let mut bytes = vec![0; TAG_BYTES];
     cursor.write(&mut bytes);
@@ -32,10 +29,6 @@ pub(crate) fn seal<C: Cursor>(ring: &KeyRing, about: &[u8], cursor: &C) -> Strin
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The cursor of a text.
-///
-/// # Errors
-/// [`ApiError::InvalidCursor`] when it was not issued, or for something else.
 pub(crate) fn open<C: Cursor>(ring: &KeyRing, about: &[u8], text: &str) -> ApiResult<C> {
     let bytes = URL_SAFE_NO_PAD
         .decode(text)
@@ -49,10 +42,6 @@ pub(crate) fn open<C: Cursor>(ring: &KeyRing, about: &[u8], text: &str) -> ApiRe
     C::read(rest).ok_or(ApiError::InvalidCursor)
 }
 
-/// The cursor that a request gives, if it does.
-///
-/// # Errors
-/// As [`open`].
 pub(crate) fn after<C: Cursor>(
     ring: &KeyRing,
     about: &[u8],
@@ -61,7 +50,6 @@ pub(crate) fn after<C: Cursor>(
     text.map(|text| open(ring, about, text)).transpose()
 }
 
-/// The `next_cursor` of a page, unless it is the last one.
 pub(crate) fn next<C: Cursor>(ring: &KeyRing, about: &[u8], next: Option<C>) -> Option<String> {
     next.map(|next| seal(ring, about, &next))
 }
@@ -72,7 +60,6 @@ fn push(out: &mut Vec<u8>, numbers: &[u64]) {
     }
 }
 
-/// Exactly this many numbers and nothing else.
 fn numbers<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
     let (chunks, rest) = bytes.as_chunks::<8>();
     let chunks: &[_; N] = chunks.try_into().ok()?;
@@ -92,7 +79,7 @@ impl Cursor for ThreadCursor {
             out,
             &[position.ms, position.seq, stamp.version, stamp.life.0],
         );
-        // without a history as servers of an earlier version issue it
+        // omitted without a history, as in cursors of earlier versions
         if *next_seq != 1 {
             push(out, &[*next_seq]);
         }
@@ -102,7 +89,7 @@ impl Cursor for ThreadCursor {
         let ([ms, seq, version, life], next_seq) = match numbers(bytes) {
             Some(four) => (four, 1),
             None => match numbers(bytes)? {
-                // which is left out
+                // never written
                 [_, _, _, _, 1] => return None,
                 [ms, seq, version, life, next_seq] => ([ms, seq, version, life], next_seq),
             },

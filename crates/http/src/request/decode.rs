@@ -1,12 +1,9 @@
-//! Strict percent-decoding.
-
 use std::borrow::Cow;
 
 use actix_web::HttpRequest;
 use percent_encoding::percent_decode_str;
 
-/// The text, unless a `%` lacks its two hex digits, or the result is not UTF-8 (RFC 3986, section
-/// 2.1).
+/// Decodes strictly: fails if a `%` lacks its two hex digits, or the result is not UTF-8 (RFC 3986, section 2.1).
 pub(super) fn percent_decode(text: &str) -> Option<Cow<'_, str>> {
     if memchr::memchr(b'%', text.as_bytes()).is_none() {
         return Some(Cow::Borrowed(text));
@@ -22,23 +19,20 @@ pub(super) fn percent_decode(text: &str) -> Option<Cow<'_, str>> {
     percent_decode_str(text).decode_utf8().ok()
 }
 
-/// A part of the path, the one before the first `/` being 0, unless it does not decode. A path that has
-/// no such part has an empty one.
-///
-/// It is read from the original path, since the decoding of the router is lossy.
+/// Decodes a path part. Part 0 comes before the first `/`. Reads the original path, because the router decodes lossily.
 pub fn path_part(request: &HttpRequest, index: usize) -> Option<Cow<'_, str>> {
     let path = request.uri().path().as_bytes();
     let part = path.split(|byte| *byte == b'/').nth(index);
     percent_decode(str::from_utf8(part.unwrap_or_default()).ok()?)
 }
 
-/// The names and values of a query, still to be decoded.
+/// Splits a query into names and values, not decoded.
 pub fn parameters(query: &str) -> impl Iterator<Item = (&str, &str)> {
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))
 }
 
-/// Percent-decoding with `+` for a space, as forms and browsers write it.
+/// Decodes percent-encoding, and `+` as a space, as forms and browsers encode it.
 pub fn decode_parameter(text: &str) -> Option<Cow<'_, str>> {
     if memchr::memchr(b'+', text.as_bytes()).is_none() {
         return percent_decode(text);

@@ -1,5 +1,4 @@
-//! Decides by the head of a request how much of its body to keep: nothing if the head alone leads
-//! to a refusal.
+//! Decides by the head of a request how much of its body to read: nothing if the head alone is grounds for rejection.
 
 use actix_web::dev::ServiceRequest;
 use actix_web::http::Method;
@@ -15,13 +14,12 @@ use super::target::caller;
 use crate::Api;
 use threadkeep_domain::{CHECKPOINTS_MAX_BYTES, METADATA_MAX_BYTES};
 
-/// Bodies up to this size are read without checking the sender: the check costs as much as keeping them.
+/// Bodies up to this size are read without a check of the sender, which costs as much as storing them.
 const SMALL_BYTES: u64 = 16_384;
 
-/// The part of the path that names a thread: `/v1/threads/{id}`.
+/// Index of the path part with the thread's id in `/v1/threads/{id}`.
 const THREAD_PART: usize = 3;
 
-/// The limit of the body of a request to the API. For entries it is a setting.
 pub(crate) fn limit_bytes(request: &ServiceRequest) -> u64 {
     let path = request.match_info().as_str();
     match request.app_data::<web::Data<Api>>() {
@@ -32,8 +30,8 @@ pub(crate) fn limit_bytes(request: &ServiceRequest) -> u64 {
     }
 }
 
-/// Whether a request with a large body will be refused whatever the body contains, since its credentials are missing
-/// or wrong. The handlers choose the answer; this only determines that they read no body.
+/// Returns whether a request with a large body will be rejected regardless of the body, because its credentials are missing
+/// or wrong. The handlers choose the response. This only ensures that they read no body.
 fn will_be_refused(api: &Api, request: &ServiceRequest, path: &str) -> bool {
     let is_untold = request.headers().contains_key(TRANSFER_ENCODING);
     if !is_untold && announced_bytes(request).unwrap_or_default() <= SMALL_BYTES {
@@ -45,8 +43,8 @@ fn will_be_refused(api: &Api, request: &ServiceRequest, path: &str) -> bool {
     path.starts_with("/v1/threads/") && lacks_credentials(api, request.request())
 }
 
-/// The size of the document of the largest thread: its state and metadata, its checkpoints, its history, whose small items
-/// take up to twice the bytes that they count for, and 2 MiB for keys and tasks, whose texts are escaped.
+/// Returns the largest document of a thread: state and metadata, checkpoints, history, whose small items take up to twice
+/// the bytes that they count for, and 2 MiB for keys and tasks, whose texts are escaped.
 fn import_limit_bytes(api: &Api) -> u64 {
     const KEYS_AND_TASKS: u64 = 2 * 1_048_576;
     let (policy, scopes) = (api.service.policy(), api.images.scope_policies());
@@ -55,14 +53,13 @@ fn import_limit_bytes(api: &Api) -> u64 {
     history.saturating_add(state + CHECKPOINTS_MAX_BYTES + KEYS_AND_TASKS)
 }
 
-/// Whether the body is that of an entry, which is stored unchanged. Bodies of several entries are JSON.
+/// Returns whether the body is an entry's, which is stored unchanged. Bodies of several entries are JSON.
 fn is_entry(method: &Method, path: &str) -> bool {
     let below = path.strip_prefix("/v1/kv/");
     method != Method::POST && below.is_some_and(|below| below.contains('/'))
 }
 
-/// Whether a request below `/v1/threads/` cannot be for the thread that it names. Otherwise the caller is
-/// kept for the handler.
+/// Returns whether the caller has no access to the thread in the path. Otherwise, stores the caller for the handler.
 fn lacks_credentials(api: &Api, request: &HttpRequest) -> bool {
     let Some(id) = path_part(request, THREAD_PART) else {
         return true;

@@ -1,10 +1,7 @@
-//! Extractors that need no more than the head of a request, or a body that was read before.
-
 use actix_web::HttpRequest;
 
 use crate::answer::ApiResult;
 
-/// Reads a part of a request, alone or within a larger extractor.
 pub(crate) trait Extract: Sized {
     fn of(request: &HttpRequest) -> ApiResult<Self>;
 }
@@ -15,7 +12,7 @@ impl Extract for () {
     }
 }
 
-/// Makes an extractor of each type, by its function `of`. The parameters of a generic type are in brackets before it.
+/// Implements extractors with the function `of` of each type. Brackets before a generic type contain its parameters.
 macro_rules! extract {
     ([$($parameters:tt)*] $extractor:ty) => {
         impl<$($parameters)*> crate::request::extract::Extract for $extractor {

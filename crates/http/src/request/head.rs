@@ -1,5 +1,3 @@
-//! Limits the size of the head of a request.
-
 use actix_web::Error;
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -8,23 +6,18 @@ use actix_web::middleware::Next;
 use super::context::change_context;
 use threadkeep_web::ApiError;
 
-/// The limit of the URL: 20 of the longest keys in a query, percent-encoded.
+/// Limit of the URL: 20 of the longest keys in a query, percent-encoded.
 const URL_BYTES: usize = 16_384;
-/// The limit of URL and headers: the cookies that browsers send to one site at most, and that common balancers
-/// forward, take half of it.
+/// Limit of URL and headers. The most cookies that browsers send to a site, and load balancers forward, take half of it.
 const HEAD_BYTES: usize = 32_768;
-/// Most headers. A browser sends about 20, and proxies add up to as many. A request with over 96 headers, or
-/// a head over 64 KiB, gets the same status without a body before it arrives here.
+/// Maximum headers. Browsers send about 20, and proxies add up to as many. A request with more than 96 headers, or with a
+/// head above 64 KiB, gets the same status without a body before it reaches this check.
 const HEADERS: usize = 64;
 
-/// The separators of a header's name, its value and the next header.
+/// Separators of a header's name, its value and the next header.
 const AROUND_HEADER: usize = 4;
 
-/// Middleware that answers requests whose head is refused. It runs inside the CORS middleware, because a page can only
-/// read answers with CORS headers.
-///
-/// # Errors
-/// Those of the services inside.
+/// Answers requests whose head is rejected. Runs inside the CORS middleware, so that pages can read the response.
 pub async fn refuse<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
@@ -36,7 +29,6 @@ pub async fn refuse<B: MessageBody>(
     })
 }
 
-/// The refusal of a head, before any other check.
 pub(crate) fn refusal(request: &ServiceRequest) -> Option<ApiError> {
     let uri = request.uri();
     let url_bytes = uri.path().len() + uri.query().map_or(0, |query| 1 + query.len());

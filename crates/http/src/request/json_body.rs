@@ -1,5 +1,3 @@
-//! A body that is JSON text.
-
 use actix_web::HttpRequest;
 use actix_web::web::Bytes;
 
@@ -9,11 +7,9 @@ use crate::answer::{ApiResult, BodyType, JSON};
 use threadkeep_domain::JsonError;
 use threadkeep_web::ApiError;
 
-/// UTF-8 text of a body whose type is JSON.
 #[derive(Debug)]
 pub(crate) struct JsonBody(Bytes);
 
-/// UTF-8 text of a body that is a list of operations or a merge patch, as its type says.
 #[derive(Debug)]
 pub(crate) enum PatchBody {
     Operations(JsonBody),
@@ -21,12 +17,10 @@ pub(crate) enum PatchBody {
 }
 
 impl JsonBody {
-    /// The text.
     pub(crate) fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("it was checked when it was made")
     }
 
-    /// The body of a request.
     pub(crate) fn of(request: &HttpRequest) -> ApiResult<Self> {
         match BodyType::of(request.headers(), JSON)? {
             BodyType::Json => Self::of_any_type(request),
@@ -53,10 +47,6 @@ impl PatchBody {
     }
 }
 
-/// The text of a body.
-///
-/// # Errors
-/// [`ApiError::InvalidJson`].
 pub fn text_of(body: &[u8]) -> Result<&str, ApiError> {
     std::str::from_utf8(body).map_err(|error| {
         let fault = JsonError::at("not UTF-8", body, error.valid_up_to());

@@ -1,5 +1,3 @@
-//! The key in a path.
-
 use actix_web::HttpRequest;
 
 use super::decode::path_part;
@@ -8,10 +6,9 @@ use crate::request::extract::extract;
 use threadkeep_domain::{Key, KeyError};
 use threadkeep_web::ApiError;
 
-/// `/v1/threads/{thread}/state/{key}`: the sixth part, the first being empty.
+/// Index of the path part in `/v1/threads/{thread}/state/{key}`; part 0 is empty.
 const PLACE: usize = 5;
 
-/// The key of `.../state/{key}`, percent-decoded.
 #[derive(Debug)]
 pub(crate) struct KeyPath(pub(crate) Key);
 

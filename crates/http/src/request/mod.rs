@@ -1,5 +1,3 @@
-//! Extractors: the caller, conditions, queries and bodies of requests.
-
 pub(super) mod back_end;
 pub(super) mod body;
 pub(super) mod body_memory;

@@ -12,48 +12,35 @@ use crate::request::invalid;
 use threadkeep_domain::{Excerpt, Key, KeyError, Slice, TTL_MAX, TTL_MIN};
 use threadkeep_web::ApiError;
 
-/// The parameters of a path.
 pub trait Parameters: Default {
-    /// Their names.
     const NAMES: &'static [&'static str];
 
-    /// The beginning of all other names, if there are any.
+    /// Prefix of further names, if any.
     const PREFIX: Option<&'static str> = None;
 
-    /// Takes one of them.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidParameter`] if it is malformed, or given twice.
+    /// Sets a parameter. Fails if it is malformed or repeated.
     fn take(&mut self, name: &str, value: &str) -> ApiResult<()>;
 
-    /// Converts the parameters into their final form.
     fn settle(&mut self) {}
 
-    /// Checks the parameters together.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidParameter`] if they exclude each other.
+    /// Rejects parameters that exclude each other.
     fn check(&self) -> ApiResult<()> {
         Ok(())
     }
 }
 
-/// The parameters of a request.
 #[derive(Debug)]
 pub struct Query<P>(pub P);
 
-/// No parameters.
 #[derive(Debug, Default)]
 pub(crate) struct Nothing;
 
-/// `?key=a&key=b`, with `?peek=`.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     pub(crate) keys: Vec<Key>,
     pub(crate) reading: Reading,
 }
 
-/// `?tail=` or `?offset=&limit=`, with `?peek=`.
 #[derive(Debug, Default)]
 pub(crate) struct Part {
     tail: Option<u64>,
@@ -65,55 +52,47 @@ pub(crate) struct Part {
 /// `?ttl_seconds=` of a write that may create a thread.
 #[derive(Debug, Default)]
 pub(crate) struct OfNew {
-    /// The TTL of the new thread.
     pub(crate) ttl: Option<Duration>,
 }
 
-/// `?max_records=&ttl_seconds=`.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     pub(crate) max_records: Option<NonZeroU64>,
     pub(crate) of_new: OfNew,
 }
 
-/// `?cursor=&limit=`.
 #[derive(Debug, Default)]
 pub(crate) struct Page<const DEFAULT: usize = 100, const MOST: usize = 1_000> {
     pub(crate) cursor: Option<String>,
     limit: Limit<DEFAULT, MOST>,
 }
 
-/// `?limit=`.
 #[derive(Debug, Default)]
 pub(crate) struct Limit<const DEFAULT: usize, const MOST: usize>(Option<usize>);
 
-/// `?peek=` of a read of a thread.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
     peek: Option<bool>,
 }
 
 impl Reading {
-    /// Whether it does not count as a use of the thread.
+    /// Returns whether the read leaves the thread's lifetime unchanged.
     pub(crate) fn is_peek(&self) -> bool {
         self.peek.unwrap_or_default()
     }
 }
 
 impl<const DEFAULT: usize, const MOST: usize> Limit<DEFAULT, MOST> {
-    /// The size of the list.
     pub(crate) fn get(&self) -> usize {
         self.0.unwrap_or(DEFAULT)
     }
 }
 
 impl<const DEFAULT: usize, const MOST: usize> Page<DEFAULT, MOST> {
-    /// Whether the request has any of them.
     pub(crate) fn is_given(&self) -> bool {
         self.cursor.is_some() || self.limit.0.is_some()
     }
 
-    /// The size of the page.
     pub(crate) fn limit(&self) -> usize {
         self.limit.get()
     }
@@ -132,7 +111,6 @@ impl AsRef<OfNew> for Window {
 }
 
 impl Part {
-    /// The part of an array to read, if not all.
     pub(crate) fn slice(&self) -> Option<Slice> {
         match (self.tail, self.offset, self.limit) {
             (Some(count), ..) => Some(Slice::Tail(count)),
@@ -268,7 +246,7 @@ fn unknown(name: &str, allowed: &[&str]) -> ApiError {
     ))
 }
 
-/// A number in digits, without a sign. One beyond 64 bits counts as the largest, which is no limit.
+/// Parses digits without a sign. A number beyond 64 bits counts as the largest, which is no limit.
 pub fn whole(text: &str) -> Option<u64> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -276,10 +254,7 @@ pub fn whole(text: &str) -> Option<u64> {
     Some(text.parse().unwrap_or(u64::MAX))
 }
 
-/// Sets a parameter that is not set yet.
-///
-/// # Errors
-/// [`ApiError::InvalidParameter`] if it is set already, or if there is no value, since the given one is malformed.
+/// Sets a parameter. Fails if it is already set, or if `value` is `None`, which marks a malformed value.
 pub fn set_once<T>(
     place: &mut Option<T>,
     value: Option<T>,
@@ -293,7 +268,6 @@ pub fn set_once<T>(
     Ok(())
 }
 
-/// The error of a name or value that does not decode.
 fn undecodable(name: &str) -> ApiError {
     if name == "key" {
         return ApiError::InvalidKey {
@@ -308,10 +282,6 @@ fn undecodable(name: &str) -> ApiError {
 }
 
 impl<P: Parameters> Query<P> {
-    /// The parameters of a request.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidParameter`] or [`ApiError::InvalidKey`].
     pub fn of(request: &HttpRequest) -> Result<Self, ApiError> {
         let mut taken = P::default();
         for (name, value) in parameters(request.query_string()) {

@@ -1,5 +1,3 @@
-//! The subject of rate limits: the writer.
-
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
@@ -10,11 +8,7 @@ use super::back_end::has_key_for;
 use crate::Api;
 use threadkeep_service::rates::RateSubject;
 
-/// The middleware inside the envelope, used only if limits are set: each write of a request counts
-/// for its client address, unless its API key permits the call.
-///
-/// # Errors
-/// Those of the services inside.
+/// Counts writes for the client address, unless the API key permits the call. Runs inside the envelope, only with limits.
 pub async fn count_by_address<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
@@ -25,7 +19,6 @@ pub async fn count_by_address<B: MessageBody>(
     }
 }
 
-/// None: it writes nothing.
 fn subject(request: &ServiceRequest) -> Option<RateSubject> {
     let api = request.app_data::<web::Data<Api>>()?;
     if matches!(

@@ -8,10 +8,10 @@ use super::decode::path_part;
 use threadkeep_domain::Namespace;
 use threadkeep_identity::{ApiKey, Right};
 
-/// A path with everything below it, the right to read there, and the right to write.
+/// A path prefix, the right to read below it, and the right to write.
 type Row = (&'static str, Right, Right);
 
-/// Paths that are for back ends alone, besides [`OWN_KEY`] and [`EXPORT`].
+/// Paths for back ends only, besides [`OWN_KEY`] and [`EXPORT`].
 static FOR_BACK_ENDS: [Row; 10] = [
     (IMPORT, Right::ThreadsRead, Right::Threads),
     ("/v1/export", Right::ThreadsRead, Right::Threads),
@@ -25,7 +25,7 @@ static FOR_BACK_ENDS: [Row; 10] = [
     ("/v1/stats", Right::Admin, Right::Admin),
 ];
 
-/// Paths that other callers may use too. The rows from `/v1/responses` on are other protocols.
+/// Paths that other callers may also use. The rows from `/v1/responses` on belong to other protocols.
 static FOR_ALL: [Row; 18] = [
     ("/v1/threads", Right::ThreadsRead, Right::Threads),
     ("/v1/scopes", Right::Scopes, Right::Scopes),
@@ -47,17 +47,14 @@ static FOR_ALL: [Row; 18] = [
     ("/thread/ws", Right::Threads, Right::Threads),
 ];
 
-/// The path that takes a whole thread.
 pub(super) const IMPORT: &str = "/v1/threads/import";
-/// The path that shows the API key of a request, whatever its rights.
+/// Shows the API key of a request, regardless of its rights.
 const OWN_KEY: &str = "/v1/api-keys/current";
-/// The path below a thread that is for back ends alone.
 const EXPORT: &str = "export";
 
-/// The part of `/v1/kv/{namespace}` that names the namespace.
+/// Index of the path part with the namespace in `/v1/kv/{namespace}`.
 const NAMESPACE_PLACE: usize = 3;
 
-/// Whether a path is for back ends alone, so that every call needs an API key.
 pub(crate) fn is_for_back_ends(path: &str) -> bool {
     let below_thread = path.strip_prefix("/v1/threads/");
     let part = below_thread.and_then(|below| below.split_once('/'));
@@ -66,7 +63,7 @@ pub(crate) fn is_for_back_ends(path: &str) -> bool {
         || part.is_some_and(|(_, part)| part == EXPORT)
 }
 
-/// The right that a call of the path needs, whichever namespace it names. Other calls need no right.
+/// Returns the right that a call needs, regardless of the namespace in the path. `None` if it needs no right.
 pub(crate) fn right_for(method: &Method, path: &str) -> Option<&'static Right> {
     let (_, read, write) = row(&FOR_BACK_ENDS, path).or_else(|| row(&FOR_ALL, path))?;
     Some(if method.is_safe() { read } else { write })
@@ -76,22 +73,20 @@ fn row(table: &'static [Row], path: &str) -> Option<&'static Row> {
     table.iter().find(|(root, ..)| is_below(root, path))
 }
 
-/// Whether a path is the root, or below it.
 pub(crate) fn is_below(root: &str, path: &str) -> bool {
     let rest = path.strip_prefix(root);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The right that a key lacks for a call of the path, whichever namespace that names.
 pub fn missing(key: &ApiKey, method: &Method, path: &str) -> Option<Right> {
     let right = right_for(method, path)?;
     (!key.rights.cover(right)).then(|| right.clone())
 }
 
-/// The right that a request needs. For entries of one namespace, that is the right to the namespace.
+/// Returns the right that a request needs: for entries of one namespace, the right to this namespace.
 pub(super) fn needed(request: &HttpRequest) -> Option<Right> {
     let path = request.match_info().as_str();
-    // the messages of a socket may write
+    // the messages of a WebSocket may write
     let method = match is_endless(request.head()) {
         true => &Method::POST,
         false => request.method(),
@@ -114,7 +109,7 @@ mod tests {
     fn paths() -> Map<String, Value> {
         let document: Value = serde_json::from_str(openapi_json()).unwrap();
         let mut paths = document["paths"].as_object().unwrap().clone();
-        // those of other protocols have their own checks
+        // other protocols have their own checks
         paths.retain(|_, item| {
             let mut operations = item.as_object().unwrap().values();
             operations.all(|operation| operation.get("externalDocs").is_none())
@@ -141,7 +136,7 @@ mod tests {
         }
     }
 
-    /// The document follows this table, so the paths are listed once more.
+    /// The document follows the table, so this test lists the paths independently.
     #[test]
     fn these_paths_are_for_back_ends_alone() {
         let paths = paths();

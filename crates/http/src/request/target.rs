@@ -1,5 +1,3 @@
-//! Which thread a request is about.
-
 use std::borrow::Cow;
 use std::time::SystemTime;
 
@@ -19,31 +17,28 @@ use threadkeep_identity::{ApiKey, Behalf, Caller, Right, Source};
 use threadkeep_service::{CheckpointService, ScopeService, ThreadService, TurnService};
 use threadkeep_web::ApiError;
 
-/// The thread of `/v1/threads/current/...` or `/v1/threads/{id}/...`, for a request that may use it
-/// and accepts the type of the answer.
+/// The thread in the path, for a request that may use it and that accepts the type of the response.
 #[derive(Debug)]
 pub(crate) struct Target {
     api: web::Data<Api>,
     behalf: Behalf,
-    /// Whether some keys are reserved for others.
     reserves_keys: bool,
     pub(crate) id: ThreadId,
     pub(crate) source: Source,
 }
 
-/// A thread that a caller may read, with the check that it still may later.
+/// A thread that a caller may read, with the access to check again later.
 pub(crate) struct Listener {
     pub(crate) api: web::Data<Api>,
     pub(crate) id: ThreadId,
     pub(crate) access: Access,
 }
 
-/// The same for a request that listens to it.
+/// Like [`Target`], for a request that accepts an event stream.
 #[derive(Debug)]
 pub(crate) struct Listened(pub(crate) Target);
 
 impl Target {
-    /// Compresses a state for later reads.
     pub(crate) fn compress(&self, text: Bytes) {
         let Api {
             compressor,
@@ -53,12 +48,10 @@ impl Target {
         compressor.compress(service, self.id, text);
     }
 
-    /// The threads as the caller may use them.
     pub(crate) fn threads(&self) -> Cow<'_, ThreadService> {
         threads_for(&self.api, &self.behalf, self.reserves_keys)
     }
 
-    /// The threads as the caller may read them.
     pub(crate) fn reads(&self, reading: &Reading) -> Cow<'_, ThreadService> {
         match reading.is_peek() {
             true => Cow::Owned(self.threads().peeking()),
@@ -66,7 +59,6 @@ impl Target {
         }
     }
 
-    /// The threads as the caller may use them; a new thread gets this TTL.
     pub(crate) fn new_threads(&self, of_new: &OfNew) -> Cow<'_, ThreadService> {
         let threads = self.threads();
         match of_new.ttl {
@@ -78,12 +70,10 @@ impl Target {
         }
     }
 
-    /// The scopes of threads as the caller may use them; a new thread gets this TTL.
     pub(crate) fn scopes(&self, of_new: &OfNew) -> Cow<'_, ScopeService> {
         self.scopes_of(self.new_threads(of_new))
     }
 
-    /// The scopes of threads as the caller may read them.
     pub(crate) fn scope_reads(&self, reading: &Reading) -> Cow<'_, ScopeService> {
         self.scopes_of(self.reads(reading))
     }
@@ -95,14 +85,12 @@ impl Target {
         }
     }
 
-    /// The turns of threads as the caller may use them; a new thread gets this TTL.
     pub(crate) fn turns(&self, of_new: &OfNew) -> TurnService {
         self.api
             .turns
             .with_threads(self.new_threads(of_new).into_owned())
     }
 
-    /// The checkpoints of threads as the caller may use them.
     pub(crate) fn checkpoints(&self) -> Cow<'_, CheckpointService> {
         match self.threads() {
             Cow::Borrowed(_) => Cow::Borrowed(&self.api.checkpoints),
@@ -110,12 +98,11 @@ impl Target {
         }
     }
 
-    /// The signed id of a thread.
     pub(crate) fn signed_id(&self, id: &ThreadId) -> HeaderValue {
         self.api.identity.signed_id(id)
     }
 
-    /// The signed id of this thread for a back end that may write to it, to give to its client.
+    /// Returns the signed id for a back end that may write to the thread, to pass to its client.
     pub(crate) fn signed_for_back_end(&self, request: &HttpRequest) -> Option<HeaderValue> {
         if self.source != Source::ApiKey {
             return None;
@@ -125,15 +112,10 @@ impl Target {
         may_write.then(|| self.signed_id(&self.id))
     }
 
-    /// The API key of the request, which may change owners.
-    ///
-    /// # Errors
-    /// As [`key_for`].
     pub(crate) fn back_end(&self, request: &HttpRequest) -> ApiResult<ApiKey> {
         key_for(request, &self.api)
     }
 
-    /// Listens to the thread, if the caller may read it.
     pub(crate) async fn listener(self) -> ApiResult<Listener> {
         let access = self.threads().access();
         self.api.owners.check(&self.id, access).await?;
@@ -144,7 +126,7 @@ impl Target {
         })
     }
 
-    /// When the credentials of the caller expire. API keys do not.
+    /// Returns when the caller's credentials expire. API keys do not.
     pub(crate) fn valid_until(&self, request: &HttpRequest) -> Option<SystemTime> {
         match self.source {
             Source::ApiKey => None,
@@ -152,7 +134,7 @@ impl Target {
         }
     }
 
-    /// The end of this replica's time to wait for others.
+    /// Cancelled when this replica stops waiting for others.
     pub(crate) fn draining(&self) -> &CancellationToken {
         self.api.events.draining()
     }
@@ -195,10 +177,7 @@ impl Listened {
     }
 }
 
-/// The owner on whose behalf a request acts. An API key for threads is not bound to owners.
-///
-/// # Errors
-/// [`IdentityError`](threadkeep_identity::IdentityError).
+/// Returns the owner on whose behalf a request acts. An API key for threads is not bound to owners.
 pub(crate) fn behalf(api: &Api, request: &HttpRequest) -> ApiResult<Behalf> {
     match api.identity.asks_for_owners() && key_for(request, api).is_err() {
         true => Ok(api.identity.behalf(request)?),
@@ -206,12 +185,10 @@ pub(crate) fn behalf(api: &Api, request: &HttpRequest) -> ApiResult<Behalf> {
     }
 }
 
-/// Whether the caller of a request may not write all keys.
 pub(crate) fn reserves_keys(api: &Api, request: &HttpRequest) -> bool {
     !api.reserved_keys.is_empty() && key_for(request, api).is_err()
 }
 
-/// The threads that a caller may use, with the keys that it may write.
 pub(crate) fn threads_for<'a>(
     api: &'a Api,
     behalf: &Behalf,
@@ -224,9 +201,8 @@ pub(crate) fn threads_for<'a>(
     }
 }
 
-/// Identifies the caller of a request for the thread with this plain id, or for its own thread. An API key
-/// opens every thread, a signed id only its own. Without either, the answer is the same for every fault, and
-/// does not depend on the id.
+/// Identifies the caller of a request for the thread `id`, or for its own thread. An API key opens every thread, a signed id
+/// only its own. Without either, all errors get the same response, which does not depend on the id.
 pub(super) fn caller(api: &Api, request: &HttpRequest, id: Option<&str>) -> ApiResult<Caller> {
     let Some(id) = id else {
         return Ok(api.identity.identify(request)?);

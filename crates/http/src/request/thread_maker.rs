@@ -1,5 +1,3 @@
-//! The creator of a thread, and the thread's id.
-
 use std::sync::Arc;
 
 use actix_web::HttpRequest;
@@ -13,10 +11,9 @@ use threadkeep_domain::ThreadId;
 use threadkeep_identity::Caller;
 use threadkeep_web::ApiError;
 
-/// The shortest idempotency key that counts as random: 128 bits in hex.
+/// Shortest idempotency key that counts as random: 128 bits in hex.
 const RANDOM_KEY_BYTES: usize = 32;
 
-/// The creator of a thread.
 pub(crate) struct ThreadMaker<'a> {
     request: &'a HttpRequest,
     api: &'a Api,
@@ -30,7 +27,7 @@ enum Kind {
 }
 
 impl<'a> ThreadMaker<'a> {
-    /// If a provider identifies callers, strangers create no threads, and nobody does with an unknown API key.
+    /// Rejects unknown API keys, and strangers if a provider identifies callers.
     pub(crate) fn of(request: &'a HttpRequest, api: &'a Api) -> ApiResult<Self> {
         let kind = if key_of(request, api).is_some() {
             Kind::BackEnd(key_for(request, api)?.name)
@@ -45,7 +42,6 @@ impl<'a> ThreadMaker<'a> {
         Ok(Self { request, api, kind })
     }
 
-    /// An id that the client has chosen; only back ends may choose one.
     pub(crate) fn chosen_id(&self, id: &str) -> ApiResult<ThreadId> {
         match &self.kind {
             Kind::BackEnd(_) => id.parse().map_err(|_| ApiError::InvalidThreadId),
@@ -53,9 +49,9 @@ impl<'a> ThreadMaker<'a> {
         }
     }
 
-    /// A random id; with an idempotency key, the same id for a repeat, since the key is remembered with the thread.
-    /// The key counts within the caller. Two strangers with the same key must not get the same thread, so a stranger's
-    /// key has to be long enough to be random, and counts within its client address.
+    /// Returns a random id, or with an idempotency key, the same id for every repeat, because the store keeps the key with
+    /// the thread. Keys are scoped to the caller. Two strangers with the same key must not get the same thread, so a
+    /// stranger's key must be long enough to be random, and is scoped to the client address.
     pub(crate) fn made_id(&self, key: Option<&HeaderValue>) -> ApiResult<ThreadId> {
         let Some(key) = key else {
             return Ok(ThreadId::random());
@@ -66,7 +62,7 @@ impl<'a> ThreadMaker<'a> {
         Ok(ring.derive("threadkeep idempotent create", &parts))
     }
 
-    /// The id of a copy of a thread, made in the same way, in the bucket of the thread if possible.
+    /// Like [`Self::made_id`], in the same bucket as `source` if possible.
     pub(crate) fn id_near(
         &self,
         key: Option<&HeaderValue>,
@@ -89,7 +85,7 @@ impl<'a> ThreadMaker<'a> {
         }))
     }
 
-    /// The caller within which an idempotency key counts.
+    /// Returns the caller that an idempotency key is scoped to.
     fn named(&self, key: &HeaderValue) -> ApiResult<(&'static str, String)> {
         match &self.kind {
             Kind::BackEnd(name) => Ok(("key", name.to_string())),

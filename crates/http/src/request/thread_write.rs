@@ -1,5 +1,3 @@
-//! A write to a thread.
-
 use std::borrow::Cow;
 
 use actix_web::HttpRequest;
@@ -11,7 +9,6 @@ use super::target::Target;
 use crate::answer::ApiResult;
 use threadkeep_service::{ScopeService, ThreadService};
 
-/// A thread to write to, the part of it that the path names, and the headers and the query of the write.
 #[derive(Debug)]
 pub(crate) struct ThreadWrite<P = (), H = WriteConditions, Q = OfNew> {
     pub(crate) target: Target,
@@ -35,12 +32,10 @@ impl<P: Extract, H: Extract, Q: Parameters> ThreadWrite<P, H, Q> {
 }
 
 impl<P, H, Q: AsRef<OfNew>> ThreadWrite<P, H, Q> {
-    /// The threads as the caller may use them; a new thread gets the TTL of the query.
     pub(crate) fn threads(&self) -> Cow<'_, ThreadService> {
         self.target.new_threads(self.query.as_ref())
     }
 
-    /// The scopes of these threads.
     pub(crate) fn scopes(&self) -> Cow<'_, ScopeService> {
         self.target.scopes(self.query.as_ref())
     }

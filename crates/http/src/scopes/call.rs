@@ -1,5 +1,3 @@
-//! Which scope a request is about, and whether it may.
-
 use std::borrow::Cow;
 
 use actix_web::{HttpMessage, HttpRequest, web};
@@ -18,18 +16,16 @@ use threadkeep_service::ScopeService;
 use threadkeep_service::tools::Toolbox;
 use threadkeep_web::ApiError;
 
-/// The member that names the scope.
 const SCOPE: &str = "scope";
-/// The caller's own thread, instead of its id.
+/// Names the caller's own thread without its id.
 const CURRENT: &str = "thread:current";
 
-/// A request about the scope that its body names. There is no other way from a request to a scope.
+/// A request about the scope that its body names, which is the only access to scopes.
 ///
-/// An api key opens all of them. Without one a caller has the scope of its own thread alone, as
-/// `thread:current`, or by an id that it has shown to be its own; all else gets one answer, whatever
-/// is wrong with it.
+/// An API key opens all scopes. Other callers may use only the scope of their own thread, as `thread:current` or by an id
+/// that they prove to own. All other requests get the same response, whatever is wrong.
 ///
-/// A read has no headers, and a write has `Repeatable`. In the body, `AROUND` levels surround a value.
+/// Reads have no headers, writes have `Repeatable`. `AROUND` is the nesting depth that encloses a value in the body.
 #[derive(Debug)]
 pub(crate) struct ScopeCall<const AROUND: usize, H = ()> {
     pub(crate) headers: H,
@@ -55,25 +51,20 @@ impl<const AROUND: usize, H: Extract> ScopeCall<AROUND, H> {
         })
     }
 
-    /// The scopes that the caller may use.
     pub(crate) fn scopes(&self) -> ApiResult<Cow<'_, ScopeService>> {
         Ok(self.api.scopes_for(&behalf(&self.api, &self.request)?))
     }
 
-    /// The tools over these scopes.
     pub(crate) fn tools(&self) -> ApiResult<Toolbox> {
         Ok(Toolbox::new(self.scopes()?.into_owned()))
     }
 
-    /// Opens the scope that the body names, or else `request`, before it reads the rest of the body.
+    /// Opens the scope that the body names, by default `request`, before parsing the rest of the body.
     pub(crate) fn open<'a, B: Deserialize<'a>>(&'a self) -> ApiResult<(Scope, B)> {
         Ok((self.scope()?, read(&self.body)?))
     }
 
-    /// The same for a stored scope.
-    ///
-    /// # Errors
-    /// [`ApiError`], also if there is no scope, or if it is `request`.
+    /// Opens a stored scope. Fails without a scope, and for `request`.
     pub(super) fn open_kept<'a, B: Deserialize<'a>>(&'a self) -> ApiResult<(ScopeId, B)> {
         let scope = match self.scope()? {
             Scope::Kept(scope) => scope,
@@ -113,7 +104,7 @@ impl<const AROUND: usize, H: Extract> ScopeCall<AROUND, H> {
         Ok(scope?)
     }
 
-    /// The caller's own thread, whose id goes back with the answer.
+    /// Returns the caller's own thread, whose id the response returns.
     fn current(&self) -> ApiResult<ScopeId> {
         let caller = self.api.identity.identify(&self.request)?;
         let id = caller.id;

@@ -1,5 +1,3 @@
-//! Handlers of scopes as a whole.
-
 use actix_web::HttpResponse;
 use serde::Serialize;
 
@@ -36,8 +34,8 @@ pub(crate) async fn describe_scope(call: ScopeCall<IN_BODY>) -> ApiResult {
 
 /// Clear a scope
 ///
-/// Deletes all keys and tasks, and keeps the history. With `keep_unfinished`, the server rejects this while a task is not
-/// completed.
+/// Deletes all keys and tasks, and keeps the history. With `keep_unfinished`, the server rejects the request while a task is
+/// not completed.
 #[utoipa::path(
     post,
     path = "/v1/scopes/clear",
@@ -59,8 +57,8 @@ pub(crate) async fn clear_scope(call: ScopeCall<IN_BODY, Repeatable>) -> ApiResu
 
 /// End a scope
 ///
-/// Deletes its keys, tasks and history. A thread lives on with an empty scope. A state handle or a run rejects writes
-/// from then on; other scopes start again with the next write.
+/// Deletes its keys, tasks and history. A thread continues with an empty scope. A state handle or a run rejects writes from
+/// then on. Other scopes start again with the next write.
 #[utoipa::path(
     delete,
     path = "/v1/scopes",
@@ -83,7 +81,6 @@ pub(crate) async fn end_scope(call: ScopeCall<IN_BODY, Repeatable>) -> ApiResult
     Ok(ok_or_replay(&body, ended.replayed))
 }
 
-/// The answer to a write of one thing.
 pub(crate) fn receipt(written: &ScopeWritten) -> HttpResponse {
     let receipt = ScopeReceipt {
         ok: true,
@@ -93,7 +90,6 @@ pub(crate) fn receipt(written: &ScopeWritten) -> HttpResponse {
     answer(written, &receipt)
 }
 
-/// The answer to a write, marked if it is a replay.
 pub(crate) fn answer(written: &ScopeWritten, body: &impl Serialize) -> HttpResponse {
     ok_or_replay(body, written.replayed)
 }

@@ -1,5 +1,3 @@
-//! Scopes: their keys, values and task lists.
-
 pub(super) mod call;
 pub(super) mod lifecycle;
 mod object;

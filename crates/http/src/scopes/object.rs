@@ -1,5 +1,3 @@
-//! Answers about scopes.
-
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -29,7 +27,7 @@ pub(super) struct ScopeObject {
     history: u64,
     history_bytes: u64,
     history_limit_bytes: u64,
-    /// Whether it was ended, so that it rejects writes.
+    /// Whether the scope was ended and therefore rejects writes.
     is_ended: bool,
     #[schema(format = DateTime)]
     created_at: Option<String>,
@@ -41,7 +39,6 @@ pub(super) struct ScopeObject {
 }
 
 impl ScopeObject {
-    /// The scope as it was read, with its tasks.
     pub(crate) fn of(scope: &ScopeId, view: &ScopeView, policy: &ScopePolicy) -> Self {
         let exists = view.stamp.version > 0;
         let time = |ms| exists.then(|| rfc3339(ms)).flatten();
@@ -74,7 +71,7 @@ impl ScopeObject {
 /// The receipt of a write.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ScopeReceipt {
-    /// False if a key with `if_absent` existed already.
+    /// False if the key already existed and the request had `if_absent`.
     pub(crate) ok: bool,
     /// The scope's version after the write.
     pub(crate) version: u64,
@@ -86,7 +83,7 @@ pub(super) struct ScopeReceipt {
 /// The result of one entry.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EntryResult {
-    /// False if the key existed already and the entry had `if_absent`.
+    /// False if the key already existed and the entry had `if_absent`.
     pub(crate) ok: bool,
 }
 
@@ -94,16 +91,16 @@ pub(super) struct EntryResult {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum KeyValues {
-    /// The answer to `key`.
+    /// The response to `key`.
     One {
         /// Null if the key does not exist.
         value: Option<String>,
         /// The scope's version.
         version: u64,
     },
-    /// The answer to `keys`.
+    /// The response to `keys`.
     Many {
-        /// Values by their keys, null for keys that do not exist.
+        /// Values by key, null for keys that do not exist.
         #[schema(value_type = std::collections::BTreeMap<String, Option<String>>)]
         values: Map<String, Value>,
         /// The scope's version.
@@ -123,7 +120,7 @@ pub(super) struct DeleteKeyReceipt {
 /// A list of keys.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct KeyList {
-    /// In the order of their bytes.
+    /// In byte order.
     pub(crate) keys: Vec<String>,
     /// The scope's version.
     pub(crate) version: u64,
@@ -141,7 +138,7 @@ pub(super) struct IncrementKeyReceipt {
 /// A task list.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct TasksObject {
-    /// In order.
+    /// In the order of the list.
     pub(crate) tasks: Vec<TaskObject>,
     /// The scope's version.
     pub(crate) version: u64,
@@ -157,7 +154,7 @@ pub(super) struct TaskObject {
     /// `pending`, `in_progress` or `completed`.
     #[schema(value_type = String, pattern = "^(pending|in_progress|completed)$")]
     status: TaskStatus,
-    /// The task while it is in progress, such as "Booking a flight".
+    /// The task in progress, such as "Booking a flight".
     #[serde(skip_serializing_if = "Option::is_none")]
     active_form: Option<String>,
 }

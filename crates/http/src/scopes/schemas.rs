@@ -1,4 +1,4 @@
-//! Bodies and headers of requests about scopes. The scope is opened before the rest of a body is read.
+//! Bodies and headers of requests about scopes. The scope is opened before the rest of a body is parsed.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -7,15 +7,13 @@ use utoipa::{IntoParams, ToSchema};
 use crate::request::{List, Seconds, Version, Whole};
 use threadkeep_domain::scope::{KV_MAX_KEYS, TASKS_MAX, TaskStatus};
 
-/// As many as a scope may have.
 const KEYS: usize = KV_MAX_KEYS as usize;
 
-/// A scope alone.
+/// A scope without further members.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NamedScope {
-    /// `thread:current`, `thread:<id>`, `state:<uuid>`, `session:<id>`, `run:<uuid>`,
-    /// `tool:<name>` or `personality:<id>`.
+    /// `thread:current`, `thread:<id>`, `state:<uuid>`, `session:<id>`, `run:<uuid>`, `tool:<name>` or `personality:<id>`.
     #[schema(value_type = String)]
     #[serde(rename = "scope")]
     _scope: IgnoredAny,
@@ -28,7 +26,7 @@ pub(super) struct ClearScope {
     #[schema(value_type = String)]
     #[serde(rename = "scope")]
     _scope: IgnoredAny,
-    /// If true, the server rejects this while a task is not completed.
+    /// If true, the server rejects the request while a task is not completed.
     #[schema(nullable = false)]
     pub(super) keep_unfinished: Option<bool>,
     /// Write only if the scope has this version.
@@ -68,8 +66,8 @@ pub(super) struct GetValues {
     #[schema(value_type = String)]
     #[serde(rename = "scope")]
     _scope: IgnoredAny,
-    /// In sessions, tools and personalities, free text of at most 1,024 bytes; in other scopes, segments of at most 128
-    /// bytes, separated by `/`.
+    /// In sessions, tools and personalities, free text of up to 1,024 bytes. In other scopes, segments of up to 128 bytes,
+    /// separated by `/`.
     #[schema(nullable = false)]
     pub(super) key: Option<String>,
     #[schema(nullable = false, value_type = Option<Vec<String>>, min_items = 1, max_items = 256)]
@@ -85,13 +83,13 @@ pub(super) struct SetValues {
     _scope: IgnoredAny,
     #[schema(nullable = false)]
     pub(super) key: Option<String>,
-    /// At most 32,768 bytes.
+    /// Up to 32,768 bytes.
     #[schema(nullable = false)]
     pub(super) value: Option<String>,
-    /// Lifetime of the key, by default that of the scope.
+    /// Lifetime of the key. By default, the scope's.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 31_536_000)]
     pub(super) ttl_seconds: Option<Seconds>,
-    /// If true, a key that exists keeps its value.
+    /// If true, an existing key keeps its value.
     #[schema(nullable = false)]
     pub(super) if_absent: Option<bool>,
     /// Write only if the scope has this version.
@@ -106,7 +104,7 @@ pub(super) struct SetValues {
 #[serde(deny_unknown_fields)]
 pub(crate) struct SetKey {
     pub(super) key: String,
-    /// At most 32,768 bytes.
+    /// Up to 32,768 bytes.
     pub(super) value: String,
     #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 31_536_000)]
     pub(super) ttl_seconds: Option<Seconds>,
@@ -163,7 +161,7 @@ pub(super) struct SetTasks {
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewTaskBody {
-    /// By default the smallest free number.
+    /// By default, the smallest free number.
     #[schema(nullable = false, max_length = 64, pattern = "^[!-~]+$")]
     pub(super) id: Option<String>,
     #[schema(min_length = 1)]
@@ -203,20 +201,20 @@ pub(crate) struct RepeatHeader {
     /// Makes a retry safe: a repeat with the same body gets the first answer and changes nothing.
     #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
     _idempotency_key: Option<String>,
-    /// Write only if no turn of the scope's thread was granted after that of this token.
+    /// Write only if the scope's thread has granted no later turn than this token's.
     #[param(rename = "x-turn-token")]
     _x_turn_token: Option<String>,
 }
 
-/// The idempotency key of calls, which the handler reads itself.
+/// The headers of calls. The handler reads them itself.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(crate) struct RepeatCallsHeader {
-    /// Makes a retry safe: a repeat with the same body gets the first answer to each call that wrote. Calls that read or
+    /// Makes a retry safe: a repeat with the same body gets the first response to each call that wrote. Calls that read or
     /// failed run again.
     #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
     _idempotency_key: Option<String>,
-    /// Write only if no turn of the scope's thread was granted after that of this token.
+    /// Write only if the scope's thread has granted no later turn than this token's.
     #[param(rename = "x-turn-token")]
     _x_turn_token: Option<String>,
 }

@@ -1,5 +1,3 @@
-//! Handlers of the task lists of scopes.
-
 use actix_web::HttpResponse;
 
 use super::call::ScopeCall;
@@ -61,7 +59,7 @@ pub(crate) async fn set_tasks(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResult
 
 /// Change one task of a scope
 ///
-/// Name it by `id` or `index`.
+/// Identify the task by `id` or `index`.
 #[utoipa::path(
     post,
     path = "/v1/scopes/tasks/update",

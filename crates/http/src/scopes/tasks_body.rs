@@ -1,5 +1,3 @@
-//! Tasks in bodies.
-
 use super::schemas::{NewTaskBody, UpdateTask};
 use crate::answer::ApiResult;
 use crate::request::{Whole, invalid};
@@ -17,7 +15,6 @@ impl From<NewTaskBody> for NewTask {
 }
 
 impl UpdateTask {
-    /// Which task is changed, and what of it.
     pub(super) fn read(self) -> ApiResult<(TaskRef, TaskChange)> {
         let task = match (self.id, self.index) {
             (Some(id), None) => TaskRef::Id(id),

@@ -1,5 +1,3 @@
-//! Keys and values of scopes in bodies.
-
 use super::schemas::{GetValues, SetKey, SetValues};
 use crate::answer::ApiResult;
 use crate::request::{List, Seconds, invalid};
@@ -7,7 +5,6 @@ use threadkeep_domain::scope::{KeyRule, KvOperation, ScopeError, ScopeKey, Scope
 use threadkeep_web::ApiError;
 
 impl GetValues {
-    /// One key or several.
     pub(super) fn read_keys(self, rule: KeyRule) -> ApiResult<Vec<ScopeKey>> {
         match (self.key, self.keys) {
             (Some(key), None) => Ok(vec![ScopeKey::new(key, rule)?]),
@@ -21,7 +18,6 @@ impl GetValues {
 }
 
 impl SetValues {
-    /// One entry or several.
     pub(super) fn read_entries(self, rule: KeyRule) -> ApiResult<Vec<KvOperation>> {
         match self {
             Self {
@@ -69,7 +65,6 @@ impl SetKey {
     }
 }
 
-/// An error of the entry or key at that place in a list.
 fn at(index: Option<usize>) -> impl Fn(ScopeError) -> ApiError {
     move |error| ApiError::ScopePart { error, index }
 }

@@ -1,5 +1,3 @@
-//! Answers about archives.
-
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -15,7 +13,7 @@ use threadkeep_store::ArchiveHead;
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ArchiveObject {
     id: String,
-    /// The life of the id, 16 hex digits as in the entity tag.
+    /// The life of the id: 16 hex digits, as in the entity tag.
     life: String,
     /// The last version.
     version: u64,
@@ -31,10 +29,10 @@ pub(super) struct ArchiveObject {
     /// Number of items in the history, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     history_count: Option<u64>,
-    /// The address of the history, if there is one.
+    /// The URL of the history, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     history_url: Option<String>,
-    /// The numbers of the checkpoints that ended with the thread, if it had any.
+    /// The numbers of the checkpoints that ended with the thread. Absent if it had none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     checkpoints: Vec<u32>,
@@ -43,14 +41,13 @@ pub(super) struct ArchiveObject {
 /// A page of archives.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ArchiveList {
-    /// Sorted by the time of their creation. A page may be shorter than `limit`.
+    /// Sorted by creation time. A page may be shorter than `limit`.
     pub(crate) archives: Vec<ArchiveObject>,
     /// The cursor of the next page; null on the last page.
     pub(crate) next_cursor: Option<String>,
 }
 
 impl ArchiveObject {
-    /// The archive of that head, with links that begin with `public_url`.
     pub(crate) fn of(head: &ArchiveHead, public_url: &str) -> Self {
         let has_history = !head.history.is_empty();
         let metadata = RawValue::from_string(head.metadata.as_str().to_owned());

@@ -1,17 +1,13 @@
-//! Query parameters of archives.
-
 use crate::answer::ApiResult;
 use crate::request::{Page, Parameters, set_once};
 use threadkeep_domain::{Life, parse_rfc3339};
 
-/// `?since=&cursor=&limit=`.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(super) since_ms: Option<u64>,
     pub(crate) page: Page,
 }
 
-/// `?life=`.
 #[derive(Debug, Default)]
 pub(crate) struct OfLife(pub(crate) Option<Life>);
 

@@ -1,5 +1,3 @@
-//! Handlers of archives, which hold ended threads.
-
 use actix_web::http::StatusCode;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 
@@ -14,13 +12,12 @@ use threadkeep_identity::THREAD_ID;
 use threadkeep_store::{Archive, ArchivePlace};
 use threadkeep_web::ApiError;
 
-/// The thread of `/v1/archives/{id}`.
 #[derive(Debug)]
 pub(crate) struct ArchivePath(pub(super) ThreadId);
 
 /// List archives
 ///
-/// Lists the oldest first.
+/// Lists archives, oldest first.
 #[utoipa::path(
     get,
     path = "/v1/archives",
@@ -56,7 +53,7 @@ pub(crate) async fn list_archives(
 
 /// Read an archive
 ///
-/// Reads the life that ended last, or the one that `life` names.
+/// Returns the life that ended last, or the one in `life`.
 #[utoipa::path(
     get,
     path = "/v1/archives/{id}",

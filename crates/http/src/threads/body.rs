@@ -1,5 +1,3 @@
-//! Bodies of requests that create or change a thread.
-
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -15,41 +13,40 @@ use threadkeep_web::ApiError;
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewThreadBody<'a> {
-    /// Choosing it needs an API key.
+    /// Setting the id requires an API key.
     #[schema(nullable = false, pattern = "^thrd_[a-zA-Z0-9]{27,59}$")]
     id: Option<String>,
-    /// At most 16 KiB of compact JSON.
+    /// Up to 16 KiB of compact JSON.
     #[schema(nullable = false, value_type = Option<Object>)]
     #[serde(borrow)]
     metadata: Option<RawObject<'a>>,
-    /// Lifetime after the last use, by default that of the settings.
+    /// Lifetime after the last use. By default, that of the settings.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 60, maximum = 946_080_000)]
     ttl_seconds: Option<ThreadTtl>,
-    /// The owner: 1 to 256 bytes without control characters. Setting it needs an API key.
+    /// The owner: 1 to 256 bytes without control characters. Setting it requires an API key.
     #[schema(nullable = false, value_type = Option<String>, min_length = 1, max_length = 256)]
     owner: Option<OwnerText>,
-    /// The first state.
+    /// The initial state.
     #[schema(nullable = false, value_type = Option<BTreeMap<String, Value>>)]
     state: Option<RawObject<'a>>,
 }
 
-/// A change of a thread.
+/// A change to a thread.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ThreadPatchBody<'a> {
-    /// A merge patch (RFC 7396). The result may have 16 KiB of compact JSON.
+    /// A merge patch (RFC 7396). The result may have up to 16 KiB of compact JSON.
     #[schema(nullable = false, value_type = Option<Object>)]
     #[serde(borrow)]
     metadata: Option<RawObject<'a>>,
-    /// Lifetime after the last use, by default that of the settings.
+    /// Lifetime after the last use. By default, that of the settings.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 60, maximum = 946_080_000)]
     ttl_seconds: Option<ThreadTtl>,
-    /// The new owner, or null for none. Setting it needs an API key.
+    /// The new owner, or null to remove the owner. Setting it requires an API key.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 256)]
     owner: Option<NewOwner>,
 }
 
-/// Reads the body of `POST /v1/threads`: the id as it was given, and the thread.
 pub(super) fn read_new_thread(body: &str, max_keys: u32) -> ApiResult<(Option<String>, NewThread)> {
     let body = optional_body_object(body, IN_OBJECT)?;
     let body: NewThreadBody<'_> = read(&body)?;
@@ -63,7 +60,6 @@ pub(super) fn read_new_thread(body: &str, max_keys: u32) -> ApiResult<(Option<St
     Ok((body.id, new))
 }
 
-/// Reads the body of `PATCH /v1/threads/current`.
 pub(super) fn read_patch(body: &str) -> ApiResult<ThreadPatch> {
     let body = body_object(body, IN_OBJECT)?;
     let body: ThreadPatchBody<'_> = read(&body)?;
@@ -74,7 +70,7 @@ pub(super) fn read_patch(body: &str) -> ApiResult<ThreadPatch> {
     })
 }
 
-/// Metadata is a value as any other: its own braces are a level.
+/// Parses metadata, whose own braces count as a level.
 fn read_metadata(object: Option<RawObject<'_>>) -> ApiResult<Option<Json>> {
     let parsed = object.map(|RawObject(text)| Json::parse(text).map_err(ApiError::InvalidJson));
     parsed.transpose()

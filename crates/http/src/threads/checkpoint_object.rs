@@ -1,5 +1,3 @@
-//! Bodies and answers about checkpoints.
-
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +13,7 @@ use threadkeep_store::{Checkpoint, CheckpointHead, Found};
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewCheckpointBody {
-    /// 1 to 128 bytes without control characters. Names need not differ.
+    /// 1 to 128 bytes without control characters. Names need not be unique.
     #[schema(nullable = false, value_type = Option<String>, min_length = 1, max_length = 128)]
     pub(super) name: Option<CheckpointNameText>,
 }
@@ -23,10 +21,10 @@ pub(super) struct NewCheckpointBody {
 /// A checkpoint without its state.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct CheckpointObject {
-    /// Its number: from 1, and never used again while the thread lives.
+    /// The number of the checkpoint: from 1, and never reused while the thread lives.
     checkpoint: u32,
     name: Option<String>,
-    /// The version of the thread that was saved.
+    /// The version of the thread when it was saved.
     version: u64,
     /// Bytes of the compact serialized state.
     size_bytes: u64,
@@ -37,7 +35,7 @@ pub(super) struct CheckpointObject {
 /// The checkpoints of a thread.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct CheckpointList {
-    /// The newest first.
+    /// Newest first.
     checkpoints: Vec<CheckpointObject>,
 }
 
@@ -49,7 +47,7 @@ pub(super) struct CheckpointWithState {
     head: CheckpointObject,
     /// The saved metadata.
     metadata: BTreeMap<String, Value>,
-    /// The saved state, exactly as it was.
+    /// The saved state, unchanged.
     state: BTreeMap<String, Value>,
 }
 
@@ -66,7 +64,6 @@ impl From<&CheckpointHead> for CheckpointObject {
 }
 
 impl CheckpointList {
-    /// The list of a thread, and the thread's stamp.
     pub(super) fn of(found: Option<Found<Vec<CheckpointHead>>>) -> (Self, Stamp) {
         let (heads, stamp) = match found {
             Some(Found { stamp, content }) => (content, stamp),
@@ -77,7 +74,6 @@ impl CheckpointList {
     }
 }
 
-/// The JSON of a checkpoint with its metadata and state.
 pub(super) fn whole_json(checkpoint: &Checkpoint) -> Vec<u8> {
     let Checkpoint { head, content } = checkpoint;
     let metadata = content.metadata.as_str().as_bytes();

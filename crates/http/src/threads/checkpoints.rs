@@ -1,5 +1,3 @@
-//! Handlers of checkpoints.
-
 use actix_web::http::StatusCode;
 
 use super::checkpoint_object::{
@@ -14,13 +12,12 @@ use crate::request::{
 };
 use crate::schemas::{CheckpointParam, WriteHeaders};
 
-/// A write of a checkpoint.
 type CheckpointWrite<P = ()> = ThreadWrite<P, WriteConditions, Nothing>;
 
 /// Save a checkpoint
 ///
-/// Saves state and metadata as they are. Does not change the version. A thread has at most 32 checkpoints, of
-/// 4 MiB in all, states and metadata together; they end with the thread.
+/// Saves the current state and metadata. Does not change the version. A thread has up to 32 checkpoints, with up to 4 MiB of
+/// states and metadata together. They end with the thread.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/checkpoints",
@@ -46,7 +43,7 @@ pub(crate) async fn save_checkpoint(write: CheckpointWrite, body: JsonBody) -> A
 
 /// List checkpoints
 ///
-/// Lists the newest first, without their states.
+/// Lists checkpoints without their states, newest first.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/checkpoints",
@@ -84,8 +81,8 @@ pub(crate) async fn get_checkpoint(
 
 /// Restore a checkpoint
 ///
-/// Replaces the thread's state and metadata by its own in one write. The version keeps increasing; owner, lifetime and turn
-/// stay, and so does the checkpoint.
+/// Replaces the thread's state and metadata by the checkpoint's in one write. The version keeps increasing. Owner, lifetime,
+/// turn and the checkpoint itself are kept.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/checkpoints/{n}/restore",
@@ -109,7 +106,7 @@ pub(crate) async fn restore_checkpoint(write: CheckpointWrite<CheckpointPath>) -
 
 /// Delete a checkpoint
 ///
-/// Its number is not used again.
+/// The server never reuses its number.
 #[utoipa::path(
     delete,
     path = "/v1/threads/current/checkpoints/{n}",

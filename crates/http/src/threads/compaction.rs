@@ -1,5 +1,3 @@
-//! Handlers of compactions of histories, and of the originals that these keep.
-
 use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse};
@@ -21,26 +19,26 @@ use threadkeep_domain::{IdempotencyKey, Json, rfc3339};
 use threadkeep_store::Originals;
 use threadkeep_web::ApiError;
 
-/// `/v1/threads/{thread}/history/segments/{n}`: the seventh part, the first being empty.
+/// Index of the path part in `/v1/threads/{thread}/history/segments/{n}`; part 0 is empty.
 const PLACE: usize = 6;
 
 type Place = Whole<1, { i64::MAX as u64 }>;
 
-/// Items that take the place of the oldest ones.
+/// Items that replace the oldest ones.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewSummary<'a> {
-    /// The last place to replace.
+    /// The last position to replace.
     #[schema(value_type = u64, minimum = 1)]
     through: Place,
-    /// The number of items up to that place that the summary was made of.
+    /// The number of items up to `through` that the summary was made of.
     #[schema(value_type = u64, minimum = 1)]
     count: Place,
-    /// Replacement items, at most `count`.
+    /// Replacement items, up to `count`.
     #[schema(value_type = Vec<SummaryItem<'_>>, min_items = 1, max_items = 100)]
     #[serde(borrow)]
     items: List<SummaryItem<'a>, 1, 100>,
-    /// How long the originals can be read, 604,800 by default; 0: not at all.
+    /// How long the originals remain readable, 604,800 by default; 0 deletes them at once.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 0, maximum = 2_592_000)]
     keep_seconds: Option<Whole<0, 2_592_000>>,
 }
@@ -49,7 +47,7 @@ pub(super) struct NewSummary<'a> {
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SummaryItem<'a> {
-    /// By default, the server makes one.
+    /// By default, the server generates one.
     #[schema(nullable = false, max_length = 128, pattern = "^[!-~]+$")]
     id: Option<String>,
     /// Any JSON.
@@ -65,45 +63,45 @@ pub(super) struct CompactionReceipt {
     version: u64,
     /// The number of the segment with the originals.
     segment: u32,
-    /// The last place that was replaced.
+    /// The last position that was replaced.
     through: u64,
     /// The number of replaced items.
     count: u64,
     /// In the order of the request.
     items: Vec<PlacedItem>,
-    /// How many older segments made room for this one.
+    /// The number of older segments that were dropped to make room.
     dropped_segments: u32,
 }
 
-/// An item and its place.
+/// An item and its position.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct PlacedItem {
     id: String,
-    /// The place in the history.
+    /// The position in the history.
     seq: u64,
 }
 
 /// The segments of a history.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct SegmentList {
-    /// The newest first.
+    /// Newest first.
     segments: Vec<SegmentObject>,
 }
 
 /// Items that a compaction replaced.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct SegmentObject {
-    /// Its number.
+    /// The number of the segment.
     segment: u32,
-    /// The place of its first item.
+    /// The position of its first item.
     first_seq: u64,
-    /// The last place that was replaced.
+    /// The last position that was replaced.
     through: u64,
-    /// The number of its items.
+    /// The number of items in the segment.
     count: u64,
-    /// Bytes of their ids and values, and 64 for each.
+    /// Bytes of all ids and values, plus 64 per item.
     size_bytes: u64,
-    /// The ids of the items that replaced them.
+    /// The ids of the items that replaced the originals.
     items: Vec<String>,
     #[schema(value_type = String, format = DateTime)]
     compacted_at: Option<String>,
@@ -116,19 +114,18 @@ pub(super) struct SegmentObject {
 #[derive(Serialize, ToSchema)]
 pub(super) struct SegmentItems<'a> {
     items: Vec<HistoryItemObject<'a>>,
-    /// The `after` of the next page; with the newest first, its `before`. Null on the last page.
+    /// The `after` of the next page, or its `before` if the newest items come first. Null on the last page.
     #[schema(required)]
     next_cursor: Option<u64>,
 }
 
-/// The segment of `.../history/segments/{n}`.
 #[derive(Debug)]
 pub(crate) struct SegmentPath(u32);
 
 /// Compact the history
 ///
-/// Replaces the items up to `through` with `items`, if they are still the `count` items that the summary was made of. Later
-/// items stay, also those that arrive meanwhile. The new items take the last places that they replace.
+/// Replaces the items up to `through` with `items`, if these are still the `count` items that the summary was made of. Later
+/// items remain, including items that arrive meanwhile. The new items take the last positions of those that they replace.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/history/compact",
@@ -174,7 +171,7 @@ pub(crate) async fn compact_history(
 
 /// List the segments of the history
 ///
-/// Each compaction keeps its originals in a segment, for the time that it named.
+/// Each compaction keeps its originals in a segment, for its `keep_seconds`.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/history/segments",
@@ -195,7 +192,7 @@ pub(crate) async fn list_segments(target: Target, Query(reading): Query<Reading>
 
 /// Read a segment of the history
 ///
-/// Returns the originals as a compaction replaced them. A page has at most 2 MiB.
+/// Returns the originals that a compaction replaced. A page has up to 2 MiB.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/history/segments/{n}",
@@ -225,7 +222,6 @@ pub(crate) async fn get_segment(
 }
 
 impl NewSummary<'_> {
-    /// The new items, and how long the originals are kept.
     fn read(self, request: Option<IdempotencyKey>) -> ApiResult<(Vec<HistoryItem>, Duration)> {
         let List(items) = self.items;
         if items.len() as u64 > self.count.0.min(self.through.0) {

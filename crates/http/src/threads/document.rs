@@ -1,5 +1,3 @@
-//! The document that a thread is exported as, and imported from.
-
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -22,17 +20,16 @@ use threadkeep_domain::{
 use threadkeep_service::ServiceError;
 use threadkeep_web::ApiError;
 
-/// Levels around a value: the document, the history, its items and the item.
+/// Nesting depth that encloses a value: document, history, items, item.
 const AROUND: usize = 4;
-/// The largest version, and the largest place in a history.
+/// Largest version, and largest position in a history.
 const COUNT_MAX: u64 = 1 << 40;
-/// Items of a history, of which each takes more than 64 bytes of its limit.
+/// Maximum items of a history. Each takes more than 64 bytes of its limit.
 const ITEMS_MAX: usize = 16_777_216;
 
-/// The largest of these numbers that a thread may have.
 type Count = Whole<0, COUNT_MAX>;
 
-/// A thread with everything in it, except its turn and remembered answers.
+/// A complete thread, except for its turn and remembered responses.
 #[derive(ToSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ThreadDocument<'a> {
@@ -48,22 +45,22 @@ pub(super) struct ThreadDocument<'a> {
     metadata: RawObject<'a>,
     #[schema(value_type = BTreeMap<String, Value>)]
     state: RawObject<'a>,
-    /// Keys and tasks; absent if nothing was ever written there or to the history.
+    /// Keys and tasks. Absent if keys, tasks and history were never written.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<ScopePart>,
     history: HistoryPart<'a>,
-    /// The checkpoints, the newest first.
+    /// The checkpoints, newest first.
     #[schema(value_type = Vec<CheckpointPart<'_>>, max_items = 32)]
     #[serde(borrow, default)]
     checkpoints: List<CheckpointPart<'a>, 0, { CHECKPOINTS_MAX as usize }>,
-    /// The number of the next checkpoint; absent if the thread never had one.
+    /// The number of the next checkpoint. Absent if the thread never had one.
     #[schema(nullable = false, value_type = Option<u32>, minimum = 2)]
     #[serde(skip_serializing_if = "Option::is_none")]
     next_checkpoint: Option<Whole<2, { u32::MAX as u64 }>>,
 }
 
-/// The thread object. An import takes the id, the version, the times and the TTL from it.
+/// The thread object. An import takes the id, version, times and TTL from it.
 #[derive(ToSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ExportedThread)]
@@ -111,7 +108,7 @@ struct ScopePart {
     keys: List<KeyPart, 0, { KV_MAX_KEYS as usize }>,
     #[schema(value_type = Vec<TaskPart>, max_items = 1_000)]
     tasks: List<TaskPart, 0, TASKS_MAX>,
-    /// The version of the scope at which the tasks were last written; 0: never.
+    /// The version of the scope when the tasks were last written; 0 if never.
     #[schema(value_type = u64)]
     tasks_version: Count,
 }
@@ -123,7 +120,7 @@ struct ScopePart {
 struct KeyPart {
     key: String,
     value: String,
-    /// When it expires, if it does.
+    /// When the key expires. Absent if never.
     #[schema(nullable = false, value_type = Option<String>, format = DateTime)]
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<Time>,
@@ -148,10 +145,10 @@ struct TaskPart {
 #[serde(deny_unknown_fields)]
 #[schema(as = ExportedHistory)]
 struct HistoryPart<'a> {
-    /// The place of the oldest item that is kept.
+    /// The position of the oldest stored item.
     #[schema(value_type = u64, minimum = 1)]
     first_seq: Whole<1, COUNT_MAX>,
-    /// The place of the next item to append.
+    /// The position of the next item to append.
     #[schema(value_type = u64, minimum = 1)]
     next_seq: Whole<1, COUNT_MAX>,
     #[schema(value_type = Vec<ItemPart<'_>>)]
@@ -179,13 +176,13 @@ struct ItemPart<'a> {
 #[serde(deny_unknown_fields)]
 #[schema(as = ExportedCheckpoint)]
 struct CheckpointPart<'a> {
-    /// Its number.
+    /// The number of the checkpoint.
     #[schema(value_type = u32, minimum = 1)]
     checkpoint: Whole<1, { u32::MAX as u64 - 1 }>,
     #[schema(nullable = false, value_type = Option<String>, min_length = 1, max_length = 128)]
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<CheckpointNameText>,
-    /// The version of the thread that was saved.
+    /// The version of the thread when it was saved.
     #[schema(value_type = u64, minimum = 1)]
     version: Whole<1, COUNT_MAX>,
     #[schema(nullable = false, value_type = Option<u64>)]
@@ -200,7 +197,6 @@ struct CheckpointPart<'a> {
     state: RawObject<'a>,
 }
 
-/// The document of a thread, as compact JSON.
 pub(super) fn write(id: &ThreadId, image: &Image, policy: &ThreadPolicy) -> Vec<u8> {
     let state = text_of(&image.state);
     let checkpoints = &image.checkpoints;
@@ -239,12 +235,10 @@ pub(super) fn write(id: &ThreadId, image: &Image, policy: &ThreadPolicy) -> Vec<
     serde_json::to_vec(&document).expect("text and numbers always serialize")
 }
 
-/// A state as text.
 fn text_of(state: &Document) -> String {
     String::from_utf8(state.to_json()).unwrap_or_default()
 }
 
-/// Reads a state.
 fn read_state(state: RawObject<'_>, max_keys: u32) -> ApiResult<Document> {
     let members = keyed_values_of_any_key(state.0, max_keys)?;
     Ok(members.into_iter().collect())
@@ -254,7 +248,6 @@ fn read_metadata(metadata: RawObject<'_>) -> ApiResult<Json> {
     Json::parse(metadata.0).map_err(ApiError::InvalidJson)
 }
 
-/// Reads a document.
 pub(super) fn parse(body: &str, max_keys: u32) -> ApiResult<(ThreadId, Image)> {
     let body = body_object(body, AROUND)?;
     let document: ThreadDocument<'_> = read(&body)?;
@@ -300,7 +293,6 @@ pub(super) fn parse(body: &str, max_keys: u32) -> ApiResult<(ThreadId, Image)> {
     Ok((id, image))
 }
 
-/// Reads the checkpoints, given the number of the next one.
 fn read_checkpoints(
     parts: Vec<CheckpointPart<'_>>,
     next: Option<u32>,

@@ -1,5 +1,3 @@
-//! The handler of exports of all threads.
-
 use std::error::Error;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -22,20 +20,19 @@ use crate::request::{AnyAnswer, BackEnd, Query};
 use threadkeep_service::{Export, Exported};
 use threadkeep_web::ApiError;
 
-/// An answer that has gone on for that time, or has that many bytes, ends with a cursor: nothing between client and server
-/// has to hold a connection for hours.
+/// After `MAX_TIME` or `MAX_BYTES`, a response ends with a cursor, so that no proxy must hold a connection for hours.
 const MAX_TIME: Duration = Duration::from_secs(300);
 const MAX_BYTES: u64 = 1 << 30;
 
 /// Export all threads
 ///
-/// Streams the threads of an owner, the newest first, or all threads in the order of their ids: one document per line.
-/// The last line is `{"complete":true}`, or `{"cursor":text}` if there is more: send this cursor in the next request. A
-/// thread that the store cannot read is a line `{"error":"unreadable","thread_id":text,"place":text}`, and the last
-/// line has the number of these lines in `failed`. A response without a last line was cut off. To resume it, send a
-/// cursor from its last complete line: the `place` if there is one, else the id of the thread, or with `owner`, the
-/// `created_at` of the thread in milliseconds, `-` and its id. The server does not read ahead of the client. Threads that
-/// are written meanwhile appear as they are when they are read.
+/// Streams the threads of an owner, newest first, or all threads in the order of their ids: one document per line. The last
+/// line is `{"complete":true}`, or `{"cursor":text}` if more threads follow: send this cursor in the next request. A thread
+/// that the store cannot read becomes a line `{"error":"unreadable","thread_id":text,"place":text}`, and the last line has
+/// the number of these lines in `failed`. A response without a last line was cut off. To resume it, send a cursor from its
+/// last complete line: the `place` if it has one; otherwise the id of the thread, or with `owner`, the thread's `created_at`
+/// in milliseconds, `-` and its id. The server does not read ahead of the client. A thread that changes during the export
+/// appears as it is when the server reads it.
 #[utoipa::path(
     get,
     path = "/v1/export",
@@ -55,7 +52,7 @@ pub(crate) async fn export_threads(
 ) -> ApiResult {
     accepts(&request, NDJSON)?;
     let mut export = export(&api, exporting)?;
-    // a store that does not answer is an error of the request
+    // an unavailable store must fail the request
     let first = export.next().await?;
     let lines = Lines {
         api,
@@ -75,7 +72,6 @@ pub(crate) async fn export_threads(
     Ok(headers().streaming(parts))
 }
 
-/// The headers of an export alone.
 pub(crate) async fn head_export(
     request: HttpRequest,
     AnyAnswer(BackEnd { api, .. }): AnyAnswer,
@@ -98,34 +94,30 @@ fn headers() -> HttpResponseBuilder {
     builder
 }
 
-/// The lines of an export, as far as the client has taken them.
 struct Lines {
     api: web::Data<Api>,
     export: Export,
-    /// The next thread, or the end, if it was read already.
+    /// The next thread, or the end, if already read.
     next: Option<Option<Exported>>,
     memory: Option<AnswerMemory>,
-    /// A long line that the client takes, and how much of it is left.
+    /// A long line in flight, and its remaining bytes.
     leaving: Option<(HeldAnswer, u64)>,
     until: Instant,
     bytes: u64,
-    /// Threads that could not be read.
     failed: u64,
     is_done: bool,
 }
 
-/// The answer cannot go on, and ends before its last line.
 #[derive(Debug, thiserror::Error)]
 #[error("the export was cut off")]
 struct Cut(#[source] Option<Box<dyn Error>>);
 
 impl Lines {
-    /// The next part of the answer; none at its end.
     async fn part(&mut self) -> Option<Result<Bytes, Cut>> {
         if let Some((held, left)) = &mut self.leaving {
             let part = poll_fn(|cx| Pin::new(&mut *held).poll_next(cx)).await;
             let Some(Ok(part)) = part else {
-                // other answers have got the memory, since the client was slow
+                // other responses took the memory because this client was slow
                 self.leaving = None;
                 self.is_done = true;
                 return Some(Err(Cut(None)));
@@ -149,7 +141,6 @@ impl Lines {
         }
     }
 
-    /// Returns the last line of this answer, with the number of unreadable threads.
     fn last_line(&self, mut end: Value) -> Bytes {
         if self.failed > 0 {
             end["failed"] = self.failed.into();
@@ -157,7 +148,6 @@ impl Lines {
         line_of(&end)
     }
 
-    /// The next line, or the first part of a long one.
     async fn line(&mut self) -> Result<Bytes, Cut> {
         let is_over = Instant::now() >= self.until || self.bytes >= MAX_BYTES;
         if (is_over || self.api.events.draining().is_cancelled())

@@ -1,5 +1,3 @@
-//! The body of a fork.
-
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -9,29 +7,29 @@ use threadkeep_domain::{Included, Json};
 use threadkeep_service::ForkDraft;
 use threadkeep_web::ApiError;
 
-/// A copy to make.
+/// The copy to create.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ForkBody<'a> {
-    /// The id of the copy. Choosing it needs an API key.
+    /// The id of the copy. Setting it requires an API key.
     #[schema(nullable = false, pattern = "^thrd_[a-zA-Z0-9]{27,59}$")]
     id: Option<String>,
-    /// The owner of the copy; by default the caller, or else the owner of the thread. Setting it needs an API key.
+    /// The owner of the copy. By default, the caller, or else the thread's owner. Setting it requires an API key.
     #[schema(nullable = false, value_type = Option<String>, min_length = 1, max_length = 256)]
     owner: Option<OwnerText>,
-    /// The checkpoint that state and metadata are copied from; by default, the thread has them.
+    /// The checkpoint to copy state and metadata from. By default, they are copied from the thread.
     #[schema(nullable = false, value_type = Option<u32>, minimum = 1)]
     from_checkpoint: Option<Whole<1, { u32::MAX as u64 }>>,
-    /// The metadata of the copy, to which the server adds `forked_from`; by default the copied ones.
+    /// The metadata of the copy. By default, the copied metadata. The server adds `forked_from`.
     #[schema(nullable = false, value_type = Option<Object>)]
     #[serde(borrow)]
     metadata: Option<RawObject<'a>>,
-    /// The parts to copy, by default all.
+    /// The parts to copy. By default, all.
     #[schema(nullable = false, value_type = Option<Vec<ForkPart>>, max_items = 3)]
     include: Option<List<ForkPart, 0, 3>>,
 }
 
-/// A part of a thread: `scope` stands for its keys and tasks.
+/// A part of a thread. `scope` contains its keys and tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ForkPart {
@@ -40,7 +38,6 @@ pub(super) enum ForkPart {
     History,
 }
 
-/// Reads the body: the id as it was given, and the copy.
 pub(super) fn read_fork(body: &str) -> ApiResult<(Option<String>, ForkDraft)> {
     let body = optional_body_object(body, IN_OBJECT)?;
     let body: ForkBody<'_> = read(&body)?;

@@ -1,5 +1,3 @@
-//! Handlers of histories, the lists of threads that are added to at the end.
-
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -20,7 +18,7 @@ use threadkeep_store::{HistoryPage, Originals};
 /// The receipt of an append.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct AppendReceipt {
-    /// The version of the thread's scope after the write. The state has a version of its own.
+    /// The version of the thread's scope after the write. The state has its own version.
     version: u64,
     /// In the order of the request.
     items: Vec<AppendedItem>,
@@ -30,15 +28,15 @@ pub(super) struct AppendReceipt {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct AppendedItem {
     id: String,
-    /// Its place in the history, from 1.
+    /// The item's position in the history, from 1.
     seq: u64,
-    /// Whether the history had it already.
+    /// Whether the history already had the item.
     repeated: bool,
 }
 
 /// Append to the history
 ///
-/// Appends all items or none. An item whose id and value the history already has is not appended again, so a retry is
+/// Appends all items or none. An item whose id and value are already in the history is not appended again, so a retry is
 /// safe. Creates the thread if it does not exist.
 #[utoipa::path(
     post,
@@ -71,15 +69,15 @@ pub(crate) async fn append_history(write: HistoryWrite, body: JsonBody) -> ApiRe
 
 /// Read a part of the history
 ///
-/// Reads from either end. A page has at most 2 MiB, so it may be shorter than `limit`.
+/// Reads from either end. A page has up to 2 MiB, so it may be shorter than `limit`.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/history",
     params(
         PeekParam,
         PlaceParams,
-        ("tail" = Option<u64>, Query, minimum = 0, maximum = 1000, description = "Return that many of the newest items, oldest first, with `x-total-count`. Alone only."),
-        ("originals" = Option<bool>, Query, description = "Return the originals in the place of summaries, as far as they are kept. Not with `tail`."),
+        ("tail" = Option<u64>, Query, minimum = 0, maximum = 1000, description = "Return this number of the newest items, oldest first, with `x-total-count`. Excludes the other parameters but `peek`."),
+        ("originals" = Option<bool>, Query, description = "Return originals instead of their summaries, while they are kept. Excludes `tail`."),
     ),
     responses(
         (status = 200, description = "A page of items, exactly as they were sent.", body = HistoryObject<'_>),
@@ -103,7 +101,7 @@ pub(crate) async fn get_history(target: Target, Query(part): Query<HistoryPart>)
 
 /// Read the history of an ended thread
 ///
-/// Reads the life that ended last, or the one that `life` names.
+/// Returns the life that ended last, or the one in `life`.
 #[utoipa::path(
     get,
     path = "/v1/archives/{id}/history",
@@ -111,7 +109,7 @@ pub(crate) async fn get_history(target: Target, Query(part): Query<HistoryPart>)
         ("id" = String, Path, pattern = "^thrd_[a-zA-Z0-9]{27,59}$", description = "The thread's id, without its signature."),
         ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "The life, as in an event. By default the one that ended last."),
         PlaceParams,
-        ("tail" = Option<u64>, Query, minimum = 0, maximum = 1000, description = "Return that many of the newest items, oldest first, with `x-total-count`. Alone only."),
+        ("tail" = Option<u64>, Query, minimum = 0, maximum = 1000, description = "Return this number of the newest items, oldest first, with `x-total-count`. Excludes the other parameters but `peek`."),
     ),
     responses(
         (status = 200, description = "A page of items, exactly as they were sent.", body = HistoryObject<'_>),

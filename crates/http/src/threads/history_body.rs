@@ -1,5 +1,3 @@
-//! Items of a history in bodies.
-
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -27,7 +25,7 @@ pub(super) struct NewItems<'a> {
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewItem<'a> {
-    /// Identifies the item, so that the server recognizes it in a retry.
+    /// Identifies the item, which lets the server recognize a retry.
     #[schema(max_length = 128, pattern = "^[!-~]+$")]
     id: String,
     /// Any JSON.
@@ -36,7 +34,6 @@ pub(super) struct NewItem<'a> {
     value: RawJson<'a>,
 }
 
-/// One item, or those of `items`.
 pub(super) fn read_items(body: &str) -> ApiResult<Vec<HistoryItem>> {
     let body = body_object(body, IN_LIST)?;
     match read(&body)? {

@@ -1,5 +1,3 @@
-//! Answers with a part of a history.
-
 use actix_web::HttpResponse;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -11,25 +9,23 @@ use threadkeep_domain::rfc3339;
 use threadkeep_domain::scope::{Segment, StoredItem};
 use threadkeep_store::HistoryPage;
 
-/// Bytes of the items of a page at most, unless a single one has more. The store reads as many items as
-/// were asked for, which are all of the 8 MiB that a history may have; they are dropped before the answer
-/// is sent.
+/// Maximum bytes of a page's items, unless one item is larger. The store reads all requested items, up to 8 MiB of history.
 const PAGE_MAX_BYTES: usize = 2 * 1_048_576;
 
 /// A part of a history.
 #[derive(Serialize, ToSchema)]
 pub(super) struct HistoryObject<'a> {
     items: Vec<HistoryItemObject<'a>>,
-    /// The place of the oldest stored item.
+    /// The position of the oldest stored item.
     first_seq: u64,
-    /// The place of the next item to append.
+    /// The position of the next item to append.
     next_seq: u64,
-    /// Bytes of all ids and values, and 64 for each item.
+    /// Bytes of all ids and values, plus 64 per item.
     size_bytes: u64,
-    /// The limit of `size_bytes`, unless the thread has ended.
+    /// The limit of `size_bytes`. Absent if the thread has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_bytes: Option<u64>,
-    /// The `after` of the next page; with the newest first, or with `tail`, its `before`. Null on the last page.
+    /// The `after` of the next page, or its `before` if the newest items come first or with `tail`. Null on the last page.
     #[schema(required)]
     next_cursor: Option<u64>,
 }
@@ -37,23 +33,22 @@ pub(super) struct HistoryObject<'a> {
 /// An item of a history.
 #[derive(Serialize, ToSchema)]
 pub(super) struct HistoryItemObject<'a> {
-    /// The place in the history, from 1. The place of a removed item stays empty.
+    /// The position in the history, from 1. The position of a removed item remains empty.
     seq: u64,
-    /// The id that the client gave it.
+    /// The id from the client.
     id: &'a str,
-    /// When it was appended.
+    /// When the item was appended.
     #[schema(value_type = String, format = DateTime)]
     at: Option<String>,
-    /// The segment with the originals that it stands for, while they are kept.
+    /// The segment with the originals that the item replaces, while they are kept.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     segment: Option<u32>,
-    /// The value, exactly as it was sent.
+    /// The value, byte for byte as it was sent.
     #[schema(value_type = Value)]
     value: &'a RawValue,
 }
 
-/// The answer with a page.
 pub(super) fn answer_page(
     page: HistoryPage,
     part: &HistoryPart,
@@ -106,7 +101,7 @@ impl<'a> HistoryItemObject<'a> {
     }
 }
 
-/// Shortens a page to that many items and to 2 MiB. Returns the place where the next one begins, if there is one.
+/// Shortens a page to `limit` items and to 2 MiB. Returns the position where the next page begins.
 pub(super) fn cut_page(items: &mut Vec<StoredItem>, limit: usize) -> Option<u64> {
     let read = items.len();
     items.truncate(limit);

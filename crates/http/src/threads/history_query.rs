@@ -1,33 +1,28 @@
-//! Query parameters of histories.
-
 use super::archive_query::OfLife;
 use crate::answer::ApiResult;
 use crate::request::{Page, Parameters, Reading, invalid, set_once, whole};
 use threadkeep_store::HistoryFrom;
 
-/// The most items that a page has.
 const TAIL_MAX: u64 = 1_000;
 
-/// `?after=&limit=`, `?before=&limit=`, `?order=&limit=` or `?tail=`, with `?peek=`; with `?originals=` except for `?tail=`.
+/// `?after=&limit=`, `?before=&limit=`, `?order=&limit=` or `?tail=`, with `?peek=`. All but `?tail=` accept `?originals=`.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryPart {
     after: Option<u64>,
     before: Option<u64>,
-    /// Whether the newest items come first.
     is_backwards: Option<bool>,
-    /// How many of the newest items to read, oldest first.
+    /// Number of latest items to read, oldest first.
     tail: Option<usize>,
-    /// Whether originals stand in the place of summaries.
     originals: Option<bool>,
     page: Page,
     pub(crate) reading: Reading,
 }
 
-/// The same of a segment, without `?tail=` and `?originals=`.
+/// Like [`HistoryPart`], for a segment: without `?tail=` and `?originals=`.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentPart(pub(crate) HistoryPart);
 
-/// The same with `?life=`, for a thread that has ended and so has no `?peek=`.
+/// Like [`HistoryPart`], with `?life=`. An ended thread has no `?peek=`.
 #[derive(Debug, Default)]
 pub(crate) struct FinalPart {
     pub(crate) life: OfLife,
@@ -46,17 +41,15 @@ impl HistoryPart {
         }
     }
 
-    /// How many items the page has at most.
     pub(crate) fn limit(&self) -> usize {
         self.tail.unwrap_or(self.page.limit())
     }
 
-    /// How many items to read: one more, which tells whether there are more.
+    /// Returns the number of items to read: one extra shows whether more follow.
     pub(crate) fn reads(&self) -> usize {
         self.limit() + 1
     }
 
-    /// Whether originals stand in the place of summaries.
     pub(crate) fn has_originals(&self) -> bool {
         self.originals == Some(true)
     }
@@ -66,7 +59,6 @@ impl HistoryPart {
     }
 }
 
-/// A whole number of 63 bits, as the schema says.
 fn place(text: &str) -> Option<u64> {
     whole(text).filter(|place| i64::try_from(*place).is_ok())
 }

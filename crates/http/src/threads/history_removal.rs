@@ -1,5 +1,3 @@
-//! Handlers that remove items from histories.
-
 use actix_web::HttpRequest;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -16,13 +14,12 @@ use crate::scopes::lifecycle::answer;
 use crate::scopes::schemas::RepeatHeader;
 use threadkeep_domain::scope::{ItemId, Removal, ScopeError, ScopeId, ScopeWritten};
 
-/// `/v1/threads/{thread}/history/{item}`: the sixth part, the first being empty.
+/// Index of the path part in `/v1/threads/{thread}/history/{item}`; part 0 is empty.
 const PLACE: usize = 5;
 
-/// A write to the history.
 pub(super) type HistoryWrite<P = ()> = ThreadWrite<P, Repeatable>;
 
-/// How many items to take.
+/// The number of items to take.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TakeItems {
@@ -31,31 +28,30 @@ pub(super) struct TakeItems {
     count: Option<Whole<1, 100>>,
 }
 
-/// The items that were taken.
+/// The taken items.
 #[derive(Serialize, ToSchema)]
 pub(super) struct TakeReceipt<'a> {
     /// The version of the thread's scope after the write.
     version: u64,
-    /// The oldest first.
+    /// Oldest first.
     items: Vec<HistoryItemObject<'a>>,
 }
 
-/// The receipt of removing items.
+/// The receipt of a removal.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RemovalReceipt {
     /// The version of the thread's scope after the write.
     version: u64,
-    /// Whether the history had such an item, or any.
+    /// Whether the history had the item, or any item.
     deleted: bool,
 }
 
-/// The item of `.../history/{item}`, percent-decoded.
 #[derive(Debug)]
 pub(crate) struct ItemPath(ItemId);
 
 /// Take the newest items of the history
 ///
-/// Removes up to `count` items and returns them, the oldest first. A take ends at 1 MiB of items, but has at least one
+/// Removes up to `count` items and returns them, oldest first. A take ends at 1 MiB of items, but returns at least one
 /// unless the history is empty. With `Idempotency-Key`, a repeat gets the same items.
 #[utoipa::path(
     post,
@@ -81,7 +77,7 @@ pub(crate) async fn take_history(write: HistoryWrite, body: JsonBody) -> ApiResu
 
 /// Remove an item from the history
 ///
-/// The other items keep their places, and the place of this one stays empty.
+/// The other items keep their positions, and the position of this item remains empty.
 #[utoipa::path(
     delete,
     path = "/v1/threads/current/history/{item}",
@@ -98,7 +94,7 @@ pub(crate) async fn delete_history_item(write: HistoryWrite<ItemPath>) -> ApiRes
 
 /// Clear the history
 ///
-/// Removes all items. Their places are not given again.
+/// Removes all items. Their positions are never reused.
 #[utoipa::path(
     delete,
     path = "/v1/threads/current/history",
@@ -112,7 +108,6 @@ pub(crate) async fn delete_history(write: HistoryWrite) -> ApiResult {
     delete(&write, Removal::All).await
 }
 
-/// Removes items, and answers whether there were any.
 async fn delete<P>(write: &HistoryWrite<P>, removal: Removal<'_>) -> ApiResult {
     let written = remove(write, removal).await?;
     let receipt = RemovalReceipt {

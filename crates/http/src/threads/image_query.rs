@@ -1,16 +1,12 @@
-//! Query parameters of exports and imports.
-
 use crate::answer::ApiResult;
 use crate::request::{Parameters, set_once};
 use threadkeep_domain::{IfExists, Owner};
 use threadkeep_service::ExportPlace;
 use threadkeep_web::ApiError;
 
-/// `?if_exists=`.
 #[derive(Debug, Default)]
 pub(crate) struct OfExisting(pub(super) Option<IfExists>);
 
-/// `?owner=&cursor=`.
 #[derive(Debug, Default)]
 pub(crate) struct Exporting {
     pub(super) owner: Option<Owner>,

@@ -1,5 +1,3 @@
-//! Handlers of threads as a whole: forks, exports and imports.
-
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, IF_MATCH};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
@@ -25,10 +23,10 @@ use threadkeep_store::Imported;
 
 /// Fork a thread
 ///
-/// Creates a new thread with a copy of this one as it was at one moment. Its metadata says in `forked_from` which thread and
-/// version it is a copy of. With `from_checkpoint`, state and metadata are those of the checkpoint, and the version is the
-/// one that was saved; keys, tasks and history are those of the thread. Turns, checkpoints and remembered answers are not
-/// copied. `If-Match` is about the copied thread. The answer names the new thread, in `x-thread-id` as well, and sets no cookie.
+/// Creates a new thread as a copy of this one at one moment. `forked_from` in its metadata names the thread and version that
+/// were copied. With `from_checkpoint`, state, metadata and version come from the checkpoint; keys, tasks and history come
+/// from the thread. Turns, checkpoints and remembered responses are not copied. `If-Match` applies to the copied thread. The
+/// response names the new thread, in `x-thread-id` too, and sets no cookie.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/fork",
@@ -66,7 +64,7 @@ pub(crate) async fn fork_thread(
         .images
         .fork(&threads, &target.id, &id, &draft, conditions.options)
         .await?;
-    // the answer is about the new thread
+    // the response is about the new thread
     request.extensions_mut().remove::<Caller>();
     request.extensions_mut().insert(About(id));
     Ok(created(&api, &id, &written))
@@ -74,8 +72,8 @@ pub(crate) async fn fork_thread(
 
 /// Export a thread
 ///
-/// Returns one document with everything in the thread, values byte for byte as they were sent. Does not extend the life of
-/// the thread.
+/// Returns one document with the complete thread, with values byte for byte as they were sent. Does not extend the thread's
+/// lifetime.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/export",
@@ -102,9 +100,9 @@ pub(crate) async fn export_thread(
 
 /// Import a thread
 ///
-/// Makes a thread of an exported document, in one step. Id, version, times, owner and values are those of the document; the
-/// thread begins a new life, so tags from before do not match, and it expires after its TTL. The limits of this service
-/// apply. The body may be as large as a thread can be.
+/// Creates a thread from an exported document, atomically. Id, version, times, owner and values come from the document. The
+/// thread starts a new life, so earlier tags do not match, and it expires after its TTL. The limits of this server apply.
+/// The body may be as large as a thread can be.
 #[utoipa::path(
     post,
     path = "/v1/threads/import",

@@ -1,5 +1,3 @@
-//! Handlers of threads as a whole.
-
 use actix_web::http::StatusCode;
 use actix_web::http::header::{IF_MATCH, LOCATION};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
@@ -19,7 +17,7 @@ use threadkeep_identity::THREAD_ID;
 
 /// Create a thread
 ///
-/// Choosing its id needs an API key.
+/// Setting its id requires an API key.
 #[utoipa::path(
     post,
     path = "/v1/threads",
@@ -66,7 +64,7 @@ pub(crate) async fn create_thread(
 /// Read a thread without its state
 ///
 /// If you name an existing thread and send an API key with the right `threads`, the response has the `signed_id`, which
-/// opens the thread for a client. A read of the caller's own thread renews its cookie, except with `peek=true`.
+/// gives a client access to the thread. A read of the caller's own thread renews its cookie, except with `peek=true`.
 #[utoipa::path(
     get,
     path = "/v1/threads/current",
@@ -96,7 +94,7 @@ pub(crate) async fn get_thread(
             content(&conditions, thread.stamp, object.to_json())?
         }
         None => {
-            // all threads that do not exist have the same tag, but different ids
+            // all threads that do not exist share a tag, but not an id
             let object = ThreadObject::absent(&target.id, policy);
             content(
                 &conditions.of_match_alone(),
@@ -138,7 +136,7 @@ pub(crate) async fn patch_thread(
 
 /// Destroy a thread
 ///
-/// The answer carries a new signed id.
+/// The response has a new signed id.
 #[utoipa::path(
     delete,
     path = "/v1/threads/current",
@@ -172,7 +170,6 @@ pub(crate) async fn delete_thread(
     Ok(builder.finish())
 }
 
-/// The answer with a new thread.
 pub(super) fn created(api: &Api, id: &ThreadId, written: &Written) -> HttpResponse {
     let signed_id = api.identity.signed_id(id);
     let object = ThreadObject::of_any(id, written.thread.as_ref(), api.service.policy());

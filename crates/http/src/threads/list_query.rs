@@ -1,12 +1,9 @@
-//! Query parameters of lists of threads.
-
 use crate::answer::ApiResult;
 use crate::request::{Page, Parameters, invalid, set_once};
 use threadkeep_domain::Owner;
 use threadkeep_service::MetadataFilter;
 use threadkeep_store::ThreadOrder;
 
-/// `?owner=&limit=&cursor=&order=&metadata.<key>=`.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadListing {
     pub(super) owner: Option<Owner>,
@@ -15,7 +12,6 @@ pub(crate) struct ThreadListing {
     pub(super) filter: MetadataFilter,
 }
 
-/// Members that a filter compares at most.
 const FILTERS_MAX: usize = 8;
 const METADATA: &str = "metadata.";
 
@@ -24,7 +20,7 @@ impl ThreadListing {
         self.order.unwrap_or(ThreadOrder::Updated)
     }
 
-    /// The list that a cursor is of.
+    /// Identifies the list that a cursor belongs to.
     pub(super) fn about(&self) -> Vec<u8> {
         let mut parts = vec![format!("{:?}", self.order())];
         parts.extend(self.owner.iter().map(|owner| owner.as_str().to_owned()));

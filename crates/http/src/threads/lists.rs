@@ -1,5 +1,3 @@
-//! Handlers of lists of threads.
-
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -19,7 +17,7 @@ use threadkeep_store::ThreadPage;
 /// A page of threads.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ThreadList {
-    /// Those of an owner with the newest first, others in the order of their ids.
+    /// The threads of an owner, newest first, or all threads in the order of their ids.
     threads: Vec<ThreadObject>,
     /// The cursor of the next page; null on the last page.
     next_cursor: Option<String>,
@@ -27,9 +25,9 @@ pub(super) struct ThreadList {
 
 /// List threads
 ///
-/// With an API key, lists the threads of `owner`, or all threads in the order of their ids. A caller with an owner gets
-/// its own threads. Each thread has the signed id that opens it, unless the API key may only read. Listing does not
-/// extend the life of a thread.
+/// With an API key, lists the threads of `owner`, or all threads in the order of their ids. A caller with an owner gets its
+/// own threads. Each thread has the signed id that gives access to it, unless the API key is read-only. Listing does not
+/// extend the lifetime of threads.
 #[utoipa::path(
     get,
     path = "/v1/threads",
@@ -84,7 +82,6 @@ fn place<P: Cursor>(api: &Api, listing: &ThreadListing) -> ApiResult<Option<P>> 
     cursor::after(api.identity.ring(), &listing.about(), text)
 }
 
-/// The answer, in which threads that the caller may write to have their signed ids.
 fn respond<P: Cursor>(
     api: &Api,
     listing: &ThreadListing,

@@ -1,5 +1,3 @@
-//! Threads: their lifecycle, state, history and archives.
-
 mod archive_object;
 mod archive_query;
 pub(super) mod archives;

@@ -1,5 +1,3 @@
-//! The thread object.
-
 use std::time::Duration;
 
 use actix_web::http::header::HeaderValue;
@@ -28,13 +26,14 @@ pub(super) struct ThreadObject {
     #[schema(format = DateTime)]
     updated_at: Option<String>,
     #[schema(format = DateTime)]
-    /// When the thread ends if it is not used before. A use within a second after another one need not move it.
+    /// When the thread ends if it is not used before. A use within a second of the previous one may not update this.
     expires_at: Option<String>,
     ttl_seconds: u64,
-    /// The owner, if it has one.
+    /// The owner, if the thread has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<String>,
-    /// The signed id, as in the header, if the request created, moved or restored the thread, or lists its caller's own.
+    /// The signed id, as in the header. Present if the request created, moved or restored the thread, or lists the caller's
+    /// own threads.
     #[serde(skip_serializing_if = "Option::is_none")]
     signed_id: Option<String>,
 }
@@ -57,7 +56,6 @@ impl ThreadObject {
         }
     }
 
-    /// The thread, or the absent one.
     pub(crate) fn of_any(id: &ThreadId, thread: Option<&Thread>, policy: &ThreadPolicy) -> Self {
         match thread {
             Some(thread) => Self::of(id, thread, policy),
@@ -90,7 +88,6 @@ impl ThreadObject {
         }
     }
 
-    /// Adds the signed id, if the caller may have it.
     pub(crate) fn signed_with(self, signed_id: Option<&HeaderValue>) -> Self {
         match signed_id {
             Some(signed_id) => self.signed(signed_id),

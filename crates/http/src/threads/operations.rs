@@ -1,5 +1,3 @@
-//! Operations in bodies.
-
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -52,11 +50,11 @@ pub(super) enum OperationBody<'a> {
         #[serde(alias = "maxRecords")]
         max_records: Option<Whole<1, { u64::MAX }>>,
     },
-    /// Removes the newest elements of an array. The result has them, the oldest first.
+    /// Removes the newest elements of an array. The result has them in `values`, oldest first.
     Pop {
         #[schema(value_type = String, min_length = 1, max_length = 256)]
         key: RawJson<'a>,
-        /// How many, 1 by default.
+        /// The number of elements, 1 by default.
         #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 1000)]
         count: Option<Whole<1, 1_000>>,
     },
@@ -67,9 +65,9 @@ pub(super) enum OperationBody<'a> {
         #[schema(nullable = false)]
         by: Option<i64>,
     },
-    /// Appends an item to the thread's history. An item whose id and value the history has is not appended again.
+    /// Appends an item to the thread's history, unless the history already has an item with this id and value.
     Append {
-        /// Identifies the item. By default the server chooses an id.
+        /// Identifies the item. By default, the server generates an id.
         #[schema(nullable = false, max_length = 128, pattern = "^[!-~]+$")]
         id: Option<String>,
         #[schema(value_type = Value)]
@@ -86,11 +84,7 @@ pub(super) struct Increment {
     by: Option<i64>,
 }
 
-/// Reads `{"operations":[...]}`. The ids of items that come without one follow from the identity of the request.
-///
-/// # Errors
-/// [`ApiError::InvalidJson`]; [`ApiError::InvalidParameter`] when the body has another shape;
-/// [`ApiError::InvalidOperation`] or [`ApiError::InvalidKey`] with the index of the operation.
+/// Derives the ids of items without one from the identity of the request.
 pub(super) fn read_operations(
     body: &str,
     request: Option<IdempotencyKey>,
@@ -109,10 +103,6 @@ pub(super) fn read_operations(
     operations.0.into_iter().enumerate().map(read).collect()
 }
 
-/// Reads the number to add: 1 if there is no body or no `by`.
-///
-/// # Errors
-/// [`ApiError::InvalidJson`] or [`ApiError::InvalidParameter`].
 pub(super) fn read_increment(body: &str) -> ApiResult<i64> {
     let body = optional_body_object(body, 1)?;
     let Increment { by } = read(&body)?;

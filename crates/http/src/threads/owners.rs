@@ -1,5 +1,3 @@
-//! Handlers of owners.
-
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -10,14 +8,13 @@ use crate::request::{BackEnd, Nothing, Query, extract, invalid, path_part};
 use threadkeep_domain::Owner;
 use threadkeep_service::ServiceError;
 
-/// The part of `/v1/owners/{owner}` that names the owner.
+/// Index of the path part with the owner in `/v1/owners/{owner}`.
 const OWNER_PLACE: usize = 3;
 
-/// The owner of `/v1/owners/{owner}`, percent-decoded.
 #[derive(Debug)]
 pub(crate) struct OwnerPath(Owner);
 
-/// The threads of an owner as a whole.
+/// Totals of an owner's threads.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct OwnerObject {
     owner: String,
@@ -27,14 +24,14 @@ pub(super) struct OwnerObject {
     size_bytes: u64,
 }
 
-/// The outcome of an erasure so far.
+/// The progress of an erasure.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ErasureObject {
-    /// Number of threads that were ended. A repeat, within a minute, of a call that got 202 includes those of the earlier call.
+    /// Number of ended threads. If you repeat a call that got 202 within a minute, includes those of the earlier call.
     threads: u64,
-    /// Number of archives that were deleted.
+    /// Number of deleted archives.
     archives: u64,
-    /// Whether nothing is left. If not, the erasure goes on; repeat the call to learn when it is complete.
+    /// Whether the erasure is complete. If not, it continues. Repeat the call to check.
     complete: bool,
 }
 
@@ -66,18 +63,18 @@ pub(crate) async fn get_owner(
 
 /// Erase an owner
 ///
-/// Ends the owner's threads for good and deletes their scopes and histories, checkpoints, archives, remembered
-/// responses, and what the log and pending or failed deliveries tell of them. Each thread's end is an event with the
-/// reason `erased`, and its id rejects writes with 410 for the tombstone time. Threads that a client creates for the owner
-/// meanwhile are erased too, or stay as new threads. The call takes most of a request's time limit at most; then the
-/// erasure goes on without it.
+/// Ends the owner's threads permanently and deletes their scopes and histories, checkpoints, archives, remembered responses,
+/// and their data in the log and in pending or failed deliveries. The end of each thread is an event with the reason
+/// `erased`, and its id rejects writes with 410 for the tombstone time. Threads that a client creates for the owner
+/// meanwhile are either erased too, or remain as new threads. The call takes up to three quarters of a request's time limit.
+/// If the erasure takes longer, it continues after the response.
 #[utoipa::path(
     delete,
     path = "/v1/owners/{owner}",
     params(("owner" = String, Path, min_length = 1, max_length = 256, description = "The owner, percent-encoded.")),
     responses(
         (status = 200, description = "No thread or archive of the owner is left.", body = ErasureObject),
-        (status = 202, description = "The erasure goes on. Repeat the call to learn when it is complete.", body = ErasureObject),
+        (status = 202, description = "The erasure continues. Repeat the call to learn when it is complete.", body = ErasureObject),
         BackEndProblems,
     ),
 )]
@@ -86,7 +83,7 @@ pub(crate) async fn erase_owner(
     _: Query<Nothing>,
     OwnerPath(owner): OwnerPath,
 ) -> ApiResult {
-    // the rest is for the answer
+    // the rest of the time is for the response
     let wait = api.service.timeout() * 3 / 4;
     let tombstone = api.service.policy().tombstone;
     let erasing = api.events.erase(owner.tag(), tombstone, wait).await;

@@ -1,5 +1,3 @@
-//! The handler that moves a thread to another id.
-
 use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 
@@ -14,10 +12,11 @@ use threadkeep_web::ApiError;
 
 /// Move a thread to a new id
 ///
-/// For a login, or a leaked id. Version, state, scope, history, checkpoints, owner and turn move in one step. The old id no
-/// longer opens the thread: it reads as empty, and for `tombstone_seconds` writes to it get 410. If there is no thread yet,
-/// the answer only carries a new id. An id that an identity provider names cannot change (`invalid_parameter`). The
-/// old id and the idempotency key together get the answer again, so use a random key, such as a UUID.
+/// Use this after a login, or for a leaked id. Version, state, scope, history, checkpoints, owner and turn move atomically.
+/// The old id no longer gives access to the thread: it reads as empty, and writes to it get 410 for `tombstone_seconds`. If
+/// the thread does not exist, the response only has a new id. An id that an identity provider names cannot change
+/// (`invalid_parameter`). The old id with the idempotency key gets the same response again, so use a random key, such as a
+/// UUID.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/rotate",
@@ -42,7 +41,7 @@ pub(crate) async fn rotate_thread(
     let object = ThreadObject::of_any(&rotated.id, thread, threads.policy());
     let signed_id = target.signed_id(&rotated.id);
     let object = object.signed(&signed_id);
-    // of the same source: a browser that has sent its cookie gets the new one
+    // keeps the source: a browser that sent its cookie gets a new one
     let next = Caller::of(rotated.id, target.source).replacing(target.id);
     change_context(&request, |context| context.successor = Some(next));
     let stamp = thread.map_or(Stamp::default(), |thread| thread.stamp);

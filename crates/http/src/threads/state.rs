@@ -1,5 +1,3 @@
-//! Handlers that read a state.
-
 use actix_web::HttpResponse;
 use actix_web::http::header::HeaderValue;
 
@@ -91,7 +89,7 @@ pub(crate) async fn get_value(
 ) -> ApiResult {
     let service = target.reads(&part.reading);
     let slice = part.slice();
-    // a value that is not there is 404 under all conditions (RFC 9110, section 13.2.1)
+    // a missing value is 404 under all conditions (RFC 9110, section 13.2.1)
     let find = async || service.find_key(&target.id, &key).await;
     if slice.is_none()
         && let Some(answer) = known(&conditions, find).await?
@@ -143,7 +141,7 @@ pub(crate) async fn get_keys(
     Ok(content(&conditions, found.stamp, json)?.finish())
 }
 
-/// The answer to a client that has the content already, or wants another version: its size does not matter then.
+/// Checks the conditions before reading the content, so that its size does not matter for 304 and 412.
 async fn known(
     conditions: &ReadConditions,
     stamp: impl AsyncFnOnce() -> Result<Stamp, ServiceError>,

@@ -1,5 +1,3 @@
-//! Handlers of turns.
-
 use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse};
@@ -18,7 +16,6 @@ use threadkeep_domain::{TurnGranted, TurnHeld, TurnToken, rfc3339};
 use threadkeep_service::TurnRequest;
 use threadkeep_web::ApiError;
 
-/// How long a turn lasts by default.
 const TTL_SECONDS: u64 = 30;
 
 type TurnTtl = Whole<1, 600>;
@@ -27,13 +24,13 @@ type TurnTtl = Whole<1, 600>;
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewTurnBody {
-    /// How long it lasts without renewal, 30 by default.
+    /// Duration without renewal, 30 by default.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 600)]
     ttl_seconds: Option<TurnTtl>,
-    /// How long to wait while another turn is held, 0 by default.
+    /// Maximum wait while another turn is held, 0 by default.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 0, maximum = 30)]
     wait_seconds: Option<Whole<0, 30>>,
-    /// Whether writes without the token are refused meanwhile, `false` by default.
+    /// Whether writes without the token are rejected meanwhile, `false` by default.
     #[schema(nullable = false)]
     exclusive: Option<bool>,
 }
@@ -42,7 +39,7 @@ pub(super) struct NewTurnBody {
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TurnPatchBody {
-    /// How long it lasts from now, 30 by default.
+    /// Duration from now, 30 by default.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 600)]
     ttl_seconds: Option<TurnTtl>,
 }
@@ -60,11 +57,11 @@ pub(super) struct TurnObject {
 #[derive(Serialize, ToSchema)]
 pub(super) struct TurnState {
     held: bool,
-    /// When it ends without renewal.
+    /// When the turn ends without renewal.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     expires_at: Option<String>,
-    /// Whether writes without its token are refused.
+    /// Whether writes without the turn's token are rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     exclusive: Option<bool>,
@@ -91,9 +88,9 @@ impl From<Option<TurnHeld>> for TurnState {
 
 /// Take the turn
 ///
-/// A turn is a lease: one caller at a time answers a conversation. Writes with its token are refused once a later turn
-/// was granted (`turn_lost`). Callers of a replica that wait get the turn in the order of their arrival. Creates the
-/// thread if it does not exist.
+/// A turn is a lease: only one caller at a time answers a conversation. Writes with its token are rejected once a later turn
+/// was granted (`turn_lost`). Waiting callers of a replica get the turn in the order of their arrival. Creates the thread if
+/// it does not exist.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/turn",
@@ -124,7 +121,7 @@ pub(crate) async fn take_turn(write: ThreadWrite<(), Repeatable>, body: JsonBody
 
 /// Renew the turn
 ///
-/// Works until a later turn is granted, even after the time of this one has passed.
+/// Works until a later turn is granted, even after this turn has expired.
 #[utoipa::path(
     patch,
     path = "/v1/threads/current/turn",
@@ -150,7 +147,7 @@ pub(crate) async fn renew_turn(
     Ok(json(HttpResponse::Ok(), &TurnObject::from(granted)))
 }
 
-/// Give the turn back
+/// Release the turn
 #[utoipa::path(
     delete,
     path = "/v1/threads/current/turn",
@@ -184,7 +181,6 @@ fn ttl(given: Option<TurnTtl>) -> Duration {
     Duration::from_secs(given.map_or(TTL_SECONDS, |Whole(seconds)| seconds))
 }
 
-/// The token of a request about a turn.
 fn token(request: &HttpRequest) -> ApiResult<TurnToken> {
     let missing = "x-turn-token must have the token of the turn";
     turn(request)?.ok_or_else(|| invalid(missing))

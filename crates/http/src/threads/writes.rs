@@ -1,5 +1,3 @@
-//! Handlers that write a state.
-
 use std::num::NonZeroU64;
 
 use super::operations::{Increment, Merge, read_increment, read_operations};
@@ -46,7 +44,7 @@ pub(crate) async fn delete_value(write: ThreadWrite<KeyPath>) -> ApiResult {
 
 /// Push to an array
 ///
-/// Creates the array if the key is absent. With `max_records`, drops the oldest elements beyond it.
+/// Creates the array if the key does not exist. With `max_records`, drops the oldest elements beyond it.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/state/{key}/push",
@@ -77,7 +75,7 @@ pub(crate) async fn push_value(
 
 /// Increment an integer
 ///
-/// An absent key counts as 0. The sum must fit in 64 bits.
+/// A key that does not exist counts as 0. The sum must fit in 64 bits.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/state/{key}/increment",
@@ -164,7 +162,6 @@ pub(crate) async fn delete_state(write: ThreadWrite) -> ApiResult {
     run(write, |()| Operation::Clear).await
 }
 
-/// Runs one operation, which may be about the part of the state that the path names.
 async fn run<P, Q: AsRef<OfNew>>(
     write: ThreadWrite<P, WriteConditions, Q>,
     operation: impl FnOnce(P) -> Operation,

@@ -1,5 +1,3 @@
-//! The handler of all calls in a model's message.
-
 use serde_json::value::RawValue;
 
 use super::messages::{RequestedCall, Wire, read_calls};
@@ -13,15 +11,15 @@ use crate::scopes::schemas::RepeatCallsHeader;
 use threadkeep_domain::{Fingerprint, IdempotencyKey};
 use threadkeep_service::tools::{Call, Outcome};
 
-/// Levels around a value: the body, the list, a call, its function and the arguments.
+/// Nesting depth that encloses a value: body, list, call, function, arguments.
 const AROUND: usize = 5;
 
 /// Call the tools in a model's message
 ///
 /// Send the `tool_calls` of an OpenAI message, or the `tool_use` blocks or whole `content` of an Anthropic message, and
-/// append the messages of the answer to the conversation. Calls run in order, and an idempotency key covers each. A call
-/// of an unknown tool is answered as a mistake, or returned to you with `ignore_unknown`. A request that writes without a
-/// scope gets a `warning`, since its writes end with the response.
+/// append the messages of the response to the conversation. Calls run in order, and an idempotency key covers each. A call
+/// to an unknown tool gets an error for the model to read, or is returned to you with `ignore_unknown`. A request that
+/// writes without a scope gets a `warning`, because its writes end with the response.
 #[utoipa::path(
     post,
     path = "/v1/tool-calls",
@@ -64,8 +62,7 @@ pub(crate) async fn call_tools(call: ScopeCall<AROUND, Repeatable>) -> ApiResult
     Ok(json(response, &answers))
 }
 
-/// The call of one of our tools. Each has an idempotency key of its own, derived from its place, so a retry after a
-/// failure repeats no call that succeeded.
+/// Derives an idempotency key per call from its index, so a retry after a failure repeats no call that succeeded.
 fn tool_call(asked: &RequestedCall<'_>, repeatable: &Repeatable) -> Option<Call> {
     let index = (asked.index as u64).to_be_bytes();
     let idempotency = repeatable.idempotency.map(|key| IdempotencyKey {

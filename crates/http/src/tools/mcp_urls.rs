@@ -1,5 +1,3 @@
-//! The handler that creates URLs of the MCP endpoint for one scope.
-
 use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -14,33 +12,33 @@ use threadkeep_domain::scope::Scope;
 use threadkeep_identity::ScopeGrant;
 use threadkeep_store::Clock;
 
-/// The scope of a URL to create.
+/// The scope of the URL to create.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct McpUrlBody {
-    /// `thread:<id>`, `state:<uuid>`, `session:<id>`, `run:<uuid>`, `tool:<name>`,
-    /// `personality:<id>` or `request`.
+    /// `thread:<id>`, `state:<uuid>`, `session:<id>`, `run:<uuid>`, `tool:<name>`, `personality:<id>` or `request`.
     scope: String,
-    /// Lifetime of the URL, by default that of the signing key.
+    /// Lifetime of the URL. By default, the URL is valid as long as the signing key.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 31_536_000)]
     expires_in_seconds: Option<Seconds>,
 }
 
-/// A URL that opens one scope.
+/// A URL that gives access to one scope.
 #[derive(Serialize, ToSchema)]
 pub(super) struct McpUrl {
-    /// Anyone who has it may use the scope. Without `public_url` in the settings, it begins with the address of this request.
+    /// Anyone with this URL may use the scope. Without `public_url` in the settings, it begins with the address of this
+    /// request.
     url: String,
     scope: String,
-    /// When the URL expires; null if it does not.
+    /// When the URL expires; null if never.
     #[schema(format = DateTime)]
     expires_at: Option<String>,
 }
 
 /// Create a URL for an MCP client
 ///
-/// It opens `/mcp` for one scope, without an API key and without headers. The server does not store it: it ends when it
-/// expires, or when you remove the signing key.
+/// The URL opens `/mcp` for one scope, without an API key or headers. The server does not store it. It ends when it expires,
+/// or when you remove the signing key.
 #[utoipa::path(
     post,
     path = "/v1/mcp-urls",

@@ -1,6 +1,4 @@
-//! Calls and their answers in the formats of model providers.
-//!
-//! Providers send members that are unknown here, and more each year, so unknown members are skipped.
+//! Skips unknown members of calls, because providers keep adding new ones.
 
 use serde::Deserialize;
 use serde::de::Error as _;
@@ -15,32 +13,24 @@ use threadkeep_web::ApiError;
 /// More than any model calls at once.
 const CALLS_MAX: usize = 128;
 
-/// The format of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wire {
     OpenAi,
     Anthropic,
 }
 
-/// A call by a model.
 #[derive(Debug)]
 pub(super) struct RequestedCall<'a> {
-    /// Its place in the list.
     pub(crate) index: usize,
     id: String,
-    /// The tool, or the answer to a call of an unknown one.
+    /// The tool, or the response to a call of an unknown one.
     pub(crate) tool: Result<Tool, String>,
-    /// JSON text, or nothing.
+    /// JSON text. May be empty.
     pub(super) arguments: &'a str,
-    /// As it came.
     pub(super) raw: &'a str,
 }
 
 impl Wire {
-    /// The format of a body, and the list of calls in it.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidParameter`] unless there is exactly one list.
     pub(crate) fn of<'a>(
         tool_calls: Option<RawJson<'a>>,
         tool_use: Option<RawJson<'a>>,
@@ -61,7 +51,6 @@ impl Wire {
         }
     }
 
-    /// The messages that answer these calls.
     pub(super) fn messages(self, asked: &[RequestedCall<'_>], outcomes: &[Outcome]) -> Value {
         let answers = asked.iter().zip(outcomes);
         match self {
@@ -82,7 +71,6 @@ impl Wire {
     }
 }
 
-/// A list of calls in a body.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct List<'a> {
     name: &'static str,
@@ -103,10 +91,6 @@ fn block(asked: &RequestedCall<'_>, outcome: &Outcome) -> Value {
     }
 }
 
-/// The calls of a list, in order.
-///
-/// # Errors
-/// [`ApiError::InvalidParameter`] if it is not a list, is too long, or has other elements.
 pub(super) fn read_calls<'a>(wire: Wire, list: List<'a>) -> ApiResult<Vec<RequestedCall<'a>>> {
     let fault = |fault: BodyFault| ApiError::from(fault.in_member(list.name));
     if !list.json.starts_with('[') {
@@ -128,7 +112,7 @@ pub(super) fn read_calls<'a>(wire: Wire, list: List<'a>) -> ApiResult<Vec<Reques
     Ok(calls)
 }
 
-/// A call of an OpenAI message, or of a tool of another type, which is unknown here.
+/// A call in an OpenAI message, or a call to a tool of another type, which is unknown here.
 #[derive(Deserialize)]
 struct ToolCall<'a> {
     id: String,
@@ -144,14 +128,12 @@ struct Function<'a> {
     arguments: Option<RawJson<'a>>,
 }
 
-/// Any block of an Anthropic message.
 #[derive(Deserialize)]
 struct Block<'a> {
     #[serde(borrow)]
     r#type: Option<RawJson<'a>>,
 }
 
-/// A block of the type `tool_use`.
 #[derive(Deserialize)]
 struct ToolUse<'a> {
     id: String,
@@ -170,7 +152,6 @@ fn read_tool_call(index: usize, raw: &str) -> Result<RequestedCall<'_>, BodyFaul
     Ok(RequestedCall::new(index, call.id, &name, arguments, raw))
 }
 
-/// A call, unless it is another block among those of a whole content.
 fn read_tool_use(
     index: usize,
     raw: &str,
@@ -204,7 +185,7 @@ impl<'a> RequestedCall<'a> {
     }
 }
 
-/// The tool of a name. Models invent names; the answer to these lists the known tools.
+/// Models invent tool names. The error lists the known tools.
 fn which(name: &str) -> Result<Tool, String> {
     name.parse().map_err(|_| {
         let tools = Tool::ALL.map(Tool::as_str).join(", ");

@@ -1,5 +1,3 @@
-//! Tools for models, and calls of them.
-
 pub(super) mod calls;
 pub(super) mod mcp_urls;
 mod messages;

@@ -1,5 +1,3 @@
-//! Bodies and answers of calls of tools.
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -18,7 +16,7 @@ pub(super) struct ToolList {
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ToolCallBody<'a> {
-    /// The scope to read and write, by default `request`, which ends with the response.
+    /// The scope to read and write. By default, `request`, which ends with the response.
     #[schema(nullable = false, value_type = Option<String>)]
     #[serde(borrow)]
     pub(super) scope: Option<RawJson<'a>>,
@@ -47,20 +45,20 @@ pub(super) struct ToolResult<'a> {
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ToolCallsBody<'a> {
-    /// The scope to read and write, by default `request`, which ends with the response.
+    /// The scope to read and write. By default, `request`, which ends with the response.
     #[schema(nullable = false, value_type = Option<String>)]
     #[serde(borrow)]
     pub(super) scope: Option<RawJson<'a>>,
-    /// The tool calls of an OpenAI message, unchanged; at most 128.
+    /// The tool calls of an OpenAI message, unchanged. Up to 128.
     #[schema(nullable = false, value_type = Option<Vec<BTreeMap<String, Value>>>, max_items = 128)]
     pub(super) tool_calls: Option<RawJson<'a>>,
-    /// The `tool_use` blocks of an Anthropic message, unchanged; at most 128.
+    /// The `tool_use` blocks of an Anthropic message, unchanged. Up to 128.
     #[schema(nullable = false, value_type = Option<Vec<BTreeMap<String, Value>>>, max_items = 128)]
     pub(super) tool_use: Option<RawJson<'a>>,
-    /// The whole content of an Anthropic message; the server ignores its other blocks.
+    /// The whole content of an Anthropic message. The server ignores its other blocks.
     #[schema(nullable = false, value_type = Option<Vec<BTreeMap<String, Value>>>)]
     pub(super) content: Option<RawJson<'a>>,
-    /// If true, the answer returns calls of unknown tools in `unknown`.
+    /// If true, the response returns calls to unknown tools in `unknown`.
     #[schema(nullable = false)]
     pub(super) ignore_unknown: Option<bool>,
 }
@@ -68,11 +66,11 @@ pub(super) struct ToolCallsBody<'a> {
 /// The messages to append to the conversation.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ToolMessages {
-    /// In the form of the provider: for OpenAI a `tool` message for each call, for Anthropic one `user` message with a
+    /// In the provider's format: for OpenAI, one `tool` message per call; for Anthropic, one `user` message with a
     /// `tool_result` for each call.
     #[schema(value_type = Vec<BTreeMap<String, Value>>)]
     pub(super) messages: Value,
-    /// With `ignore_unknown`, the calls of unknown tools, unchanged.
+    /// With `ignore_unknown`, the calls to unknown tools, unchanged.
     #[schema(value_type = Option<Vec<BTreeMap<String, Value>>>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) unknown: Option<Vec<Box<RawValue>>>,

@@ -1,5 +1,3 @@
-//! Handlers that list the tools, and call one.
-
 use super::schemas::{ToolCallBody, ToolList, ToolResult};
 use crate::answer::{ApiResult, accepts_json, json, mark_replay};
 use crate::problems::{ScopeProblems, ToolProblems};
@@ -10,11 +8,10 @@ use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use threadkeep_service::tools::{Answered, Call, Format, Outcome, Tool, definitions};
 use threadkeep_web::ApiError;
 
-/// The warning about a write without a scope. Callers that name `request` need none.
+/// Warns about a write without a scope. Callers that name `request` need no warning.
 pub(super) const NOT_KEPT: &str =
     "The request names no `scope`, so what the tool wrote is gone with this response";
 
-/// `?format=`.
 #[derive(Debug, Default)]
 pub(crate) struct InFormat(Option<Format>);
 
@@ -29,7 +26,7 @@ impl Parameters for InFormat {
 
 /// List the tools
 ///
-/// Paste the answer into a request to a model. Needs no credential.
+/// Paste the response into a request to a model. Requires no credential.
 #[utoipa::path(
     get,
     path = "/v1/tools",
@@ -50,8 +47,8 @@ pub(crate) async fn list_tools(
 
 /// Call a tool
 ///
-/// A mistake of the model is also answered with 200, as an `error` for the model to read. A call without a scope, or in
-/// the scope `request`, keeps nothing beyond the response.
+/// A model's mistake also gets 200, with an `error` for the model to read. A call without a scope, or with the scope
+/// `request`, stores nothing beyond the response.
 #[utoipa::path(
     post,
     path = "/v1/tools/{name}",
@@ -93,7 +90,6 @@ pub(crate) async fn call_tool(
     Ok(json(marked(&answered), &result))
 }
 
-/// The beginning of an answer, marked if it is a replay.
 pub(super) fn marked(answered: &[Answered]) -> HttpResponseBuilder {
     let mut response = HttpResponse::Ok();
     mark_replay(

@@ -1,5 +1,3 @@
-//! Cookies with a signed id.
-
 use actix_web::http::header::{COOKIE, HeaderMap, HeaderValue};
 use percent_encoding::percent_decode;
 
@@ -7,13 +5,12 @@ use super::super::{Cookie, CookieSettings, Source};
 use threadkeep_domain::{KeyRing, SigningKey, ThreadId};
 use threadkeep_fuzzing::{Bound, fuzz};
 
-/// A signature is checked by each key: that takes some hundred rounds over few bytes.
+/// Each key checks a signature, which takes some hundred hash rounds for a few bytes.
 const VERIFY: Bound = Bound {
     nanos: 20_000,
     ..Bound::LINEAR
 };
 
-/// Each line of the input is a header.
 #[test]
 fn a_cookie_is_believed_just_when_it_bears_the_signature_of_its_id() {
     let keys = ["agentuity", "older"].map(|name| SigningKey::new(name, name.as_bytes()));

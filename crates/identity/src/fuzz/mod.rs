@@ -1,4 +1,2 @@
-//! Fuzz targets of the identification of requests.
-
 mod cookies;
 mod proxies;

@@ -1,5 +1,3 @@
-//! Headers of proxies.
-
 use std::net::{IpAddr, SocketAddr};
 
 use actix_web::http::header::HeaderValue;
@@ -8,7 +6,6 @@ use actix_web::test::TestRequest;
 use super::super::TrustedProxies;
 use threadkeep_fuzzing::{Bound, fuzz};
 
-/// Each line of the input is a header.
 #[test]
 fn the_client_is_the_last_address_that_is_no_proxy_with_nothing_else_behind_it() {
     let proxies = TrustedProxies::parse(["10.0.0.0/8", "192.0.2.1", "2001:db8::/32"]).unwrap();
@@ -37,7 +34,6 @@ fn the_client_is_the_last_address_that_is_no_proxy_with_nothing_else_behind_it()
             let list = values.iter().map(HeaderValue::as_bytes).collect::<Vec<_>>();
             let list = list.join(&b","[..]);
             let entries: Vec<_> = list.split(|byte| *byte == b',').collect();
-            // from the end, as long as each is an address, and up to the first that is no proxy
             let mut expected = peer.ip();
             for entry in entries.iter().rev() {
                 let Some(address) = address(entry).filter(|_| is_proxy(expected)) else {

@@ -1,5 +1,3 @@
-//! The request for a JWK Set, and what an answer may cost.
-
 use std::error::Error;
 use std::time::Duration;
 
@@ -8,16 +6,14 @@ use reqwest::{Client, ClientBuilder, StatusCode, redirect};
 
 use super::url::JwksUrl;
 
-/// From the look-up of the name to the last byte.
+/// Covers the whole request, from the DNS lookup to the last byte.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// The sets of large issuers have some 20 KB.
+/// The sets of large issuers take about 20 KB.
 const MOST_BYTES: usize = 256 * 1_024;
 const AGENT: &str = concat!("threadkeep/", env!("CARGO_PKG_VERSION"));
 
-/// Fetches a set: follows no redirect, uses no proxy, and sends nothing of a caller.
 pub(super) struct Fetcher(Client);
 
-/// Why there was no text of a set.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FetchError {
     #[error("it answered {0}; redirects are not followed")]
@@ -35,7 +31,7 @@ impl Fetcher {
                 .redirect(redirect::Policy::none())
                 .no_proxy()
                 .referer(false)
-                // once in minutes: a connection that is kept would mostly be a broken one
+                // at one fetch in minutes, a kept connection would usually be broken
                 .pool_max_idle_per_host(0)
                 .timeout(TIMEOUT)
         };
@@ -49,7 +45,7 @@ impl Fetcher {
             .get(url.url().clone())
             .header(ACCEPT, "application/jwk-set+json, application/json")
             .header(USER_AGENT, AGENT);
-        // the URL may hold a secret, and is in the settings
+        // the URL may contain a secret
         let link = |error: reqwest::Error| FetchError::Link(error.without_url());
         let mut response = request.send().await.map_err(link)?;
         if response.status() != StatusCode::OK {
@@ -66,7 +62,7 @@ impl Fetcher {
     }
 }
 
-/// A machine without certificate authorities can still ask itself by http.
+/// Still allows fetches over http from the host itself.
 fn without_certificates(builder: ClientBuilder, error: &reqwest::Error) -> Client {
     tracing::warn!(
         error = error as &dyn Error,

@@ -1,5 +1,3 @@
-//! Public keys of an issuer of tokens, fetched from its JWK Set URL and kept fresh.
-
 mod fetch;
 mod set;
 mod url;
@@ -22,19 +20,19 @@ use set::KeySet;
 use threadkeep_tls::install_tls_provider;
 pub use url::{JwksUrl, JwksUrlError};
 
-/// How often the set is fetched, so how long a key counts that the issuer has withdrawn.
+/// Interval of fetches, and thus how long a key that the issuer has withdrawn stays valid.
 const EVERY: Duration = Duration::from_secs(300);
-/// The pause after each fetch, which no token shortens: strangers can send any number of unknown key ids.
+/// Pause after each fetch. Tokens never shorten it, because anyone can send any number of unknown key ids.
 const PAUSE: Duration = Duration::from_secs(5);
 /// How long a request waits for a key that it needs.
 const FETCH_WAIT: Duration = Duration::from_secs(2);
-/// How many requests wait for that; more are refused at once.
+/// Maximum waiting requests. The server rejects further ones at once.
 const MOST_WAITING: usize = 256;
 
-/// The keys behind a JWK Set URL (RFC 7517). Clones share them.
+/// The keys behind a JWK Set URL (RFC 7517). Cheap to clone.
 ///
-/// Nothing is fetched unless [`Self::keep_fresh`] runs. The last readable set counts until the next one. A set without
-/// a usable key counts too: the issuer has withdrawn its keys, and no token verifies.
+/// Nothing is fetched unless [`Self::keep_fresh`] runs. The last readable set applies until a fetch returns the next one. A
+/// set without usable keys applies too: the issuer has withdrawn its keys, and every token is rejected.
 #[derive(Clone)]
 pub struct Jwks(Arc<Inner>);
 
@@ -42,31 +40,29 @@ struct Inner {
     url: JwksUrl,
     settings: JwtSettings,
     set: RwLock<Option<Arc<KeySet>>>,
-    /// A token has named a key that is not in the set.
+    /// Signals that a token named a key that the set lacks.
     wanted: Notify,
-    /// Whether the pause after a fetch lasts.
     rests: AtomicBool,
-    /// Counts the fetches, for requests that wait for the next one.
+    /// Number of fetches. Requests wait for the next one.
     fetches: watch::Sender<u64>,
     waiting: Arc<Semaphore>,
     succeeded: AtomicU64,
     failed: AtomicU64,
 }
 
-/// How the fetches went, in numbers.
+/// Statistics of the fetches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct JwksCounts {
-    /// Fetches that brought a set.
+    /// Fetches that returned a set.
     pub succeeded: u64,
-    /// Fetches that did not.
+    /// Failed fetches.
     pub failed: u64,
-    /// Keys that tokens are verified with now.
+    /// Usable keys in the current set.
     pub keys: u64,
 }
 
 impl Jwks {
-    /// The keys at that URL, for tokens that are as the settings say. Chooses the cryptography of the
-    /// process' TLS connections, unless that was done before.
+    /// Creates an empty key set. Selects the cryptography of the process's TLS connections, unless already selected.
     #[must_use]
     pub fn new(url: JwksUrl, settings: JwtSettings) -> Self {
         install_tls_provider();
@@ -83,7 +79,7 @@ impl Jwks {
         }))
     }
 
-    /// How the fetches went.
+    /// Returns statistics of the fetches.
     #[must_use]
     pub fn counts(&self) -> JwksCounts {
         JwksCounts {
@@ -93,8 +89,8 @@ impl Jwks {
         }
     }
 
-    /// Fetches the set now, then every five minutes, and sooner when a token names a key that is not in
-    /// it: one fetch at a time, and none within five seconds of the last. Never ends; it may be dropped.
+    /// Fetches the set now and every five minutes, at least five seconds apart: earlier if a token names an unknown key or
+    /// the last fetch failed. Never returns. Drop the future to stop it.
     pub async fn keep_fresh(self) {
         let fetcher = Fetcher::new();
         let (mut has_failed, mut keys_before) = (false, None);
@@ -123,7 +119,7 @@ impl Jwks {
                     has_failed = true;
                 }
             }
-            // in this order: a request that sees no rest waits for the fetch after this one
+            // in this order: a request that sees no pause waits for the fetch after this one
             self.0.rests.store(true, Ordering::SeqCst);
             self.0.fetches.send_modify(|count| *count += 1);
             sleep(PAUSE).await;
@@ -152,11 +148,10 @@ impl Jwks {
         Ok(keys)
     }
 
-    /// The wait before a token is verified: the next fetch, if it is allowed soon and may bring the key that the token
-    /// names.
+    /// Waits for the next fetch, if one may start now and could return the key that `token` names.
     pub(super) fn prepare(&self, token: &str) -> Option<BoxFuture<'static, ()>> {
         let header = decode_header(token).ok()?;
-        // no key of a set is a shared secret
+        // a set never holds shared secrets
         if header.alg.family() == AlgorithmFamily::Hmac {
             return None;
         }
@@ -178,10 +173,7 @@ impl Jwks {
         }))
     }
 
-    /// Hands the keys that may have signed the token to `verify`, and gives its first success.
-    ///
-    /// # Errors
-    /// [`ProviderError::Unavailable`] while there is no set; [`ProviderError::Untrusted`].
+    /// Returns the first success of `verify` over the keys that may have signed `token`.
     pub(super) fn verify<T>(
         &self,
         token: &str,

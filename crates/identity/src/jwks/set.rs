@@ -1,5 +1,3 @@
-//! A JWK Set as it is used: public keys, each with the algorithms that it verifies.
-
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, Header};
 use serde::Deserialize;
@@ -8,13 +6,11 @@ use serde_json::Value;
 use super::super::ring_provider;
 use super::super::verifier::{JwtSettings, Verifier};
 
-/// Far more than an issuer needs, which has two or three in use.
+/// Far above the two or three keys that issuers use.
 const MOST_KEYS: usize = 64;
-/// Keys that one token is tried with: several may have its key id, and all if it names none. Each
-/// try costs a stranger nothing and this server a signature's verification.
+/// Maximum keys tried for a token, which may match several. Each try costs this server a signature check.
 const MOST_TRIES: usize = 4;
 
-/// The keys of a set that can verify tokens; none if the issuer has withdrawn all of them.
 pub(super) struct KeySet(Vec<SetKey>);
 
 struct SetKey {
@@ -23,7 +19,6 @@ struct SetKey {
     verifier: Verifier,
 }
 
-/// Why a text is no set that tokens can be verified with.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SetError {
     #[error("it is not a JWK Set")]
@@ -38,8 +33,7 @@ struct Text {
 }
 
 impl KeySet {
-    /// Reads a set. Keys that are for something else, or of a kind that is not known here, are passed
-    /// over, as RFC 7517, section 5, wants.
+    /// Parses a set. Skips keys of unknown types or for other uses, as RFC 7517, section 5, requires.
     pub(super) fn parse(text: &[u8], settings: &JwtSettings) -> Result<Self, SetError> {
         let text: Text = serde_json::from_slice(text).map_err(SetError::Malformed)?;
         if text.keys.len() > MOST_KEYS {
@@ -54,13 +48,12 @@ impl KeySet {
         self.0.len()
     }
 
-    /// Whether a token that names that key can be verified. One that names none is tried with all.
+    /// Returns whether a key could verify a token with key id `id`. A token without an id is tried with every key.
     pub(super) fn may_have(&self, id: Option<&str>) -> bool {
         self.0.iter().any(|key| key.answers_to(id))
     }
 
-    /// The keys that may have signed a token with that header. Its algorithm has to be one of the key's:
-    /// a token cannot choose how its key is used.
+    /// Only keys that list the header's algorithm: a token cannot choose how its key is used.
     pub(super) fn candidates(&self, header: &Header) -> impl Iterator<Item = &Verifier> {
         let is_candidate = |key: &&SetKey| {
             key.answers_to(header.kid.as_deref()) && key.algorithms.contains(&header.alg)
@@ -71,7 +64,6 @@ impl KeySet {
 }
 
 impl SetKey {
-    /// None: no public key that verifies signatures.
     fn read(key: Value, settings: &JwtSettings) -> Option<Self> {
         let key: Jwk = serde_json::from_value(key).ok()?;
         let common = &key.common;
@@ -101,13 +93,13 @@ impl SetKey {
         })
     }
 
-    /// A key without an id is for tokens that name none (RFC 7517, section 4.5).
+    /// A key without an id verifies only tokens without one (RFC 7517, section 4.5).
     fn answers_to(&self, id: Option<&str>) -> bool {
         id.is_none() || self.id.as_deref() == id
     }
 }
 
-/// The algorithms that a key's kind allows: for a shared secret none, since a set is public.
+/// Returns the algorithms that the key type allows: none for a shared secret, because sets are public.
 fn algorithms(key: &AlgorithmParameters) -> Vec<Algorithm> {
     match key {
         AlgorithmParameters::RSA(_) => AlgorithmFamily::Rsa.algorithms().to_vec(),
@@ -130,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    /// The public key of RFC 8037, appendix A.2.
+    /// Public key of RFC 8037, appendix A.2.
     const ED25519: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
 
     fn key(more: &Value) -> Value {

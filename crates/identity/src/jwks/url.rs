@@ -1,5 +1,3 @@
-//! Where a JWK Set is.
-
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -8,12 +6,11 @@ use reqwest::Url;
 
 const MAX_BYTES: usize = 2_048;
 
-/// The URL of a JWK Set: https, or http to this machine. The server at this URL determines the identity of callers, so
-/// no network may be able to change the answer.
+/// The URL of a JWK Set, which determines the identity of callers. So no network may change it: https, or http to loopback.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JwksUrl(Url);
 
-/// Why a text is not such a URL.
+/// A text that is not a valid JWK Set URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "it has to be a URL of at most 2,048 bytes without user and password: https, or http to a loopback \
@@ -31,7 +28,7 @@ impl FromStr for JwksUrl {
     type Err = JwksUrlError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        // the parser would pass over white space and controls
+        // the parser would silently drop whitespace and control characters
         let is_odd = |char: char| char.is_whitespace() || char.is_control();
         if text.len() > MAX_BYTES || text.contains(is_odd) {
             return Err(JwksUrlError);
@@ -59,7 +56,7 @@ fn is_loopback(host: &str) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
-/// Without path and query, which may hold a secret of the operator's.
+/// Omits path and query, which may contain a secret.
 impl fmt::Debug for JwksUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/***", self.0.origin().ascii_serialization())

@@ -1,5 +1,3 @@
-//! Owners from a header that a trusted proxy sets.
-
 use actix_web::HttpRequest;
 use actix_web::http::header::HeaderName;
 
@@ -7,14 +5,14 @@ use super::{OwnerProvider, named};
 use crate::{ProviderError, TrustedProxies};
 use threadkeep_domain::Owner;
 
-/// The value of a header as the owner. Only a trusted proxy's header counts, since anyone can send one.
+/// Uses the value of a header as the owner, only from a trusted proxy, because anyone can send the header.
 #[derive(Debug)]
 pub struct HeaderOwner {
     name: HeaderName,
 }
 
 impl HeaderOwner {
-    /// Owners from that header.
+    /// Reads owners from the header `name`.
     #[must_use]
     pub fn new(name: HeaderName) -> Self {
         Self { name }

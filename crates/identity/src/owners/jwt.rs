@@ -1,5 +1,3 @@
-//! Owners from the subjects of JSON Web Tokens.
-
 use std::fmt;
 use std::time::SystemTime;
 
@@ -14,22 +12,19 @@ use crate::verifier::JwtSettings;
 use crate::{ProviderError, TrustedProxies};
 use threadkeep_domain::Owner;
 
-/// The claim `sub` of the token in `Authorization: Bearer` as the owner, once its signature and `exp` are verified.
+/// Uses the claim `sub` of the token in `Authorization: Bearer` as the owner. Verifies the token's signature and `exp`.
 pub struct JwtOwner {
     keys: TokenKeys,
 }
 
 impl JwtOwner {
-    /// Verifies with that key, as [`JwtSubject::new`](crate::JwtSubject::new) does.
-    ///
-    /// # Errors
-    /// [`JwtError`].
+    /// Verifies tokens with `key`, like [`JwtSubject::new`](crate::JwtSubject::new).
     pub fn new(key: &[u8], settings: &JwtSettings) -> Result<Self, JwtError> {
         let keys = TokenKeys::one(key, settings)?;
         Ok(Self { keys })
     }
 
-    /// Verifies with the keys of a set, which you have to [keep fresh](Jwks::keep_fresh).
+    /// Verifies tokens with the keys of a set, which you must [keep fresh](Jwks::keep_fresh).
     #[must_use]
     pub fn from_jwks(keys: Jwks) -> Self {
         Self {
@@ -39,7 +34,6 @@ impl JwtOwner {
 }
 
 impl OwnerProvider for JwtOwner {
-    /// No browser adds a bearer token by itself.
     fn is_ambient(&self) -> bool {
         false
     }

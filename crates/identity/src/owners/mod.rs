@@ -1,5 +1,3 @@
-//! The owner on whose behalf a request acts.
-
 mod header;
 #[cfg(feature = "jwt")]
 mod jwt;
@@ -18,34 +16,28 @@ pub use header::HeaderOwner;
 #[cfg(feature = "jwt")]
 pub use jwt::JwtOwner;
 
-/// Finds the owner on whose behalf a request acts, such as the logged-in user.
-///
-/// It runs on the worker that serves the request, so it must not block. A closure of the request is one too, whose
-/// credential counts as ambient.
+/// Finds the owner on whose behalf a request acts, such as the logged-in user. Closures are providers with an ambient
+/// credential. Must not block, because it runs on the worker that serves the request.
 pub trait OwnerProvider: Send + Sync {
-    /// Whether a browser adds the credential by itself: see
-    /// [`ThreadIdProvider::is_ambient`](super::ThreadIdProvider::is_ambient).
+    /// See [`ThreadIdProvider::is_ambient`](super::ThreadIdProvider::is_ambient).
     fn is_ambient(&self) -> bool {
         true
     }
 
-    /// The wait before [`Self::owner`], such as for fetching a key. It has to end within the time limit of a request.
+    /// Prepares [`Self::owner`], for example by fetching a key. Must end within the time limit of a request.
     fn prepare(&self, _request: &HttpRequest) -> Option<BoxFuture<'static, ()>> {
         None
     }
 
-    /// The owner; none if the request shows no credential for one.
-    ///
-    /// # Errors
-    /// [`ProviderError`] when the credential is not accepted: the request is then refused with 401.
+    /// Returns the owner, or `None` if the request has no credential for one. The server answers an error with 401 or 503.
     fn owner(
         &self,
         request: &HttpRequest,
         proxies: &TrustedProxies,
     ) -> Result<Option<Owner>, ProviderError>;
 
-    /// When the credential of a request expires, for streams that would outlive it: in the past, if it is rejected now. Returns
-    /// `None` if it does not expire.
+    /// Returns when the credential expires, which ends streams: a past time if it is rejected now, `None` if it never
+    /// expires.
     fn valid_until(&self, _request: &HttpRequest) -> Option<SystemTime> {
         None
     }
@@ -64,17 +56,15 @@ where
     }
 }
 
-/// On whose behalf a request acts.
 #[doc(hidden)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Behalf {
-    /// A back end, or a caller where owners are not asked for: it may use all threads.
+    /// A back end, or any caller if owners are off. May use all threads.
     Anyone,
-    /// This owner, or none.
+    /// The given owner, or a caller without one.
     Caller(Option<Owner>),
 }
 
-/// Where owners come from, and whether each request needs one.
 #[doc(hidden)]
 #[derive(Clone)]
 pub struct Owners {
@@ -83,7 +73,7 @@ pub struct Owners {
 }
 
 impl Owners {
-    /// Owners of that provider. If `required`, a request for a thread without an owner is refused.
+    /// Takes owners from `provider`. If `required`, requests for a thread without an owner are rejected.
     #[must_use]
     pub fn new(provider: impl OwnerProvider + 'static, required: bool) -> Self {
         Self {
@@ -101,7 +91,6 @@ impl fmt::Debug for Owners {
     }
 }
 
-/// The owner of that name. A name that fits no owner is not accepted.
 fn named(text: &str) -> Result<Owner, ProviderError> {
     Owner::new(text).map_err(|error| ProviderError::Untrusted(Some(error.into())))
 }

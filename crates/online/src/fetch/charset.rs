@@ -1,5 +1,3 @@
-//! The character sets of pages.
-
 use std::borrow::Cow;
 use std::convert::Infallible;
 
@@ -12,12 +10,13 @@ use super::form::Form;
 /// Bytes at the beginning of a page that may name its character set (HTML, "prescan a byte stream").
 const PRESCAN_BYTES: usize = 1_024;
 
-/// The text of a page: by its byte order mark, the header, or the page itself, in that order, else as UTF-8. Bytes that
-/// are no characters become replacement characters.
+/// Decodes a page, by default as UTF-8. Replaces invalid bytes.
+///
+/// Its byte order mark takes precedence over the header, and the header over the page's own declaration.
 pub(super) fn decode<'a>(bytes: &'a [u8], content_type: &str, form: Form) -> Cow<'a, str> {
     let named = of_header(content_type).or_else(|| {
         let head = &bytes[..bytes.len().min(PRESCAN_BYTES)];
-        // a name that was read as ASCII is not that of UTF-16
+        // a declaration that is readable as ASCII cannot be in UTF-16
         let named = match form {
             Form::Html => of_meta(head),
             Form::Xml | Form::Xhtml => of_declaration(head).or_else(|| of_meta(head)),
@@ -39,7 +38,7 @@ fn of_header(content_type: &str) -> Option<&'static Encoding> {
     Encoding::for_label(charset?.as_bytes())
 }
 
-/// `<?xml version="1.0" encoding="..."?>`
+/// Reads `<?xml version="1.0" encoding="..."?>`.
 fn of_declaration(head: &[u8]) -> Option<&'static Encoding> {
     let head = String::from_utf8_lossy(head);
     let (declaration, _) = head.strip_prefix("<?xml")?.split_once("?>")?;
@@ -50,7 +49,7 @@ fn of_declaration(head: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(label.as_bytes())
 }
 
-/// `<meta charset="...">`, or `<meta http-equiv="content-type" content="text/html; charset=...">`
+/// Reads `<meta charset="...">`, or `<meta http-equiv="content-type" content="text/html; charset=...">`.
 fn of_meta(head: &[u8]) -> Option<&'static Encoding> {
     let head = String::from_utf8_lossy(head);
     let (mut found, mut is_meta) = (None, false);
@@ -125,7 +124,6 @@ mod tests {
         let page = b"<?xml version='1.0' encoding = \"koi8-r\"?><a>\xf0</a>";
 
         assert!(decode(page, "application/xml", Form::Xml).contains('П'));
-        // a text may only begin like one
         assert!(decode(page, "text/plain", Form::Plain).contains('\u{fffd}'));
     }
 

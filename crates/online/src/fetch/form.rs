@@ -1,18 +1,15 @@
-//! The forms of pages.
-
-/// The form of a page, by its content type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Html,
-    /// HTML in XML's syntax.
+    /// HTML in XML syntax.
     Xhtml,
     Xml,
-    /// Another text, or JSON.
+    /// Other text, or JSON.
     Plain,
 }
 
 impl Form {
-    /// The form of a content type; none if models cannot read it.
+    /// Returns the form for a content type; `None` if models cannot read it.
     pub(super) fn of(content_type: &str) -> Option<Self> {
         let name = content_type.split(';').next().unwrap_or_default();
         let name = name.trim().to_ascii_lowercase();

@@ -1,7 +1,7 @@
-//! HTML as text, in one pass over its tokens.
+//! Converts HTML to text in one pass over its tokens.
 //!
-//! No tree is built, so the depth of a page costs nothing: there is a counter for elements that are left out, and one for
-//! `pre`. Time grows with the bytes of the page, and memory with the characters that are wanted.
+//! No tree is built, so the depth of a page costs nothing: one counter tracks skipped elements, and another tracks `pre`.
+//! Time grows with the size of the page, and memory with `max_chars`.
 
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
@@ -9,10 +9,10 @@ use tokio::task::yield_now;
 
 use super::html_text::HtmlText;
 
-/// Events of a page after which other tasks get to run: well below a millisecond of work.
+/// Tokenizer events between yields to other tasks: well below a millisecond of work.
 const EVENTS_AT_ONCE: usize = 4_096;
 
-/// The text of a page, up to that many characters: its title, and its blocks on lines of their own.
+/// Returns up to `max_chars` characters of a page: its title, and each block on its own line.
 pub(super) async fn text_of_page(html: &str, is_xhtml: bool, max_chars: usize) -> String {
     let mut text = HtmlText::new(is_xhtml, max_chars);
     for _ in steps(html, &mut text) {
@@ -21,14 +21,12 @@ pub(super) async fn text_of_page(html: &str, is_xhtml: bool, max_chars: usize) -
     text.finish()
 }
 
-/// The text of a short piece of HTML.
 pub(crate) fn text_of_html(html: &str) -> String {
     let mut text = HtmlText::new(false, usize::MAX);
     steps(html, &mut text).for_each(drop);
     text.finish()
 }
 
-/// Reads HTML into a text, in steps.
 fn steps(html: &str, text: &mut HtmlText) -> impl Iterator<Item = ()> {
     let has_raw_text = !text.is_xhtml();
     let mut events = 0_usize;
@@ -37,7 +35,7 @@ fn steps(html: &str, text: &mut HtmlText) -> impl Iterator<Item = ()> {
         events += 1;
         events.is_multiple_of(EVENTS_AT_ONCE).then_some(())
     });
-    // else the content of a script would have tags
+    // otherwise the content of a script would be parsed as tags
     emitter.naively_switch_states(has_raw_text);
     Tokenizer::new_with_emitter(html, emitter).map(|Ok(())| ())
 }
@@ -50,7 +48,7 @@ mod tests {
 
     use super::*;
 
-    /// The text of a page, without the pauses for other tasks.
+    /// Converts a page without yielding to other tasks.
     fn page(html: &str, is_xhtml: bool, max_chars: usize) -> String {
         let mut text = HtmlText::new(is_xhtml, max_chars);
         steps(html, &mut text).for_each(drop);
@@ -150,7 +148,7 @@ mod tests {
 
             let text = text_of_page(&html, false, 20_000).await;
 
-            // a few tens of milliseconds without optimization; a quadratic pass would take minutes
+            // takes a few tens of milliseconds unoptimized; a quadratic pass would take minutes
             assert!(start.elapsed() < Duration::from_secs(20), "{open}");
             assert!(
                 text.starts_with('a') || open == "<title>",

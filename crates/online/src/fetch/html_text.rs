@@ -1,37 +1,32 @@
-//! The text that a page's tokens make.
-
 use html5gum::emitters::callback::CallbackEvent;
 
 use super::spaced::Spaced;
 
-/// Elements that are left out with all that is in them.
+/// Elements that are skipped with their content.
 const LEFT_OUT: [&[u8]; 5] = [b"script", b"style", b"noscript", b"template", b"svg"];
-/// The place of pictures in that list.
+/// The index of `svg` in [`LEFT_OUT`].
 const SVG: usize = 4;
 
-/// A text in the making.
 #[derive(Debug)]
 pub(super) struct HtmlText {
     is_xhtml: bool,
     max_chars: usize,
     title: Spaced,
     body: Spaced,
-    /// How often the element that is left out was opened in itself, and which one it is.
+    /// Index of the skipped element in [`LEFT_OUT`], and its nesting depth.
     left_out: Option<(usize, u32)>,
-    /// The element whose start tag is being read.
     opening: Opening,
     is_in_title: bool,
     has_title: bool,
-    /// Open elements `pre`.
+    /// Number of open `pre` elements.
     pre: u32,
-    /// Whether the next line break is the one behind `<pre>`, which is no part of the text.
+    /// The next line break follows `<pre>`, and is not part of the text.
     is_behind_pre: bool,
 }
 
-/// An element whose start tag is being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Opening {
-    /// One of [`LEFT_OUT`].
+    /// Index in [`LEFT_OUT`].
     LeftOut(usize),
     Title,
     Pre,
@@ -39,7 +34,6 @@ enum Opening {
 }
 
 impl HtmlText {
-    /// An empty text that takes up to that many characters.
     pub(super) fn new(is_xhtml: bool, max_chars: usize) -> Self {
         Self {
             is_xhtml,
@@ -55,12 +49,11 @@ impl HtmlText {
         }
     }
 
-    /// Whether an element may end with its start tag, and no element has a content other than elements and text.
+    /// Returns whether the page is XHTML, where `/>` closes any element and every content is parsed as markup.
     pub(super) fn is_xhtml(&self) -> bool {
         self.is_xhtml
     }
 
-    /// Goes on by an event of the tokenizer.
     pub(super) fn read(&mut self, event: &CallbackEvent<'_>) {
         match event {
             CallbackEvent::OpenStartTag { name } => self.open(name),
@@ -71,7 +64,7 @@ impl HtmlText {
         }
     }
 
-    /// The title, and the rest below it.
+    /// Returns the title, followed by the body.
     pub(super) fn finish(self) -> String {
         let (title, body) = (self.title.into_text(), self.body.into_text());
         match (title.is_empty(), body.is_empty()) {
@@ -100,7 +93,7 @@ impl HtmlText {
 
     fn opened(&mut self, self_closing: bool) {
         let opening = std::mem::replace(&mut self.opening, Opening::Other);
-        // in HTML, `/>` counts for pictures only
+        // in HTML, `/>` only closes pictures
         let is_picture = opening == Opening::LeftOut(SVG);
         if self_closing && (self.is_xhtml || is_picture) {
             return;
@@ -163,7 +156,6 @@ impl HtmlText {
     }
 }
 
-/// Whether an element begins and ends a line.
 fn is_block(name: &[u8]) -> bool {
     matches!(
         name,

@@ -1,5 +1,3 @@
-//! Pages of the web, as text.
-
 mod charset;
 mod form;
 mod html;
@@ -21,25 +19,23 @@ use html::text_of_page;
 use threadkeep_responses::StatelessError;
 use threadkeep_service::tools::WebFetch;
 
-/// The types that a page may have, the best first.
 const ACCEPT: &str =
     "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.8, application/xml;q=0.8";
 
-/// The settings of fetches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchSettings {
     /// Hosts that models may reach although their addresses are private.
     pub private_hosts: Vec<PrivateHost>,
-    /// Bytes of a page, as it is sent and decompressed.
+    /// Maximum size of a page, compressed and decompressed.
     pub max_bytes: usize,
-    /// How long a fetch may take with all of its redirects.
+    /// Limit for a fetch, including all redirects.
     pub timeout: Duration,
 }
 
 /// Reads pages as text.
 ///
-/// A fetch takes memory for its page, up to the limit, once more if the page is not in UTF-8 (then up to three times as
-/// much), and for its text.
+/// A fetch takes memory for its page, up to the limit, and for its text. A page that is not in UTF-8 takes up to three times
+/// as much again.
 #[derive(Debug)]
 pub(super) struct PageReader {
     requests: Requests,
@@ -56,10 +52,6 @@ impl PageReader {
         }
     }
 
-    /// Reads the text of a page.
-    ///
-    /// # Errors
-    /// [`StatelessError`].
     pub(super) async fn read(&self, fetch: &WebFetch) -> Result<String, StatelessError> {
         let url = parse_url(&fetch.url).ok_or(StatelessError::Mistake {
             name: "url",
@@ -87,7 +79,7 @@ impl PageReader {
     }
 }
 
-/// A text without control characters, up to that many characters.
+/// Removes control characters except line breaks and tabs. Returns up to `max_chars` characters.
 fn plain(text: &str, max_chars: usize) -> String {
     let is_kept = |char: &char| !char.is_control() || matches!(char, '\n' | '\t');
     text.chars().filter(is_kept).take(max_chars).collect()

@@ -1,17 +1,14 @@
-//! Hosts that models may reach although their addresses are private.
-
 use std::str::FromStr;
 
 use reqwest::Url;
 
-/// A host with a port, `host:port`, in the form that URLs have.
+/// `host:port`, normalized as in URLs. Models may reach it although its address is private.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrivateHost {
     host: Box<str>,
     port: u16,
 }
 
-/// The text is not a host with a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it must be `host:port`")]
 pub struct PrivateHostError;
@@ -24,7 +21,6 @@ impl PrivateHost {
         }
     }
 
-    /// Whether a URL leads there.
     pub(super) fn is_of(&self, url: &Url) -> bool {
         url.host_str() == Some(&*self.host) && url.port_or_known_default() == Some(self.port)
     }
@@ -40,7 +36,7 @@ impl FromStr for PrivateHost {
         if !is_port || !host.chars().all(is_host) {
             return Err(PrivateHostError);
         }
-        // the parser brings the host into the form that a URL has it in
+        // the parser normalizes the host as in URLs
         let url = Url::parse(&format!("http://{text}/")).map_err(|_| PrivateHostError)?;
         let host = url.host_str().ok_or(PrivateHostError)?;
         let port = port.parse().ok().filter(|port| *port > 0);

@@ -1,4 +1,4 @@
-//! Requests for URLs that others choose: the guard against private addresses, redirects, limits.
+//! Requests for URLs from untrusted sources: guards against private addresses, follows redirects, and applies limits.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,33 +15,29 @@ use threadkeep_egress::{
 const URL_MAX_BYTES: usize = 2_048;
 const REDIRECTS_MAX: usize = 5;
 
-/// Requests to hosts that others choose. They have no cookie, no credential and no `Referer`.
+/// Sends requests without cookies, credentials or `Referer`.
 pub(crate) struct Requests {
-    /// Reaches public addresses alone.
+    /// Reaches only public addresses.
     guarded: Client,
-    /// Reaches the private hosts.
     open: Client,
     private_hosts: Vec<PrivateHost>,
 }
 
-/// The answers that a request is for.
 pub(crate) struct Wanted {
-    /// The header `Accept`.
     pub(crate) accept: &'static str,
-    /// Whether a content type is acceptable.
+    /// Checks the content type.
     pub(crate) is_accepted: fn(&str) -> bool,
-    /// The size of a body, as it is sent and decompressed.
+    /// Maximum size of a body, compressed and decompressed.
     pub(crate) max_bytes: usize,
 }
 
-/// An answer.
 pub(crate) struct Fetched {
     pub(crate) content_type: String,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Why a page could not be read. The texts say only what kind of failure it was; a private host that exists and one that
-/// does not have the same.
+/// Why a page could not be read. The texts name only the kind of failure, and are the same for private hosts that exist and
+/// that do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FetchError {
     #[error("the host has no public address")]
@@ -66,9 +62,9 @@ pub(crate) enum FetchError {
     Broken,
 }
 
-/// A URL that may be requested: http or https, with a host, without credentials.
+/// Parses a URL that may be requested: http or https, with a host, without credentials.
 pub(crate) fn parse_url(text: &str) -> Option<Url> {
-    // the parser would pass over white space and controls
+    // the parser would ignore white space and control characters
     let is_odd = |char: char| char.is_whitespace() || char.is_control();
     if text.len() > URL_MAX_BYTES || text.contains(is_odd) {
         return None;
@@ -90,7 +86,7 @@ impl Requests {
 
     fn with(private_hosts: Vec<PrivateHost>, resolver: PublicResolver) -> Self {
         let failing = "pages cannot be fetched by https";
-        // hardly a host is asked again soon
+        // pooling is useless: the same host is rarely requested again soon
         let client =
             |builder: reqwest::ClientBuilder| builder.user_agent(AGENT).pool_max_idle_per_host(0);
         Self {
@@ -102,10 +98,6 @@ impl Requests {
         }
     }
 
-    /// Gets the answer for a URL, behind its redirects.
-    ///
-    /// # Errors
-    /// [`FetchError`].
     pub(crate) async fn get(&self, mut url: Url, wanted: &Wanted) -> Result<Fetched, FetchError> {
         for _ in 0..=REDIRECTS_MAX {
             let response = self.hop(&url, wanted).await?;
@@ -122,7 +114,7 @@ impl Requests {
 
     async fn hop(&self, url: &Url, wanted: &Wanted) -> Result<Response, FetchError> {
         let is_private_host = self.private_hosts.iter().any(|host| host.is_of(url));
-        // an address in the URL never reaches the resolver
+        // the resolver never sees an IP address in a URL
         if !is_private_host && address_of(url).is_some_and(|address| !is_public(address)) {
             return Err(FetchError::NotPublic);
         }
@@ -144,7 +136,6 @@ impl Requests {
     }
 }
 
-/// Where a redirect leads.
 fn target(url: &Url, response: &Response) -> Result<Url, FetchError> {
     let location = response.headers().get(LOCATION);
     let location = location

@@ -1,16 +1,14 @@
-//! A text whose white space is that of a rendered page.
-
-/// A text of up to a number of characters. White space becomes one space, and there are no empty lines, except in what is
-/// added verbatim.
+/// Collects a text of up to `max_chars` characters, with the white space of a rendered page.
+///
+/// White space collapses to one space, and empty lines are removed, except in text that is added verbatim.
 #[derive(Debug)]
 pub(super) struct Spaced {
     text: String,
-    /// Characters that it still takes.
     left: usize,
     gap: Gap,
 }
 
-/// The white space before the next character, the widest last.
+/// The white space before the next character, ordered by width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Gap {
     None,
@@ -32,17 +30,14 @@ impl Spaced {
         self.text.is_empty()
     }
 
-    /// Begins another line.
     pub(super) fn break_line(&mut self) {
         self.gap = Gap::Line;
     }
 
-    /// Begins another cell of a row.
     pub(super) fn separate(&mut self) {
         self.gap = self.gap.max(Gap::Tab);
     }
 
-    /// Adds a text.
     pub(super) fn add(&mut self, text: &str) {
         for char in text.chars() {
             if self.left == 0 {
@@ -56,7 +51,7 @@ impl Spaced {
         }
     }
 
-    /// Adds a text with its spaces and lines.
+    /// Adds a text with its spaces and line breaks.
     pub(super) fn add_verbatim(&mut self, text: &str) {
         for char in text.chars() {
             if self.left == 0 {
@@ -72,7 +67,7 @@ impl Spaced {
         }
     }
 
-    /// The text without white space at its end.
+    /// Returns the text without trailing white space.
     pub(super) fn into_text(mut self) -> String {
         self.text.truncate(self.text.trim_end().len());
         self.text

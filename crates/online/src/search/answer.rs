@@ -1,5 +1,3 @@
-//! The answers of servers that list results as `{"title", "url", "content"}`.
-
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -19,7 +17,7 @@ struct Page<C> {
     content: C,
 }
 
-/// Reads an answer whose contents are `String`, or `Option<String>` where they may be null.
+/// Reads `{"title", "url", "content"}` results. `C` is `String`, or `Option<String>` if the content may be null.
 pub(super) fn read<C>(body: &[u8]) -> Option<Vec<SearchResult>>
 where
     C: DeserializeOwned + Default + Into<Option<String>>,

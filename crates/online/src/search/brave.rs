@@ -48,7 +48,7 @@ pub(super) fn request(
     }
 }
 
-/// Titles and descriptions are HTML, in which matches stand out.
+/// Titles and descriptions are HTML with highlighted matches.
 pub(super) fn read(body: &[u8]) -> Option<Vec<SearchResult>> {
     let answer: Answer = serde_json::from_slice(body).ok()?;
     let results = answer.web.results.into_iter().map(|page| SearchResult {

@@ -1,5 +1,3 @@
-//! Search: one file for each kind of server.
-
 mod answer;
 mod brave;
 mod searxng;
@@ -17,38 +15,30 @@ use threadkeep_responses::{SearchResult, StatelessError};
 use threadkeep_service::tools::WebSearch;
 use threadkeep_upstreams::{UpstreamKey, UpstreamUrl};
 
-/// From the look-up of the name to the last byte.
+/// Limit from name resolution to the last byte.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_MAX_BYTES: usize = 1_048_576;
-/// Titles and snippets are excerpts anyway, and end there.
+/// Longer titles and snippets, which are excerpts anyway, are truncated.
 const TITLE_MAX_CHARS: usize = 300;
 const SNIPPET_MAX_CHARS: usize = 2_000;
-/// `web_fetch` takes no longer URLs, so a result with one is left out.
+/// `web_fetch` accepts no longer URLs, so results with one are dropped.
 const URL_MAX_BYTES: usize = 2_048;
 
-/// The API of a search server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchKind {
-    /// Brave Search.
     Brave,
-    /// `SearXNG`.
     Searxng,
-    /// Tavily.
     Tavily,
 }
 
-/// The settings of the search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchSettings {
-    /// The API that the server speaks.
     pub kind: SearchKind,
-    /// The URL that the paths of its API follow. The operator sets it, so its address may be private.
+    /// The base URL of the API. The operator sets it, so its address may be private.
     pub url: UpstreamUrl,
-    /// Its key, if it needs one.
     pub key: Option<UpstreamKey>,
 }
 
-/// Searches at one server.
 pub(super) struct Searcher {
     client: Client,
     settings: SearchSettings,
@@ -56,10 +46,8 @@ pub(super) struct Searcher {
 }
 
 impl SearchKind {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Brave, Self::Searxng, Self::Tavily];
 
-    /// Its name in the settings.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -69,7 +57,7 @@ impl SearchKind {
         }
     }
 
-    /// Whether its server has a key, without which it answers nobody. The others take none.
+    /// Returns whether the server requires a key. The others accept none.
     #[must_use]
     pub fn has_key(self) -> bool {
         match self {
@@ -91,10 +79,6 @@ impl Searcher {
         }
     }
 
-    /// Searches.
-    ///
-    /// # Errors
-    /// [`StatelessError`].
     pub(super) async fn search(
         &self,
         search: &WebSearch,
@@ -123,7 +107,7 @@ impl Searcher {
         let body = read_body(response, ANSWER_MAX_BYTES).await?;
         let read = match self.settings.kind {
             SearchKind::Brave => brave::read(&body),
-            // null for some of its engines
+            // null for some engines
             SearchKind::Searxng => answer::read::<Option<String>>(&body),
             SearchKind::Tavily => answer::read::<String>(&body),
         };
@@ -140,7 +124,7 @@ impl Searcher {
     }
 }
 
-/// The query with the operator that most engines take for a domain.
+/// Appends the `site:` operator, which most engines support.
 fn query_with_site(search: &WebSearch) -> String {
     match &search.site {
         Some(site) => format!("{} site:{site}", search.query),
@@ -148,7 +132,7 @@ fn query_with_site(search: &WebSearch) -> String {
     }
 }
 
-/// A result within its limits, unless its URL is too long.
+/// Truncates a result to its limits; `None` if its URL is too long.
 fn usable(result: SearchResult) -> Option<SearchResult> {
     let SearchResult {
         title,
@@ -170,7 +154,6 @@ fn beginning(mut text: String, max_chars: usize) -> String {
     text
 }
 
-/// Why a search has no results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 enum SearchError {
     #[error("the search server is unreachable")]

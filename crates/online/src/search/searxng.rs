@@ -1,4 +1,4 @@
-//! [`SearXNG`](https://docs.searxng.org/dev/search_api). A server whose settings do not list the format `json` answers 403.
+//! [`SearXNG`](https://docs.searxng.org/dev/search_api). It answers 403 unless its settings list the format `json`.
 
 use reqwest::header::ACCEPT;
 use reqwest::{Client, RequestBuilder};

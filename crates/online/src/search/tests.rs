@@ -31,7 +31,6 @@ fn json_reply(body: &Value) -> Reply {
     reply(200, "content-type: application/json\r\n", body.to_string())
 }
 
-/// The request line and one header of the only request.
 fn request_of(server: &Scripted, header: &str) -> (String, Option<String>, String) {
     let request = server.requests().pop().unwrap();
     let (head, body) = request.split_once("\r\n\r\n").unwrap();

@@ -1,5 +1,3 @@
-//! Shared by the requests and responses of the HTTP protocol.
-
 use actix_web::HttpRequest;
 use actix_web::http::Method;
 

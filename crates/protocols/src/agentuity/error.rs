@@ -1,5 +1,5 @@
-//! The one table that maps errors to answers of the protocol: `{"error"}`, whose text the client
-//! shows to the app, unless the status is 401 or 404, for which it has texts of its own.
+//! The only table that maps errors to HTTP answers: `{"error"}`. The client shows its text to the app, except for 401 and
+//! 404, for which it has its own texts.
 
 use actix_http::ws::HandshakeError;
 use actix_web::http::StatusCode;
@@ -16,52 +16,39 @@ use threadkeep_store::StoreError;
 use threadkeep_web::ToProblem as _;
 use threadkeep_web::{BEARER, WRONG_BEARER};
 
-/// Errors of requests.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentuityError {
-    /// No API key.
     #[error("this request requires an API key")]
     Unauthorized,
-    /// A bearer credential that is no API key.
+    /// A bearer credential that is not an API key.
     #[error("this request requires an API key")]
     WrongKey,
-    /// The API key may not make this call.
     #[error("the API key lacks the right `{0}`")]
     Forbidden(Right),
-    /// The path does not exist.
     #[error("the path does not exist")]
     NotFound,
-    /// The path has other methods.
     #[error("the method is not supported here; use {allow}")]
     MethodNotAllowed {
-        /// Which it takes.
+        /// The value of the `Allow` header.
         allow: &'static str,
     },
-    /// A request for something other than a WebSocket, at a path that serves only that.
     #[error("this path is for WebSockets of version 13: {0}")]
     NotASocket(#[from] HandshakeError),
-    /// A namespace outside the rule.
     #[error("the namespace is invalid: {0}")]
     Namespace(#[from] NamespaceError),
-    /// A key of an entry outside the rule.
     #[error("the key is invalid: {0}")]
     Key(#[from] EntryKeyError),
-    /// A header does not describe the body of an entry.
     #[error("the type of the value is invalid: {0}")]
     Content(#[from] ContentError),
-    /// An invalid lifetime, parameter or body.
     #[error("{0}")]
     Invalid(&'static str),
-    /// The body is too large.
     #[error("the body is larger than {limit_bytes} bytes")]
     BodyTooLarge {
-        /// The limit.
+        /// Maximum size of the body.
         limit_bytes: u64,
     },
-    /// The bodies of other requests use all the memory for bodies.
     #[error("the server has no memory left for the body")]
     Overloaded,
-    /// The service rejected the request, or failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
 }
@@ -86,7 +73,6 @@ impl AgentuityError {
         }
     }
 
-    /// The text for people. The cause of a fault is only in the log.
     fn message(&self) -> String {
         match self {
             Self::Service(ServiceError::Store(StoreError::Full)) => "the store is full".into(),

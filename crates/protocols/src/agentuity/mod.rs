@@ -1,7 +1,7 @@
-//! The protocol of `@agentuity/runtime`, Agentuity's published runtime, to its back end.
+//! The back-end API of `@agentuity/runtime`, Agentuity's published runtime.
 //!
-//! An app that is written for it keeps its data here with no other change than environment variables. Its
-//! `AGENTUITY_SDK_KEY` is one of the API keys.
+//! An app that uses this runtime stores its data here after a change of its environment variables alone. Its
+//! `AGENTUITY_SDK_KEY` must be one of the API keys.
 
 mod envelope;
 mod error;
@@ -23,26 +23,18 @@ use threadkeep_service::{NamespaceService, ThreadService};
 pub use error::AgentuityError;
 pub use socket::{BasisCounters, RequestCounters, SocketCounters, SocketTiming};
 
-/// The dependencies of the handlers.
 #[derive(Debug, Clone)]
 pub struct Agentuity {
-    /// The threads.
     pub threads: ThreadService,
-    /// Data of applications that outlives threads, under the policy of the wire.
     pub namespaces: NamespaceService,
-    /// The keys that open the protocol.
     pub api_keys: ApiKeys,
-    /// When sockets end.
     pub events: Events,
-    /// Counters of sockets.
     pub counters: Arc<SocketCounters>,
-    /// The times of sockets.
     #[doc(hidden)]
     pub timing: SocketTiming,
 }
 
 impl Agentuity {
-    /// The protocol over the API's services, for callers with an API key.
     #[must_use]
     pub fn new(api: &Api, counters: Arc<SocketCounters>) -> Self {
         Self {
@@ -55,7 +47,6 @@ impl Agentuity {
         }
     }
 
-    /// Adds the protocol to an app, which has the envelope of the API around it.
     pub fn configure(&self, config: &mut ServiceConfig) {
         config
             .app_data(web::Data::new(self.clone()))
@@ -65,7 +56,7 @@ impl Agentuity {
     }
 }
 
-/// A path that takes these methods.
+/// A resource that answers all methods except `allow` with 405.
 fn at(path: &str, allow: &'static str) -> Resource {
     let refused = move || ready(Err::<&str, _>(AgentuityError::MethodNotAllowed { allow }));
     web::resource(path).default_service(web::to(refused))

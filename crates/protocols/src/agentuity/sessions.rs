@@ -1,5 +1,5 @@
-//! `POST` and `PUT /session`: a session of the app began or has ended. The user of the app waits for the answer,
-//! so the server answers at once, whatever the state of the store. Nothing is stored.
+//! `POST` and `PUT /session` report that a session of the app began or ended. Nothing is stored: the app's user waits for
+//! the answer, so it never depends on the store.
 
 use actix_web::HttpResponse;
 use actix_web::middleware::from_fn;
@@ -18,7 +18,6 @@ pub(super) fn routes(config: &mut ServiceConfig) {
     );
 }
 
-/// `POST /session` and `PUT /session`
 async fn note_session() -> HttpResponse {
     HttpResponse::Ok().json(json!({"success": true}))
 }

@@ -1,4 +1,4 @@
-//! Finds the scope of a request, and checks that the request may use it.
+//! Finds the scope of a request, and checks that the caller may use it.
 
 use actix_web::error::QueryPayloadError;
 use actix_web::http::header::{HeaderMap, HeaderName};
@@ -14,14 +14,13 @@ use threadkeep_service::ScopeService;
 use threadkeep_store::Clock;
 use threadkeep_web::ApiError;
 
-/// The headers that name a scope of that kind, for callers with an API key. As a header of a request, `x-session-id`
-/// names a session's scope, although that of an answer is the request's own id.
+/// Headers that name a scope of each kind, for callers with an API key. In a request, `x-session-id` names a session's
+/// scope; in an answer, it is the id of the request.
 const NAMING: [(&str, HeaderName); 2] = [
     ("state", HeaderName::from_static("x-state-id")),
     ("session", HeaderName::from_static("x-session-id")),
 ];
 
-/// The query.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct McpQuery {
@@ -38,11 +37,8 @@ impl McpQuery {
 }
 
 impl Mcp {
-    /// The scope of a request, and the scopes as the caller may use them. A signed query has the authority of the API
-    /// key that made it, so it is not asked for an owner.
-    ///
-    /// # Errors
-    /// As [`Self::scope`], and those of an owner that is not accepted.
+    /// Returns the scope of a request, and the scopes that its caller may use. A signed query carries the authority of the
+    /// API key that created it, so it needs no owner.
     pub(super) fn open(&self, request: &HttpRequest) -> Result<(Scope, ScopeService), ApiError> {
         let refusal = self.refusal(request);
         let is_back_end = refusal.is_none();
@@ -64,16 +60,15 @@ impl Mcp {
         Ok((scope, scopes))
     }
 
-    /// The scope of a request.
+    /// Finds the scope that a request names.
     ///
-    /// A signed thread id opens the scope of its thread, and a signed query the one that it names. An API key opens
-    /// the scope that the other headers, or a query without a signature, name, and without any name the scope
-    /// `request`. If a provider identifies callers, one without any name has the scope of its own thread. Cookies are
-    /// ignored.
+    /// A signed thread ID opens the scope of its thread, and a signed query opens the scope it names. An API key opens the
+    /// scope that another header or an unsigned query names; without a name it opens the scope `request`. If a provider
+    /// identifies callers, a caller without a name gets the scope of its own thread. Cookies are ignored.
     ///
     /// # Errors
-    /// [`ApiError`] with 401 without a valid credential, or with any invalid one, without revealing which part was
-    /// wrong. Only then 400 for a malformed name, or for more than one scope.
+    /// 401 without a valid credential or with any invalid one, without revealing which part was wrong. Callers with a valid
+    /// credential get 400 for a malformed name or more than one scope.
     fn scope(
         &self,
         request: &HttpRequest,
@@ -100,7 +95,7 @@ impl Mcp {
         let mut scopes = by_query.into_iter().chain(by_thread).chain(by_headers);
         match (scopes.next(), scopes.next()) {
             (None, _) => Ok(Scope::Request),
-            // without an API key, there was a proven scope, and only that
+            // a caller without an API key opens only its proven scope
             (Some(scope), None) => scope,
             (Some(_), Some(_)) => Err(ApiError::InvalidParameter(
                 "Name the scope once: by `x-thread-id`, `x-state-id`, `x-session-id` or `scope`"
@@ -109,7 +104,7 @@ impl Mcp {
         }
     }
 
-    /// The scope that a query with a signature opens.
+    /// Verifies a query's signature and returns the scope that it opens.
     fn granted(&self, query: &McpQuery) -> Result<Option<Scope>, ApiError> {
         let Some(signature) = &query.sig else {
             return Ok(None);
@@ -122,8 +117,7 @@ impl Mcp {
         Ok(Some(grant.scope))
     }
 
-    /// The thread of a signed id. If a provider identifies callers, such an id opens nothing by
-    /// itself: it must be that of the caller.
+    /// Returns the thread of a signed ID. If a provider identifies callers, the thread must belong to the caller.
     fn own_thread(&self, request: &HttpRequest, has_key: bool) -> Result<ThreadId, ApiError> {
         let id = self.identity.by_header(request.headers())?.id;
         let is_own = || {
@@ -137,7 +131,7 @@ impl Mcp {
         }
     }
 
-    /// The reason why the request has no API key that opens every scope.
+    /// Returns why the request has no API key that opens every scope.
     fn refusal(&self, request: &HttpRequest) -> Option<ApiError> {
         let Some(key) = self.api_keys.verify(request.headers()) else {
             return Some(no_key(request, &self.identity));
@@ -146,7 +140,7 @@ impl Mcp {
         Some(ApiError::RightMissing { right })
     }
 
-    /// The scope of a caller that a provider knows, and that names none.
+    /// Returns the scope of a caller that a provider identifies and that names no scope.
     fn known(&self, request: &HttpRequest) -> Option<Scope> {
         let names_one =
             !request.query_string().is_empty() || named_by(request.headers()).next().is_some();
@@ -158,7 +152,6 @@ impl Mcp {
     }
 }
 
-/// The scope that a query without a signature names.
 fn named(query: &McpQuery) -> Option<Result<Scope, ApiError>> {
     if query.expires.is_some() {
         let detail = "`expires` is for signed queries";
@@ -168,7 +161,6 @@ fn named(query: &McpQuery) -> Option<Result<Scope, ApiError>> {
     Some(scope.map_err(ApiError::from))
 }
 
-/// The scopes that headers name.
 fn named_by(headers: &HeaderMap) -> impl Iterator<Item = Result<Scope, ApiError>> {
     let named = |kind, id: &[u8]| {
         let id = std::str::from_utf8(id).map_err(|_| ScopeError::Name)?;

@@ -1,22 +1,17 @@
-//! Bodies of one message, and of a list of messages, which the revision 2025-03-26 has.
+//! Bodies of one message, or of a list of messages, which revision 2025-03-26 allows.
 
 use super::fault::{BATCH_MAX, MessageFault, VALUES_MAX};
 use super::message::Message;
 use super::revision::Revision;
 use threadkeep_domain::{Json, elements, has_more_values};
 
-/// The messages of a body.
 pub(super) enum Messages {
     One(Message),
-    /// In order. Each is answered on its own, also those that are no message.
+    /// In order. Each element is answered separately, including invalid ones.
     Batch(Vec<Result<Message, MessageFault>>),
 }
 
 impl Messages {
-    /// Takes a body apart.
-    ///
-    /// # Errors
-    /// [`MessageFault`] of a body that is not JSON, of its only message, or of a batch as a whole.
     pub(super) fn read(body: &[u8], revision: Revision<'_>) -> Result<Self, MessageFault> {
         let text = std::str::from_utf8(body).map_err(|_| MessageFault::NotJson)?;
         let json = Json::parse(text).map_err(|_| MessageFault::NotJson)?;

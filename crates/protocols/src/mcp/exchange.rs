@@ -1,4 +1,4 @@
-//! A message, passed to the transport of the library, and its answer.
+//! Passes a message to the library's transport, and returns its answer.
 
 use actix_web::body::{BoxBody, MessageBody, to_bytes};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
@@ -18,10 +18,6 @@ use threadkeep_web::ApiError;
 
 const JSON: &str = "application/json";
 
-/// The answer to a message.
-///
-/// # Errors
-/// Those of the services inside.
 pub(super) async fn answer<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     next: &Next<B>,
@@ -39,21 +35,18 @@ pub(super) async fn answer<B: MessageBody + 'static>(
     let response = next.call(request).await?;
     let response = whole(named_text(response).map_into_boxed_body()).await?;
     Ok(match (response.status(), undeclared) {
-        // the library gives a body that is no message the same refusal as a body of another type
+        // the library rejects a body that is not a message like a body of another type
         (StatusCode::UNSUPPORTED_MEDIA_TYPE, _) if is_json => {
             let error = MessageFault::NoMessage(id).into_error();
             response.into_response(HttpResponse::BadRequest().json(error))
         }
-        // it has found nothing wrong with the rest of the request
+        // the library accepted the rest of the request
         (StatusCode::OK | StatusCode::NOT_FOUND, Some(refusal)) => response.into_response(refusal),
         _ => response,
     })
 }
 
-/// The answers to a batch, one message after the other. Notifications have none.
-///
-/// # Errors
-/// As [`answer`].
+/// Answers the messages of a batch in order. Notifications have no answer.
 pub(super) async fn answer_batch<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     next: &Next<B>,
@@ -78,7 +71,7 @@ pub(super) async fn answer_batch<B: MessageBody + 'static>(
         let response = answer(request, next, opened, message).await?;
         let is_notification = response.status() == StatusCode::ACCEPTED;
         if !is_notification && !is_json(&response) {
-            // the head of the request is refused, and each message has the same
+            // the library rejected the HTTP headers, which all messages share
             return Ok(response);
         }
         let (http_request, response) = response.into_parts();
@@ -91,7 +84,7 @@ pub(super) async fn answer_batch<B: MessageBody + 'static>(
     Ok(request.into_response(answers.into_response()))
 }
 
-/// The answers to a batch, as a list that is not closed.
+/// The answers to a batch: a JSON list without its closing bracket.
 #[derive(Default)]
 struct Answers(Vec<u8>);
 
@@ -119,7 +112,7 @@ impl Answers {
     }
 }
 
-/// The answer to a request of a method that this server does not have. A notification is no request.
+/// Rejects a request for a method that this server does not have; `None` for notifications and known methods.
 fn undeclared(message: &Message, revision: Revision<'_>) -> Option<HttpResponse> {
     let id = message.id()?;
     if methods::is_declared(&message.method()?, revision) {
@@ -133,7 +126,7 @@ fn undeclared(message: &Message, revision: Revision<'_>) -> Option<HttpResponse>
     Some(HttpResponse::build(status).json(error))
 }
 
-/// The transport streams each answer as one part. As a whole it has a length, and counts like other answers.
+/// Collects an answer, which the transport streams as one event. The whole has a length, and is counted like other answers.
 async fn whole(response: ServiceResponse) -> Result<ServiceResponse, ApiError> {
     let content_type = response.headers().get(CONTENT_TYPE);
     if content_type.is_some_and(|name| name == "text/event-stream") {
@@ -158,7 +151,7 @@ fn is_json(response: &ServiceResponse) -> bool {
     content_type.is_some_and(|name| name == JSON)
 }
 
-/// The transport gives the texts of its refusals no type.
+/// Sets the content type of the transport's error texts, which have none.
 fn named_text<B>(mut response: ServiceResponse<B>) -> ServiceResponse<B> {
     let is_error = response.status().is_client_error() || response.status().is_server_error();
     let headers = response.headers_mut();

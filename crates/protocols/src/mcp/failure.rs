@@ -1,5 +1,3 @@
-//! Errors of the services, as errors of the protocol.
-
 use std::error::Error;
 
 use rmcp::model::{ErrorCode, ErrorData};
@@ -9,7 +7,7 @@ use super::revision::Revision;
 use threadkeep_service::ServiceError;
 use threadkeep_web::ToProblem as _;
 
-/// The error for a client, with the stable code of the API as `data.code`. The cause of a fault is only in the log.
+/// Converts a service error, with the API's stable code in `data.code`. The cause of a server error is only logged.
 pub(super) fn told(error: ServiceError) -> ErrorData {
     let text = error.to_string();
     let problem = error.problem();
@@ -32,8 +30,8 @@ pub(super) fn told(error: ServiceError) -> ErrorData {
     ErrorData::invalid_request(text, Some(data))
 }
 
-/// The same in a call of a tool. From 2026-07-28 on, no error has the code of missing resources; the library replaces it
-/// for all other methods.
+/// Converts a service error for a tool call. Since 2026-07-28, no error has the code for missing resources; the library
+/// replaces it for all other methods.
 pub(super) fn of_call(error: ServiceError, revision: Revision<'_>) -> ErrorData {
     let mut told = told(error);
     if revision.is_stateless() && told.code == ErrorCode::RESOURCE_NOT_FOUND {

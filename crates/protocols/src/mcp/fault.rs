@@ -1,21 +1,19 @@
-//! The limits of bodies, and the faults of those that are no message.
+//! Limits of bodies, and errors for bodies that are not messages.
 
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, RequestId};
 
-/// The largest message. The largest call writes a task list of 131,072 bytes, which a client that
-/// escapes all that is not ASCII makes three times as long; a value of 32,768 control characters has
-/// six times as many bytes.
+/// The largest call writes a task list of 131,072 bytes, which is three times as long if the client escapes all non-ASCII
+/// characters. A value of 32,768 control characters has six times as many bytes.
 pub(super) const MESSAGE_MAX_BYTES: u64 = 512 * 1_024;
-/// Values of a message outside its arguments: clients usually describe themselves in a few dozen. Reading this many
-/// takes the library less than 5 ms.
+/// Maximum values in a message outside its arguments. Clients usually describe themselves in a few dozen; the library reads
+/// this number in less than 5 ms.
 pub(super) const VALUES_MAX: usize = 2_000;
-/// The most messages of a batch.
 pub(super) const BATCH_MAX: usize = 32;
-/// Bytes of the answers to a batch after which the rest of it is refused. Each answer repeats up to 131,072 bytes of a
-/// scope, twice, and a message that asks for them has 100.
+/// Total size of a batch's answers after which the remaining messages are rejected. An answer repeats up to 131,072 bytes of
+/// a scope, twice, and the message that requests it has 100 bytes.
 pub(super) const ANSWERS_MAX_BYTES: usize = 2 * 1_048_576;
 
-/// A fault of a body, and the id of the message that it may have been meant as.
+/// An error in a body, with the id of the intended message if it is readable.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MessageFault {
     #[error("the body is not JSON")]
@@ -39,7 +37,7 @@ pub(super) enum MessageFault {
 }
 
 impl MessageFault {
-    /// In the form of [JSON-RPC](https://www.jsonrpc.org/specification#error_object).
+    /// Builds the [JSON-RPC](https://www.jsonrpc.org/specification#error_object) error.
     pub(super) fn into_error(self) -> JsonRpcError {
         let text = self.to_string();
         let (id, code) = match self {

@@ -1,4 +1,4 @@
-//! The steps before the protocol: reading the body, opening the scope, rejecting malformed messages.
+//! The steps before the protocol: read the body, open the scope, reject malformed messages.
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
@@ -18,11 +18,7 @@ use threadkeep_service::ScopeService;
 use threadkeep_service::rates::RateSubject;
 use threadkeep_web::ApiError;
 
-/// The middleware around the protocol. Without a credential it answers nothing, not even that it does not support a
-/// method.
-///
-/// # Errors
-/// Those of the services inside.
+/// Middleware around the protocol. Requests without a credential are rejected before their method is checked.
 pub(super) async fn gate<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     next: Next<B>,
@@ -31,12 +27,12 @@ pub(super) async fn gate<B: MessageBody + 'static>(
         .app_data::<web::Data<Mcp>>()
         .ok_or(ApiError::NotFound)
         .and_then(|mcp| mcp.open(request.request()));
-    // nothing of a stranger is kept, but it is read: see `Body`
+    // a rejected caller's body is read but not kept: see `Body`
     let limit_bytes = opened.as_ref().map_or(0, |_| MESSAGE_MAX_BYTES);
     let body = Body::read(&mut request, limit_bytes).await;
     let admitted = opened.and_then(|opened| admit(&request, opened, &body));
     let mut response = match admitted {
-        // the body has its share of the memory until the call is done, as the arguments are a copy of it
+        // the arguments are a copy of the body, so its memory stays reserved until the call is done
         Ok((opened, Ok(messages))) => forward(request, next, opened, messages).await?,
         Ok((_, Err(fault))) => request.into_response(bad_request(fault)),
         Err(error) => request.error_response(error),
@@ -46,7 +42,7 @@ pub(super) async fn gate<B: MessageBody + 'static>(
     Ok(response)
 }
 
-/// The findings about a request, and its messages, if its body has any.
+/// Authorizes a request, and parses its messages.
 fn admit(
     request: &ServiceRequest,
     (scope, scopes): (Scope, ScopeService),
@@ -77,7 +73,7 @@ fn admit(
     Ok((opened, Messages::read(body.bytes()?, revision)))
 }
 
-/// Passes messages to the transport, which reads no body but these.
+/// Passes messages to the transport as its only input.
 async fn forward<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     next: Next<B>,
@@ -86,7 +82,7 @@ async fn forward<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     request.set_payload(Payload::None);
     if accepts_json(request.request()).is_ok() {
-        // each answer is JSON, but the transport asks for clients that take streams too
+        // the transport requires clients to accept streams too, although each answer is JSON
         let both = HeaderValue::from_static("application/json, text/event-stream");
         request.headers_mut().insert(ACCEPT, both);
     }

@@ -1,9 +1,8 @@
-//! Messages, taken apart before the library reads them.
+//! Splits messages before the library reads them.
 //!
-//! The library tries a message as every type that it knows and keeps the values meanwhile, so a message
-//! of many small values takes it hundreds of bytes and microseconds for each. The arguments of a call
-//! never reach it: they reach the tools as text, so that no number is rounded. The rest may have few
-//! values, so that the library reads it quickly.
+//! The library tries a message as every type that it knows and buffers the values meanwhile, which costs hundreds of bytes
+//! and microseconds per value. The arguments of a call bypass it: they reach the tools as text, so that no number is
+//! rounded. The rest may have few values, so that the library reads it quickly.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,22 +12,17 @@ use rmcp::model::RequestId;
 use super::fault::{MessageFault, VALUES_MAX};
 use threadkeep_domain::{has_more_values, is_named, member, member_text, members};
 
-/// The text that replaces the arguments.
 const EMPTY: &str = "{}";
 
-/// A message, in two parts.
 pub(super) struct Message {
-    /// For the library: the message with `{}` for its arguments.
+    /// For the library: the message with `{}` as its arguments.
     pub(super) envelope: String,
     /// For the tools: the arguments, if they are an object.
     pub(super) arguments: Option<Arc<str>>,
 }
 
 impl Message {
-    /// Takes a message apart, which is compact JSON.
-    ///
-    /// # Errors
-    /// [`MessageFault`] of a value that is not an object, or has too many values.
+    /// Splits a message, given as compact JSON.
     pub(super) fn read(json: &str) -> Result<Self, MessageFault> {
         if !json.starts_with('{') {
             return Err(MessageFault::NoMessage(None));
@@ -43,7 +37,7 @@ impl Message {
         })
     }
 
-    /// The id of a request. Notifications have none.
+    /// Returns `None` for notifications.
     pub(super) fn id(&self) -> Option<RequestId> {
         id(&self.envelope)
     }
@@ -53,12 +47,12 @@ impl Message {
     }
 }
 
-/// The id of a body that may have been meant as a message.
+/// Returns the id of a body that may be a message.
 fn id(object: &str) -> Option<RequestId> {
     serde_json::from_str(member(object, "id")?).ok()
 }
 
-/// A message with `{}` for each `params.arguments` that is an object, and the last of these.
+/// Replaces each object in `params.arguments` by `{}`. Returns the last of these objects.
 fn without_arguments(message: &str) -> (String, Option<&str>) {
     let mut arguments = None;
     let envelope = with_changed(message, "params", |params| {
@@ -77,7 +71,7 @@ fn without_arguments(message: &str) -> (String, Option<&str>) {
     (envelope, arguments)
 }
 
-/// An object with other values for the members of one name.
+/// Replaces the values of all members named `name`.
 fn with_changed<'a>(
     object: &'a str,
     name: &str,

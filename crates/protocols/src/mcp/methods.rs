@@ -1,10 +1,7 @@
-//! The methods that this server has.
-
 use rmcp::model::{ErrorCode, ErrorData};
 
 use super::revision::Revision;
 
-/// Methods of every revision.
 const ALWAYS: [&str; 6] = [
     "server/discover",
     "tools/list",
@@ -13,15 +10,14 @@ const ALWAYS: [&str; 6] = [
     "resources/templates/list",
     "resources/read",
 ];
-/// Methods of the revisions with a handshake.
+/// Methods of revisions with a handshake.
 const HANDSHAKE: [&str; 2] = ["initialize", "ping"];
 
-/// Whether a request of a revision may have a method. The library answers more methods than this server declares.
+/// Returns whether this server declares `method` in `revision`. The library answers more methods than that.
 pub(super) fn is_declared(method: &str, revision: Revision<'_>) -> bool {
     ALWAYS.contains(&method) || !revision.is_stateless() && HANDSHAKE.contains(&method)
 }
 
-/// The error for any other method.
 pub(super) fn not_found(revision: Revision<'_>) -> ErrorData {
     let others: &[&str] = if revision.is_stateless() {
         &[]

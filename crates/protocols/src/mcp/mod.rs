@@ -1,9 +1,8 @@
-//! The [Model Context Protocol](https://modelcontextprotocol.io) at `/mcp`, as streamable HTTP: the
-//! tools that keep state, and the keys and tasks of one scope as resources.
+//! The [Model Context Protocol](https://modelcontextprotocol.io) at `/mcp`, as streamable HTTP.
 //!
-//! The request names the scope: in the header `x-thread-id` (signed), `x-state-id` or
-//! `x-session-id`, or in a query, which may be signed. Each request is answered on its own and as
-//! JSON, so that any replica can answer it; the protocol's sessions are not used.
+//! It has the tools that keep state, and the keys and tasks of one scope as resources. The request names the scope: in the
+//! header `x-thread-id` (signed), `x-state-id` or `x-session-id`, or in a query, which may be signed. Each request is
+//! answered separately and as JSON, so any replica can answer it; protocol sessions are not used.
 
 mod access;
 mod batch;
@@ -35,38 +34,33 @@ use threadkeep_http::Api;
 use threadkeep_identity::{ApiKeys, Identity};
 use threadkeep_service::ScopeService;
 
-/// The protocol.
 #[derive(Debug, Clone)]
 pub struct Mcp {
-    /// Keys, tasks and histories.
     pub scopes: ScopeService,
-    /// Finds the thread of a caller.
     pub identity: Identity,
-    /// Keys of callers that may open any scope.
+    /// Callers with one of these keys may open any scope.
     pub api_keys: ApiKeys,
-    /// Hosts under which it may be called, with a port or for all ports; empty: all.
+    /// Accepted hosts, each with a port or for all ports; an empty list accepts all.
     pub allowed_hosts: Vec<String>,
-    /// Origins of pages that may call it, with a port or `:*`; empty: all.
+    /// Accepted origins of pages, each with a port or `:*`; an empty list accepts all.
     pub allowed_origins: Vec<String>,
 }
 
-/// The gate's findings about a request, for the handlers of the protocol, which run in another
-/// task.
+/// The gate's findings, passed to the protocol's handlers, which run in another task.
 #[derive(Clone)]
 struct Opened {
     scope: Scope,
-    /// The scopes that the caller may use.
+    /// Limited to the caller's rights.
     scopes: ScopeService,
     /// The client's address, as rate limits count it.
     address: Option<Fingerprint>,
-    /// The response that a call belongs to.
+    /// The response that the call belongs to.
     turn: Option<TurnToken>,
-    /// The arguments of a call, as they were sent.
+    /// The arguments of a call, unparsed.
     arguments: Option<Arc<str>>,
 }
 
 impl Mcp {
-    /// The protocol over the same scopes, for callers of the API.
     #[must_use]
     pub fn new(api: &Api, allowed_hosts: Vec<String>, allowed_origins: Vec<String>) -> Self {
         Self {
@@ -78,7 +72,7 @@ impl Mcp {
         }
     }
 
-    /// Adds `/mcp` to an app, which has [`threadkeep_http::envelope`] around it.
+    /// Adds `/mcp` to an app. The app must wrap it in [`threadkeep_http::envelope`].
     pub fn configure(&self, config: &mut ServiceConfig) {
         let transport = StreamableHttpService::builder()
             .service_factory(Arc::new(|| Ok(Server)))

@@ -1,23 +1,18 @@
-//! The URIs of resources: the parts of a scope.
-
 use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// The task list.
 pub(super) const TASKS: &str = "threadkeep://tasks";
-/// Any key.
 pub(super) const KEY_TEMPLATE: &str = "threadkeep://kv/{key}";
 
 const KEYS: &str = "threadkeep://kv/";
-/// The characters that a simple expansion of a template encodes (RFC 6570, section 3.2.2).
+/// The characters that simple expansion of a template encodes (RFC 6570, section 3.2.2).
 const RESERVED: AsciiSet = NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// A part of a scope.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Part<'a> {
     Tasks,
@@ -25,7 +20,7 @@ pub(super) enum Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// The part of that name. A `/` in a key may stand as it is.
+    /// Parses a URI. A key may contain an unencoded `/`.
     pub(super) fn of(uri: &'a str) -> Option<Self> {
         if uri == TASKS {
             return Some(Self::Tasks);
@@ -35,7 +30,6 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The name of a key.
 pub(super) fn of_key(key: &str) -> String {
     format!("{KEYS}{}", utf8_percent_encode(key, &RESERVED))
 }

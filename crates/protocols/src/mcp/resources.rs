@@ -1,5 +1,3 @@
-//! The keys and the tasks of a scope as resources.
-
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rmcp::model::{
@@ -15,14 +13,9 @@ use threadkeep_service::tools::{Call, Tool, Toolbox};
 use threadkeep_service::{ScopeService, ServiceError};
 use threadkeep_store::ScopeParts;
 
-/// Keys in a part of the list.
 const PAGE_KEYS: usize = 100;
 
-/// The resources of a scope: its tasks, and then its keys in order. The cursor is the last key of
-/// the part before.
-///
-/// # Errors
-/// [`ErrorData`].
+/// Lists a scope's resources: its tasks, then its keys in order. The cursor is the last key of the previous page.
 pub(super) async fn list(
     scopes: &ScopeService,
     scope: &Scope,
@@ -52,7 +45,6 @@ pub(super) async fn list(
     })
 }
 
-/// How a key is named.
 pub(super) fn templates() -> ListResourceTemplatesResult {
     let template = ResourceTemplate::new(KEY_TEMPLATE, "kv")
         .with_title("A key")
@@ -61,10 +53,6 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
     ListResourceTemplatesResult::with_all_items(vec![template])
 }
 
-/// One of the resources.
-///
-/// # Errors
-/// [`ErrorData`], also if there is no resource of that name.
 pub(super) async fn read(
     scopes: &ScopeService,
     scope: &Scope,
@@ -94,7 +82,7 @@ async fn read_tasks(scopes: &ScopeService, scope: &Scope) -> Result<String, Serv
     Ok(outcome.to_json())
 }
 
-/// The value of any key that may be there: those of some scopes are free text, which no tool takes.
+/// Reads the value of any key, including names that no tool accepts: some scopes have free-text keys.
 async fn read_key(
     scopes: &ScopeService,
     scope: &ScopeId,

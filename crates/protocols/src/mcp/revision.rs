@@ -1,18 +1,16 @@
-//! The revision of the protocol that a message is of.
-
 use actix_web::http::header::{HeaderMap, HeaderName};
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-/// A revision, by its date. Dates in this form sort as text.
+/// A protocol revision. Its dates sort as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Revision<'a>(&'a str);
 
 impl<'a> Revision<'a> {
-    /// The revision of a request without the header, which only later revisions have.
+    /// The revision of a request without the header, which later revisions introduced.
     const UNNAMED: Self = Self("2025-03-26");
 
-    /// That of a request. The transport rejects names that are no revision's.
+    /// Reads the header. The transport rejects unknown revisions.
     pub(super) fn of(headers: &'a HeaderMap) -> Self {
         let named = headers.get(PROTOCOL_VERSION);
         let named = named.and_then(|value| value.to_str().ok());
@@ -23,12 +21,12 @@ impl<'a> Revision<'a> {
         Self(date)
     }
 
-    /// Whether a body may be a list of messages: 2025-06-18 has removed batches.
+    /// Returns whether a body may be a batch: 2025-06-18 removed batches.
     pub(super) fn takes_batches(self) -> bool {
         self.0 <= "2025-03-26"
     }
 
-    /// Whether each request stands alone: 2026-07-28 has removed the handshake.
+    /// Returns whether requests have no handshake: 2026-07-28 removed it.
     pub(super) fn is_stateless(self) -> bool {
         self.0 >= "2026-07-28"
     }

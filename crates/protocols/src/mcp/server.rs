@@ -1,5 +1,3 @@
-//! Translates messages of the protocol into calls of the services.
-
 use std::sync::LazyLock;
 
 use rmcp::ServerHandler;
@@ -18,7 +16,6 @@ use super::{Opened, methods, resources};
 use threadkeep_service::rates::RateSubject;
 use threadkeep_service::tools::{Call, Format, Outcome, Tool, Toolbox, definitions};
 
-/// The instructions for a model.
 const INSTRUCTIONS: &str = "Keeps state for you between turns: keys with text values, and a task \
     list. All of it belongs to one scope, which the connection has chosen. Write data that you will \
     need later with kv_write and read it with kv_read; kv_list lists the keys. Keys are segments of \
@@ -28,16 +25,13 @@ const INSTRUCTIONS: &str = "Keeps state for you between turns: keys with text va
     list has at most 1000 tasks. A rejected call changes nothing and says why. You can also read \
     the keys and tasks as resources.";
 
-/// The definitions of the tools, the same for every client.
 static TOOLS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
     serde_json::from_value(definitions(Format::Mcp)).expect("the definitions are those of MCP")
 });
 
-/// Answers a message.
 #[derive(Debug, Clone)]
 pub(super) struct Server;
 
-/// The scope and arguments that the gate has admitted.
 fn opened(context: &RequestContext<RoleServer>) -> Result<Opened, ErrorData> {
     let opened = on_request_extensions(&context.extensions);
     let opened = opened.and_then(|extensions| extensions.get::<Opened>());
@@ -45,7 +39,7 @@ fn opened(context: &RequestContext<RoleServer>) -> Result<Opened, ErrorData> {
     opened.cloned().ok_or_else(closed)
 }
 
-/// A list in one part has no cursors.
+/// Rejects a cursor: these lists have only one page.
 fn no_cursor(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     match request.and_then(|request| request.cursor) {
         None => Ok(()),
@@ -103,7 +97,7 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let unknown = |_| ErrorData::invalid_params("there is no such tool", None);
         let tool: Tool = request.name.parse().map_err(unknown)?;
-        // those of the request are empty: see `message`
+        // the arguments in the request are empty: see `message`
         let Opened {
             scope,
             scopes,
@@ -167,7 +161,7 @@ impl ServerHandler for Server {
         Ok(read.into())
     }
 
-    /// A request that the library does not know, or whose params it does not know.
+    /// Answers requests whose method or parameters the library does not know.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

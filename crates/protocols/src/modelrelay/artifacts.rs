@@ -1,4 +1,4 @@
-//! The artifacts and tasks of a run, and its pending tool calls, which are always none.
+//! The artifacts and tasks of a run, and its list of pending tool calls, which is always empty.
 
 use actix_web::HttpResponse;
 use serde::Deserialize;
@@ -12,14 +12,11 @@ use super::run_objects::tasks_object;
 use super::session_objects::kv_object;
 use threadkeep_http::json_text;
 
-/// The artifact that is a run's outputs.
 pub(super) const OUTPUTS: &str = "run_outputs.v0";
-/// The artifact that is a run's task list.
 pub(super) const TASKS: &str = "run_tasks.v0";
-/// The artifact with the memory of a run.
 const MEMORY: &str = "run_memory.v0";
 
-/// Results of tools that a client has run. Runs here never ask for any.
+/// Results of tools that a client has run. Runs here never request any.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ToolResults {
@@ -33,7 +30,7 @@ struct ToolResults {
     _results: Leading<IgnoredAny, 0>,
 }
 
-/// `GET /runs/{id}/artifacts/{key}`: its content, also after the run's end.
+/// `GET /runs/{id}/artifacts/{key}`: the content of an artifact, even after the run has ended.
 pub(super) async fn get_artifact(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let runs = &request.protocol.runs;
     let run = runs.get(request.id()?).await?;

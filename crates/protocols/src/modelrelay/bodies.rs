@@ -1,4 +1,3 @@
-//! Shared parts of bodies and queries.
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
@@ -7,35 +6,30 @@ use super::error::wrong_input;
 use crate::object::Object;
 use threadkeep_domain::{Excerpt, Json};
 
-/// Bytes of a UUID as text; other spellings are not taken.
+/// Length of a hyphenated UUID; other spellings are rejected.
 const UUID_BYTES: usize = 36;
 
-/// The default and the maximum size of a page.
+/// Default and maximum page size.
 const LIMIT: usize = 50;
 const LIMIT_MAX: usize = 100;
 
-/// The beginning of actix-web's messages about queries.
+/// The prefix of actix-web's messages about queries.
 const QUERY: &str = "Query deserialize error: ";
 
-/// Reads a body as its expected type.
-///
-/// # Errors
-/// [`RelayError::Validation`].
 pub(super) fn read_json<T: DeserializeOwned>(json: &Json) -> Result<T, RelayError> {
     let read = serde_json::from_str::<Object<T>>(json.as_str());
     let read = read.map_err(|error| RelayError::Validation(wrong(&error.to_string())));
     Ok(read?.0)
 }
 
-/// A UUID with its four dashes, in any case.
 pub(super) fn read_uuid(text: &str) -> Option<Uuid> {
     let is_plain = text.len() == UUID_BYTES;
     is_plain.then(|| text.parse().ok()).flatten()
 }
 
-/// serde's message without the value that was sent, which may be long or private.
+/// Shortens serde's message: removes the value that the client sent, which may be long or private.
 pub(super) fn wrong(text: &str) -> String {
-    // the position refers to the compact text, which the client has not sent
+    // the position refers to the compacted text, not to the text that the client sent
     let (text, _) = text.rsplit_once(" at line ").unwrap_or((text, ""));
     let text = text.strip_prefix(QUERY).unwrap_or(text);
     let Some((found, expected)) = text.rsplit_once(", expected ") else {
@@ -43,7 +37,7 @@ pub(super) fn wrong(text: &str) -> String {
     };
     let is_name = found.starts_with("unknown field");
     match found.split('`').nth(1) {
-        // a name may hold the words that this text is taken apart by, but not a long secret
+        // a name may contain the words that separate the parts, but not a long secret
         Some(name) if is_name && name.len() <= Excerpt::MAX_BYTES => {
             let name = Excerpt(name);
             format!("unknown field `{name}`, expected {expected}")
@@ -56,19 +50,11 @@ pub(super) fn wrong(text: &str) -> String {
     }
 }
 
-/// The id in a member of a body.
-///
-/// # Errors
-/// [`RelayError::Validation`].
 pub(super) fn read_id(name: &str, id: Option<&str>) -> Result<Option<Uuid>, RelayError> {
     let malformed = || RelayError::Validation(format!("{name} is not a UUID"));
     id.map(|id| read_uuid(id).ok_or_else(malformed)).transpose()
 }
 
-/// The size of a page.
-///
-/// # Errors
-/// [`RelayError::InvalidInput`].
 pub(super) fn read_limit(limit: Option<usize>) -> Result<usize, RelayError> {
     let limit = limit.unwrap_or(LIMIT);
     if !(1..=LIMIT_MAX).contains(&limit) {
@@ -79,10 +65,7 @@ pub(super) fn read_limit(limit: Option<usize>) -> Result<usize, RelayError> {
     Ok(limit)
 }
 
-/// The start of a page: an offset, or a cursor, which is an offset as text.
-///
-/// # Errors
-/// [`RelayError::InvalidInput`].
+/// Returns the offset at which a page starts. A cursor is an offset as text.
 pub(super) fn read_offset(offset: Option<u64>, cursor: Option<&str>) -> Result<u64, RelayError> {
     match (offset, cursor) {
         (Some(_), Some(_)) => Err(wrong_input("offset cannot be combined with cursor")),

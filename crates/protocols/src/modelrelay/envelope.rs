@@ -1,5 +1,3 @@
-//! Shared by all requests and responses of the protocol.
-
 use std::sync::Arc;
 
 use actix_web::HttpRequest;
@@ -14,15 +12,14 @@ use threadkeep_identity::bearer;
 use threadkeep_service::rates::RateSubject;
 use threadkeep_web::SessionId;
 
-/// The id of a request, chosen by the client or by us.
+/// The id of a request, chosen by the client or by this server.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-modelrelay-request-id");
 const API_KEY: HeaderName = HeaderName::from_static("x-modelrelay-api-key");
 
-/// The longest accepted id of a request.
 const REQUEST_ID_MAX_BYTES: usize = 128;
 
 impl Framed for ModelRelay {
-    /// The name of the api key.
+    /// The name of the API key.
     type Caller = Arc<str>;
     type Error = RelayError;
 
@@ -48,10 +45,7 @@ impl Framed for ModelRelay {
     }
 }
 
-/// The bytes of a body.
-///
-/// # Errors
-/// [`RelayError`] when it did not arrive whole.
+/// Returns the body, or the reason why it did not arrive whole.
 pub(super) fn bytes_of(body: &Body) -> Result<&Bytes, RelayError> {
     match body {
         Body::Whole { bytes, .. } => Ok(bytes),
@@ -64,7 +58,7 @@ pub(super) fn bytes_of(body: &Body) -> Result<&Bytes, RelayError> {
     }
 }
 
-/// The name of the API key that a request has in either place, if it may make the call.
+/// Returns the name of the API key in either header, if the key may make the call.
 fn key_name(relay: &ModelRelay, request: &HttpRequest) -> Result<Arc<str>, RelayError> {
     let headers = request.headers();
     let key = headers.get(API_KEY);
@@ -80,7 +74,7 @@ fn key_name(relay: &ModelRelay, request: &HttpRequest) -> Result<Arc<str>, Relay
     }
 }
 
-/// The client's id of the request, or ours.
+/// Returns the client's id for the request, or a new one.
 fn request_id(request: &HttpRequest) -> Option<HeaderValue> {
     if let Some(id) = client_request_id(request.headers()) {
         return Some(id.clone());
@@ -88,12 +82,12 @@ fn request_id(request: &HttpRequest) -> Option<HeaderValue> {
     session_of(request).map(SessionId::to_header)
 }
 
-/// The client's id of a request: 1 to 128 visible ASCII characters; others count as none.
+/// Returns the client's id for the request if it has 1 to 128 visible ASCII characters.
 pub(super) fn client_request_id(headers: &HeaderMap) -> Option<&HeaderValue> {
     headers.get(REQUEST_ID).filter(|id| is_token(id.as_bytes()))
 }
 
-/// Whether a text is 1 to 128 visible ASCII characters.
+/// Returns whether `text` is 1 to 128 visible ASCII characters.
 pub(super) fn is_token(text: &[u8]) -> bool {
     (1..=REQUEST_ID_MAX_BYTES).contains(&text.len()) && text.iter().all(u8::is_ascii_graphic)
 }

@@ -1,4 +1,4 @@
-//! The one table that maps errors to answers of the protocol: `{"error","code","message"}`.
+//! The only table that maps errors to HTTP answers: `{"error","code","message"}`.
 
 use std::sync::Arc;
 
@@ -15,49 +15,42 @@ use threadkeep_store::StoreError;
 use threadkeep_web::ToProblem as _;
 use threadkeep_web::{BEARER, WRONG_BEARER};
 
-/// Errors of requests.
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
-    /// No API key, or an unknown one that is no bearer credential.
+    /// No API key, or an unknown one outside the bearer token.
     #[error("this request requires an API key")]
     Unauthorized,
-    /// A bearer credential that is no API key.
+    /// A bearer credential that is not an API key.
     #[error("this request requires an API key")]
     WrongKey,
-    /// The API key may not make this call.
     #[error("the API key lacks the right `{0}`")]
     Forbidden(Right),
-    /// The object does not exist.
     #[error("{0} not found")]
     NotFound(&'static str),
-    /// The path has other methods.
     #[error("the method is not supported here; use {allow}")]
     MethodNotAllowed {
-        /// Which it takes.
+        /// The value of the `Allow` header.
         allow: &'static str,
     },
-    /// A path, query or header that is malformed, or a body that is not JSON.
+    /// A malformed path, query or header, or a body that is not JSON.
     #[error("{0}")]
     InvalidInput(String),
-    /// An invalid body.
+    /// A body that is JSON but invalid.
     #[error("{0}")]
     Validation(String),
-    /// The body is too large.
     #[error("the body is larger than {limit_bytes} bytes")]
     BodyTooLarge {
-        /// The limit.
+        /// Maximum size of the body.
         limit_bytes: u64,
     },
-    /// The bodies of other requests use all the memory for bodies.
     #[error("the server has no memory left for the body")]
     Overloaded,
-    /// A response of a model has no answer.
+    /// A response of a model without an answer.
     #[error("{0}")]
     Response(#[from] Arc<ResponseError>),
-    /// A response of a model has failed. Its message may be that of an upstream, which is for the caller alone.
+    /// A failed response of a model. Its message may come from an upstream, so only the caller may see it.
     #[error("the response failed: {}", .0.code.as_str())]
     Failed(Failure),
-    /// The service rejected the request, or failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
 }
@@ -68,12 +61,10 @@ impl From<ResponseError> for RelayError {
     }
 }
 
-/// The refusal of an invalid body.
 pub(super) fn wrong_body(text: impl Into<String>) -> RelayError {
     RelayError::Validation(text.into())
 }
 
-/// The refusal of a malformed path, query or header.
 pub(super) fn wrong_input(text: impl Into<String>) -> RelayError {
     RelayError::InvalidInput(text.into())
 }
@@ -108,13 +99,12 @@ impl RelayError {
         }
     }
 
-    /// The status, code and text of an error, for a line of a stream.
+    /// Returns the status, code and text of an error, for a line of a stream.
     pub(super) fn shown(&self) -> (StatusCode, &'static str, String) {
         let (status, code) = self.row();
         (status, code, self.message())
     }
 
-    /// When the client should come back, if it should.
     fn retry_after_seconds(&self) -> Option<u64> {
         match self {
             Self::Service(error) => error.problem().retry_after_seconds,
@@ -131,7 +121,6 @@ impl RelayError {
         }
     }
 
-    /// The text for people. The cause of a fault is only in the log.
     fn message(&self) -> String {
         let service = match self {
             Self::Failed(failure) => return failure.message.clone(),
@@ -152,7 +141,7 @@ impl RelayError {
     }
 }
 
-/// The wire has fewer codes than the API, so the status tells which.
+/// The protocol has fewer codes than `/v1`, so the status selects the row.
 fn service_row(error: &ServiceError) -> Row {
     match error.problem().status {
         StatusCode::BAD_REQUEST => WRONG,
@@ -164,7 +153,6 @@ fn service_row(error: &ServiceError) -> Row {
     }
 }
 
-/// The row of a response without an answer.
 fn response_row(error: &ResponseError) -> Row {
     match error {
         ResponseError::NoModel | ResponseError::NoResponse | ResponseError::NoConversation => {
@@ -179,7 +167,6 @@ fn response_row(error: &ResponseError) -> Row {
     }
 }
 
-/// The row of a response that failed.
 fn failure_row(failure: &Failure) -> Row {
     match failure.code {
         FailureCode::UpstreamRefused => WRONG,

@@ -1,5 +1,3 @@
-//! The query of a stream of a run's events.
-
 use actix_web::http::header::{ACCEPT, HeaderName};
 use serde::Deserialize;
 
@@ -13,15 +11,14 @@ const LIMIT_MAX: u32 = 10_000;
 
 /// The requested part of the stream.
 pub(super) struct Wanted {
-    /// The last event of the run that the reader has had.
+    /// Sequence number of the last run event that the reader has received.
     pub(super) seq: u64,
-    /// The last event of its state that the reader has seen; none if it wants none of these.
+    /// Sequence number of the last state event that the reader has received; `None` if it wants no state events.
     pub(super) state_seq: Option<u64>,
-    /// The maximum number of events.
     pub(super) limit: Option<u32>,
-    /// Whether the stream waits for further events.
+    /// Whether the stream waits for later events.
     pub(super) waits: bool,
-    /// Whether they are server-sent events, or lines.
+    /// Server-sent events instead of lines.
     pub(super) as_sse: bool,
 }
 
@@ -37,10 +34,7 @@ struct Parameters {
 }
 
 impl Wanted {
-    /// Reads the query. A client that reconnects with `Last-Event-ID` continues from there.
-    ///
-    /// # Errors
-    /// [`RelayError::InvalidInput`].
+    /// Parses the query. A client that reconnects with `Last-Event-ID` continues from there.
     pub(super) fn of(request: &RelayRequest) -> Result<Self, RelayError> {
         let query: Parameters = request.query()?;
         let limit = query.limit;
@@ -49,7 +43,7 @@ impl Wanted {
                 "limit must be between 1 and {LIMIT_MAX}"
             )));
         }
-        // outputs are never in an event: the clients refuse that
+        // events never contain outputs, because the clients reject those
         flag("include_output", query.include_output.as_deref())?;
         let has_state = includes_state(query.include.as_deref())?;
         if query.after_state_seq.is_some() && !has_state {
@@ -87,7 +81,7 @@ fn includes_state(include: Option<&str>) -> Result<bool, RelayError> {
     }
 }
 
-/// The places in an id as [`super::events`] writes it: `SEQ`, or `SEQ:STATE_SEQ`.
+/// Parses `Last-Event-ID` as [`super::events`] writes it: `SEQ` or `SEQ:STATE_SEQ`.
 fn last_event(request: &RelayRequest) -> Result<(Option<u64>, Option<u64>), RelayError> {
     let Some(id) = request.headers().get(LAST_EVENT_ID) else {
         return Ok((None, None));

@@ -1,8 +1,7 @@
 //! The events of a run, as lines or as server-sent events.
 //!
-//! The default stream is `run_started`, numbered 1, and the event of its end, numbered 2: the
-//! clients fail on unknown types. With `?include=state`, changes of its keys and tasks come between
-//! them, with their own numbers from 1 on.
+//! The default stream has two events: `run_started`, numbered 1, and the end of the run, numbered 2. Clients fail on unknown
+//! types. `?include=state` adds changes of the run's keys and tasks, which have their own numbers from 1.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -23,15 +22,14 @@ use threadkeep_domain::scope::StoredItem;
 use threadkeep_http::{COMMENT, EVENT_STREAM, cut_at_error, streamed};
 use threadkeep_service::{Run, RunStatus, ServiceError};
 
-/// The interval of reads of a run while a stream waits for it.
+/// Interval at which a waiting stream reads its run.
 const POLL_EVERY: Duration = Duration::from_millis(250);
-/// Events of the state that are held at once; each may have a whole task list.
+/// Maximum state events in memory; each may contain a whole task list.
 const AT_ONCE: usize = 16;
 /// How long the store may fail before the stream is cut.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Reasons to end a stream before its run. The connection is then cut, since a proper end means
-/// that the run is over.
+/// Reasons to end a stream before its run ends. The connection is then cut, because a proper end means that the run is over.
 #[derive(Debug, thiserror::Error)]
 enum Cut {
     #[error("the server stops")]
@@ -40,16 +38,15 @@ enum Cut {
     Lost,
 }
 
-/// A reader of a run's events.
 struct Feed {
     relay: web::Data<ModelRelay>,
     run: Run,
     wanted: Wanted,
     queue: VecDeque<Line>,
-    /// Events of the state that come next. Each is rendered when it is sent, and other tasks of the
-    /// worker run in between, since a whole task list takes a while.
+    /// The next state events. Each is rendered when it is sent, and other tasks of the worker run in between, because a
+    /// whole task list takes a while.
     told: VecDeque<StoredItem>,
-    /// Whether nothing comes after what is in the queue.
+    /// Whether the stream ends after the queued events.
     is_last: bool,
     failing_since: Option<Instant>,
     silent_since: Instant,
@@ -81,7 +78,7 @@ pub(super) async fn get_events(request: RelayRequest) -> Result<HttpResponse, Re
 }
 
 impl Feed {
-    /// The next item to send; none at the end.
+    /// Returns the next item to send; `None` at the end.
     async fn next(&mut self) -> Result<Option<Bytes>, Cut> {
         let heartbeat = self.relay.events.heartbeat();
         loop {
@@ -110,7 +107,7 @@ impl Feed {
             }
             tokio::select! {
                 () = sleep(POLL_EVERY) => {}
-                // readers of server-sent events reconnect by themselves
+                // clients of server-sent events reconnect automatically
                 () = self.stop.cancelled() => {
                     return if self.wanted.as_sse { Ok(None) } else { Err(Cut::Stopped) };
                 }
@@ -119,7 +116,7 @@ impl Feed {
         }
     }
 
-    /// Reads the progress of the run.
+    /// Reads the run's progress.
     async fn look(&mut self) -> Result<(), Cut> {
         match self.relay.runs.get(self.run.id).await {
             Ok(run) => {
@@ -131,7 +128,7 @@ impl Feed {
         }
     }
 
-    /// Puts new events of the run into the queue. Returns whether there is anything to send.
+    /// Queues new events of the run. Returns whether there is anything to send.
     async fn fill(&mut self) -> Result<bool, Cut> {
         if self.wanted.seq < STARTED_SEQ {
             self.wanted.seq = STARTED_SEQ;
@@ -164,7 +161,7 @@ impl Feed {
         let id = self.run.id;
         let items = self.relay.runs.told(id, after, AT_ONCE).await?;
         let Some(last) = items.last() else {
-            // newer events have replaced them; the next read finds those
+            // newer events have replaced these; the next read finds them
             self.wanted.state_seq = Some(self.run.last_told);
             return Ok(true);
         };
@@ -173,7 +170,7 @@ impl Feed {
         Ok(true)
     }
 
-    /// Tolerates errors of the store for a while.
+    /// Tolerates store errors for up to [`WAIT_TIMEOUT`].
     fn bear(&mut self, error: &ServiceError) -> Result<(), Cut> {
         let since = *self.failing_since.get_or_insert_with(Instant::now);
         let is_gone = matches!(error, ServiceError::Refused(Refusal::ScopeNotFound));

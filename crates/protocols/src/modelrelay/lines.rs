@@ -1,5 +1,4 @@
-//! Events of runs in the format of the protocol: one per line, in ASCII, since a client fails on a
-//! character that is split between two reads.
+//! Renders events of runs as lines of ASCII. A client fails on a character that is split between two reads.
 
 use std::fmt::Write;
 
@@ -13,24 +12,21 @@ use threadkeep_domain::scope::{StoredItem, TaskList};
 use threadkeep_service::{Digested, Run, RunStatus};
 use threadkeep_store::StoreError;
 
-/// An event, and the position of a reader that has seen it.
+/// An event, and the position of a reader that has received it.
 #[derive(Debug, PartialEq)]
 pub(super) struct Line {
     pub(super) event: &'static str,
     /// One line of JSON.
     pub(super) json: String,
-    /// The place of the last event of the run itself.
+    /// Sequence number of the last run event.
     pub(super) seq: u64,
-    /// The place of the last event of its state, for clients that want these events.
+    /// Sequence number of the last state event, for clients that want these events.
     pub(super) state_seq: Option<u64>,
 }
 
-/// The first event of a run.
 pub(super) const STARTED_SEQ: u64 = 1;
-/// Its last one.
 pub(super) const ENDED_SEQ: u64 = 2;
 
-/// That a run has started.
 pub(super) fn started(run: &Run, state_seq: Option<u64>) -> Line {
     let event = "run_started";
     let members = json!({"plan_hash": run.plan.plan_hash});
@@ -42,7 +38,7 @@ pub(super) fn started(run: &Run, state_seq: Option<u64>) -> Line {
     }
 }
 
-/// The event of the end of a run; `None` if it has not ended.
+/// Returns the event for the end of a run; `None` if the run is in progress.
 pub(super) fn ended(run: &Run, state_seq: Option<u64>) -> Option<Line> {
     let event = match run.status {
         RunStatus::Running => return None,
@@ -65,11 +61,8 @@ pub(super) fn ended(run: &Run, state_seq: Option<u64>) -> Option<Line> {
     })
 }
 
-/// An event about a run's state: `kv_updated` with the keys, or null for all of them; `task_list_updated` with the
-/// whole list.
-///
-/// # Errors
-/// [`StoreError::Corrupt`] if the item is neither.
+/// Renders a state event: `kv_updated` with the changed keys (null for all keys), or `task_list_updated` with the whole
+/// list.
 pub(super) fn told(run: &Run, seq: u64, item: &StoredItem) -> Result<Line, StoreError> {
     let corrupt = || StoreError::Corrupt("an event of a run");
     let value: Value = serde_json::from_str(item.value.as_str()).map_err(|_| corrupt())?;
@@ -131,7 +124,7 @@ fn line(run_id: Uuid, seq: u64, at_ms: u64, event: &str, members: Value) -> Stri
     ascii(&line.to_string())
 }
 
-/// JSON whose characters past ASCII, which stand in strings alone, are escapes.
+/// Escapes characters beyond ASCII, which occur only in strings.
 pub(super) fn ascii(json: &str) -> String {
     let mut ascii = String::with_capacity(json.len());
     for char in json.chars() {

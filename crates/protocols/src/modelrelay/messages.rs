@@ -1,5 +1,3 @@
-//! Messages of sessions.
-
 use actix_web::HttpResponse;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -33,7 +31,7 @@ pub(super) async fn add_message(request: RelayRequest) -> Result<HttpResponse, R
 }
 
 impl NewMessage {
-    /// The message as it is kept.
+    /// Returns the message in its stored form.
     fn value(&self) -> Result<Json, RelayError> {
         let role = self.role.as_str();
         if !ROLES.contains(&role) {

@@ -1,5 +1,3 @@
-//! A request with an API key, and its subject.
-
 use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::web;
 use serde::de::DeserializeOwned;
@@ -15,7 +13,6 @@ use threadkeep_service::Making;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// A request.
 pub(super) type RelayRequest = Admitted<ModelRelay>;
 
 impl RelayRequest {
@@ -23,46 +20,29 @@ impl RelayRequest {
         self.request.headers()
     }
 
-    /// The name of the api key.
     pub(super) fn key_name(&self) -> &[u8] {
         self.caller.as_bytes()
     }
 
-    /// A part of the path.
     pub(super) fn part(&self, name: &str) -> &str {
         self.request.match_info().get(name).unwrap_or_default()
     }
 
-    /// The id in the path.
-    ///
-    /// # Errors
-    /// [`RelayError::InvalidInput`] of one that is no UUID.
     pub(super) fn id(&self) -> Result<Uuid, RelayError> {
         read_uuid(self.part("id")).ok_or_else(|| wrong_input("the id in the path is not a UUID"))
     }
 
-    /// The query, which may have no other parameters.
-    ///
-    /// # Errors
-    /// [`RelayError::InvalidInput`].
     pub(super) fn query<Q: DeserializeOwned>(&self) -> Result<Q, RelayError> {
         let query = web::Query::<Q>::from_query(self.request.query_string());
         let query = query.map_err(|error| wrong_input(wrong(&error.to_string())))?;
         Ok(query.into_inner())
     }
 
-    /// The body.
-    ///
-    /// # Errors
-    /// [`RelayError::InvalidInput`] if it is not JSON, [`RelayError::Validation`] if it is invalid.
     pub(super) fn json<T: DeserializeOwned>(&self) -> Result<T, RelayError> {
         read_json(&self.text()?)
     }
 
-    /// The body; an empty one counts as `{}`.
-    ///
-    /// # Errors
-    /// As [`Self::json`].
+    /// Parses the body; an empty body counts as `{}`.
     pub(super) fn json_or_nothing<T: DeserializeOwned>(&self) -> Result<T, RelayError> {
         if bytes_of(&self.body)?.is_empty() {
             return read_json(&Json::empty_object());
@@ -76,11 +56,8 @@ impl RelayRequest {
         Json::parse(text).map_err(|error| wrong_input(format!("the body is not JSON: {error}")))
     }
 
-    /// The identity of an object to create, the same for a repeat. It follows from a key in the body, or else from
-    /// `Idempotency-Key`, or else from the request's id, within the API key and the kind of object.
-    ///
-    /// # Errors
-    /// [`RelayError::InvalidInput`] if the key is invalid.
+    /// Identifies the object to create, identically for a repeat. The identity derives from `key`, otherwise from
+    /// `Idempotency-Key`, otherwise from the request's id, within the API key and `kind`.
     pub(super) fn making(&self, kind: &str, key: Option<&str>) -> Result<Making, RelayError> {
         let key = match key {
             Some(key) if is_token(key.as_bytes()) => Some(key.as_bytes()),
@@ -99,10 +76,7 @@ impl RelayRequest {
         Ok(Making::recognized(entropy, self.fingerprint()))
     }
 
-    /// The idempotency key: 1 to 128 visible ASCII characters.
-    ///
-    /// # Errors
-    /// [`RelayError::InvalidInput`] if it is invalid.
+    /// Returns the idempotency key: 1 to 128 visible ASCII characters.
     pub(super) fn idempotency_key(&self) -> Result<Option<&[u8]>, RelayError> {
         match self.headers().get(IDEMPOTENCY_KEY) {
             Some(key) if is_token(key.as_bytes()) => Ok(Some(key.as_bytes())),
@@ -111,7 +85,7 @@ impl RelayRequest {
         }
     }
 
-    /// The digest of the request, without white space in its body.
+    /// The digest of the request. Ignores white space in its body.
     pub(super) fn fingerprint(&self) -> Fingerprint {
         match self.text() {
             Ok(json) => Fingerprint::of(&[json.as_str().as_bytes()]),

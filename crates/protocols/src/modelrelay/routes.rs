@@ -1,5 +1,3 @@
-//! Which path is whose.
-
 use std::future::ready;
 
 use actix_web::middleware::from_fn;
@@ -12,11 +10,10 @@ use super::{
 };
 use crate::frame::frame;
 
-/// The prefixes of paths. The root is for clients whose base URL has no path.
+/// Prefixes of paths. The root serves clients whose base URL has no path.
 const ROOTS: [&str; 2] = ["/api/v1", ""];
 
 impl ModelRelay {
-    /// Adds the protocol to an app, which has the envelope of the API around it.
     pub fn configure(&self, config: &mut ServiceConfig) {
         config.app_data(web::Data::new(self.clone()));
         for root in ROOTS {
@@ -48,7 +45,7 @@ const FAMILIES: [(&str, Routes); 4] = [
     ("/tool-calls", tool_routes),
 ];
 
-/// These are served where there are models.
+/// Served only if models are configured.
 const TURNS: (&str, Routes) = ("/responses", response_routes);
 
 fn handle_routes(config: &mut ServiceConfig) {
@@ -108,7 +105,7 @@ fn response_routes(config: &mut ServiceConfig) {
     config.service(at("", "POST").route(web::post().to(responses::create_response)));
 }
 
-/// A path that takes these methods.
+/// A resource that answers all methods except `allow` with 405.
 fn at(path: &str, allow: &'static str) -> Resource {
     let refused = move || ready(Err::<&str, _>(RelayError::MethodNotAllowed { allow }));
     web::resource(path).default_service(web::to(refused))

@@ -1,5 +1,3 @@
-//! Runs and their parts, in the format of the protocol.
-
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -8,7 +6,6 @@ use threadkeep_domain::rfc3339;
 use threadkeep_domain::scope::TaskList;
 use threadkeep_service::{Run, RunError, RunStatus};
 
-/// A task.
 #[derive(Serialize)]
 pub(super) struct TaskObject<'a> {
     content: &'a str,
@@ -17,7 +14,6 @@ pub(super) struct TaskObject<'a> {
     active_form: Option<&'a str>,
 }
 
-/// A run.
 #[derive(Serialize)]
 pub(super) struct RunObject<'a> {
     run_id: String,
@@ -55,7 +51,7 @@ impl<'a> TaskObject<'a> {
     }
 }
 
-/// A task list: what the artifact of one holds.
+/// Renders a task list, the content of its artifact.
 pub(super) fn tasks_object(tasks: &TaskList) -> Value {
     json!({"tasks": TaskObject::all(tasks)})
 }
@@ -67,7 +63,7 @@ impl<'a> RunObject<'a> {
             run_id: run.id.to_string(),
             status: run.status.as_str(),
             plan_hash: &run.plan.plan_hash,
-            // nothing is executed here, so nothing has a cost
+            // this server executes nothing, so nothing has a cost
             cost_summary: json!({"total_usd_cents": 0, "line_items": []}),
             summary: json!({
                 "total_steps": 0,

@@ -1,4 +1,4 @@
-//! Runs: created, read and ended by the program that executes them.
+//! Runs, which the program that executes them creates, reads and ends.
 
 use actix_web::HttpResponse;
 use serde::Deserialize;
@@ -15,11 +15,11 @@ use crate::object::Object;
 use threadkeep_domain::Json;
 use threadkeep_service::{Completion, Digested, Run, RunError, RunPlan, RunStatus};
 
-/// Bytes of a workflow's name, and of an error's texts, at most.
+/// Maximum size of a workflow's name, and of each text of an error.
 const TEXT_MAX_BYTES: usize = 4_096;
 const HASH_DIGITS: usize = 64;
 
-/// Members about the execution of a workflow are accepted, and have no effect.
+/// Members about the execution of a workflow are accepted without effect.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NewRun {
@@ -88,7 +88,7 @@ pub(super) async fn get_run(request: RelayRequest) -> Result<HttpResponse, Relay
     for part in include.split(',').filter(|part| !part.is_empty()) {
         match part {
             "steps" => has_steps = true,
-            // there are no calls outside of steps
+            // calls exist only inside steps
             "tool_calls" => {}
             _ => return Err(wrong_input("include must be steps, tool_calls or both")),
         }
@@ -97,7 +97,7 @@ pub(super) async fn get_run(request: RelayRequest) -> Result<HttpResponse, Relay
     respond(&request.protocol, &run, has_steps).await
 }
 
-/// `POST /runs/{id}/complete`, beyond the original, which ends runs by itself.
+/// `POST /runs/{id}/complete`, an extension: the original ends runs itself.
 pub(super) async fn complete_run(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let id = request.id()?;
     let completion = request.json::<End>()?.completion()?;
@@ -115,7 +115,7 @@ async fn respond(
     Ok(HttpResponse::Ok().json(RunObject::of(run, outputs, has_steps)))
 }
 
-/// Checks that the session and the handle of a run are there.
+/// Checks that the run's session and state handle exist.
 async fn check_ids(relay: &ModelRelay, plan: &RunPlan) -> Result<(), RelayError> {
     let id = |text: &Option<String>| -> Option<Uuid> { text.as_ref()?.parse().ok() };
     if let Some(id) = id(&plan.session_id) {
@@ -144,7 +144,7 @@ impl NewRun {
         })
     }
 
-    /// The hash that was given, or that of what says what is carried out.
+    /// Returns the given hash, or the hash of the text that defines the plan.
     fn plan_hash(&self) -> Result<String, RelayError> {
         let Some(hash) = &self.plan_hash else {
             let spec = self.spec.as_deref().map(RawValue::get);
@@ -183,7 +183,7 @@ impl End {
     }
 }
 
-/// Outputs are an object by name; any other value gets the name `output`.
+/// Converts outputs to an object. Any other value becomes its member `output`.
 fn outputs(output: &RawValue) -> Json {
     let json = output.get();
     if json.starts_with('{') {

@@ -1,5 +1,3 @@
-//! Sessions and messages as the wire has them.
-
 use std::collections::BTreeMap;
 
 use serde::ser::SerializeMap;
@@ -11,10 +9,9 @@ use threadkeep_domain::rfc3339;
 use threadkeep_domain::scope::{ScopeKey, ScopeValue, StoredItem};
 use threadkeep_service::Session;
 
-/// The prefix of metadata that is shown but not stored.
+/// Prefix of metadata that is shown but not stored.
 pub(super) const RESERVED: &str = "modelrelay.";
 
-/// A session.
 #[derive(Serialize)]
 pub(super) struct SessionObject<'a> {
     id: String,
@@ -27,7 +24,6 @@ pub(super) struct SessionObject<'a> {
     updated_at: String,
 }
 
-/// A part of the list of sessions.
 #[derive(Serialize)]
 pub(super) struct SessionList<'a> {
     pub(super) sessions: Vec<SessionObject<'a>>,
@@ -35,7 +31,7 @@ pub(super) struct SessionList<'a> {
     pub(super) next_cursor: Option<String>,
 }
 
-/// The metadata of a session, with what tools keep there.
+/// A session's metadata, and the state of its tools.
 struct Metadata<'a>(&'a Session);
 
 impl<'a> SessionObject<'a> {
@@ -51,7 +47,7 @@ impl<'a> SessionObject<'a> {
         }
     }
 
-    /// The session with its messages, as JSON.
+    /// Renders the session with its messages.
     pub(super) fn with_messages(&self, messages: &[StoredItem]) -> String {
         let mut json = serde_json::to_string(self).expect("names are text");
         json.pop();
@@ -84,14 +80,13 @@ impl Serialize for Metadata<'_> {
     }
 }
 
-/// Keys and values as one object.
 pub(super) fn kv_object(kv: &[(ScopeKey, ScopeValue)]) -> BTreeMap<&str, &str> {
     let kv = kv.iter();
     kv.map(|(key, value)| (key.as_str(), value.as_str()))
         .collect()
 }
 
-/// A message as JSON: its stored members, and those of the store.
+/// Renders a message: its stored members, and those that the store adds.
 pub(super) fn message_object(message: &StoredItem) -> String {
     let id = &message.id;
     let seq = message.seq;

@@ -1,5 +1,3 @@
-//! Sessions.
-
 use actix_web::HttpResponse;
 use serde::Deserialize;
 
@@ -23,8 +21,8 @@ struct Patch {
     metadata: SessionMetadata,
 }
 
-/// Beyond the original, which drops the messages alone: `tool_state` drops keys and tasks too, and
-/// with `keep_unfinished` nothing at all if a task among them is not completed.
+/// An extension: the original only drops the messages. `tool_state` also drops keys and tasks. With `keep_unfinished`,
+/// nothing is dropped if a task is not completed.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ClearingBody {
@@ -54,7 +52,7 @@ pub(super) async fn create_session(request: RelayRequest) -> Result<HttpResponse
     Ok(HttpResponse::Created().json(SessionObject::of(&session)))
 }
 
-/// `GET /sessions`, where what tools keep is left out.
+/// `GET /sessions`, without the state of tools.
 pub(super) async fn list_sessions(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let page: Page = request.query()?;
     let offset = read_offset(page.offset, page.cursor.as_deref())?;
@@ -102,7 +100,7 @@ pub(super) async fn delete_session(request: RelayRequest) -> Result<HttpResponse
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Metadata without names that are shown for what tools keep.
+/// Rejects metadata names that are reserved for the state of tools.
 fn unreserved(metadata: SessionMetadata) -> Result<SessionMetadata, RelayError> {
     if metadata.iter().any(|(name, _)| name.starts_with(RESERVED)) {
         let text = format!("metadata names that begin with {RESERVED} are reserved");

@@ -1,5 +1,3 @@
-//! State handles.
-
 use std::time::Duration;
 
 use actix_web::HttpResponse;
@@ -65,7 +63,7 @@ pub(super) async fn extend_handle(request: RelayRequest) -> Result<HttpResponse,
     Ok(HttpResponse::Ok().json(handle_object(&handle)))
 }
 
-/// `DELETE /state-handles/{id}`, which may be repeated.
+/// `DELETE /state-handles/{id}`, which is idempotent.
 pub(super) async fn delete_handle(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     request.protocol.handles.delete(request.id()?).await?;
     Ok(HttpResponse::NoContent().finish())

@@ -1,4 +1,4 @@
-//! Calls of tools in the context of a handle, a session or a run.
+//! Runs tool calls in the context of a state handle, a session or a run.
 
 use actix_web::HttpResponse;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use threadkeep_domain::scope::{Scope, ScopeId};
 use threadkeep_domain::{Fingerprint, IdempotencyKey};
 use threadkeep_service::tools::{Call, Outcome, Tool};
 
-/// More than any model asks for at once.
+/// More calls than any model requests at once.
 const CALLS_MAX: usize = 128;
 
 #[derive(Deserialize)]
@@ -27,7 +27,7 @@ struct ToolCalls {
     tool_calls: Leading<Object<ToolCall>, { CALLS_MAX + 1 }>,
 }
 
-/// A model's call. Unknown members are skipped.
+/// A model's call. Unknown members are ignored.
 #[derive(Deserialize)]
 struct ToolCall {
     #[serde(default)]
@@ -43,8 +43,8 @@ struct Function {
     arguments: Option<Box<RawValue>>,
 }
 
-/// `POST /tool-calls`, where the original calls tools by itself. Without a context, what the calls
-/// keep is gone with the response.
+/// `POST /tool-calls`, an extension: the original calls tools itself. Without a context, the tools' state is lost after the
+/// answer.
 pub(super) async fn call_tools(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let body: ToolCalls = request.json()?;
     if body.tool_calls.len() > CALLS_MAX {
@@ -79,7 +79,6 @@ pub(super) async fn call_tools(request: RelayRequest) -> Result<HttpResponse, Re
     Ok(HttpResponse::Ok().json(json!({"results": results})))
 }
 
-/// A call as it was understood.
 struct Named<'a> {
     id: &'a str,
     name: &'a str,
@@ -128,7 +127,7 @@ impl ToolCall {
 
 impl Named<'_> {
     fn result(&self, outcome: Outcome) -> Value {
-        // function-calling interfaces refuse the dots that a model may have used
+        // function-calling APIs reject the dots that a model may have used
         let name = self.tool.map_or(self.name, |tool| tool.as_str());
         match outcome {
             Outcome::Result(result) => {
@@ -146,8 +145,8 @@ fn unknown_tool() -> Outcome {
 }
 
 impl RelayRequest {
-    /// The idempotency key of the call at an index: each has its own, so a retry after a failure repeats no call that
-    /// succeeded.
+    /// Returns the idempotency key of the call at `index`. Each call has its own key, so a retry after a failure repeats no
+    /// call that succeeded.
     fn repeat(&self, index: usize) -> Option<IdempotencyKey> {
         let key = self.idempotency_key().ok()??;
         let index = (index as u64).to_be_bytes();

@@ -1,4 +1,4 @@
-//! Bodies. Unknown members are ignored, and null counts as absent.
+//! Reads bodies. Unknown members are ignored, and null counts as absent.
 
 use super::OpenAiError;
 use super::edit::{Edit, edited};
@@ -9,20 +9,16 @@ use threadkeep_domain::scope::HistoryItem;
 use threadkeep_domain::{IdempotencyKey, Json, ObjectError, given, member};
 use threadkeep_web::ApiError;
 
-/// Levels around a list of items. The list itself counts towards the depth of its items, as it does in a state.
+/// Nesting depth around a list of items. The list itself counts towards the depth of its items, as it does in a state.
 const AROUND: usize = 1;
 
-/// A body that is an object.
 pub(super) struct ObjectBody(Json);
 
 impl ObjectBody {
-    /// The text of the object.
     pub(super) fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
-    /// # Errors
-    /// [`ApiError::InvalidJson`] or [`OpenAiError::NotAnObject`].
     pub(super) fn read(text: &str) -> Result<Self, OpenAiError> {
         let object = Json::parse_object(text, AROUND).map_err(|error| match error {
             ObjectError::Json(error) => ApiError::InvalidJson(error).into(),
@@ -31,25 +27,18 @@ impl ObjectBody {
         object.map(Self)
     }
 
-    /// The same body with other members, whose values are flat.
+    /// Returns a copy with other values for `members`. The values must not nest.
     pub(super) fn with(&self, members: &[(&'static str, &str)]) -> Self {
         let edits = members.iter().map(|&(name, json)| Edit { name, json });
         let edits: Vec<_> = edits.collect();
         Self(Json::from_compact(edited(self.as_str(), &edits)))
     }
 
-    /// The metadata, if the body has any.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub(super) fn metadata(&self) -> Result<Option<Json>, Fault> {
         self.given("metadata").map(read_metadata).transpose()
     }
 
-    /// The metadata that take the place of all others; null removes these.
-    ///
-    /// # Errors
-    /// [`Fault`].
+    /// Returns the metadata that replaces all existing metadata; null removes it.
     pub(super) fn new_metadata(&self) -> Result<Json, Fault> {
         match member(self.0.as_str(), "metadata") {
             Some("null") => Ok(Json::empty_object()),
@@ -58,19 +47,13 @@ impl ObjectBody {
         }
     }
 
-    /// The items, if the body has any.
-    ///
-    /// # Errors
-    /// [`Fault`].
+    /// Returns the items; an empty list if the body has none.
     pub(super) fn items(&self, request: Option<IdempotencyKey>) -> Result<Vec<HistoryItem>, Fault> {
         let items = self.given("items");
         items.map_or(Ok(Vec::new()), |items| read_items(items, request))
     }
 
-    /// The items, of which there must be one.
-    ///
-    /// # Errors
-    /// [`Fault`].
+    /// Returns the items; at least one is required.
     pub(super) fn some_items(
         &self,
         request: Option<IdempotencyKey>,
@@ -84,16 +67,11 @@ impl ObjectBody {
         }
     }
 
-    /// A member, unless it is null.
     pub(super) fn given(&self, name: &str) -> Option<&str> {
         given(self.0.as_str(), name)
     }
 }
 
-/// Checks that a value at that place is an object.
-///
-/// # Errors
-/// [`Fault`].
 pub(super) fn object(json: &str, at: impl Into<String>) -> Result<(), Fault> {
     match json.starts_with('{') {
         true => Ok(()),
@@ -101,20 +79,17 @@ pub(super) fn object(json: &str, at: impl Into<String>) -> Result<(), Fault> {
     }
 }
 
-/// A text that an object at that place has to have.
-///
-/// # Errors
-/// [`Fault`] if it has none.
+/// Returns a required string member of the object at `at`.
 pub(super) fn required(object: &str, name: &str, at: &str) -> Result<String, Fault> {
     let place = format!("{at}.{name}");
     let value = given(object, name).ok_or_else(|| Fault::missing(&place))?;
     string(value, &place)
 }
 
-/// The text that a JSON value is.
+/// Decodes a JSON string.
 ///
 /// # Errors
-/// [`Fault`] if the value is something else, or has half a character.
+/// [`Fault`] if the value is not a string, or contains a lone surrogate.
 pub(super) fn string(json: &str, param: &str) -> Result<String, Fault> {
     serde_json::from_str(json).map_err(|_| {
         let got = match kind_of(json) {
@@ -126,7 +101,7 @@ pub(super) fn string(json: &str, param: &str) -> Result<String, Fault> {
     })
 }
 
-/// The kind of a JSON value, for people.
+/// Names the kind of a JSON value, for error messages.
 pub(super) fn kind_of(json: &str) -> &'static str {
     match json.as_bytes().first() {
         Some(b'{') => "an object",

@@ -1,5 +1,3 @@
-//! Conversations as a whole.
-
 use actix_web::HttpResponse;
 
 use super::OpenAiError;
@@ -30,7 +28,7 @@ pub(super) async fn create_conversation(
         .threads
         .create_with_history(&id, new, items, limit, options);
     let written = created.await.map_err(|error| match error {
-        // the key has made it so long ago that its answer is forgotten
+        // the key created it so long ago that its answer has expired
         ServiceError::ThreadExists => ServiceError::from(Refusal::IdempotencyKeyReused).into(),
         error => of_items(error),
     })?;
@@ -71,17 +69,14 @@ pub(super) async fn delete_conversation(
     }
 }
 
-/// The thread of a conversation that exists.
-///
-/// # Errors
-/// [`OpenAiError::NoSuchConversation`], or that of the store.
+/// Returns the thread of a conversation that must exist.
 pub(super) async fn find(request: &OpenAiRequest, id: &ThreadId) -> Result<Thread, OpenAiError> {
     let found = request.protocol.threads.get_thread(id).await;
     let found = found.map_err(OpenAiError::unchanged)?;
     found.ok_or(OpenAiError::NoSuchConversation)
 }
 
-/// The error of a write that adds items, whose operations are these.
+/// Converts the error of a write that adds items.
 pub(super) fn of_items(error: ServiceError) -> OpenAiError {
     match error {
         ServiceError::Refused(Refusal::AppendReusesId { operation }) => {

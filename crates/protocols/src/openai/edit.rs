@@ -1,14 +1,13 @@
-//! Edits of an object as text: its other members, their order and their numbers stay.
+//! Edits objects as text, which preserves their other members, the order and the numbers.
 
 use threadkeep_domain::{is_named, members};
 
-/// A new value of a member.
 pub(super) struct Edit<'a> {
     pub(super) name: &'static str,
     pub(super) json: &'a str,
 }
 
-/// A compact object with new values in the place of the old ones, or at its end.
+/// Replaces the values of members in a compact object, and appends the missing members.
 pub(super) fn edited(object: &str, edits: &[Edit<'_>]) -> String {
     let added: usize = edits
         .iter()

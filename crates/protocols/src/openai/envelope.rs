@@ -1,5 +1,3 @@
-//! Shared by all requests and responses of the protocol.
-
 use actix_web::dev::ServiceResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue};
@@ -11,12 +9,12 @@ use crate::frame::Framed;
 use threadkeep_http::{Body, IDEMPOTENCY_KEY, key_for, session_of};
 use threadkeep_web::ApiError;
 
-/// Bytes of the largest body: items carry images as base64.
+/// Maximum size of a body. Items carry images as base64.
 const BODY_MAX_BYTES: u64 = 8 * 1_048_576;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
-/// Put into the extensions of a request whose repeats are recognized without a key.
+/// Marks a request whose repeats are detected without an idempotency key.
 pub(super) struct Recognized;
 
 impl Framed for OpenAi {
@@ -54,8 +52,8 @@ impl Framed for OpenAi {
     }
 }
 
-/// Whether the client should send a request again that met an unavailable store: not if the write may have taken
-/// effect, unless an idempotency key lets the server recognize the repeat.
+/// Tells the client whether to retry after a store outage: not if the write may have taken effect, unless the server can
+/// detect the repeat.
 fn should_retry<B>(response: &ServiceResponse<B>) -> Option<bool> {
     let error = response.response().error();
     let error = error.and_then(|error| error.as_error::<OpenAiError>());

@@ -1,5 +1,5 @@
-//! Errors as the clients show them: `{"error":{"message","type","param","code"}}`. Never 409, which the clients take
-//! for transient.
+//! Errors in the clients' format: `{"error":{"message","type","param","code"}}`. The status is never 409, which the clients
+//! treat as transient.
 
 use std::sync::Arc;
 
@@ -18,16 +18,13 @@ use threadkeep_web::ApiError;
 
 const INVALID: &str = "invalid_request_error";
 
-/// Errors of requests.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenAiError {
-    /// An error that the API has too.
     #[error(transparent)]
     Api(ApiError),
     /// The store failed before the request changed anything.
     #[error(transparent)]
     Unchanged(ApiError),
-    /// A malformed parameter.
     #[error(transparent)]
     Invalid(#[from] InvalidRequest),
     /// The body of a request for a response is not JSON.
@@ -36,43 +33,38 @@ pub enum OpenAiError {
     /// The body is JSON, but not an object.
     #[error("The body must be a JSON object.")]
     NotAnObject,
-    /// There is no such conversation.
     #[error("Conversation not found.")]
     NoSuchConversation,
-    /// The conversation has no such item.
     #[error("Item not found in this conversation.")]
     NoSuchItem,
-    /// The response that a request continues is not kept, or never was.
+    /// The previous response is not stored, or never existed.
     #[error("Previous response with id '{0}' not found.")]
     NoPreviousResponse(String),
-    /// A page begins after an item that was never in the conversation.
+    /// A page starts after an item that was never in the conversation.
     #[error("The item in 'after' was not found in this conversation.")]
     UnknownCursor,
-    /// A response of a model has no answer.
+    /// A response of a model without an answer.
     #[error("{0}")]
     Turn(Arc<ResponseError>),
-    /// A response of a model has failed. Its message may be that of an upstream, which is for the caller alone.
+    /// A failed response of a model. Its message may come from an upstream, so only the caller may see it.
     #[error("the response failed: {}", .failure.code.as_str())]
     Failed {
-        /// Why.
         failure: Failure,
-        /// Whether it had ended before the request.
+        /// Whether the response had failed before this request.
         is_replay: bool,
     },
-    /// An unknown path.
     #[error("Unknown request URL. This server has {}.", served(*.has_models))]
     UnknownUrl {
-        /// Whether models are configured, so that their paths exist.
+        /// Whether models are configured, and their paths therefore exist.
         has_models: bool,
     },
 }
 
-/// A request that the client can mend.
+/// A request that the client can fix.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct InvalidRequest(Fault);
 
-/// The part of an error that depends on its kind.
 struct Row {
     status: StatusCode,
     kind: &'static str,
@@ -82,7 +74,6 @@ struct Row {
 }
 
 impl Row {
-    /// Names the parameter.
     fn at(self, param: impl Into<String>) -> Self {
         let param = Some(param.into());
         Self { param, ..self }
@@ -127,12 +118,12 @@ impl From<Fault> for OpenAiError {
 }
 
 impl OpenAiError {
-    /// The failure of a read.
+    /// Converts the error of a read.
     pub(super) fn unchanged(error: ServiceError) -> Self {
         Self::Unchanged(error.into())
     }
 
-    /// The same of a request for a response, whose errors have more codes.
+    /// Adjusts an error for requests for responses, which have more codes.
     pub(super) fn of_turn(self) -> Self {
         match self {
             Self::Api(error @ ApiError::InvalidJson(_)) => Self::NotJson(error),
@@ -140,7 +131,7 @@ impl OpenAiError {
         }
     }
 
-    /// Whether the request may have changed something despite the error.
+    /// Returns whether the request may have changed something despite the error.
     pub(super) fn is_ambiguous(&self) -> bool {
         match self {
             Self::Api(ApiError::Service(ServiceError::Store(error))) => error.is_ambiguous(),
@@ -148,18 +139,17 @@ impl OpenAiError {
         }
     }
 
-    /// Its code and its text, for an event.
     pub(super) fn code_and_message(&self) -> (&'static str, String) {
         let row = self.row();
         (row.code.unwrap_or("server_error"), row.message)
     }
 
-    /// Whether the request can succeed later, though its status says that it cannot.
+    /// Returns whether the request can succeed later, although its status suggests otherwise.
     pub(super) fn passes(&self) -> bool {
         matches!(self, Self::Turn(error) if matches!(**error, ResponseError::Locked { .. }))
     }
 
-    /// Whether a response may have run its first calls, which another request would run again.
+    /// Returns whether a response may have run its first calls, which another request would run again.
     pub(super) fn has_run(&self) -> bool {
         match self {
             Self::Failed { .. } => true,
@@ -175,7 +165,7 @@ impl OpenAiError {
         }
     }
 
-    /// When the client should come back, unless the API says so.
+    /// Seconds after which the client should retry, unless the API error already sets them.
     fn retry_after_seconds(&self) -> Option<u64> {
         match self {
             Self::Failed { failure, .. } => failure.retry_after_seconds,
@@ -191,7 +181,7 @@ impl OpenAiError {
         }
     }
 
-    /// The response whose response keeps the request out.
+    /// The running response that blocks the request.
     fn running_response(&self) -> Option<ResponseId> {
         match self {
             Self::Turn(error) => match **error {
@@ -202,7 +192,7 @@ impl OpenAiError {
         }
     }
 
-    /// The error as an event of a socket.
+    /// Renders the error as an event of a socket.
     pub(super) fn event(&self) -> String {
         let row = self.row();
         let status = row.status.as_u16();
@@ -225,7 +215,6 @@ impl OpenAiError {
         body
     }
 
-    /// The text for people.
     fn message(&self) -> String {
         match self {
             Self::Turn(error) => turn_message(error),
@@ -253,7 +242,7 @@ impl OpenAiError {
             }
             Self::NotAnObject => row(StatusCode::BAD_REQUEST, None),
             Self::NoSuchConversation | Self::NoSuchItem => row(StatusCode::NOT_FOUND, None),
-            // OpenAI's status, code and parameter: its clients, and the Open Responses suite, match on them
+            // OpenAI's status, code and parameter, which its clients and the Open Responses suite match on
             Self::NoPreviousResponse(_) => {
                 row(StatusCode::BAD_REQUEST, Some("previous_response_not_found"))
                     .at("previous_response_id")
@@ -266,7 +255,7 @@ impl OpenAiError {
     }
 }
 
-/// The paths below a base URL, for people.
+/// Lists the paths below a base URL, for error messages.
 fn served(has_models: bool) -> &'static str {
     match has_models {
         true => "/conversations, /responses and /models here",
@@ -314,7 +303,6 @@ fn row_of_turn(
     }
 }
 
-/// The text of a response without an answer.
 fn turn_message(error: &ResponseError) -> String {
     match error {
         ResponseError::NoModel => "The model does not exist or is not configured.".into(),
@@ -323,7 +311,7 @@ fn turn_message(error: &ResponseError) -> String {
             "The events of this response are no longer kept. The response itself may be.".into()
         }
         ResponseError::NoSuchEvent => {
-            "Invalid value for 'starting_after': the response has no event of that number.".into()
+            "Invalid value for 'starting_after': the response has no event with this number.".into()
         }
         ResponseError::NoCall { index } => format!(
             "Invalid value for 'input[{index}].call_id': no call with this id waits for its output."
@@ -346,7 +334,7 @@ fn turn_message(error: &ResponseError) -> String {
     }
 }
 
-/// The row of a response that failed.
+/// The row of a failed response.
 fn row_of_failure(failure: &Failure, row: impl Fn(StatusCode, Option<&'static str>) -> Row) -> Row {
     let code = Some(failure.code.as_str());
     let of_server = |status| row(status, code).of_server();
@@ -366,10 +354,9 @@ fn row_of_failure(failure: &Failure, row: impl Fn(StatusCode, Option<&'static st
     }
 }
 
-/// The row of an error that the API has too.
 fn row_of(error: &ApiError) -> Row {
     let problem = error.problem();
-    // an exclusive turn of another client passes: a client is to come back, which it would not after a 400
+    // an exclusive turn of another client ends soon: the client should retry, which it would not do after a 400
     let (status, kind, code) = match (problem.status, problem.code) {
         (_, "invalid_json") => (StatusCode::BAD_REQUEST, INVALID, None),
         (StatusCode::UNAUTHORIZED, _) => {
@@ -406,7 +393,7 @@ fn row_of(error: &ApiError) -> Row {
     }
 }
 
-/// The text for people where it is another one than at `/v1`, or has to have sizes.
+/// The text of an API error where it differs from `/v1`, or must state sizes.
 fn message(error: &ApiError) -> Option<String> {
     match error {
         // writes require that the conversation exists

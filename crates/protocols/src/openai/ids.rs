@@ -1,30 +1,27 @@
-//! Ids of conversations and items.
-
 use sha2::{Digest, Sha256};
 
 use super::kinds::prefix;
 use threadkeep_domain::scope::ItemId;
 use threadkeep_domain::{IdempotencyKey, ThreadId};
 
-/// Bytes of a generated item id, before they are written as hex digits.
+/// Size of a generated item id before hex encoding.
 const DIGEST_BYTES: usize = 24;
 const CONVERSATION: &str = "conv_";
 const THREAD: &str = "thrd_";
 
-/// The thread of a conversation; none if it can be no conversation's id.
+/// Returns the thread of a conversation; `None` for an invalid conversation id.
 pub(super) fn thread_of(conversation: &str) -> Option<ThreadId> {
     let rest = conversation.strip_prefix(CONVERSATION)?;
     format!("{THREAD}{rest}").parse().ok()
 }
 
-/// The id of the conversation that a thread is.
 pub(super) fn conversation_of(id: &ThreadId) -> String {
     let id = id.as_str();
     format!("{CONVERSATION}{}", id.strip_prefix(THREAD).unwrap_or(id))
 }
 
-/// The id of an item of that kind and index in its request, which has none: the same in each repeat of a request with
-/// an idempotency key, otherwise random.
+/// Generates an item id. Repeats of a request with an idempotency key get the same id at the same index; otherwise the id is
+/// random.
 pub(super) fn item_id(kind: &str, request: Option<IdempotencyKey>, index: usize) -> ItemId {
     let digits: [u8; DIGEST_BYTES] = match request {
         Some(IdempotencyKey { digest, request }) => {

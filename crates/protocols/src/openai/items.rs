@@ -1,5 +1,3 @@
-//! Items of a conversation.
-
 use actix_web::HttpResponse;
 
 use super::OpenAiError;
@@ -46,7 +44,7 @@ pub(super) async fn list_items(request: OpenAiRequest) -> Result<HttpResponse, O
     };
     let scope = ScopeId::Thread(id);
     let scopes = &request.protocol.scopes;
-    // one more says whether there are more
+    // one more item shows whether another page follows
     let history = scopes.history(&scope, from, query.limit + 1).await?;
     if history.summary == HistorySummary::EMPTY {
         find(&request, &id).await?;
@@ -54,7 +52,7 @@ pub(super) async fn list_items(request: OpenAiRequest) -> Result<HttpResponse, O
     Ok(answer(page(&history.items, query.limit), false))
 }
 
-/// The place of an item that is or was in the conversation.
+/// Returns the sequence number of an item that is or was in the conversation.
 async fn place_of(request: &OpenAiRequest, id: &ThreadId, item: &str) -> Result<u64, OpenAiError> {
     let item: Option<ItemId> = item.parse().ok();
     if let Some(item) = item {
@@ -78,7 +76,7 @@ pub(super) async fn get_item(request: OpenAiRequest) -> Result<HttpResponse, Ope
     {
         let from = HistoryFrom::After(place.seq - 1);
         let history = scopes.history(&scope, from, 1).await?;
-        // it may have been removed in between
+        // the item may have been removed in between
         if let Some(kept) = history.items.first().filter(|kept| kept.id == wanted) {
             return Ok(answer(item(kept).into_owned(), false));
         }
@@ -93,7 +91,7 @@ pub(super) async fn delete_item(request: OpenAiRequest) -> Result<HttpResponse, 
     let thread = find(&request, &id).await?;
     let item = request.item().ok_or(OpenAiError::NoSuchItem)?;
     let options = WriteOptions {
-        // a removal would make a thread that has ended in between
+        // a removal would create the thread again if it ended in between
         precondition: Some(Precondition::Life(thread.stamp.life)),
         ..request.options()?
     };

@@ -1,11 +1,11 @@
-//! The kinds of items that the server knows something of. All others are stored as well.
+//! The kinds of items that the server interprets. It stores all other kinds too.
 
-/// A pointer to an item that is stored elsewhere.
+/// A reference to an item that is stored elsewhere.
 pub(super) const ITEM_REFERENCE: &str = "item_reference";
-/// A message, which is also the kind of items with a role and no type.
+/// The kind of messages, including items with a role and no type.
 pub(super) const MESSAGE: &str = "message";
 
-/// The beginnings of generated ids.
+/// Prefixes of generated ids.
 static PREFIXES: [(&str, &str); 19] = [
     (MESSAGE, "msg_"),
     ("function_call", "fc_"),
@@ -28,13 +28,12 @@ static PREFIXES: [(&str, &str); 19] = [
     ("compaction", "cmp_"),
 ];
 
-/// The beginning of a generated id of an item of that kind.
 pub(super) fn prefix(kind: &str) -> &'static str {
     let found = PREFIXES.iter().find(|(known, _)| *known == kind);
     found.map_or("item_", |(_, prefix)| prefix)
 }
 
-/// Whether the server completes items of that kind which come without a status.
+/// Returns whether the server adds the status `completed` to items of this kind without one.
 pub(super) fn is_completed(kind: &str) -> bool {
     matches!(kind, MESSAGE | "function_call" | "function_call_output")
 }

@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use threadkeep_http::{decode_parameter, parameters};
 
-/// Items on a page, by default and at most.
+/// Default and maximum items per page.
 const LIMIT: usize = 20;
 const LIMIT_MAX: usize = 100;
 
@@ -11,15 +11,13 @@ const LIMIT_MAX: usize = 100;
 #[derive(Debug, PartialEq)]
 pub(super) struct ListQuery {
     pub(super) limit: usize,
-    /// Whether the oldest items come first.
+    /// Oldest items first.
     pub(super) is_ascending: bool,
     /// The id of an item.
     pub(super) after: Option<String>,
 }
 
 impl ListQuery {
-    /// # Errors
-    /// [`Fault`].
     pub(super) fn read(query: &str) -> Result<Self, Fault> {
         let mut read = Self {
             limit: LIMIT,
@@ -59,7 +57,7 @@ fn limit(text: &str) -> Result<usize, Fault> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(Fault::wrong_type("limit", "an integer"));
     }
-    // one that does not fit is too large
+    // an overflow counts as too large
     let number = digits.parse().unwrap_or(usize::MAX);
     let fault = |code, bound: &str, limit: usize| {
         let message =

@@ -1,5 +1,3 @@
-//! Metadata of conversations.
-
 use super::body::{kind_of, string};
 use super::fault::Fault;
 use threadkeep_domain::{Json, members};
@@ -7,15 +5,11 @@ use threadkeep_domain::{Json, members};
 const PAIRS_MAX: usize = 16;
 const KEY_MAX_CHARS: usize = 64;
 const VALUE_MAX_CHARS: usize = 512;
-/// Bytes of the largest metadata: a character is up to 12 bytes as two escapes, and each pair has quotes, a colon and a
+/// Maximum size of metadata: a character takes up to 12 bytes as two escapes, and each pair adds quotes, a colon and a
 /// comma.
 pub(super) const MAX_BYTES: u64 =
     (PAIRS_MAX * (12 * (KEY_MAX_CHARS + VALUE_MAX_CHARS) + 6) + 2) as u64;
 
-/// Reads metadata.
-///
-/// # Errors
-/// [`Fault`] if it is no object, or larger than clients of this protocol may make it.
 pub(super) fn read_metadata(object: &str) -> Result<Json, Fault> {
     if !object.starts_with('{') {
         let wanted = format!("an object, but got {}", kind_of(object));

@@ -1,7 +1,8 @@
-//! The protocol of `OpenAI`'s clients to their conversations and models, at `/v1` and `/openai/v1`.
+//! The conversations and models API of `OpenAI`'s clients, at `/v1` and `/openai/v1`.
 //!
-//! A conversation `conv_<x>` is the thread `thrd_<x>`, its metadata are the thread's, and its items are the thread's
-//! history. Its responses, which exist if models are configured, are responses of the model loop. Items are edited as text, so that numbers, unknown members and their order survive.
+//! A conversation `conv_<x>` is the thread `thrd_<x>`. Its metadata is the thread's, and its items are the thread's history.
+//! Its responses, which require configured models, are responses of the model loop. Items are edited as text, which
+//! preserves numbers, unknown members and their order.
 
 mod body;
 mod conversations;
@@ -29,21 +30,20 @@ use threadkeep_service::{ScopeService, ThreadService};
 
 pub use error::OpenAiError;
 
-/// The dependencies of the handlers.
 #[derive(Debug, Clone)]
 pub struct OpenAi {
     api: Api,
-    /// The threads, with room for the metadata of this protocol.
+    /// Their limits fit this protocol's metadata.
     threads: ThreadService,
     scopes: ScopeService,
-    /// How long a new conversation lives after its last use.
+    /// Lifetime of a new conversation after its last use.
     ttl: Duration,
-    /// Responses of models, if models are configured.
+    /// `None` if no models are configured.
     responses: Option<ResponseService>,
 }
 
 impl OpenAi {
-    /// The protocol over the API's services. New conversations live for `ttl` after their last use.
+    /// `ttl` is the lifetime of a new conversation after its last use.
     #[must_use]
     pub fn new(api: &Api, ttl: Duration, responses: Option<ResponseService>) -> Self {
         let policy = api.service.policy();

@@ -1,5 +1,3 @@
-//! Items as requests bring them.
-
 use super::body::{kind_of, string};
 use super::edit::{Edit, edited};
 use super::fault::Fault;
@@ -8,7 +6,7 @@ use super::kinds::{ITEM_REFERENCE, MESSAGE, is_completed};
 use threadkeep_domain::scope::{HistoryItem, ItemId};
 use threadkeep_domain::{IdempotencyKey, Json, elements, is_named, members};
 
-/// Items of a request at most.
+/// Maximum items in a request.
 const ITEMS_MAX: usize = 20;
 
 /// The members of an item that the server reads; null counts as absent.
@@ -21,10 +19,7 @@ struct Members<'a> {
     id: Option<&'a str>,
 }
 
-/// Reads a list of items, which get the ids that they lack.
-///
-/// # Errors
-/// [`Fault`] of the first item that is not allowed.
+/// Reads a list of items, and generates missing ids.
 pub(super) fn read_items(
     list: &str,
     request: Option<IdempotencyKey>,
@@ -56,10 +51,7 @@ fn read_item(
     })
 }
 
-/// Reads an item at a place of a request; it gets what it lacks, also an id for its kind.
-///
-/// # Errors
-/// [`Fault`].
+/// Reads the item at `at`, and adds missing members, including an id for its kind.
 pub(super) fn complete_item(
     item: &str,
     at: &str,
@@ -140,7 +132,7 @@ impl<'a> Members<'a> {
         found
     }
 
-    /// The content of a message as a list, if it came as a text.
+    /// Converts a message's content from text to a list; `None` if it already is a list.
     fn message_content(&self, place: &impl Fn(&str) -> String) -> Result<Option<String>, Fault> {
         let role = self.role.ok_or_else(|| Fault::missing(place(".role")))?;
         let role = string(role, &place(".role"))?;

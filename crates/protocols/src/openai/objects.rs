@@ -1,4 +1,4 @@
-//! Conversations and items as the wire has them.
+//! Renders conversations and items.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,9 @@ use threadkeep_domain::scope::{HistoryItem, StoredItem};
 use threadkeep_domain::{Thread, ThreadId, member, quoted, text_of};
 use threadkeep_http::{json_text, mark_replay};
 
-/// Bytes of the items of a page at most, unless a single one has more.
+/// Maximum size of the items on a page, unless a single item is larger.
 const PAGE_MAX_BYTES: usize = 2 * 1_048_576;
 
-/// A conversation.
 pub(super) fn conversation(id: &ThreadId, thread: &Thread) -> String {
     let (id, seconds) = (conversation_of(id), thread.created_ms / 1_000);
     let metadata = thread.metadata.as_str();
@@ -23,13 +22,12 @@ pub(super) fn conversation(id: &ThreadId, thread: &Thread) -> String {
     )
 }
 
-/// A conversation that was deleted.
 pub(super) fn deleted(id: &ThreadId) -> String {
     let id = conversation_of(id);
     format!(r#"{{"id":"{id}","object":"conversation.deleted","deleted":true}}"#)
 }
 
-/// An item of a history. Those that other clients have added may be anything: then the item has the value as a member.
+/// Renders an item of a history. Other clients may have added any JSON value, which becomes a member of an item.
 pub(super) fn item(kept: &StoredItem) -> Cow<'_, str> {
     let value = kept.value.as_str();
     let id = quoted(kept.id.as_str());
@@ -53,7 +51,6 @@ fn foreign(id: &str, value: &str) -> String {
     format!(r#"{{"id":{id},"type":"history_item","value":{value}}}"#)
 }
 
-/// The list of added items.
 pub(super) fn added(items: &[HistoryItem]) -> String {
     let texts = items
         .iter()
@@ -61,7 +58,7 @@ pub(super) fn added(items: &[HistoryItem]) -> String {
     list(texts.collect(), false)
 }
 
-/// A page of a history, of which up to `limit` items are shown; one more says that there are more.
+/// Renders a page of up to `limit` items. One more element in `items` means that another page follows.
 pub(super) fn page(items: &[StoredItem], limit: usize) -> String {
     let mut bytes = 0;
     let mut shown = Vec::with_capacity(limit.min(items.len()));
@@ -77,7 +74,6 @@ pub(super) fn page(items: &[StoredItem], limit: usize) -> String {
     list(shown, has_more)
 }
 
-/// A list of items with their ids.
 pub(super) fn list(items: Vec<(&str, Cow<'_, str>)>, has_more: bool) -> String {
     let id = |item: Option<&(&str, Cow<'_, str>)>| Value::from(item.map(|(id, _)| *id)).to_string();
     let (first, last) = (id(items.first()), id(items.last()));
@@ -94,7 +90,7 @@ pub(super) fn list(items: Vec<(&str, Cow<'_, str>)>, has_more: bool) -> String {
     json
 }
 
-/// The answer 200 with that JSON, marked if it is a replay.
+/// The answer 200 with `json`, marked if it is a replay.
 pub(super) fn answer(json: String, replayed: bool) -> HttpResponse {
     let mut response = HttpResponse::Ok();
     mark_replay(&mut response, replayed);

@@ -1,5 +1,3 @@
-//! A request of an admitted caller.
-
 use std::borrow::Cow;
 use std::future::{Ready, ready};
 use std::sync::Arc;
@@ -22,35 +20,29 @@ use threadkeep_http::{About, ConnectionState, Repeatable, idempotency, path_part
 use threadkeep_responses::ResponseService;
 use threadkeep_service::WriteOptions;
 
-/// The parts of `/v1/conversations/{conversation}/items/{item}` that name something.
+/// Path segments of `/v1/conversations/{conversation}/items/{item}`.
 const NAME_PLACE: usize = 3;
 const ITEM_PLACE: usize = 5;
-/// The base URL of the protocol below which paths have one part more than below `/v1`.
+/// Paths below this base URL have one more segment than those below `/v1`.
 const BASE: &str = "/openai/";
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// The clients of OpenAI say how often they have sent a request before.
+/// The number of earlier attempts, which OpenAI's clients send.
 const RETRY_COUNT: HeaderName = HeaderName::from_static("x-stainless-retry-count");
 
-/// A request.
 pub(super) type OpenAiRequest = Admitted<OpenAi>;
 
-/// A request for a socket, which stands for each of its messages.
+/// A request for a socket, on whose behalf each of its messages is handled.
 pub(super) struct SocketRequest(pub(super) OpenAiRequest);
 
-/// The sender of a request.
 pub(crate) struct Sender {
     /// The name of the API key.
     pub(super) key: Arc<str>,
-    /// Whether the request is a message of a socket, to which the headers about repeats do not apply.
+    /// The request is a message of a socket, to which the headers about repeats do not apply.
     pub(super) is_message: bool,
 }
 
 impl OpenAiRequest {
-    /// Opens the socket.
-    ///
-    /// # Errors
-    /// [`Fault`] if the handshake is not one of version 13.
     pub(super) fn handshake(
         &self,
         payload: Payload,
@@ -60,10 +52,6 @@ impl OpenAiRequest {
         Ok(opened.map_err(|_| Fault::wrong_value("sec-websocket-key", wanted))?)
     }
 
-    /// The conversation in the path.
-    ///
-    /// # Errors
-    /// [`OpenAiError::NoSuchConversation`].
     pub(super) fn conversation(&self) -> Result<ThreadId, OpenAiError> {
         let id = self.part(NAME_PLACE);
         let id = id.and_then(|name| thread_of(&name));
@@ -72,7 +60,7 @@ impl OpenAiRequest {
         Ok(id)
     }
 
-    /// The item in the path, unless it can be no item's id.
+    /// Returns the item in the path; `None` if it is an invalid id.
     pub(super) fn item(&self) -> Option<ItemId> {
         self.part(ITEM_PLACE)?.parse().ok()
     }
@@ -82,25 +70,18 @@ impl OpenAiRequest {
         self.part(NAME_PLACE).map(Cow::into_owned)
     }
 
-    /// The part of the path with that index below `/v1`, below either base URL.
+    /// Returns the path segment at `index` below `/v1`, for either base URL.
     fn part(&self, index: usize) -> Option<Cow<'_, str>> {
         let is_below_base = self.request.match_info().as_str().starts_with(BASE);
         path_part(&self.request, index + usize::from(is_below_base))
     }
 
-    /// The responses of models.
-    ///
-    /// # Errors
-    /// [`OpenAiError::UnknownUrl`] without models.
     pub(super) fn responses(&self) -> Result<&ResponseService, OpenAiError> {
         let unknown = OpenAiError::UnknownUrl { has_models: false };
         self.protocol.responses.as_ref().ok_or(unknown)
     }
 
-    /// A keyed hash of the caller and its idempotency key, if it has sent one: the same for a repeat.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidParameter`].
+    /// Returns a keyed hash of the caller and its idempotency key, identical for a repeat; `None` without a key.
     pub(super) fn repeat_digest(&self, purpose: &str) -> Result<Option<[u8; 16]>, OpenAiError> {
         if self.caller.is_message {
             return Ok(None);
@@ -115,22 +96,20 @@ impl OpenAiRequest {
         )))
     }
 
-    /// The name of the caller's API key.
     pub(super) fn key(&self) -> &str {
         &self.caller.key
     }
 
-    /// Notes that a repeat is recognized without a key.
+    /// Records that a repeat is detected without an idempotency key.
     pub(super) fn note_recognized(&self) {
         self.request.extensions_mut().insert(Recognized);
     }
 
-    /// The connection that it came by.
     pub(super) fn connection(&self) -> Option<ConnectionState> {
         self.request.conn_data().cloned()
     }
 
-    /// Whether the client sends the request again by itself.
+    /// Returns whether the client repeats the request on its own.
     pub(super) fn is_retry(&self) -> bool {
         let count = self.request.headers().get(RETRY_COUNT);
         let count = count.and_then(|count| count.to_str().ok()?.parse::<u32>().ok());
@@ -138,24 +117,21 @@ impl OpenAiRequest {
     }
 
     /// The turn of the thread that the caller holds.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidParameter`].
     pub(super) fn turn(&self) -> Result<Option<TurnToken>, OpenAiError> {
         Ok(turn(&self.request)?)
     }
 
-    /// How long the caller waits for the turn of another: `Prefer: wait=N`, 1 to 60 s.
+    /// How long the caller waits for another client's turn: `Prefer: wait=N`, 1 to 60 s.
     pub(super) fn wait(&self) -> Duration {
         wait(self.request.headers())
     }
 
-    /// Notes the thread that the request is about.
+    /// Records which thread the request is about.
     pub(super) fn note_about(&self, id: ThreadId) {
         self.request.extensions_mut().insert(About(id));
     }
 
-    /// The number of the last event that the caller has of a stream.
+    /// The number of the last stream event that the caller has received.
     pub(super) fn last_event_id(&self) -> Option<&str> {
         self.request.headers().get(LAST_EVENT_ID)?.to_str().ok()
     }
@@ -164,27 +140,16 @@ impl OpenAiRequest {
         self.request.query_string()
     }
 
-    /// The text of the body.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidJson`].
     pub(super) fn text(&self) -> Result<&str, OpenAiError> {
         Ok(text_of(self.body.bytes()?)?)
     }
 
-    /// The conditions of a write.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidParameter`].
     pub(super) fn options(&self) -> Result<WriteOptions, OpenAiError> {
         let repeatable = Repeatable::with_body(&self.request, self.body.bytes()?)?;
         Ok(repeatable.options(None))
     }
 
-    /// The id of a new conversation, the same one for a repeat with the same idempotency key.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidParameter`].
+    /// Generates the id of a conversation, identical for a repeat with the same idempotency key.
     pub(super) fn new_conversation(&self) -> Result<ThreadId, OpenAiError> {
         let id = match idempotency(&self.request, self.body.bytes()?)? {
             Some((key, _)) => {

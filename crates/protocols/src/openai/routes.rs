@@ -1,5 +1,3 @@
-//! Which path is whose.
-
 use std::future::ready;
 
 use actix_web::dev::HttpServiceFactory;
@@ -14,7 +12,6 @@ use threadkeep_http::{is_endless, is_of_openai};
 use threadkeep_web::ApiError;
 
 impl OpenAi {
-    /// Adds the protocol to an app, which has the envelope of the API around it.
     pub fn configure(&self, config: &mut ServiceConfig) {
         config
             .app_data(web::Data::new(self.clone()))
@@ -26,7 +23,6 @@ impl OpenAi {
             );
     }
 
-    /// The paths below a base URL.
     fn routes(&self, base: Scope) -> impl HttpServiceFactory + use<> {
         let has_models = self.responses.is_some();
         let unknown = move || ready(Err::<&str, _>(OpenAiError::UnknownUrl { has_models }));
@@ -87,7 +83,7 @@ fn turn_routes(config: &mut ServiceConfig) {
                         .to(responses::open_socket),
                 ),
         )
-        // before the responses, whose ids are other words
+        // before `/responses/{response}`, so that these words are not taken for ids
         .service(
             at("/responses/compact", "POST").route(web::post().to(responses::compact_response)),
         )
@@ -122,7 +118,7 @@ fn turn_routes(config: &mut ServiceConfig) {
         );
 }
 
-/// A path that takes these methods and rejects all others.
+/// A resource that answers all methods except `allow` with 405.
 fn at(path: &str, allow: &'static str) -> Resource {
     let refused = move |method: Method| {
         let refusal = ApiError::MethodNotAllowed { method, allow };

@@ -1,4 +1,4 @@
-//! Bodies. Unknown members are ignored, since the client adds an app's own, and null counts as absent.
+//! Reads bodies. Unknown members are ignored, because the client adds those of its app. Null counts as absent.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use threadkeep_http::{
 };
 use threadkeep_web::ApiError;
 
-/// Levels around a value: the body, and the metadata.
+/// Nesting depth around a value: the body and the metadata.
 const AROUND: usize = 2;
 
 #[derive(Deserialize)]
@@ -46,8 +46,6 @@ pub(super) struct PatchBody {
 }
 
 impl NewThreadBody {
-    /// # Errors
-    /// [`ApiError::InvalidJson`] or [`ApiError::InvalidParameter`].
     pub(super) fn read(body: &str) -> Result<Self, ApiError> {
         let body = optional_body_object(body, AROUND)?;
         let members: Members<'_> = read(&body)?;
@@ -64,8 +62,6 @@ impl NewThreadBody {
 }
 
 impl PatchBody {
-    /// # Errors
-    /// [`ApiError::InvalidJson`] or [`ApiError::InvalidParameter`].
     pub(super) fn read(body: &str) -> Result<Self, ApiError> {
         let body = optional_body_object(body, AROUND)?;
         let members: Members<'_> = read(&body)?;
@@ -76,7 +72,6 @@ impl PatchBody {
     }
 }
 
-/// A member that is given.
 fn given<'a, T: Deserialize<'a>>(
     name: &str,
     value: Option<RawJson<'a>>,
@@ -97,7 +92,7 @@ fn title(value: Option<RawJson<'_>>) -> Result<Option<String>, ApiError> {
     }
 }
 
-/// Metadata is a value as any other: its own braces are a level.
+/// Reads metadata. Its own braces count as a level.
 fn metadata(value: Option<RawJson<'_>>) -> Result<Option<Json>, ApiError> {
     let metadata: Option<RawObject<'_>> = given("metadata", value)?;
     let parsed = metadata.map(|RawObject(text)| Json::parse(text).map_err(ApiError::InvalidJson));

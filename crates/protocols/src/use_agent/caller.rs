@@ -1,5 +1,3 @@
-//! The callers of the protocol, and the owners of their threads.
-
 use std::sync::Arc;
 
 use actix_web::HttpRequest;
@@ -11,23 +9,19 @@ use threadkeep_identity::Behalf;
 use threadkeep_service::ServiceError;
 use threadkeep_web::ApiError;
 
-/// The beginning of owners that stand for channels.
+/// Prefix of owners that stand for channels.
 const CHANNEL: &str = "channel:";
 
-/// A caller that may use the protocol.
 #[derive(Debug, Clone)]
 pub(crate) enum Caller {
-    /// A back end with this API key, for any owner.
+    /// The name of an API key, which may act for any owner.
     BackEnd(Arc<str>),
-    /// A user, for themselves.
+    /// A user, limited to its own threads.
     User(Owner),
 }
 
 impl Caller {
-    /// The caller of a request.
-    ///
-    /// # Errors
-    /// [`UseAgentError`] for a caller without an API key that has the right, and without an owner.
+    /// Identifies the caller: an API key with the required right, or the owner.
     pub(super) fn of(request: &HttpRequest, api: &Api) -> Result<Self, UseAgentError> {
         let refusal = match key_for(request, api) {
             Ok(key) => return Ok(Self::BackEnd(key.name)),
@@ -48,7 +42,7 @@ impl Caller {
         }
     }
 
-    /// The texts within which an idempotency key of this caller counts.
+    /// The namespace of this caller's idempotency keys.
     pub(super) fn space(&self) -> [&str; 2] {
         match self {
             Self::BackEnd(name) => ["key", name],
@@ -56,10 +50,7 @@ impl Caller {
         }
     }
 
-    /// The owner that a request is about, given its `userId` and `channelKey`.
-    ///
-    /// # Errors
-    /// [`UseAgentError`] if the caller names another owner, a channel, or none.
+    /// Returns the owner that `user_id` or `channel_key` names. A user can name only itself; an API key must name an owner.
     pub(super) fn owner(
         &self,
         request: &HttpRequest,
@@ -84,11 +75,8 @@ impl Caller {
         }
     }
 
-    /// Whether the caller may use a thread. Users have no proof for a thread without an owner but its name, which is
-    /// no secret.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`].
+    /// Checks that the caller may use a thread. Users may not use threads without an owner, because a thread's name is not a
+    /// secret.
     pub(super) fn check(&self, thread: &Thread) -> Result<(), ServiceError> {
         match self {
             Self::User(own) if thread.owner.as_ref() != Some(own) => {

@@ -1,5 +1,3 @@
-//! Shared by all requests and responses of the protocol.
-
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
@@ -29,10 +27,7 @@ impl Framed for UseAgent {
     }
 }
 
-/// Answers for the routes of the client that the app serves.
-///
-/// # Errors
-/// None.
+/// Answers the client's routes that the app itself must serve.
 pub(super) async fn refuse_route_of_the_app<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     _: Next<B>,

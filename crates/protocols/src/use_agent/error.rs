@@ -1,4 +1,4 @@
-//! Errors as the client shows them: `{"error":{"code","message"}}`, with the statuses and codes of the API.
+//! Errors in the client's format: `{"error":{"code","message"}}`, with the statuses and codes of `/v1`.
 
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
@@ -10,16 +10,13 @@ use threadkeep_domain::Refusal;
 use threadkeep_service::ServiceError;
 use threadkeep_web::ApiError;
 
-/// Errors of requests.
 #[derive(Debug, thiserror::Error)]
 pub enum UseAgentError {
-    /// An error that the API has too.
     #[error(transparent)]
     Api(ApiError),
-    /// A name that can be no thread's.
+    /// A name that no thread can have.
     #[error("A thread id has 1 to 256 bytes without control characters.")]
     ThreadName,
-    /// There is no such thread.
     #[error("There is no such thread")]
     NoSuchThread,
     /// A route of the client that runs agents.
@@ -36,7 +33,7 @@ impl<E: Into<ApiError>> From<E> for UseAgentError {
 }
 
 impl UseAgentError {
-    /// The refusal of a caller that names another owner, or a thread of one.
+    /// The error for a caller that names another owner, or another owner's thread.
     pub(super) fn not_the_owner() -> Self {
         ServiceError::from(Refusal::NotTheOwner).into()
     }
@@ -53,7 +50,6 @@ impl UseAgentError {
         }
     }
 
-    /// The text for people. The cause of a fault is only in the log.
     fn message(&self) -> String {
         match self {
             Self::Api(error) => error.problem().detail,

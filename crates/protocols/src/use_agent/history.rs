@@ -1,5 +1,3 @@
-//! A thread with its messages.
-
 use std::ops::ControlFlow;
 
 use actix_web::HttpResponse;
@@ -14,19 +12,19 @@ use threadkeep_domain::scope::StoredItem;
 use threadkeep_domain::{parse_rfc3339, quoted};
 use threadkeep_http::json_text;
 
-/// The messages of a request, the newest first.
+/// The messages of an answer, newest first.
 struct Messages {
-    /// Messages still wanted.
+    /// Number of messages still wanted.
     missing: usize,
     before: Option<Before>,
     shown: Vec<String>,
 }
 
-/// A border that messages are wanted before, until it was passed.
+/// The end of the wanted messages, until it is passed.
 struct Before {
     /// The id of a message as JSON.
     id: String,
-    /// A time.
+    /// Milliseconds since the Unix epoch, if it is a time.
     ms: Option<u64>,
 }
 
@@ -65,7 +63,7 @@ impl Messages {
         }
     }
 
-    /// Takes an item, each older than the one before.
+    /// Adds an item. Items must be passed from newest to oldest.
     fn take(&mut self, item: &StoredItem) -> ControlFlow<()> {
         let Some(message) = Message::of(item) else {
             return ControlFlow::Continue(());
@@ -88,7 +86,7 @@ impl Messages {
         }
     }
 
-    /// The messages as JSON, the oldest first.
+    /// Renders the messages, oldest first.
     fn finish(mut self) -> Result<String, UseAgentError> {
         if self.before.is_some_and(|before| before.ms.is_none()) {
             return Err(UseAgentError::invalid(

@@ -1,16 +1,14 @@
-//! Query parameters.
-
 use threadkeep_domain::parse_rfc3339;
 use threadkeep_http::{Parameters, set_once, whole};
 use threadkeep_service::PageStart;
 use threadkeep_web::ApiError;
 
-/// Threads on a page, by default and at most.
+/// Default and maximum threads per page.
 const LIMIT: usize = 20;
 const LIMIT_MAX: u64 = 100;
-/// The largest offset: a page is worked out from all threads before it.
+/// Maximum offset: a page is computed from all threads before it.
 const OFFSET_MAX: u64 = 10_000;
-/// Messages of a thread that may be asked for at most, unless all are.
+/// Maximum `limit` for the messages of a thread. Without a limit, all are returned.
 const MESSAGES_MAX: u64 = 1_000;
 
 /// `?userId=|channelKey=&limit=&offset=|cursorTimestamp=&cursorId=`.
@@ -27,7 +25,7 @@ pub(super) struct ListQuery {
 /// `?limit=&before=`.
 #[derive(Debug, Default)]
 pub(super) struct MessagesQuery {
-    /// Messages to show; all by default.
+    /// Number of messages to show; all by default.
     pub(super) limit: Option<usize>,
     /// The id of a message, or a time.
     pub(super) before: Option<String>,
@@ -38,10 +36,7 @@ impl ListQuery {
         self.limit.unwrap_or(LIMIT)
     }
 
-    /// Where the page begins: a cursor, of which both parts are given, comes before an offset.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidCursor`].
+    /// Returns where the page begins. A cursor with both parts takes precedence over an offset.
     pub(super) fn start(&self) -> Result<PageStart, ApiError> {
         match (&self.cursor_timestamp, &self.cursor_id) {
             (Some(timestamp), Some(id)) => Ok(PageStart::After {

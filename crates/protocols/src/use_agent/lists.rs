@@ -1,5 +1,3 @@
-//! The list of an owner's threads.
-
 use actix_web::HttpResponse;
 
 use super::UseAgentError;

@@ -1,16 +1,14 @@
-//! Messages as the client shows them.
+//! Converts stored items to the client's messages.
 
 use serde_json::Value;
 
 use threadkeep_domain::scope::StoredItem;
 use threadkeep_domain::{member, quoted, rfc3339};
 
-/// Whether the value of an item is a message of a user.
 pub(super) fn is_of_user(value: &str) -> bool {
     member(value, "kind") == Some("\"user\"")
 }
 
-/// A message in the form of the wire.
 pub(super) struct Message {
     /// The id as JSON.
     pub(super) id: String,
@@ -18,7 +16,7 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// The message that an item is; none if it is something else.
+    /// Converts an item; `None` if it is not a message.
     pub(super) fn of(item: &StoredItem) -> Option<Self> {
         let value = item.value.as_str();
         match member(value, "kind")? {
@@ -57,7 +55,7 @@ fn of_agent(item: &StoredItem, value: &str) -> Option<Message> {
     Some(Message { id, json })
 }
 
-/// The id that the first of these objects has which has one, else that of the item.
+/// Returns the first id in `objects`, or the item's id.
 fn id(item: &StoredItem, objects: &[&str]) -> String {
     let own = objects.iter().find_map(|object| {
         let id = member(object, "id")?;
@@ -66,7 +64,7 @@ fn id(item: &StoredItem, objects: &[&str]) -> String {
     own.unwrap_or_else(|| quoted(item.id.as_str()))
 }
 
-/// A time of the value, as it is, else that of the item.
+/// Returns the message's own time unchanged, or the item's time.
 fn time(item: &StoredItem, own: Option<&str>) -> String {
     let is_time =
         |own: &&str| own.starts_with(|first: char| first == '"' || first.is_ascii_digit());

@@ -1,9 +1,9 @@
-//! The protocol of `@inngest/use-agent`, `AgentKit`'s React hooks, to the routes that keep an app's threads.
+//! The thread routes of `@inngest/use-agent`, `AgentKit`'s React hooks.
 //!
-//! Its `DefaultHttpTransport` works unchanged with the server's URL as `baseURL`. The client generates ids of threads,
-//! so `POST` takes them, and a name that is no thread id is mapped to one by the rule of the TypeScript package, whose
-//! history for `AgentKit` writes to the same threads. A thread belongs to the user that the client names, and its
-//! metadata has the app's id and title at `agentkit`.
+//! Its `DefaultHttpTransport` works unchanged with the server's URL as `baseURL`. The client generates thread ids, so `POST`
+//! accepts them. A name that is not a thread id is mapped to one by the rule of the TypeScript package, whose history for
+//! `AgentKit` writes to the same threads. A thread belongs to the user that the client names. Its metadata has the app's id
+//! and title under `agentkit`.
 
 mod bodies;
 mod caller;
@@ -25,17 +25,13 @@ use threadkeep_service::ConversationService;
 
 pub use error::UseAgentError;
 
-/// The dependencies of the handlers.
 #[derive(Debug, Clone)]
 pub struct UseAgent {
-    /// Threads, histories and callers.
     pub api: Api,
-    /// Lists of threads.
     pub conversations: ConversationService,
 }
 
 impl UseAgent {
-    /// The protocol over the API's services.
     #[must_use]
     pub fn new(api: &Api, conversations: ConversationService) -> Self {
         Self {

@@ -1,23 +1,21 @@
-//! The names of threads: an app's own, and the ids that they are mapped to.
+//! Maps the app's names of threads to thread ids.
 
 use sha2::{Digest, Sha256};
 
 use threadkeep_domain::{Json, ThreadId, member};
 use threadkeep_service::ConversationLabel;
 
-/// The space of `threadIdFor` in the TypeScript package that this protocol and its history for `AgentKit` share, with
-/// its length.
+/// The length-prefixed space of `threadIdFor` in the TypeScript package, so that this protocol and the package's history for
+/// `AgentKit` derive the same ids.
 const SPACE: &str = "8:agentkit";
-/// Bytes of the digest in an id.
+/// Size of the digest in an id.
 const DIGEST_BYTES: usize = 24;
-/// Bytes of the longest name.
 const NAME_MAX_BYTES: usize = 256;
-/// The member of a thread's metadata that has its names.
+/// The member of a thread's metadata that contains its names.
 const MEMBER: &str = "agentkit";
-/// Characters of the longest title.
 pub(super) const TITLE_MAX_CHARS: usize = 200;
 
-/// The thread that a name stands for: itself, if it is a thread id. None for an invalid name.
+/// Returns the thread for a name: the name itself if it is a thread id; `None` for an invalid name.
 pub(super) fn thread_id_of(name: &str) -> Option<ThreadId> {
     if let Ok(id) = name.parse() {
         return Some(id);
@@ -32,7 +30,7 @@ pub(super) fn thread_id_of(name: &str) -> Option<ThreadId> {
         .ok()
 }
 
-/// The names of a thread with that metadata. A name of another thread does not count.
+/// Returns the names of a thread. Ignores a name that leads to another thread.
 pub(super) fn label(id: &ThreadId, metadata: &Json) -> ConversationLabel {
     let name = text_at(metadata, "id").filter(|name| thread_id_of(name) == Some(*id));
     ConversationLabel {
@@ -41,18 +39,18 @@ pub(super) fn label(id: &ThreadId, metadata: &Json) -> ConversationLabel {
     }
 }
 
-/// Whether metadata has the name of its thread.
+/// Returns whether the metadata contains `name`.
 pub(super) fn is_named(metadata: &Json, name: &str) -> bool {
     text_at(metadata, "id").is_some_and(|known| known == name)
 }
 
-/// The title in metadata, if it has a visible character.
+/// Returns the title in the metadata, if it has a visible character.
 pub(super) fn title_of(metadata: &Json) -> Option<String> {
     let title = text_at(metadata, "title").filter(|title| !title.trim().is_empty())?;
     Some(title.chars().take(TITLE_MAX_CHARS).collect())
 }
 
-/// A patch of metadata that gives these names; an empty title is removed.
+/// Builds a metadata patch that sets these names. An empty title removes the title.
 pub(super) fn patch(name: Option<&str>, title: Option<&str>) -> Json {
     let mut names = serde_json::Map::new();
     if let Some(name) = name {

@@ -1,4 +1,4 @@
-//! Threads as the wire has them.
+//! Renders threads.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,6 @@ pub(super) fn thread_head(id: &str, title: &str, thread: &Thread, messages: u64)
     })
 }
 
-/// A page of the list.
 pub(super) fn thread_list(page: &ConversationPage) -> Value {
     let last = page.conversations.last().filter(|_| page.has_more);
     let threads: Vec<_> = page.conversations.iter().map(listed_thread).collect();

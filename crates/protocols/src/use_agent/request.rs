@@ -1,5 +1,3 @@
-//! A request of an admitted caller.
-
 use std::borrow::Cow;
 
 use actix_web::HttpMessage;
@@ -12,10 +10,9 @@ use threadkeep_domain::{Owner, ThreadId};
 use threadkeep_http::{About, Api, Parameters, Query, Repeatable, idempotency, path_part, text_of};
 use threadkeep_service::{ScopeService, ThreadService, WriteOptions};
 
-/// The part of `/api/threads/{threadId}` that names the thread.
+/// The path segment of `/api/threads/{threadId}` that names the thread.
 const THREAD_PLACE: usize = 3;
 
-/// A request.
 pub(super) type UseAgentRequest = Admitted<UseAgent>;
 
 impl UseAgentRequest {
@@ -28,15 +25,10 @@ impl UseAgentRequest {
         self.api().threads_for(&self.caller.behalf())
     }
 
-    /// The histories of these.
     pub(super) fn scopes(&self) -> Cow<'_, ScopeService> {
         self.api().scopes_for(&self.caller.behalf())
     }
 
-    /// The owner that the request is about.
-    ///
-    /// # Errors
-    /// As [`Caller::owner`].
     pub(super) fn owner(
         &self,
         user_id: Option<&str>,
@@ -46,56 +38,35 @@ impl UseAgentRequest {
         caller.owner(&self.request, self.api(), user_id, channel_key)
     }
 
-    /// The thread in the path.
-    ///
-    /// # Errors
-    /// [`UseAgentError::ThreadName`].
+    /// Returns the name and id of the thread in the path.
     pub(super) fn thread(&self) -> Result<(String, ThreadId), UseAgentError> {
         let name = path_part(&self.request, THREAD_PLACE).ok_or(UseAgentError::ThreadName)?;
         let id = self.thread_of(&name)?;
         Ok((name.into_owned(), id))
     }
 
-    /// The thread of a name, which the request is about.
-    ///
-    /// # Errors
-    /// [`UseAgentError::ThreadName`].
+    /// Returns the thread for a name, and records that the request is about it.
     pub(super) fn thread_of(&self, name: &str) -> Result<ThreadId, UseAgentError> {
         let id = thread_id_of(name).ok_or(UseAgentError::ThreadName)?;
         self.request.extensions_mut().insert(About(id));
         Ok(id)
     }
 
-    /// The query.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidParameter`].
     pub(super) fn query<P: Parameters>(&self) -> Result<P, UseAgentError> {
         let Query(parameters) = Query::of(&self.request)?;
         Ok(parameters)
     }
 
-    /// The text of the body.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidJson`].
     pub(super) fn text(&self) -> Result<&str, UseAgentError> {
         Ok(text_of(self.body.bytes()?)?)
     }
 
-    /// The conditions of a write.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidParameter`].
     pub(super) fn options(&self) -> Result<WriteOptions, UseAgentError> {
         let repeatable = Repeatable::with_body(&self.request, self.body.bytes()?)?;
         Ok(repeatable.options(None))
     }
 
-    /// A name for a new thread: a UUID, the same one for a repeat with the same idempotency key.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidParameter`].
+    /// Generates a name for a new thread: a UUID, identical for a repeat with the same idempotency key.
     pub(super) fn made_name(&self) -> Result<String, UseAgentError> {
         let digits = match idempotency(&self.request, self.body.bytes()?)? {
             Some((key, _)) => {

@@ -1,5 +1,3 @@
-//! Which path is whose.
-
 use std::future::ready;
 
 use actix_web::http::Method;
@@ -12,7 +10,7 @@ use super::{UseAgent, UseAgentError, history, lists, threads};
 use crate::frame::frame;
 use threadkeep_web::ApiError;
 
-/// The routes of the client that run agents.
+/// The client's routes that run agents.
 const ROUTES_OF_THE_APP: [&str; 4] = [
     "/api/chat",
     "/api/chat/cancel",
@@ -21,7 +19,6 @@ const ROUTES_OF_THE_APP: [&str; 4] = [
 ];
 
 impl UseAgent {
-    /// Adds the protocol to an app, which has the envelope of the API around it.
     pub fn configure(&self, config: &mut ServiceConfig) {
         config.app_data(web::Data::new(self.clone())).service(
             web::scope("/api/threads")
@@ -55,7 +52,6 @@ impl UseAgent {
     }
 }
 
-/// Rejects a method that a path does not support.
 fn not_allowed(allow: &'static str) -> Route {
     web::to(move |method: Method| {
         let refusal = ApiError::MethodNotAllowed { method, allow };

@@ -1,5 +1,3 @@
-//! Threads as a whole.
-
 use std::time::Duration;
 
 use actix_web::{HttpResponse, HttpResponseBuilder};
@@ -16,11 +14,10 @@ use threadkeep_http::mark_replay;
 use threadkeep_service::{Changed, NewThread, ServiceError, ThreadChange, WriteOptions};
 use threadkeep_store::Destroyed;
 
-/// How long a thread lives after its last use if the request says nothing.
+/// Default lifetime of a thread after its last use.
 const TTL: Duration = Duration::from_secs(30 * 86_400);
-/// Attempts at a call while the thread comes and goes.
+/// Maximum attempts while the thread is created and ended concurrently.
 const ATTEMPTS: usize = 5;
-/// The version of a thread that was just created.
 const FIRST_VERSION: u64 = 1;
 
 /// `POST /api/threads`
@@ -48,7 +45,7 @@ pub(super) async fn create_thread(request: UseAgentRequest) -> Result<HttpRespon
         match request.threads().create(&id, new, options).await {
             Ok(written) => {
                 let Some(thread) = written.thread else { break };
-                // the answer that is replayed may be about a thread that existed
+                // a replayed answer may be about a thread that already existed
                 let is_new = thread.stamp.version <= FIRST_VERSION;
                 let replayed = written.replayed;
                 return shown(&request, &id, Changed { thread, replayed }, is_new).await;
@@ -57,7 +54,7 @@ pub(super) async fn create_thread(request: UseAgentRequest) -> Result<HttpRespon
             Err(error) => return Err(error.into()),
         }
         let found = adopt(&request, &id, &name, given, &owner, options).await?;
-        // else it has ended in between
+        // otherwise the thread has ended in between
         if let Some(changed) = found {
             return shown(&request, &id, changed, false).await;
         }
@@ -65,7 +62,7 @@ pub(super) async fn create_thread(request: UseAgentRequest) -> Result<HttpRespon
     Err(ServiceError::from(Refusal::Changed).into())
 }
 
-/// Gives a thread that exists the owner and the names that it lacks.
+/// Adds the missing owner and names to an existing thread.
 async fn adopt(
     request: &UseAgentRequest,
     id: &ThreadId,
@@ -86,7 +83,7 @@ async fn adopt(
         let is_new = name.is_some() || title.is_some();
         let metadata = is_new.then(|| merge_json(Some(metadata), &patch(name, title)));
         let owner = thread.owner.is_none().then(|| owner.clone());
-        // a repeat of a request with an idempotency key is to find its answer
+        // the write also stores the answer for repeats with this idempotency key
         let is_change = is_new || owner.is_some() || options.idempotency.is_some();
         Ok(match is_change {
             true => ThreadChange::Write { metadata, owner },
@@ -96,7 +93,7 @@ async fn adopt(
     changed.await
 }
 
-/// The answer about a thread that was created or existed.
+/// The answer about a thread that was created or already existed.
 async fn shown(
     request: &UseAgentRequest,
     id: &ThreadId,
@@ -136,7 +133,7 @@ pub(super) async fn patch_thread(request: UseAgentRequest) -> Result<HttpRespons
     Ok(answer(HttpResponse::Ok(), &object, changed.replayed))
 }
 
-/// Metadata after a change, which keeps the app's id of the thread; none if it stays.
+/// Returns the changed metadata, with the app's id of the thread preserved; `None` if nothing changes.
 fn patched(metadata: &Json, body: &PatchBody) -> Option<Json> {
     let change = body.metadata.as_ref();
     let mut new = change.map(|change| merge_json(Some(metadata), change));
@@ -164,7 +161,7 @@ pub(super) async fn delete_thread(request: UseAgentRequest) -> Result<HttpRespon
     Err(ServiceError::from(Refusal::Changed).into())
 }
 
-/// Ends a thread, that of a user only if it is still the one that was looked at.
+/// Ends a thread. For a user, only if the thread was not ended and created again since its owner was checked.
 async fn destroy(
     request: &UseAgentRequest,
     id: &ThreadId,

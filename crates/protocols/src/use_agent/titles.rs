@@ -1,4 +1,4 @@
-//! Titles that follow from what the user said first.
+//! Derives titles from the first message of the user.
 
 use std::borrow::Cow;
 
@@ -8,19 +8,16 @@ use threadkeep_domain::{ThreadId, member};
 use threadkeep_service::{ListedConversation, ServiceError};
 use threadkeep_store::GLANCE_MAX_BYTES;
 
-/// The title of a thread in which no user has said anything; the hook takes exactly this for no title.
+/// Title of a thread without messages of the user. The hook treats exactly this text as no title.
 pub(super) const UNTITLED: &str = "New conversation";
 
-/// Characters of a title that follows from a message.
+/// Maximum characters in a derived title.
 const DERIVED_MAX_CHARS: usize = 80;
-/// The oldest messages among which that of a user is looked for.
+/// Number of oldest messages that are searched for a message of the user.
 const OLDEST: usize = 8;
 
 impl UseAgent {
-    /// Gives titles to those conversations of a page that have none.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Adds titles to the conversations of a page that have none.
     pub(super) async fn entitle(
         &self,
         conversations: &mut [ListedConversation],
@@ -44,10 +41,7 @@ impl UseAgent {
         Ok(())
     }
 
-    /// The given title of a thread, or the one that follows from its messages.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Returns `given`, or the title derived from the thread's messages.
     pub(super) async fn title_or(
         &self,
         given: Option<String>,
@@ -63,7 +57,7 @@ impl UseAgent {
     }
 }
 
-/// The title that follows from a message of a user: its first line that is not blank, cut at a word.
+/// Derives a title from a user's message: its first non-blank line, cut at a word.
 fn derived(value: &str) -> Option<String> {
     let content = content(value)?;
     let line = content
@@ -80,9 +74,9 @@ fn derived(value: &str) -> Option<String> {
     Some(if is_between_words { cut } else { words }.into())
 }
 
-/// The text of a user's message, whose value may be cut.
+/// Returns the text of a user's message, whose value may be truncated.
 fn content(value: &str) -> Option<Cow<'_, str>> {
-    // a value that was cut lacks its closing bracket, or has less than a character more than the limit
+    // a truncated value has no closing bracket, and is less than one character shorter than the limit
     if value.len() + 4 > GLANCE_MAX_BYTES {
         return cut_content(value).map(Cow::Owned);
     }
@@ -91,7 +85,7 @@ fn content(value: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str(content).ok().map(Cow::Owned)
 }
 
-/// The same of a long value, found by its text: quotes inside of strings have a backslash before them.
+/// Finds the text in a truncated value. Quotes inside strings follow a backslash.
 fn cut_content(value: &str) -> Option<String> {
     const MEMBER: &str = r#""content":""#;
     let (before, content) = value.split_once(MEMBER)?;
@@ -99,7 +93,7 @@ fn cut_content(value: &str) -> Option<String> {
     if !is_of_user {
         return None;
     }
-    // of a line of 80 characters, each is 6 bytes at most, or 12 outside of the basic plane
+    // a line of 80 characters has up to 6 bytes per character, or 12 beyond the basic plane
     let mut quoted = String::from("\"");
     let mut rest = content;
     while !rest.is_empty() && !rest.starts_with('"') && quoted.len() < 2_048 {
@@ -112,7 +106,7 @@ fn cut_content(value: &str) -> Option<String> {
     serde_json::from_str(&quoted).ok()
 }
 
-/// Bytes of the character or the escape at the beginning of a text; of a surrogate, with the other one of its pair.
+/// Size of the first character or escape. A surrogate counts with the other one of its pair.
 fn escape_bytes(text: &str) -> usize {
     let is_high = |digits: &str| {
         u32::from_str_radix(digits, 16).is_ok_and(|unit| (0xd800..0xdc00).contains(&unit))
@@ -174,7 +168,7 @@ mod tests {
                 .is_some_and(|title| title.starts_with("a \"quote\" \\ 😀 é"))
         );
         assert_eq!(derived(&escaped[..4_096]), title);
-        // within escapes and before the content
+        // inside escapes, and before the content
         for end in 0..200 {
             assert!(
                 cut_content(&escaped[..end])

@@ -1,4 +1,4 @@
-//! How a driver gets a response: it begins it, takes it over, or waits for the driver that has it.
+//! Acquires a response for a driver: begins it, takes it over, or waits for its current driver.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,23 +20,22 @@ use threadkeep_domain::{Access, Refusal, ResponseId};
 use threadkeep_service::{NewThread, ServiceError, WriteOptions};
 use threadkeep_store::{BeginResponse, Begun, EndResponse, Floor, WriteError};
 
-/// How often a repeat checks whether a response of another process has ended.
+/// Interval of checks whether a response of another process has ended.
 const LISTEN_EVERY: Duration = Duration::from_millis(250);
-/// How long an open response is kept after its last write, so that the sweep finds it.
+/// Retention of an open response after its last write, so that the sweep finds it.
 const OPEN_KEPT: Duration = Duration::from_secs(86_400);
-/// Requests up to this size are sent with the first attempt. A larger one is sent only when its response can begin.
+/// Maximum size of a request that is sent with the first attempt. A larger one is sent only when its response can begin.
 const SENT_AT_ONCE: usize = 65_536;
 
-/// The outcome of the attempts to get a response.
 pub(crate) enum Opened {
     New(Run),
     TakenOver(Run),
-    /// Another driver has ended it.
+    /// Another driver has ended the response.
     Ended(EndedResponse),
 }
 
 impl Driver<'_> {
-    /// Begins the response, continues it, or waits for the driver that has it.
+    /// Begins the response, resumes it, or waits for its current driver.
     pub(crate) async fn begin(&self, new: &NewResponse) -> Result<Opened, ResponseError> {
         let deadline = Instant::now() + new.wait;
         let (mut has_created, mut was_running) = (false, false);
@@ -82,7 +81,7 @@ impl Driver<'_> {
                     return ended.map(Opened::Ended).ok_or(ResponseError::NoResponse);
                 }
                 Err(error) => {
-                    // it may have begun
+                    // the response may have begun
                     self.release().await;
                     return Err(ServiceError::from(error).into());
                 }
@@ -137,7 +136,6 @@ impl Driver<'_> {
         }
     }
 
-    /// Makes the thread of the response.
     async fn create(&self, missing: &MissingThread) -> Result<(), ResponseError> {
         let Some(thread) = self.scope.thread() else {
             return Err(ServiceError::from(Refusal::ScopeNotFound).into());
@@ -159,10 +157,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Withdraws the response before it had any effect, so that nothing is kept of it.
-    ///
-    /// # Errors
-    /// [`Stop::Lost`] if it is another driver's, or has ended.
+    /// Withdraws a response without effects, and keeps nothing of it. Fails with [`Stop::Lost`] if another driver has it or
+    /// it has ended.
     pub(crate) async fn withdraw(&self) -> Result<(), Stop> {
         let end = EndResponse {
             token: Some(self.token),
@@ -178,14 +174,14 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// The end of a response that is no longer kept: callers of this process that delete a response end it first.
+    /// Returns the end of a deleted response: callers of this process that delete a response end it first.
     fn end_before_deletion(&self) -> Result<EndedResponse, ResponseError> {
         let ended = self.place.ended.get().cloned();
         Ok(ended.ok_or(ResponseError::NoResponse)?.replayed_if(false))
     }
 
-    /// Waits for the end of a response that another driver has. Never begins it again: the response may have ended and
-    /// been forgotten, and would run a second time.
+    /// Waits for the end of a response that another driver has. Never begins it again: an ended response may have been
+    /// deleted, and would run a second time.
     pub(crate) async fn follow(&self) -> Result<EndedResponse, ResponseError> {
         loop {
             let view = self.shared.responses.get_response(&self.id).await;
@@ -206,12 +202,12 @@ impl Driver<'_> {
         }
     }
 
-    /// Waits until the response has ended or its driver may be gone.
+    /// Waits until the response has ended or its driver may be dead.
     async fn listen(&self, left: Duration) -> Result<(), ResponseError> {
         self.await_end(&self.id, left).await
     }
 
-    /// Waits until a response has ended, but no longer than `most`.
+    /// Waits until a response has ended, for up to `most`.
     async fn await_end(&self, id: &ResponseId, most: Duration) -> Result<(), ResponseError> {
         let until = Instant::now() + most;
         while Instant::now() < until {

@@ -1,4 +1,4 @@
-//! Calls that the server runs.
+//! Calls of state tools, which the server runs.
 
 use std::sync::Arc;
 
@@ -15,14 +15,11 @@ use threadkeep_domain::scope::Scope;
 use threadkeep_domain::{Json, Refusal, member};
 use threadkeep_service::tools::{Call, Outcome, Tool, Toolbox, of_refusal};
 
-/// How often a call is worked out again because others keep changing its scope.
+/// Maximum attempts at a call while other writers change its scope.
 const ATTEMPTS: usize = 64;
 
 impl Driver<'_> {
-    /// Runs a call once: its effect and its entry in the journal are one step.
-    ///
-    /// # Errors
-    /// [`Stop`].
+    /// Runs a call once: its effect and its journal entry are one step of the store.
     pub(crate) async fn run_call(
         &self,
         run: &mut Run,
@@ -63,13 +60,13 @@ impl Driver<'_> {
         self.note(run, index, call, &busy, None).await
     }
 
-    /// Why a call is not run, if it is one too many, for the model.
+    /// Returns the text for the model if a call exceeds the limit.
     pub(crate) fn excess(&self, request: &ResponseRequest, call: &PendingCall) -> Option<String> {
         let limit = self.max_tool_calls(request);
         (call.number >= limit).then(|| format!("not run: a turn has at most {limit} calls"))
     }
 
-    /// The state tool of a call, or why the server does not run it, for the model.
+    /// Returns the state tool of a call, or the text for the model if the server does not run it.
     fn tool_of(&self, request: &ResponseRequest, call: &PendingCall) -> Result<Tool, String> {
         if let Some(excess) = self.excess(request, call) {
             return Err(excess);
@@ -98,7 +95,7 @@ impl Driver<'_> {
         }
     }
 
-    /// The result of a call, and the write that belongs to it.
+    /// Computes the result of a call, and the write that applies it.
     async fn work_out(
         &self,
         run: &mut Run,
@@ -116,7 +113,6 @@ impl Driver<'_> {
         Ok((passing.call(call).await?, None))
     }
 
-    /// Works out the result of a call, and the write that belongs to it.
     async fn rehearse(
         &self,
         tool: Tool,
@@ -134,7 +130,6 @@ impl Driver<'_> {
         })
     }
 
-    /// Writes the entry of a call that was run, with its effect.
     async fn note(
         &self,
         run: &mut Run,
@@ -148,7 +143,8 @@ impl Driver<'_> {
         self.note_item(run, (index, tool), item, write).await
     }
 
-    /// Writes the entry of a call that has that item, with its effect. Without a tool, the model called one that does not exist.
+    /// Writes the journal entry of a call with its item and its effect. `tool` is `None` if the model called an unknown
+    /// tool.
     pub(crate) async fn note_item(
         &self,
         run: &mut Run,

@@ -1,4 +1,4 @@
-//! The end of a response: the items that it leaves in the conversation, and the answer that is kept.
+//! The end of a response: the items that it adds to the conversation, and the stored answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,38 +23,36 @@ use threadkeep_domain::{
 use threadkeep_service::{ServiceError, WriteOptions};
 use threadkeep_store::{EndResponse, EndWrite, ScopeParts, WriteError};
 
-/// How long events are kept after the end.
+/// Retention of events after the end.
 pub(crate) const EVENTS_KEPT: Duration = Duration::from_secs(600);
-/// How long a response that nobody may read later is kept, beyond the time for repeats of the write that ended it.
+/// Retention of a response that cannot be read later, in addition to the time for repeats of the write that ended it.
 const FORGOTTEN: Duration = Duration::from_secs(5);
-/// As [`FORGOTTEN`], if a reader may not have its last events yet.
+/// Like [`FORGOTTEN`], for a reader that may not have received the last events yet.
 const STREAM_FORGOTTEN: Duration = Duration::from_secs(60);
 
-/// A response that is to end.
 pub(crate) struct Ending<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) id: &'a ResponseId,
     pub(crate) scope: &'a ScopeId,
-    /// The token of its driver; without one, the driver loses it.
+    /// The token of the driver. Without it, the driver loses the response.
     pub(crate) token: Option<TurnToken>,
-    /// The turn of the thread that its caller has lent.
+    /// The turn of the thread that the caller has lent.
     pub(crate) lent: Option<TurnToken>,
     pub(crate) request: &'a ResponseRequest,
     pub(crate) course: &'a Course,
-    /// The last events, with the number of the first.
+    /// The last events, and the number of the first one.
     pub(crate) events: (u64, Vec<Bytes>),
 }
 
-/// The traces of a response in its conversation.
+/// The changes of a response to its conversation.
 struct Left {
-    /// Items for the history.
     items: Vec<HistoryItem>,
-    /// Messages for the state.
+    /// Pushes of messages to the state.
     messages: Vec<Operation>,
 }
 
 impl Left {
-    /// All of it as one list for the thread; nothing if only the history gets some of it.
+    /// Returns all changes as operations of the thread; empty if only the history changes.
     fn operations(&self) -> Vec<Operation> {
         match self.messages.is_empty() {
             true => Vec::new(),
@@ -66,19 +64,19 @@ impl Left {
     }
 }
 
-/// Why another driver's response is ended.
+/// Why the response of another driver is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Closing {
-    /// A caller wants it so.
+    /// A caller cancelled it.
     Cancelled,
-    /// Its driver is gone.
+    /// It has no driver.
     Abandoned,
     /// Its thread has ended.
     Destroyed,
 }
 
 impl<'a> Ending<'a> {
-    /// The end of a response without a token, so its driver loses it.
+    /// Prepares the end without a token, so that the driver loses the response.
     pub(crate) fn of(
         shared: &'a Shared,
         id: &'a ResponseId,
@@ -99,17 +97,14 @@ impl<'a> Ending<'a> {
 }
 
 impl Ending<'_> {
-    /// Ends the response, with its items in the conversation, in one step. A failed response leaves no items, unless
-    /// some of its steps had effects. One that has ended already stays as it is: then its earlier end is returned.
-    ///
-    /// # Errors
-    /// [`WriteError`].
+    /// Ends the response and adds its items to the conversation, in one step. A failed response adds no items unless some of
+    /// its steps had effects. If the response has ended before, returns that end.
     pub(crate) async fn run(&self, status: Status) -> Result<Outcome, WriteError> {
         let has_effects = !matches!(status, Status::Failed(_)) || self.course.steps > 0;
         if !has_effects || !self.request.context.has_history() {
             return self.write(status, None).await;
         }
-        // a window would have messages twice that clients send again
+        // otherwise the window would contain resent messages twice
         let known = match self.request.messages {
             Some(_) => self.known_items().await?,
             None => Vec::new(),
@@ -119,7 +114,7 @@ impl Ending<'_> {
         let ended = loop {
             let ended = self.write(status.clone(), Some(&left)).await;
             match &ended {
-                // clients send output of earlier responses again, and need not send it unchanged
+                // clients resend output of earlier responses, and may have changed it
                 Err(WriteError::Refused(
                     Refusal::ItemIdReused { .. } | Refusal::AppendReusesId { .. },
                 )) if !has_looked => {
@@ -216,8 +211,8 @@ impl Ending<'_> {
             let responses = &self.shared.responses;
             let ended = responses.end_response(self.id, self.scope, &end, write);
             match ended.await {
-                // a session's metadata may have changed in between; if the record is the same, the response itself
-                // changed
+                // If only the session's metadata has changed meanwhile, retry. If the record is the same, the response
+                // itself changed.
                 Err(WriteError::Refused(Refusal::Changed))
                     if record.is_some() && record != earlier => {}
                 ended => {
@@ -231,8 +226,8 @@ impl Ending<'_> {
         }
     }
 
-    /// The record of the session, so that the end of a response is written only if the record has not changed. A scope
-    /// without a record is not a session.
+    /// Reads the session's record, which makes the end of a response conditional on it. A scope without a record is not a
+    /// session.
     async fn session_record(&self) -> Result<RecordChange, WriteError> {
         let parts = ScopeParts {
             access: Access::All,
@@ -268,7 +263,7 @@ impl Ending<'_> {
         }
     }
 
-    /// The items and messages of the response, without the items of the input that have these ids.
+    /// Returns the items and messages of the response, without the input items in `without`.
     fn left(&self, without: &[ItemId]) -> Left {
         let input = self.request.input.iter().filter_map(|item| {
             let id = item.item_id().filter(|id| !without.contains(id))?;
@@ -296,7 +291,7 @@ impl Ending<'_> {
         }
     }
 
-    /// The ids of the input's items that the conversation has already.
+    /// Returns the ids of the input items that the conversation has already.
     async fn known_items(&self) -> Result<Vec<ItemId>, WriteError> {
         let mut known = Vec::new();
         let is_own = |id: &ItemId| {
@@ -317,11 +312,7 @@ impl Ending<'_> {
 }
 
 impl Shared {
-    /// Ends a response that another process drives, or that no process drives. Returns how it ended; none if it is no
-    /// longer kept.
-    ///
-    /// # Errors
-    /// [`ResponseError`].
+    /// Ends a response of another driver, or of none. Returns how it ended, or `None` if it is no longer stored.
     pub(crate) async fn close(
         &self,
         id: &ResponseId,
@@ -354,7 +345,7 @@ impl Shared {
             };
             let ending = Ending::of(self, id, &view.scope, &run);
             match ending.run(status).await {
-                // its driver goes on, or has ended it
+                // its driver has continued or ended it
                 Err(WriteError::Refused(Refusal::Changed | Refusal::TurnLost)) => {}
                 outcome => {
                     let outcome = outcome.map_err(ServiceError::from)?;
@@ -367,7 +358,7 @@ impl Shared {
     }
 }
 
-/// The end of a response whose messages do not fit into the state of the thread, but whose items fit into its history.
+/// Returns the failure if the messages do not fit into the state of the thread; the items may still fit into its history.
 fn messages_refused(refusal: &Refusal) -> Option<Status> {
     match refusal {
         Refusal::StateTooLarge { .. } | Refusal::TooManyKeys { .. } => Some(failed(
@@ -382,7 +373,7 @@ fn messages_refused(refusal: &Refusal) -> Option<Status> {
     }
 }
 
-/// Whether a refusal says that the thread, session, handle or run of a response has ended.
+/// Whether a refusal means that the thread, session, handle or run of a response has ended.
 pub(crate) fn ends_context(refusal: &Refusal) -> bool {
     matches!(
         refusal,
@@ -390,7 +381,6 @@ pub(crate) fn ends_context(refusal: &Refusal) -> bool {
     )
 }
 
-/// The end of a response whose thread, session, handle or run has ended.
 pub(crate) fn context_ended() -> Status {
     failed(
         FailureCode::ConversationDestroyed,

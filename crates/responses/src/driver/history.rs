@@ -16,10 +16,8 @@ use threadkeep_service::ServiceError;
 use threadkeep_store::HistoryFrom;
 
 impl Driver<'_> {
-    /// The earlier items of the conversation that the model reads, the oldest first, for a response that may continue.
-    ///
-    /// # Errors
-    /// [`Stop`]. Nothing is kept of a new response that may not, so that a client may send the same request again.
+    /// Reads the conversation, oldest item first, and checks the request against it. A new response that fails is withdrawn,
+    /// so that a client may send the same request again.
     pub(crate) async fn prepare(&self, run: &Run, is_new: bool) -> Result<Vec<Json>, Stop> {
         let error = match self.checked_history(run, is_new).await {
             Ok(history) => return Ok(history),
@@ -40,7 +38,7 @@ impl Driver<'_> {
         Err(error.into())
     }
 
-    /// This driver has the floor, so no other response adds items in between.
+    /// The scope is reserved for this driver, so no other response adds items meanwhile.
     async fn checked_history(&self, run: &Run, is_new: bool) -> Result<Vec<Json>, ResponseError> {
         if let Some(after) = run.request.after
             && is_new
@@ -60,7 +58,7 @@ impl Driver<'_> {
         Ok(history)
     }
 
-    /// The earlier items of the conversation that the model reads, the oldest first, and whether these are all.
+    /// Reads the earlier items for the model, oldest first. Returns whether they are the whole conversation.
     async fn history(&self, request: &ResponseRequest) -> Result<(Vec<Json>, bool), ResponseError> {
         let of_thread = request.continued.map(|items| ScopeId::Thread(items.thread));
         if of_thread.is_none() && !request.context.has_history() {
@@ -71,7 +69,7 @@ impl Driver<'_> {
         let before = until.map_or(u64::MAX, |until| until.saturating_add(1));
         let exchanges = self.shared.window_exchanges(request);
         let earlier = self.shared.earlier(scope, before, exchanges).await?;
-        // the thread has ended since the request named its response, or has lost the item
+        // the thread has ended since the request referred to its response, or the item was removed
         if until.is_some() && earlier.newest != until {
             return Err(ServiceError::from(Refusal::Destroyed).into());
         }
@@ -87,10 +85,12 @@ impl Driver<'_> {
         Ok((items, is_whole))
     }
 
-    /// Checks the input of a new response against its conversation, of which the items are known if that is small.
+    /// Checks the input of a new response against its conversation. `history` is `None` if the conversation exceeds the
+    /// window.
     ///
     /// # Errors
-    /// [`ResponseError::NoInput`], [`ResponseError::NoCall`], or [`Refusal::ItemIdReused`] for an id that a client has given to another item.
+    /// [`ResponseError::NoInput`], [`ResponseError::NoCall`], or [`Refusal::ItemIdReused`] for an id that a client has given
+    /// to another item.
     async fn check_input(
         &self,
         request: &ResponseRequest,
@@ -122,7 +122,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Whether the conversation has another message with that id.
+    /// Whether the conversation has another message with `id`.
     async fn has_other(&self, id: &ItemId, value: &Json) -> Result<bool, ResponseError> {
         let scopes = &self.shared.scopes;
         let place = scopes.find_item(self.scope, id).await?;
@@ -136,7 +136,7 @@ impl Driver<'_> {
     }
 }
 
-/// The meaning of a message, however its JSON is written.
+/// The meaning of a message, independent of JSON notation.
 fn said(message: &Json) -> [Option<Value>; 3] {
     ["type", "role", "content"].map(|name| {
         let json = member(message.as_str(), name)?;
@@ -144,7 +144,7 @@ fn said(message: &Json) -> [Option<Value>; 3] {
     })
 }
 
-/// Whether only its sender can have written an item: clients send those of models again, and need not send them unchanged.
+/// Whether the item is a message of a client. Clients resend items of models, and may have changed them.
 fn is_of_sender(item: &Json) -> bool {
     let text = |name| member_text(item.as_str(), name);
     text("type").as_deref() == Some("message") && text("role").as_deref() != Some("assistant")

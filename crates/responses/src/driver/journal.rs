@@ -1,5 +1,3 @@
-//! The record that a driver leaves: its journal and its events.
-
 use tokio::time::{Instant, sleep};
 
 use super::{Driver, RETRY_EVERY, Stop};
@@ -13,11 +11,8 @@ use threadkeep_service::ServiceError;
 use threadkeep_store::{JournalEntry, Journaled, StoreError, WriteError};
 
 impl Driver<'_> {
-    /// Writes an entry with the events that wait, and with a write to the scope in the same step, and goes on by it; or by
-    /// the one that an earlier attempt has written.
-    ///
-    /// # Errors
-    /// [`Stop`].
+    /// Writes an entry, the waiting events, and a write to the scope in one step. Continues with the entry, or with the one
+    /// that an earlier attempt has written.
     pub(crate) async fn journal(
         &self,
         run: &mut Run,
@@ -47,7 +42,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Writes the events that wait.
+    /// Writes the waiting events.
     pub(crate) async fn tell(&self, telling: &mut Telling) -> Result<(), Stop> {
         let (first, events) = telling.waiting();
         let responses = &self.shared.responses;
@@ -58,7 +53,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Retries an idempotent step of the store for as long as the response is certainly this driver's.
+    /// Retries an idempotent step of the store while the lease of the response cannot have expired.
     pub(crate) async fn persist<T, F>(&self, step: impl Fn() -> F) -> Result<T, Stop>
     where
         F: Future<Output = Result<T, WriteError>>,

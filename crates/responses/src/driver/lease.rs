@@ -1,5 +1,3 @@
-//! The lease of a response.
-
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,11 +8,11 @@ use crate::values::request::ResponseContext;
 use threadkeep_service::ServiceError;
 use threadkeep_store::{ScopeParts, WriteError};
 
-/// How often a driver checks whether its thread is there and the floor is its, and has the thread live longer, while the
-/// store takes its steps; but at least three times in a lease.
+/// Interval of lease renewals while the store accepts steps, but at least three per lease. A renewal checks that the thread
+/// exists and the scope is still reserved, and extends the thread's lifetime.
 const RENEW_EVERY: Duration = Duration::from_secs(3);
 
-/// When the store last took a step of a driver, which shows that it still has its response.
+/// Time at which the store last accepted a step of a driver, which shows that the driver still has the response.
 #[derive(Debug)]
 pub(crate) struct LastStep(Mutex<Instant>);
 
@@ -34,8 +32,8 @@ impl LastStep {
 }
 
 impl Driver<'_> {
-    /// Renews the lease until the response is lost: once a second, but less often while the store takes steps, which
-    /// also show whether another driver has it.
+    /// Renews the lease until the response is lost: once a second, but less often while the store accepts steps, which also
+    /// detect the loss.
     pub(crate) async fn until_lost(&self, context: ResponseContext) -> Stop {
         let renew = RENEW_EVERY.min(self.shared.limits.lease / 3);
         let every = LOOK_EVERY.min(renew);
@@ -54,7 +52,7 @@ impl Driver<'_> {
                 Err(WriteError::Refused(refusal)) => return ServiceError::from(refusal).into(),
                 Err(WriteError::Store(_)) => continue,
             }
-            // a store keeps threads by itself, and handles and runs have lifetimes of their own
+            // the store extends threads on renewal, and handles and runs have lifetimes of their own
             if context == ResponseContext::Session {
                 let used = self.shared.scopes.read(self.scope, &ScopeParts::RECORD);
                 drop(used.await);
@@ -69,8 +67,8 @@ impl Driver<'_> {
             .await
     }
 
-    /// Lets another driver continue at once. If this fails, the lease ends by itself. Returns whether the response was
-    /// this driver's.
+    /// Releases the response to other drivers at once; if this fails, the lease expires. Returns whether this driver had the
+    /// response.
     pub(crate) async fn release(&self) -> bool {
         let released = self.keep(Duration::ZERO).await;
         if let Err(WriteError::Store(error)) = &released {

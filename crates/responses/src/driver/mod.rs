@@ -1,5 +1,3 @@
-//! The driver of a response.
-
 mod begin;
 mod call;
 pub(crate) mod closing;
@@ -33,12 +31,11 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Refusal, ResponseId, TurnToken};
 use threadkeep_service::ServiceError;
 
-/// How often a driver checks whether it still has its response.
+/// Interval of checks that a driver still has its response.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Between attempts to reach a store that fails.
+/// Pause between attempts while the store fails.
 const RETRY_EVERY: Duration = Duration::from_millis(200);
 
-/// Drives one response.
 pub(crate) struct Driver<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) id: ResponseId,
@@ -50,16 +47,14 @@ pub(crate) struct Driver<'a> {
     place: &'a Place,
 }
 
-/// Why a driver stops before the end.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The response is another driver's, or has ended.
+    /// Another driver has the response, or it has ended.
     Lost,
-    /// The store refused a step.
+    /// The store rejected a step.
     Refused(Refusal),
-    /// The response failed, and stays open if that may pass.
+    /// The upstream failed. The response stays open if the failure is temporary.
     Upstream(UpstreamError),
-    /// The error for the caller.
     Error(ResponseError),
 }
 
@@ -79,7 +74,7 @@ impl From<ResponseError> for Stop {
     }
 }
 
-/// Drives a response until it has a result, and reports the result to all waiting callers.
+/// Drives a response to a result, and reports it to all waiting callers.
 pub(crate) async fn drive(shared: Arc<Shared>, new: NewResponse, place: Place) {
     let driver = Driver {
         shared: &shared,
@@ -101,7 +96,6 @@ pub(crate) async fn drive(shared: Arc<Shared>, new: NewResponse, place: Place) {
 }
 
 impl Driver<'_> {
-    /// Drives the response to its end, or waits for the driver that has it.
     async fn run(&self, new: &NewResponse) -> Result<EndedResponse, ResponseError> {
         let (run, is_new) = match self.begin(new).await? {
             Opened::New(run) => (run, true),
@@ -117,7 +111,7 @@ impl Driver<'_> {
             Ok(ended) => Ok(ended),
             Err(Stop::Lost) => {
                 self.shared.observer.fenced();
-                // a driver that has lost the floor alone still has the response
+                // a driver that has lost only the reservation of its scope still has the response
                 match self.release().await {
                     true => Err(self.without_floor(new.request.is_background)),
                     false => self.follow().await,
@@ -147,10 +141,10 @@ impl Driver<'_> {
         self.work(run, &history).await
     }
 
-    /// The error for a response that nobody drives, and whose floor another caller has.
+    /// Returns the error for a released response whose scope is reserved by another caller.
     fn without_floor(&self, is_background: bool) -> ResponseError {
         match self.lent {
-            // it goes on by itself
+            // the sweep resumes it
             _ if is_background => ResponseError::Stopping,
             Some(_) => ServiceError::from(Refusal::TurnLost).into(),
             None => ResponseError::Locked {
@@ -160,7 +154,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Counts bytes that this response holds until its end.
+    /// Reserves memory until the response ends.
     fn hold(&self, bytes: usize) -> Result<(), ResponseError> {
         let held = self.place.hold(bytes as u64);
         held.inspect_err(|_| self.shared.observer.refused(ResponseRefusal::TooMany))

@@ -1,4 +1,4 @@
-//! The state of a response without a context, which its driver discards at the end.
+//! Tool state of a response without a context. The driver discards it at the end.
 
 use crate::values::course::Course;
 use threadkeep_domain::scope::{Scope, ScopeId};
@@ -6,7 +6,6 @@ use threadkeep_domain::{Item, Json};
 use threadkeep_service::tools::{Call, Outcome, Tool, Toolbox, scratch};
 use threadkeep_service::{ScopeService, ServiceError};
 
-/// The keys and tasks of such a response.
 #[derive(Debug)]
 pub(crate) struct Passing {
     tools: Toolbox,
@@ -14,10 +13,7 @@ pub(crate) struct Passing {
 }
 
 impl Passing {
-    /// The state after the calls of a response so far, which are run again on an empty scope.
-    ///
-    /// # Errors
-    /// [`ServiceError`].
+    /// Rebuilds the state: runs the earlier calls of the response again, on an empty scope.
     pub(crate) async fn after(
         scopes: &ScopeService,
         course: &Course,
@@ -33,17 +29,13 @@ impl Passing {
         Ok(passing)
     }
 
-    /// Runs a call.
-    ///
-    /// # Errors
-    /// [`ServiceError`].
     pub(crate) async fn call(&self, call: Call) -> Result<Outcome, ServiceError> {
         let scope = Scope::Kept(self.scope.clone());
         self.tools.call(&scope, call).await
     }
 }
 
-/// The call of an item, if it has changed something.
+/// Returns the call of an item if it changed something.
 fn changing_call(item: &Json) -> Option<Call> {
     let Item::Call(call) = Item::read(item.as_str())? else {
         return None;

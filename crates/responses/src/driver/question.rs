@@ -1,5 +1,3 @@
-//! The question for the model.
-
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
@@ -11,22 +9,21 @@ use crate::values::observer::UpstreamOutcome;
 use crate::values::request::ResponseRequest;
 use threadkeep_domain::{Json, prompt_of, readable_item};
 
-/// Pieces of an answer that wait to be written.
+/// Capacity of the channel for pieces of an answer.
 const PIECES: usize = 64;
 
-/// The parts of a question beyond the response itself.
+/// The parts of a question that do not come from the response itself.
 pub(crate) struct Asked<'a> {
     pub(crate) model: &'a FoundModel,
     pub(crate) history: &'a [Json],
-    /// Functions offered to the model.
     pub(crate) functions: &'a [Function],
-    /// Whether to keep its calls. Some models make calls that they must not make.
+    /// Whether the model may make calls. Some models make calls when they must not; these are dropped.
     pub(crate) may_call: bool,
     pub(crate) deadline: Instant,
 }
 
 impl Driver<'_> {
-    /// Asks the model, and reports the pieces of its answer. None: the response has no time left.
+    /// Asks the model, and reports the pieces of its answer. Returns `None` if the response has no time left.
     pub(crate) async fn ask(
         &self,
         run: &mut Run,
@@ -83,7 +80,7 @@ impl Driver<'_> {
                 observer.used(upstream, &answer.usage);
                 Ok(Some(answer))
             }
-            // the upstream's deadline is the response's too, and may be the first to expire
+            // both deadlines are the same; the upstream's may expire first
             Ok(Err(UpstreamError::Timeout)) if Instant::now() >= asked.deadline => {
                 observer.answered(upstream, UpstreamOutcome::TimedOut, time);
                 Ok(None)
@@ -100,7 +97,6 @@ impl Driver<'_> {
     }
 }
 
-/// The functions that the model may call.
 pub(crate) fn functions(request: &ResponseRequest) -> Vec<Function> {
     let tools = request.state_tools.iter().flat_map(|tools| tools.tools());
     let own =

@@ -1,7 +1,7 @@
-//! Calls of tools whose result is known before their write is done.
+//! Dry runs of tool calls.
 //!
-//! The write and the result have to be one step of the store, and the result depends on the scope. So the tool runs over
-//! these scopes, which read the real ones and only note the write, with the version that it was worked out for.
+//! The write and the result of a call must be one step of the store, and the result depends on the scope. So the tool runs
+//! over these scopes, which read the real ones and only record the write, with the version that it is based on.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,14 +19,13 @@ use threadkeep_store::{
     StoreError, WriteError,
 };
 
-/// Scopes that note a write without doing it.
+/// Scopes that record a write and do not execute it.
 #[derive(Debug)]
 pub(crate) struct Rehearsal {
     scopes: Arc<dyn Scopes>,
     noted: Mutex<Option<NotedWrite>>,
 }
 
-/// A write to do.
 #[derive(Debug)]
 pub(crate) struct NotedWrite {
     operations: Vec<KvOperation>,
@@ -34,7 +33,7 @@ pub(crate) struct NotedWrite {
     history: Vec<HistoryItem>,
     policy: ScopePolicy,
     access: Access,
-    /// The version that its result was worked out for.
+    /// The version that the result is based on.
     version: u64,
 }
 
@@ -46,7 +45,7 @@ impl Rehearsal {
         }
     }
 
-    /// The write that was noted last.
+    /// Takes the last recorded write.
     pub(crate) fn noted(&self) -> Option<NotedWrite> {
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         noted.take()
@@ -54,7 +53,7 @@ impl Rehearsal {
 }
 
 impl NotedWrite {
-    /// The write, under the turn of the thread that the caller has lent.
+    /// Returns the write, under the turn of the thread that the caller has lent.
     pub(crate) fn write(&self, lent: Option<TurnToken>) -> ScopeWrite<'_> {
         ScopeWrite {
             operations: &self.operations,
@@ -71,7 +70,7 @@ impl NotedWrite {
     }
 }
 
-/// The answer of an operation on a key with that value.
+/// Computes the answer of an operation on a key with `value`.
 fn answer(operation: &KvOperation, value: Option<&ScopeValue>) -> Result<KvAnswer, Refusal> {
     Ok(match operation {
         KvOperation::Set { if_absent, .. } => KvAnswer::Set(!if_absent || value.is_none()),
@@ -117,7 +116,7 @@ impl Scopes for Rehearsal {
         self.scopes.find_item(scope, access, id).await
     }
 
-    /// Notes a write, of which each operation is on another key.
+    /// Records a write. Each of its operations must be on another key.
     async fn write_scope(
         &self,
         scope: &ScopeId,
@@ -129,7 +128,7 @@ impl Scopes for Rehearsal {
             .filter_map(KvOperation::key)
             .cloned()
             .collect();
-        // all at one version
+        // all values at one version
         let parts = ScopeParts {
             access: write.conditions.access,
             values: &keys,

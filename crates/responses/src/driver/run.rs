@@ -1,5 +1,3 @@
-//! A response that a driver runs.
-
 use std::sync::Arc;
 
 use crate::driver::passing::Passing;
@@ -17,12 +15,11 @@ pub(crate) struct Run {
     pub(crate) request: Arc<ResponseRequest>,
     pub(crate) course: Course,
     pub(crate) telling: Telling,
-    /// The state of the tools of a response without a context, once one has run here.
+    /// Tool state of a response without a context; created by its first call.
     pub(crate) passing: Option<Passing>,
 }
 
 impl Run {
-    /// A response that has not begun.
     pub(crate) fn new(shared: &Shared, id: ResponseId, request: Arc<ResponseRequest>) -> Self {
         let course = Course::new(id, &request);
         Self {
@@ -33,10 +30,7 @@ impl Run {
         }
     }
 
-    /// A response that is as far as its journal and its events say.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Restores a response from its journal and its events.
     pub(crate) async fn resumed(
         shared: &Shared,
         id: ResponseId,

@@ -1,5 +1,3 @@
-//! The start of a driver.
-
 use std::sync::Arc;
 
 use super::drive;
@@ -11,8 +9,8 @@ use crate::values::response::NewResponse;
 use threadkeep_trace as trace;
 
 impl Shared {
-    /// Starts a task that drives a response, unless one does already. Returns its broadcast, and whether a task
-    /// drove it already.
+    /// Starts a task that drives a response, unless a task of this process drives it. Returns its broadcast, and whether
+    /// such a task existed.
     pub(crate) fn drive(
         self: &Arc<Self>,
         new: NewResponse,
@@ -27,7 +25,7 @@ impl Shared {
         let is_joined = place.is_none();
         if let Some(place) = place {
             let driving = drive(Arc::clone(self), new, place);
-            // what the response writes is an effect of this request, though the response may outlive it
+            // the response belongs to the trace of this request, which it may outlive
             let driving = trace::continuing(trace::parent(), driving);
             self.running.tasks.spawn_on(driving, &self.runtime);
         }

@@ -1,5 +1,3 @@
-//! Calls of stateless tools.
-
 use std::borrow::Cow;
 
 use serde_json::json;
@@ -15,10 +13,7 @@ use crate::values::stateless::{
 use threadkeep_service::tools::{StatelessCall, StatelessTool};
 
 impl Driver<'_> {
-    /// Runs a call of a stateless tool, and writes its result to the journal. After a crash in between, it runs again.
-    ///
-    /// # Errors
-    /// [`Stop`].
+    /// Runs a call of a stateless tool, and writes its result to the journal. After a crash in between, the call runs again.
     pub(crate) async fn run_stateless(
         &self,
         run: &mut Run,
@@ -96,7 +91,7 @@ async fn outcome(
     })
 }
 
-/// An image, if the response has room for it.
+/// Returns the image if the response has room for it.
 fn fitting(image: GeneratedImage, course: &Course, tool: StatelessTool) -> StatelessOutcome {
     let earlier: usize = course.output.iter().map(image_bytes).sum();
     match earlier + image.base64.len() <= IMAGES_MAX_BYTES {

@@ -16,7 +16,7 @@ use crate::values::request::ResponseRequest;
 use crate::values::response::EndedResponse;
 use threadkeep_domain::{FailureCode, Incomplete, Json, Status};
 
-/// Calls of one answer over the limit of a whole response. Each gets only an error, which takes one write.
+/// Maximum calls of one answer beyond the limit of the response. Each of these gets only an error, which takes one write.
 const EXCESS_CALLS: usize = 1_000;
 
 impl Driver<'_> {
@@ -37,7 +37,7 @@ impl Driver<'_> {
                 Status::Failed(failure)
             }
             Err(Stop::Lost) => return Err(Stop::Lost),
-            // which would be found again and again
+            // a resumed response would fail again each time
             Err(Stop::Error(ResponseError::NoModel)) if run.request.is_background => {
                 failed(FailureCode::Abandoned, "The model is no longer configured.")
             }
@@ -66,7 +66,7 @@ impl Driver<'_> {
 
     async fn steps(&self, run: &mut Run, history: &[Json]) -> Result<Status, Stop> {
         if run.telling.has_waiting() {
-            // that it goes on
+            // report that the response continues
             self.tell(&mut run.telling).await?;
         }
         let deadline = Instant::now() + self.time_left(&run.request);
@@ -127,8 +127,8 @@ impl Driver<'_> {
         }
     }
 
-    /// How long the response may take from now on. In the background, where replicas continue it by themselves, its
-    /// time counts from the request; otherwise, it starts again when a client repeats the request.
+    /// Returns the time that the response has left. In the background, where replicas resume it, its time counts from the
+    /// request; otherwise, it restarts when a client repeats the request.
     fn time_left(&self, request: &ResponseRequest) -> Duration {
         let max = self.shared.limits.max_time;
         match request.is_background {
@@ -141,7 +141,7 @@ impl Driver<'_> {
         }
     }
 
-    /// How a response ends when the model has nothing more to do.
+    /// Returns the final status when the model is done.
     fn final_status(&self, request: &ResponseRequest, course: &Course, status: &Status) -> Status {
         let has_tools = request.state_tools.is_some()
             || !request.stateless.is_empty()
@@ -150,7 +150,7 @@ impl Driver<'_> {
         let had_to_stop = course.steps >= self.shared.limits.max_steps
             || course.calls > self.max_tool_calls(request);
         match status {
-            // the client has calls to run, and goes on
+            // the client runs the calls and continues
             Status::Completed if course.has_client_calls => Status::Completed,
             Status::Completed if has_tools && had_to_stop => {
                 Status::Incomplete(Incomplete::MaxToolCalls)
@@ -159,7 +159,6 @@ impl Driver<'_> {
         }
     }
 
-    /// Maximum number of calls in the response.
     pub(crate) fn max_tool_calls(&self, request: &ResponseRequest) -> u32 {
         let limit = self.shared.limits.max_tool_calls;
         request
@@ -168,7 +167,6 @@ impl Driver<'_> {
     }
 }
 
-/// Removes the calls from an answer.
 fn without_calls(answer: ModelAnswer) -> ModelAnswer {
     let parts = answer.parts.into_iter().filter(|part| !part.is_call());
     ModelAnswer {

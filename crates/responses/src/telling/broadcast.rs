@@ -1,4 +1,4 @@
-//! A response as this process shows it to waiting callers.
+//! Publishes a response to waiting callers of this process.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -10,40 +10,35 @@ use crate::values::error::ResponseError;
 use crate::values::request::ResponseRequest;
 use crate::values::response::EndedResponse;
 
-/// Bytes of the last events that are kept for readers of this process; others read them from the store.
+/// Maximum bytes of recent events kept for readers of this process. Earlier events are read from the store.
 const TAIL_BYTES: usize = 16 * 1_024;
-/// Bytes of an event beyond its text.
+/// Overhead of an event, in bytes.
 const EVENT_BYTES: usize = 64;
 
-/// How a response ended, for all waiting callers.
 pub(crate) type ResponseResult = Result<EndedResponse, Arc<ResponseError>>;
 
-/// How far a response is.
 #[derive(Debug, Clone)]
 pub(crate) enum Progress {
-    /// It has not begun.
     Beginning,
-    /// It is driven here.
+    /// A driver in this process has it.
     Here(Arc<ResponseRequest>),
-    /// It is driven elsewhere.
+    /// A driver in another process has it.
     Elsewhere,
-    /// It has ended, or its driver has stopped.
+    /// The response has ended, or its driver has stopped.
     Done(ResponseResult),
 }
 
-/// Shows the course of a response to all waiting callers.
 #[derive(Debug)]
 pub(crate) struct Broadcast {
     progress: watch::Sender<Progress>,
-    /// The request, once the response has begun here.
+    /// Set once the response has begun in this process.
     begun: OnceLock<Arc<ResponseRequest>>,
     tail: Mutex<Tail>,
 }
 
-/// The last events.
 #[derive(Debug, Default)]
 struct Tail {
-    /// The number of the first one.
+    /// Number of the first event.
     first: u64,
     events: VecDeque<Bytes>,
     bytes: usize,
@@ -58,17 +53,17 @@ impl Broadcast {
         }
     }
 
-    /// Changes with the progress, and with each batch of events.
+    /// Returns a receiver that changes with the progress and with each batch of events.
     pub(crate) fn subscribe(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
     }
 
-    /// The events before that number are in the store.
+    /// Sets the number of the first event; earlier ones are in the store.
     pub(crate) fn begin_at(&self, first: u64) {
         self.tail().first = first;
     }
 
-    /// Shows how far the response is, unless that is known to be its end.
+    /// Publishes the progress, unless the end is already published.
     pub(crate) fn show(&self, progress: Progress) {
         if let Progress::Here(request) = &progress {
             self.begun.get_or_init(|| Arc::clone(request));
@@ -82,12 +77,11 @@ impl Broadcast {
         });
     }
 
-    /// The request, if the response has begun here.
     pub(crate) fn begun(&self) -> Option<Arc<ResponseRequest>> {
         self.begun.get().cloned()
     }
 
-    /// Shows events that are written, of which the first has that number.
+    /// Publishes stored events; `first` is the number of the first one.
     pub(crate) fn tell(&self, first: u64, events: Vec<Bytes>) {
         if events.is_empty() {
             return;
@@ -96,7 +90,7 @@ impl Broadcast {
         self.progress.send_modify(|_| {});
     }
 
-    /// The events from that number on, as far as they are here; none if the store has to be asked.
+    /// Returns the events from `number`, or `None` if they must be read from the store.
     pub(crate) fn told_from(&self, number: u64) -> Option<Vec<Bytes>> {
         let tail = self.tail();
         let skipped = number.checked_sub(tail.first)?;
@@ -119,7 +113,7 @@ impl Tail {
         }
         for event in events {
             self.bytes += event.len() + EVENT_BYTES;
-            // of its exact size
+            // an exact copy, which does not keep a larger buffer alive
             self.events.push_back(Bytes::copy_from_slice(&event));
         }
         while self.bytes > TAIL_BYTES
@@ -131,7 +125,6 @@ impl Tail {
     }
 }
 
-/// Waits for the result of a response.
 pub(crate) async fn result_of(broadcast: &Broadcast) -> ResponseResult {
     let mut progress = broadcast.subscribe();
     let is_done = |progress: &Progress| matches!(progress, Progress::Done(_));

@@ -24,42 +24,40 @@ use threadkeep_store::{Responses, StoreError};
 
 pub(crate) use open_item::whole;
 
-/// How long events wait for others that are written with them.
+/// Time for which events wait, to be written in one batch.
 const BATCH_EVERY: Duration = Duration::from_millis(50);
-/// Events that are read at once.
+/// Events per call to the store.
 const PAGE: usize = 256;
-/// Bytes of an event beyond its text.
+/// Overhead of an event, in bytes.
 const EVENT_BYTES: u64 = 128;
-/// Pieces that are reported one by one take at most this many times the bytes that the items of a response may have,
-/// even if an upstream breaks off repeatedly. Later items are reported when they are complete.
+/// The pieces of a response may have this many times the bytes of its items, even if an upstream repeatedly breaks off.
+/// Beyond that, items are reported only when they are complete.
 const PIECES_FACTOR: u64 = 4;
 
-/// The events of a response that are written, and those that wait to be. A response that no client streams has none.
+/// The written and the waiting events of a response. A response that no client streams has no events.
 #[derive(Debug)]
 pub(crate) struct Telling {
     is_on: bool,
-    /// The number of the first event that waits.
+    /// Number of the first waiting event.
     first: u64,
     waiting: Vec<ResponseEvent>,
     write_at: Instant,
-    /// Items of the current answer that have begun, by the number of their part.
+    /// Items of the current answer that have begun, by part.
     open: BTreeMap<usize, OpenItem>,
-    /// The numbers of those that are complete already, by their part.
+    /// Indexes of the items of the current answer that are complete, by part.
     ended: BTreeMap<usize, u64>,
-    /// Calls that this server runs or is to run, by the number of their item.
+    /// Calls that the server has yet to finish, by item index.
     own: BTreeMap<u64, OpenItem>,
-    /// Calls for the client that are complete, but come after those of this server.
+    /// Complete calls for the client, which are reported after the server's calls.
     held: Vec<(OpenItem, Json)>,
-    /// Calls of the current answer that have begun.
     calls: u32,
-    /// The number of the next item.
     next_index: u64,
-    /// Bytes of pieces that may yet be reported.
+    /// Bytes of pieces that may still be reported.
     pieces_left: u64,
 }
 
 impl Telling {
-    /// The events of a response that begins or continues there, and has reported nothing yet.
+    /// Creates the events of a response that has not reported any beyond `course`.
     pub(crate) fn of(request: &ResponseRequest, course: &Course, max_bytes: u64) -> Self {
         Self {
             is_on: request.is_streamed,
@@ -76,10 +74,7 @@ impl Telling {
         }
     }
 
-    /// The events of a response whose driver is gone. Items that the driver has not completed are broken off.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Restores the events of a response that has lost its driver. Breaks off its incomplete items.
     pub(crate) async fn resumed(
         responses: &dyn Responses,
         id: &ResponseId,
@@ -126,14 +121,14 @@ impl Telling {
         Ok(telling)
     }
 
-    /// Reports that a driver continues the response, before everything else that it reports.
+    /// Reports that a driver resumes the response, before all other waiting events.
     pub(crate) fn go_on(&mut self) {
         if self.is_on {
             self.waiting.insert(0, ResponseEvent::Resumed);
         }
     }
 
-    /// The number of the first event that is not written.
+    /// Number of the first event that is not written.
     pub(crate) fn first(&self) -> u64 {
         self.first
     }
@@ -146,7 +141,7 @@ impl Telling {
         self.is_on
     }
 
-    /// A piece of an answer. A model that may not call makes no calls.
+    /// Reports a piece of an answer. Ignores calls unless `may_call`.
     pub(crate) fn piece(
         &mut self,
         request: &ResponseRequest,
@@ -238,8 +233,8 @@ impl Telling {
         has_room
     }
 
-    /// The answer is complete. Returns the numbers of its items. Calls for the client are reported when this server has run its
-    /// own: whatever ends the response before that leaves none.
+    /// Reports the end of an answer. Returns the indexes of its items. Calls for the client are reported only after the
+    /// server's calls, so that a response that ends earlier does not have them.
     pub(crate) fn finish_answer(
         &mut self,
         request: &ResponseRequest,
@@ -318,7 +313,7 @@ impl Telling {
         numbers
     }
 
-    /// A call that this server runs begins. Returns the number of its item, which older versions give it only now.
+    /// Reports that the server runs a call. Returns the index of its item, which journals of older versions lack.
     pub(crate) fn begin_call(
         &mut self,
         request: &ResponseRequest,
@@ -338,8 +333,8 @@ impl Telling {
         index
     }
 
-    /// That call is complete, unless its entry cannot be written; and with the last one of an answer, those for the client.
-    /// Returns the mark to take the events back by.
+    /// Reports the end of a call; after the last one of an answer, also the calls for the client. Returns the mark for
+    /// [`Self::take_back`], in case the journal entry cannot be written.
     pub(crate) fn finish_call(&mut self, index: u64, item: &Json, is_last: bool) -> usize {
         let mark = self.waiting.len();
         if let Some(open) = self.own.get(&index) {
@@ -353,7 +348,7 @@ impl Telling {
         mark
     }
 
-    /// The entry of that call is written.
+    /// Forgets a call whose journal entry is written.
     pub(crate) fn end_call(&mut self, index: u64, is_last: bool) {
         self.own.remove(&index);
         if is_last {
@@ -361,12 +356,11 @@ impl Telling {
         }
     }
 
-    /// Takes back the events since that mark.
+    /// Removes the events since `mark`.
     pub(crate) fn take_back(&mut self, mark: usize) {
         self.waiting.truncate(mark);
     }
 
-    /// Breaks off all items that are not complete.
     pub(crate) fn break_off(&mut self) {
         self.calls = 0;
         self.ended.clear();
@@ -382,7 +376,6 @@ impl Telling {
         !self.waiting.is_empty()
     }
 
-    /// Waits until there are events to write.
     pub(crate) async fn due(&self) {
         match self.has_waiting() {
             true => sleep_until(self.write_at).await,
@@ -390,13 +383,12 @@ impl Telling {
         }
     }
 
-    /// The events that wait, with the number of the first.
+    /// Returns the waiting events, and the number of the first one.
     pub(crate) fn waiting(&self) -> (u64, Vec<Bytes>) {
         let events = self.waiting.iter().map(ResponseEvent::to_bytes).collect();
         (self.first, events)
     }
 
-    /// The events that waited are written.
     pub(crate) fn note_written(&mut self) {
         self.first += self.waiting.len() as u64;
         self.waiting.clear();

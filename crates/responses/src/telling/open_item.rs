@@ -1,29 +1,27 @@
-//! An item while it is written.
+//! Items in progress.
 
 use serde_json::{Value, json};
 
 use crate::values::event::{CallEvent, CallKind, ResponseEvent, TextKind, TextPlace};
 use threadkeep_domain::{ItemKind, Json, member, member_elements, member_text};
 
-/// An item that has begun and is not done.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenItem {
     pub(crate) index: u64,
     id: String,
-    /// The item as it began.
+    /// The item as first reported.
     begun: Json,
-    /// The kind of the call, if it is one.
+    /// `None` if the item is not a call.
     call: Option<CallKind>,
     texts: Vec<OpenText>,
     arguments: String,
     has_all_arguments: bool,
 }
 
-/// A text of a message or of reasoning, of which some is reported.
+/// A partly reported text of a message or of reasoning.
 #[derive(Debug, Clone)]
 struct OpenText {
     kind: TextKind,
-    /// The number of its part.
     part: usize,
     told: String,
     annotations: Vec<Json>,
@@ -41,7 +39,7 @@ impl OpenText {
         }
     }
 
-    /// The part, as far as it is reported.
+    /// Returns the part as far as it is reported.
     fn json(&self) -> Value {
         let mut part = self.kind.part(&self.told);
         if !self.annotations.is_empty() {
@@ -51,19 +49,19 @@ impl OpenText {
     }
 }
 
-/// All events of a complete item.
+/// Adds all events of a complete item.
 pub(crate) fn whole(index: u64, item: &Json, events: &mut Vec<ResponseEvent>) {
     let open = OpenItem::begin(index, begun(item), events);
     open.run(events);
     open.finish(item, is_cut(item), events);
 }
 
-/// Whether an item of an output was cut by a limit or a filter.
+/// Whether a limit or a filter cut the item.
 fn is_cut(item: &Json) -> bool {
     member(item.as_str(), "status") == Some(r#""incomplete""#)
 }
 
-/// An item as it begins: without its content, arguments and results.
+/// Returns an item without its content, arguments and results.
 pub(crate) fn begun(item: &Json) -> Json {
     let Ok(Value::Object(mut members)) = serde_json::from_str(item.as_str()) else {
         return item.clone();
@@ -71,7 +69,7 @@ pub(crate) fn begun(item: &Json) -> Json {
     let empty: &[(&str, Value)] = match ItemKind::of(item.as_str()) {
         Some(ItemKind::Message) => &[("content", json!([]))],
         Some(ItemKind::Reasoning) => {
-            // other members are of the complete item
+            // other members belong to the complete item
             members.retain(|name, _| ["type", "id", "summary", "content"].contains(&name.as_str()));
             &[("summary", json!([])), ("content", json!([]))]
         }
@@ -100,14 +98,12 @@ pub(crate) fn begun(item: &Json) -> Json {
 }
 
 impl OpenItem {
-    /// Begins an item.
     pub(crate) fn begin(index: u64, begun: Json, events: &mut Vec<ResponseEvent>) -> Self {
         let open = Self::begun(index, begun.clone());
         events.push(ResponseEvent::ItemAdded { index, item: begun });
         open
     }
 
-    /// One that has begun.
     fn begun(index: u64, begun: Json) -> Self {
         Self {
             index,
@@ -124,7 +120,6 @@ impl OpenItem {
         self.call.is_some()
     }
 
-    /// More of the text of a part.
     pub(crate) fn add_text(
         &mut self,
         (kind, part): (TextKind, usize),
@@ -148,7 +143,6 @@ impl OpenItem {
         }
     }
 
-    /// An annotation of a part.
     pub(crate) fn annotate(
         &mut self,
         (kind, part): (TextKind, usize),
@@ -169,7 +163,8 @@ impl OpenItem {
         });
     }
 
-    /// The text of a part that is not complete, which begins unless it has. In reasoning, that completes those before it.
+    /// Returns the text of an incomplete part; reports the part if it is new. A new part of reasoning completes the earlier
+    /// ones.
     fn text(
         &mut self,
         kind: TextKind,
@@ -202,7 +197,6 @@ impl OpenItem {
         texts.find(|text| (text.kind.list(), text.part) == place)
     }
 
-    /// More of the arguments.
     pub(crate) fn add_arguments(&mut self, delta: String, events: &mut Vec<ResponseEvent>) {
         let Some(call) = self.call.filter(|call| call.tells_arguments()) else {
             return;
@@ -224,7 +218,7 @@ impl OpenItem {
         }
     }
 
-    /// The arguments are complete: reports what is not reported yet.
+    /// Reports the rest of the arguments and their end.
     pub(crate) fn end_arguments(&mut self, arguments: &str, events: &mut Vec<ResponseEvent>) {
         let Some(call) = self.call.filter(|call| call.tells_arguments()) else {
             return;
@@ -246,7 +240,6 @@ impl OpenItem {
         });
     }
 
-    /// The server runs the call.
     pub(crate) fn run(&self, events: &mut Vec<ResponseEvent>) {
         let begins = self.call.map_or(&[][..], CallKind::begins);
         events.extend(begins.iter().map(|event| self.call_event(*event)));
@@ -260,7 +253,7 @@ impl OpenItem {
         }
     }
 
-    /// Goes on by an event that is written.
+    /// Applies an event that was written before.
     pub(crate) fn follow(&mut self, event: &ResponseEvent) {
         match event {
             ResponseEvent::PartAdded(place) => {
@@ -287,7 +280,7 @@ impl OpenItem {
         }
     }
 
-    /// The item is complete: reports all of it that is not reported yet.
+    /// Reports the rest of the item and its end.
     pub(crate) fn finish(mut self, item: &Json, is_cut: bool, events: &mut Vec<ResponseEvent>) {
         for list in [TextKind::Summary.list(), TextKind::Text.list()] {
             for (part, json) in member_elements(item.as_str(), list).enumerate() {
@@ -343,7 +336,6 @@ impl OpenItem {
         events.push(ResponseEvent::PartDone { place, json });
     }
 
-    /// Ends all texts as far as they are reported.
     fn end_texts(&mut self, events: &mut Vec<ResponseEvent>) {
         let open = self.texts.iter().filter(|text| !text.is_done);
         let open: Vec<_> = open.cloned().collect();
@@ -353,7 +345,7 @@ impl OpenItem {
         }
     }
 
-    /// The item was broken off, and is no part of the output.
+    /// Reports the item as incomplete; it does not become part of the output.
     pub(crate) fn break_off(mut self, events: &mut Vec<ResponseEvent>) {
         let mut item: Value = serde_json::from_str(self.begun.as_str()).unwrap_or_default();
         item["status"] = json!("incomplete");
@@ -377,7 +369,7 @@ impl OpenItem {
         });
     }
 
-    /// One that an event begins.
+    /// Returns the item that the event begins, if any.
     pub(crate) fn of_event(event: &ResponseEvent) -> Option<Self> {
         match event {
             ResponseEvent::ItemAdded { index, item } => Some(Self::begun(*index, item.clone())),
@@ -386,7 +378,7 @@ impl OpenItem {
     }
 }
 
-/// The end of a text whose beginning is known.
+/// Returns the unreported rest of `text` if it begins with `told`.
 fn rest_of(text: &str, told: &str) -> Option<String> {
     let rest = text.strip_prefix(told)?;
     (!rest.is_empty()).then(|| rest.to_owned())
@@ -414,7 +406,7 @@ mod tests {
         Json::from_compact(item.to_string())
     }
 
-    /// The texts that a reader gets from events, each at its place. Each part must end as it was written.
+    /// Collects the texts that a reader receives. Checks that each part ends with its reported text.
     fn heard(events: &[ResponseEvent]) -> Vec<(TextKind, usize, String)> {
         fn find(
             heard: &mut [(TextKind, usize, String)],
@@ -629,7 +621,7 @@ mod tests {
                 true => [TextKind::Summary, TextKind::Reasoning],
                 false => [TextKind::Text, TextKind::Refusal],
             };
-            // one after the other, as models write them
+            // in order, as models write them
             let mut pieces = pieces;
             pieces.sort_by_key(|(is_second, _)| *is_second);
             let place = |is_second: bool| match (is_second, is_reasoning) {
@@ -657,7 +649,7 @@ mod tests {
             for (is_second, piece) in pieces.iter().take(told) {
                 open.add_text(place(*is_second), piece.clone(), &mut events);
             }
-            // another driver knows the item by its events
+            // another driver restores the item from its events
             let mut followed = OpenItem::of_event(&events[0]).unwrap();
             for event in &events[1..] {
                 followed.follow(event);

@@ -1,5 +1,3 @@
-//! A call of a tool, and its item.
-
 use super::course::Course;
 use super::items::executed_call;
 use super::request::ResponseRequest;
@@ -7,27 +5,25 @@ use super::stateless::{self, StatelessOutcome};
 use threadkeep_domain::Json;
 use threadkeep_service::tools::{Outcome, StatelessTool, Tool};
 
-/// The name of the tool server for calls of unknown tools in a response that has none.
+/// Server label for calls of unknown tools in a response without tool servers.
 const NO_LABEL: &str = "threadkeep";
-/// Characters of the name of a function that upstreams take.
+/// Maximum characters of a function name that upstreams accept.
 const NAME_MAX: usize = 64;
 
-/// A call that has not been run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PendingCall {
-    /// Pairs it with its result upstream.
+    /// Pairs the call with its result upstream.
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) arguments: String,
-    /// Its place among the calls of the response, from 0.
+    /// Index among the calls of the response.
     pub(crate) number: u32,
-    /// The answer that it came in, from 1.
+    /// Number of the answer with the call, from 1.
     pub(crate) step: u32,
-    /// The number of its item, if the server runs it and it has one already.
+    /// Index of its item; `None` if the client runs the call, or an older version wrote it.
     pub(crate) index: Option<u64>,
 }
 
-/// The item of a call that has no result.
 pub(crate) fn call_item(
     request: &ResponseRequest,
     course: &Course,
@@ -49,7 +45,7 @@ pub(crate) fn call_item(
     }
 }
 
-/// The item of a call of a state tool, or of one that does not exist.
+/// Creates the item of a call of a state tool or an unknown tool.
 pub(crate) fn item_of(
     request: &ResponseRequest,
     course: &Course,
@@ -67,7 +63,7 @@ pub(crate) fn item_of(
     executed_call(&id, label, &call, outcome)
 }
 
-/// The name of a function as upstreams take it back.
+/// Converts a name to one that upstreams accept in a prompt.
 pub(crate) fn sendable(name: &str) -> String {
     if let Ok(tool) = name.parse::<Tool>() {
         return tool.as_str().into();
@@ -80,7 +76,6 @@ pub(crate) fn sendable(name: &str) -> String {
     }
 }
 
-/// The item of a call of a stateless tool.
 pub(crate) fn stateless_item_of(
     request: &ResponseRequest,
     course: &Course,

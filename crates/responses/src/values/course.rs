@@ -1,4 +1,4 @@
-//! The course of a response, which its journal gives back.
+//! The progress of a response, as its journal records it.
 
 use std::collections::VecDeque;
 
@@ -14,44 +14,39 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Journal, StoreError};
 
-/// A call for the client, with the number of its item.
+/// The index of an item, and its call.
 type ClientCall = (u64, PendingCall);
 
-/// How far a response has come.
 #[derive(Debug, Clone)]
 pub(crate) struct Course {
     response: ResponseId,
-    /// Entries of the journal.
+    /// Number of journal entries.
     pub(crate) entries: u64,
-    /// The number of the next event.
     pub(crate) next_event: u64,
-    /// The number of the next item. Numbers of items that were broken off are not used again.
+    /// Index of the next item. Indexes of items that were broken off are not reused.
     pub(crate) next_index: u64,
-    /// Complete items of the output, in the order of their numbers.
+    /// Complete output items, ordered by index.
     pub(crate) output: Vec<Json>,
-    /// Their numbers.
+    /// Indexes of the items in `output`.
     indexes: Vec<u64>,
     /// Calls of the last answer that the server has yet to run.
     pub(crate) pending: VecDeque<PendingCall>,
-    /// Calls of the last answer for the client, which come when the others are run.
+    /// Calls of the last answer for the client, which join the output after the server's calls.
     for_client: Vec<ClientCall>,
-    /// Answers so far.
     pub(crate) steps: u32,
-    /// Calls so far.
     pub(crate) calls: u32,
     /// Whether the last answer has calls for the client.
     pub(crate) has_client_calls: bool,
     pub(crate) usage: Usage,
-    /// How the last answer ended; none while the loop has to go on.
+    /// Status that the last answer leads to; `None` while the loop must continue.
     ended: Option<Status>,
     /// Why the last driver stopped.
     pub(crate) failure: Option<Failure>,
-    /// Bytes of all items, with those of the input, without images.
+    /// Total size of input and output items, without images.
     pub(crate) bytes: u64,
 }
 
 impl Course {
-    /// The course of a response that has not begun.
     pub(crate) fn new(response: ResponseId, request: &ResponseRequest) -> Self {
         let input = request.input.iter();
         Self {
@@ -73,10 +68,6 @@ impl Course {
         }
     }
 
-    /// The course that a journal tells.
-    ///
-    /// # Errors
-    /// [`StoreError::Corrupt`].
     pub(crate) fn replay(
         response: ResponseId,
         request: &ResponseRequest,
@@ -90,7 +81,6 @@ impl Course {
         Ok(course)
     }
 
-    /// Goes on by an entry.
     pub(crate) fn apply(&mut self, request: &ResponseRequest, entry: Entry) {
         self.entries += 1;
         match entry {
@@ -108,20 +98,18 @@ impl Course {
         }
     }
 
-    /// The id of the item of that number.
     pub(crate) fn item_id(&self, request: &ResponseRequest, prefix: &str, index: u64) -> String {
         let number = request.input.len() as u64 + index;
         response_item_id(prefix, &self.response, request.created_ms, number)
     }
 
-    /// The item of a call for the client that comes when the server has run its own, by its number.
+    /// Returns the item of a call for the client that waits for the server's calls.
     pub(crate) fn held_call(&self, request: &ResponseRequest, index: u64) -> Option<Json> {
         let mut held = self.for_client.iter();
         let (_, call) = held.find(|(its, _)| *its == index)?;
         Some(self.client_call(request, index, call))
     }
 
-    /// The item of that number, of a call that the client runs.
     pub(crate) fn client_call(
         &self,
         request: &ResponseRequest,
@@ -137,7 +125,7 @@ impl Course {
         client_call(&self.item_id(request, prefix, index), form, call)
     }
 
-    /// The call of that place among those of an answer.
+    /// Creates the call at `place` among the calls of an answer.
     pub(crate) fn call(
         &self,
         place: u32,
@@ -156,12 +144,12 @@ impl Course {
         }
     }
 
-    /// Whether the item of that number is a call that the server has yet to run.
+    /// Whether the item at `index` is a call that the server has yet to run.
     pub(crate) fn is_to_run(&self, index: u64) -> bool {
         self.pending.iter().any(|call| call.index == Some(index))
     }
 
-    /// How the response ends, once no call is left to run and the model need not answer again.
+    /// Returns the final status once no calls are left to run and the model need not answer again.
     pub(crate) fn end(&self) -> Option<&Status> {
         self.ended.as_ref().filter(|_| self.pending.is_empty())
     }
@@ -189,7 +177,7 @@ impl Course {
                     let id = self.item_id(request, "rs_", index);
                     self.push(index, foreign(&id, step, &item));
                 }
-                // the last of these calls was cut off, and none of them is run
+                // the last of these calls was cut off, so none of them runs
                 AnswerPart::Call { .. } if answer.finish != Finish::Done => {}
                 AnswerPart::Call {
                     id,
@@ -231,14 +219,14 @@ impl Course {
         index
     }
 
-    /// The id of a call that came without one: short enough for all upstreams.
+    /// Generates the id of a call that came without one, short enough for all upstreams.
     fn call_id(&self, number: u32) -> String {
         let response = self.response.to_string();
         let print = Fingerprint::of(&[b"call", response.as_bytes(), &number.to_be_bytes()]);
         format!("call_{}", hex::encode(print.0))
     }
 
-    /// Once the server has run its calls, those of the client are part of the output.
+    /// Adds the client's calls to the output once the server's calls are done.
     fn settle(&mut self, request: &ResponseRequest) {
         if self.pending.is_empty() {
             for (index, call) in std::mem::take(&mut self.for_client) {

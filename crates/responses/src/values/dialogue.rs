@@ -1,4 +1,4 @@
-//! Messages of sessions, and the items of a response that they stand for.
+//! Converts between messages of sessions and items of responses.
 //!
 //! A message is `{"role","content":[{"type":"text","text"}],"tool_calls"?,"tool_call_id"?}`, in the form of `ModelRelay`'s
 //! protocol; an item is one of OpenAI's Responses API.
@@ -12,7 +12,7 @@ use threadkeep_domain::{
     text_of,
 };
 
-/// The items that a message stands for, without ids. Parts and messages of unknown forms are left out.
+/// Converts a message to items without ids. Omits parts and messages of unknown forms.
 #[must_use]
 pub fn items_of_message(message: &str) -> Vec<Json> {
     let content = member(message, "content").filter(|content| content.starts_with('['));
@@ -38,8 +38,8 @@ pub fn items_of_message(message: &str) -> Vec<Json> {
     message.into_iter().chain(calls).collect()
 }
 
-/// The messages that an item leaves in a session, with ids that only its own repeat has. Reasoning and instructions leave
-/// none.
+/// Converts an item to the messages that it adds to a session. Their ids derive from the item's id. Reasoning and
+/// instructions add none.
 pub(crate) fn messages_of_item(id: &str, item: &Json) -> Vec<HistoryItem> {
     let messages = match Item::read(item.as_str()) {
         Some(Item::Message { role, content }) => {
@@ -62,18 +62,17 @@ pub(crate) fn messages_of_item(id: &str, item: &Json) -> Vec<HistoryItem> {
         .collect()
 }
 
-/// Sessions have UUIDs as the ids of messages.
+/// Derives the id of a message: sessions use UUIDs.
 fn message_id(item: &str, number: u8) -> threadkeep_domain::scope::ItemId {
     let print = Fingerprint::of(&[b"message of a session", item.as_bytes(), &[number]]);
     let id = Builder::from_random_bytes(print.0).into_uuid();
     id.to_string().parse().expect("a UUID is visible ASCII")
 }
 
-/// A part of a message, as a part of an item of that role.
 fn part_of_item(part: &str, role: &str) -> Option<String> {
     match &*member_text(part, "type")? {
         "text" => {
-            // some models refuse texts that are empty
+            // some models reject empty texts
             let is_text = |text: &&str| text.starts_with('"') && *text != "\"\"";
             let text = member(part, "text").filter(is_text)?;
             Some(match role {
@@ -102,7 +101,6 @@ fn part_of_item(part: &str, role: &str) -> Option<String> {
     }
 }
 
-/// The part of a message that a part of an item is.
 fn part_of_message(part: &str) -> Option<String> {
     match &*member_text(part, "type")? {
         "input_text" | "output_text" => {
@@ -128,7 +126,6 @@ fn file_part(url: &str, name: Option<&str>) -> Option<String> {
     ))
 }
 
-/// A message that the user or the model said.
 fn said(role: &str, content: &str) -> Option<Json> {
     if !["user", "assistant"].contains(&role) {
         return None;
@@ -143,7 +140,6 @@ fn said(role: &str, content: &str) -> Option<Json> {
     )))
 }
 
-/// The message of a call.
 fn calling(call: &ItemCall<'_>) -> Json {
     let message = json!({
         "role": "assistant",
@@ -157,7 +153,6 @@ fn calling(call: &ItemCall<'_>) -> Json {
     Json::from_compact(message.to_string())
 }
 
-/// The message of a call's result.
 fn result_message(id: &str, output: &str) -> Json {
     let message = json!({
         "role": "tool",
@@ -182,14 +177,14 @@ fn call_item(call: &str) -> Option<Json> {
     let item = json!({
         "type": ItemKind::FunctionCall.as_str(),
         "call_id": member_text(call, "id")?,
-        // the interfaces of models refuse dots
+        // the APIs of models reject dots
         "name": name.replace('.', "_"),
         "arguments": member_text(function, "arguments").unwrap_or_default(),
     });
     Some(Json::from_compact(item.to_string()))
 }
 
-/// The texts of a content together.
+/// Concatenates the texts of a content.
 fn plain_text(content: &str) -> String {
     if content.starts_with('"') {
         return text_of(content).unwrap_or_default().into();
@@ -256,7 +251,7 @@ mod tests {
                 r#"{{"type":"function_call","call_id":"c","name":"{name}","arguments":"{{}}"}}"#
             );
             assert_eq!(shown(&item, "i"), [called, result(r#"{"n":1}"#)]);
-            // only the upstream knows the results of those that it has run
+            // only the upstream knows the results of calls that it has run
             assert_eq!(
                 shown(&format!(r#"{{"type":"{name}_call","id":"a"}}"#), "i"),
                 [""; 0]

@@ -1,41 +1,34 @@
-//! Entries of the journal of a response.
-
 use serde::{Deserialize, Serialize};
 
 use crate::values::model::ModelAnswer;
 use crate::values::stored::Stored;
 use threadkeep_domain::{Failure, Json};
 
-/// An entry of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Entry {
-    /// The model has answered.
     Answer {
-        /// The answer.
         answer: ModelAnswer,
-        /// The numbers of its items.
         #[serde(flatten)]
         numbers: ItemNumbers,
     },
     /// The server has run the next call of the last answer.
     Call {
-        /// The item, with the result.
+        /// With the result.
         item: Json,
-        /// Its number.
         index: u64,
     },
-    /// The response has failed, and may be continued.
+    /// The response has failed, and may be resumed.
     Failed(Failure),
 }
 
-/// The numbers of the items of an answer, in its order.
+/// Indexes of the items of an answer, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ItemNumbers {
-    /// Those of messages, other items and calls for the client.
+    /// Messages, other items, and calls for the client.
     #[serde(rename = "indexes")]
     pub(crate) items: Vec<u64>,
-    /// Those of calls that the server runs. Older versions number them when they run.
+    /// Calls that the server runs. Older versions assign their indexes when the calls run.
     #[serde(default)]
     pub(crate) calls: Vec<u64>,
 }
@@ -62,7 +55,7 @@ mod tests {
             calls: Vec::new(),
         };
         assert_eq!(numbers, expected);
-        // and these read ours
+        // older versions can read this form
         let ours = format!(r#"{{"answer":{{{answer},"indexes":[3],"calls":[4]}}}}"#);
         let read = Entry::read(ours.as_bytes()).unwrap();
         assert_eq!(read.to_bytes(), ours.as_bytes());

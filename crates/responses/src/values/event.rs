@@ -1,186 +1,135 @@
-//! Events of a response.
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::values::stored::Stored;
 use threadkeep_domain::{ItemKind, Json, member_text};
 
-/// An event of a response between its beginning and its end, in the form in which it is kept.
+/// A stored event of a response between its beginning and its end.
 ///
-/// `index` is the number of an item in the stream, which no other item ever has, and `id` its id; `part` is the number of a
-/// part of its content.
+/// `index` is the number of an item in the stream, never reused; `id` is the item's id; `part` is the index of a part of its
+/// content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseEvent {
-    /// A driver continues the response. This is an event so that later events do not get the number of the failure,
-    /// which was the last event for its readers.
+    /// A driver resumes the response. As an event, it takes the number of the failure, which was the last event for its
+    /// readers.
     Resumed,
-    /// An item begins.
     ItemAdded {
-        /// Its number.
         index: u64,
-        /// The item, without all that is yet to come.
+        /// Without its content.
         item: Json,
     },
     /// A part of a message or of reasoning begins.
     PartAdded(TextPlace),
-    /// More of the text of a part.
     TextDelta {
-        /// The place of the text.
         #[serde(flatten)]
         place: TextPlace,
-        /// The text.
         delta: String,
     },
-    /// The text of a part is complete.
     TextDone {
-        /// The place of the text.
         #[serde(flatten)]
         place: TextPlace,
-        /// The whole text.
         text: String,
     },
-    /// A source or something else that belongs to a part of a message.
+    /// A source or other annotation of a part of a message.
     Annotation {
-        /// The number of the item.
         index: u64,
-        /// Its id.
         id: String,
-        /// The number of the part.
         part: usize,
-        /// Its number among those of the part.
+        /// Index among the annotations of the part.
         number: usize,
-        /// The annotation.
         json: Json,
     },
     /// A part of a message or of reasoning is complete.
     PartDone {
-        /// The place of its text.
         #[serde(flatten)]
         place: TextPlace,
-        /// The part.
         json: Json,
     },
-    /// More of the arguments of a call.
     ArgumentsDelta {
-        /// The number of the item.
         index: u64,
-        /// Its id.
         id: String,
-        /// The kind of the call.
         #[serde(default)]
         call: CallKind,
-        /// The text.
         delta: String,
     },
-    /// The arguments of a call are complete.
     ArgumentsDone {
-        /// The number of the item.
         index: u64,
-        /// Its id.
         id: String,
-        /// The kind of the call.
         #[serde(default)]
         call: CallKind,
-        /// The name of its function.
         name: String,
-        /// The whole text.
         arguments: String,
     },
-    /// A call that this server runs has come further.
+    /// Progress of a call that the server runs.
     Call {
-        /// The number of the item.
         index: u64,
-        /// Its id.
         id: String,
-        /// The step that it has reached.
         event: CallEvent,
     },
-    /// An item is complete, or was broken off: then it has the status `incomplete`, and is no part of the output.
+    /// An item is complete, or was broken off: then its status is `incomplete`, and it is not part of the output.
     ItemDone {
-        /// Its number.
         index: u64,
-        /// The item.
         item: Json,
-        /// Whether a limit or a filter has cut it: it has the status `incomplete` too, but is a part of the output.
+        /// Whether a limit or a filter cut the item. Its status is `incomplete`, but it is part of the output.
         #[serde(default)]
         is_cut: bool,
     },
 }
 
-/// The place of a text: a part of an item.
+/// Identifies a text within an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextPlace {
-    /// The number of the item.
     pub index: u64,
-    /// Its id.
     pub id: String,
-    /// The number of the part.
     pub part: usize,
-    /// The kind of the text.
     #[serde(default)]
     pub kind: TextKind,
 }
 
-/// The kinds of texts in messages and in reasoning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TextKind {
-    /// An answer.
     #[default]
     Text,
-    /// The reason for which the model does not answer.
+    /// The model's reason for not answering.
     Refusal,
-    /// The thoughts of the model.
+    /// Thoughts of the model.
     Reasoning,
-    /// A summary of that.
+    /// A summary of the thoughts.
     Summary,
 }
 
-/// The kinds of calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallKind {
-    /// That of a function of the client.
+    /// A function of the client.
     #[default]
     Function,
-    /// That of a custom tool of the client.
+    /// A custom tool of the client.
     Custom,
-    /// That of a tool server.
+    /// A tool of a tool server.
     Mcp,
-    /// That of the web search.
     WebSearch,
-    /// That of the image generation.
     ImageGeneration,
 }
 
-/// The steps of a call that this server runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallEvent {
-    /// A tool of a tool server is about to run.
     McpBegun,
-    /// It has a result.
     McpCompleted,
-    /// It has none.
     McpFailed,
-    /// A search is about to begin.
     SearchBegun,
-    /// It runs.
     Searching,
-    /// It has a result.
     SearchCompleted,
-    /// The generation of an image is about to begin.
     ImageBegun,
-    /// It runs.
     ImageGenerating,
-    /// The image is there.
     ImageCompleted,
 }
 
 impl TextKind {
-    /// The part of a message with that text.
+    /// Creates a part of a message with `text`.
     #[must_use]
     pub fn part(self, text: &str) -> Value {
         match self {
@@ -193,7 +142,7 @@ impl TextKind {
         }
     }
 
-    /// The kind of a part, and its text.
+    /// Returns the kind and the text of a part.
     pub(crate) fn read(part: &str) -> Option<(Self, String)> {
         let (kind, member) = match &*member_text(part, "type")? {
             "output_text" => (Self::Text, "text"),
@@ -205,7 +154,7 @@ impl TextKind {
         Some((kind, member_text(part, member).unwrap_or_default().into()))
     }
 
-    /// The member of an item whose parts have such texts.
+    /// Returns the member of an item that contains parts of this kind.
     pub(crate) fn list(self) -> &'static str {
         match self {
             Self::Summary => "summary",
@@ -215,7 +164,7 @@ impl TextKind {
 }
 
 impl CallKind {
-    /// That of an item, if it is a call.
+    /// Returns `None` if the item is not a call.
     pub(crate) fn of_item(item: &str) -> Option<Self> {
         Some(match ItemKind::of(item)? {
             ItemKind::FunctionCall => Self::Function,
@@ -227,12 +176,12 @@ impl CallKind {
         })
     }
 
-    /// Whether events report its arguments. OpenAI's API has such events for three kinds of calls.
+    /// Whether events report the arguments. OpenAI's API has such events for three kinds of calls.
     pub(crate) fn tells_arguments(self) -> bool {
         matches!(self, Self::Function | Self::Custom | Self::Mcp)
     }
 
-    /// The member of its item that has its arguments.
+    /// Returns the member of the item that contains the arguments.
     pub(crate) fn arguments(self) -> &'static str {
         match self {
             Self::Custom => "input",
@@ -240,7 +189,7 @@ impl CallKind {
         }
     }
 
-    /// The steps with which it begins when the server runs it.
+    /// Returns the events at the start of a call that the server runs.
     pub(crate) fn begins(self) -> &'static [CallEvent] {
         match self {
             Self::Function | Self::Custom => &[],
@@ -250,7 +199,7 @@ impl CallKind {
         }
     }
 
-    /// Its last step, if OpenAI's API has an event for that.
+    /// Returns the last event, if OpenAI's API has one for this outcome.
     pub(crate) fn ends(self, has_failed: bool) -> Option<CallEvent> {
         match (self, has_failed) {
             (Self::Mcp, true) => Some(CallEvent::McpFailed),
@@ -263,7 +212,6 @@ impl CallKind {
 }
 
 impl ResponseEvent {
-    /// The number of its item, if it is about one.
     #[must_use]
     pub fn index(&self) -> Option<u64> {
         match self {

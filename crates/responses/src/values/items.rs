@@ -1,4 +1,4 @@
-//! Items of an output, in the form of OpenAI's Responses API.
+//! Output items, in the form of OpenAI's Responses API.
 
 use std::borrow::Cow;
 
@@ -12,19 +12,19 @@ use threadkeep_domain::{
 };
 use threadkeep_service::tools::Outcome;
 
-/// Hex digits of a response in the id of an item, and of the item's number. Ids that others make have another length.
+/// Hex digits in an item id: of the response, and of the item's number. Ids from other sources have other lengths.
 const RESPONSE_DIGITS: usize = 32;
 const NUMBER_DIGITS: usize = 20;
-/// Bits of the number of an item, below those of the time.
+/// Bits of an item's number, below those of the time.
 const NUMBER_BITS: u32 = 16;
-/// The member of an item that has its id at the upstream, where the item's own id has no room for it.
+/// Member with the id at the upstream, if the item's own id has no room for it.
 const UPSTREAM_ID: &str = "upstream_id";
 const QUOTED_UPSTREAM_ID: &str = "\"upstream_id\"";
 
-/// The id of the item with that number in a response that came at that time.
+/// Returns the id of item `number` in a response created at `created_ms`.
 ///
-/// It is the same for each driver of the response, and another one if a forgotten response runs again. Input and output
-/// are counted together.
+/// All drivers of the response derive the same id. A forgotten response that runs again gets different ids. `number` counts
+/// input and output together.
 #[must_use]
 pub fn response_item_id(
     prefix: &str,
@@ -38,13 +38,12 @@ pub fn response_item_id(
     format!("{prefix}{digits}{number:0NUMBER_DIGITS$x}")
 }
 
-/// The id of an item, as a history has it.
 pub fn item_id_of(item: &Json) -> Option<ItemId> {
     let id: String = serde_json::from_str(member(item.as_str(), "id")?).ok()?;
     id.parse().ok()
 }
 
-/// The response that gave an item this id.
+/// Parses the response from an item id that this server made.
 pub fn response_of_item(id: &str) -> Option<FollowedResponse> {
     let (_, digits) = id.rsplit_once('_')?;
     if digits.len() != RESPONSE_DIGITS + NUMBER_DIGITS || !digits.is_ascii() {
@@ -57,8 +56,8 @@ pub fn response_of_item(id: &str) -> Option<FollowedResponse> {
     })
 }
 
-/// A message of the model, as [`AnswerPart::Message`](super::AnswerPart::Message) has it. One that follows a call in its answer
-/// has the number of that.
+/// Creates a message of the model from an [`AnswerPart::Message`](super::AnswerPart::Message). `step` is set if it follows a
+/// call in its answer.
 pub(crate) fn message(id: &str, status: &str, step: Option<u32>, message: &Json) -> Json {
     let message = message.as_str();
     let members = match message.strip_prefix('{') {
@@ -71,8 +70,8 @@ pub(crate) fn message(id: &str, status: &str, step: Option<u32>, message: &Json)
     ))
 }
 
-/// An item of the upstream under an id of this server, which keeps that of the upstream. Reasoning gets a status. An item that
-/// follows a call in its answer has the number of that.
+/// Creates an item from an upstream's item, with an id of this server that contains the upstream's id. Adds a status to
+/// reasoning. `step` is set if it follows a call in its answer.
 pub(crate) fn foreign(id: &str, step: Option<u32>, item: &Json) -> Json {
     let item = item.as_str();
     let its = member_text(item, "id").filter(|its| !its.is_empty());
@@ -96,15 +95,15 @@ pub(crate) fn foreign(id: &str, step: Option<u32>, item: &Json) -> Json {
     Json::from_compact(object_of(own.chain(its)))
 }
 
-/// An id with the digits of one of this server behind that of the upstream: no two items have the same, and it names its response.
-/// None if the result is no id of an item, or reads as an id of this server alone.
+/// Appends the digits of `id` to the upstream's id, so that the result is unique and identifies the response. Returns `None`
+/// if the result is not a valid item id, or would read as an id without an upstream's part.
 fn with_upstream_id(id: &str, upstream_id: &str) -> Option<String> {
     let (_, digits) = id.rsplit_once('_').filter(|_| upstream_id.contains('_'))?;
     let both = format!("{upstream_id}_{digits}");
     both.parse::<ItemId>().is_ok().then_some(both)
 }
 
-/// The id that an item has at its upstream.
+/// Returns the id that an item has at its upstream.
 pub fn upstream_id_of(item: &str) -> Option<Cow<'_, str>> {
     if let Some(id) = member_text(item, UPSTREAM_ID) {
         return Some(id);
@@ -116,7 +115,7 @@ pub fn upstream_id_of(item: &str) -> Option<Cow<'_, str>> {
     else {
         return Some(id);
     };
-    // the id of an item that had none there has a prefix alone
+    // the id has only a prefix if the item had no id there
     its.contains('_').then(|| its.to_owned().into())
 }
 
@@ -125,7 +124,6 @@ fn step_member(step: Option<u32>) -> String {
         .unwrap_or_default()
 }
 
-/// A call that the client has to run.
 pub(crate) fn client_call(id: &str, form: CallForm, call: &PendingCall) -> Json {
     let item = json!({
         "type": form.call_kind().as_str(),
@@ -139,7 +137,6 @@ pub(crate) fn client_call(id: &str, form: CallForm, call: &PendingCall) -> Json 
     Json::from_compact(item.to_string())
 }
 
-/// A call that the server has run.
 pub(crate) fn executed_call(id: &str, label: &str, call: &PendingCall, outcome: &Outcome) -> Json {
     let (output, error, status) = match outcome {
         Outcome::Result(result) => (Value::from(result.to_string()), Value::Null, "completed"),

@@ -1,28 +1,25 @@
-//! The messages of a response in the state of its thread, for pages that read the state instead of the history.
+//! Messages of a response in the state of its thread, for pages that read the state and not the history.
 
 use serde::{Deserialize, Serialize};
 use threadkeep_domain::{
     Json, Key, Mismatch, Operation, elements, member, member_text, members, object_of, quoted,
 };
 
-/// A window of messages in the state of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageWindow {
-    /// The key of the array, by the rule of `/v1`.
+    /// The key of the array, valid under `/v1`.
     pub key: String,
-    /// The number of messages that stay; none keeps all.
+    /// Maximum number of messages to keep; `None` keeps all.
     pub max_records: Option<u64>,
 }
 
 impl MessageWindow {
-    /// Its key.
     #[must_use]
     pub fn key(&self) -> Option<Key> {
         Key::new(&*self.key).ok()
     }
 
-    /// The operations that add the messages of the user among the input's items, and the last one of the model among those
-    /// of the output.
+    /// Returns the operations that push the user's messages of the input, and the last message of the model in the output.
     pub(crate) fn pushes<'a>(
         &self,
         input: impl Iterator<Item = &'a Json>,
@@ -45,8 +42,8 @@ impl MessageWindow {
     }
 }
 
-/// The message of an item that the user said. A single text stands as a string; else the parts stay as they are, except for the
-/// bytes of images and files.
+/// Converts a message of the user. A single text becomes a string; several parts are kept without the bytes of images and
+/// files.
 fn said_by_user(item: &str) -> Option<Json> {
     let content = content_of(item, "user")?;
     if content.starts_with('"') {
@@ -64,7 +61,7 @@ fn said_by_user(item: &str) -> Option<Json> {
     }
 }
 
-/// The message of an item that the model said, with all of its text.
+/// Converts a message of the model to a single text.
 fn said_by_model(item: &str) -> Option<Json> {
     let content = content_of(item, "assistant")?;
     let text: String = elements(content)

@@ -1,4 +1,4 @@
-//! The values that drivers and readers pass on: requests, answers of models, items, events, ends. No async, no I/O.
+//! Values that drivers and readers exchange: requests, answers of models, items, events, ends. No async, no I/O.
 
 pub(crate) mod call;
 pub(crate) mod course;

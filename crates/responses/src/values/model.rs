@@ -1,5 +1,3 @@
-//! The interface between the loop and a model.
-
 use std::fmt;
 use std::time::Duration;
 
@@ -12,166 +10,132 @@ use crate::values::event::TextKind;
 use crate::values::observer::UpstreamOutcome;
 use threadkeep_domain::{CallForm, Failure, FailureCode, Json, PromptItem, Usage, member};
 
-/// A model behind an upstream, which repeats requests by itself as the settings say.
+/// A model behind an upstream. Retries requests as the settings specify.
 #[async_trait]
 pub trait Model: fmt::Debug + Send + Sync {
-    /// Has a model answer. Dropping the future drops the request. With `pieces`, it asks for a stream, and sends each piece
-    /// at once; it waits while the channel is full, and goes on without it once that is closed.
-    ///
-    /// # Errors
-    /// [`UpstreamError`], after the last attempt.
+    /// Asks the model. Dropping the future cancels the request. With `pieces`, streams the answer and sends each piece at
+    /// once; waits while the channel is full, and continues without it if it is closed. Fails after the last attempt.
     async fn answer(
         &self,
         question: &Question<'_>,
         pieces: Option<&Sender<Piece>>,
     ) -> Result<ModelAnswer, UpstreamError>;
 
-    /// Whether it takes an image or a file in that form there: a part of type `input_image` or `input_file`.
+    /// Returns whether the upstream accepts an image or a file, a part of type `input_image` or `input_file`, at `place`.
     fn takes(&self, place: MediaPlace, part: &str) -> bool;
 
-    /// The first of the fields `include`, `top_logprobs`, `presence_penalty` and `frequency_penalty` that these parameters have
-    /// and that its API cannot express.
+    /// Returns the first of the fields `include`, `top_logprobs`, `presence_penalty` and `frequency_penalty` that is set and
+    /// that the API cannot express.
     fn lacks(&self, _parameters: &Parameters) -> Option<&'static str> {
         None
     }
 
-    /// Whether its API has custom tools.
+    /// Whether the API has custom tools.
     fn takes_custom_tools(&self) -> bool {
         false
     }
 
-    /// Whether its prompts may have compaction items of other servers.
+    /// Whether prompts may contain compaction items of other servers.
     fn reads_compactions(&self) -> bool {
         false
     }
 
-    /// Compacts a prompt by an operation of the upstream. None: it has no such operation.
-    ///
-    /// # Errors
-    /// [`UpstreamError`], after the last attempt.
+    /// Compacts a prompt with an operation of the upstream. Returns `None` if it has no such operation.
     async fn compact(&self, _: &Question<'_>) -> Result<Option<CompactedPrompt>, UpstreamError> {
         Ok(None)
     }
 
-    /// The exact number of tokens that a question has. None: the upstream does not count.
-    ///
-    /// # Errors
-    /// [`UpstreamError`], after the last attempt.
+    /// Counts the tokens of a question exactly. Returns `None` if the upstream does not count.
     async fn count_tokens(&self, _: &Question<'_>) -> Result<Option<u64>, UpstreamError> {
         Ok(None)
     }
 }
 
-/// The items that stand for a prompt.
+/// The items that replace a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactedPrompt {
-    /// The items: messages of the user, and a compaction.
+    /// Messages of the user, and a compaction.
     pub output: Vec<Json>,
-    /// The tokens that it took.
     pub usage: Usage,
 }
 
-/// The place of an image or a file in a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediaPlace {
-    /// A message of the user.
     User,
-    /// A message of the model.
     Assistant,
-    /// An instruction.
     System,
-    /// The result of a call.
     Result,
 }
 
-/// A piece of an answer that is still being written.
+/// A piece of an answer in progress.
 ///
-/// `part` is the number of its part in [`ModelAnswer::parts`]; parts begin in the order of their numbers. The whole answer has
-/// everything that no piece has.
+/// `part` is an index into [`ModelAnswer::parts`]; parts begin in that order. The whole answer contains everything that was
+/// not sent as a piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// The beginning of a message, with its content as far as [`AnswerPart::Message`] has it then.
+    /// A message begins, with the content that is available at that point.
     Message {
-        /// Its part.
         part: usize,
-        /// The message.
         message: Json,
     },
-    /// The beginning of reasoning, or of an item of another type.
+    /// Reasoning, or an item of another type, begins.
     Item {
-        /// Its part.
         part: usize,
-        /// The item.
         item: Json,
     },
-    /// More of a text of a message or of reasoning, never empty.
+    /// A text of a message or of reasoning continues. Never empty.
     Text {
-        /// The part of the answer.
         part: usize,
-        /// The kind of the text.
         kind: TextKind,
-        /// Its place in the content or the summary.
+        /// Index in the content or the summary.
         place: usize,
-        /// The text.
         text: String,
     },
     /// An annotation of a text of a message.
     Annotation {
-        /// The part of the answer.
         part: usize,
-        /// The place of the text in the content.
+        /// Index of the text in the content.
         place: usize,
-        /// The annotation.
         annotation: Json,
     },
-    /// The end of reasoning, or of an item of another type.
+    /// Reasoning, or an item of another type, is complete.
     ItemDone {
-        /// Its part.
         part: usize,
-        /// The item.
         item: Json,
     },
-    /// The beginning of a call.
     Call {
-        /// Its part.
         part: usize,
-        /// The id that the upstream gave.
+        /// The id that the upstream assigned.
         id: Option<String>,
-        /// The name of its function.
         name: String,
     },
-    /// More of the arguments of a call that has begun, never empty.
+    /// The arguments of a call continue. Never empty.
     Arguments {
-        /// Its part.
         part: usize,
-        /// The text.
         text: String,
     },
-    /// All pieces so far belong to no answer: the attempt failed, and another one begins.
+    /// Discards all pieces so far: the attempt failed, and the next one begins.
     Void,
 }
 
-/// The question that a model answers.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
     /// The name of the model at the upstream.
     pub model: &'a str,
-    /// Instructions for this response alone, which come before everything else.
+    /// Instructions for this response only. They precede everything else.
     pub instructions: Option<&'a str>,
-    /// The conversation, the newest part last.
+    /// The conversation, oldest item first.
     pub prompt: &'a [PromptItem<'a>],
-    /// The functions that it may call.
     pub functions: &'a [Function],
-    /// Whether it has to call one.
     pub choice: &'a ToolChoice,
-    /// Fields of the request that go upstream as they are.
+    /// Fields of the request that are sent unchanged.
     pub parameters: &'a Parameters,
-    /// How long the response may still take.
+    /// Time that the response has left.
     pub left: Duration,
 }
 
 impl Question<'_> {
-    /// The form of calls of that name: that of a function, unless it is a custom tool.
+    /// Returns the form of calls to `name`: `Function` unless it is a custom tool.
     #[must_use]
     pub fn form_of(&self, name: &str) -> CallForm {
         let mut functions = self.functions.iter();
@@ -179,31 +143,29 @@ impl Question<'_> {
         tool.map_or(CallForm::Function, Function::form)
     }
 
-    /// Whether the prompt ends with the result of a call. A model may answer that with nothing.
+    /// Whether the prompt ends with the result of a call. A model may answer that with an empty message.
     #[must_use]
     pub fn follows_a_result(&self) -> bool {
         matches!(self.prompt.last(), Some(PromptItem::Result { .. }))
     }
 }
 
-/// A function that a model may call, or a custom tool.
+/// A function or a custom tool that a model may call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Function {
-    /// Its name.
     pub name: String,
-    /// A text for the model.
+    /// For the model.
     pub description: Option<String>,
-    /// The JSON Schema of its arguments.
+    /// JSON Schema.
     pub parameters: Option<Json>,
-    /// Whether the model has to keep to the schema.
+    /// Whether the model must follow the schema.
     pub strict: Option<bool>,
-    /// If it is a custom tool, to which the model writes a text instead of arguments.
+    /// Set for a custom tool, to which the model writes text and not arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom: Option<CustomTool>,
 }
 
 impl Function {
-    /// The function of a tool of this server.
     pub(crate) fn of_server(name: &str, description: &str, schema: &Value) -> Self {
         Self {
             name: name.into(),
@@ -214,7 +176,6 @@ impl Function {
         }
     }
 
-    /// The form of its calls.
     #[must_use]
     pub fn form(&self) -> CallForm {
         match self.custom {
@@ -224,56 +185,51 @@ impl Function {
     }
 }
 
-/// The members that custom tools alone have.
+/// Fields specific to custom tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CustomTool {
-    /// The format of the text, an object: `{"type":"text"}` or `{"type":"grammar","syntax","definition"}`. Any text without it.
+    /// An object: `{"type":"text"}` or `{"type":"grammar","syntax","definition"}`. Default: any text.
     pub format: Option<Json>,
 }
 
-/// Whether a model calls functions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToolChoice {
-    /// As it likes.
     #[default]
     Auto,
-    /// It must not.
     None,
-    /// It has to call one.
+    /// The model must call a function.
     Required,
-    /// It has to call the one of that name.
+    /// The model must call the function with this name.
     Function(String),
 }
 
-/// Fields of a request in the form of OpenAI's Responses API, as JSON. An upstream omits those that its API cannot express.
+/// Request fields in the form of OpenAI's Responses API, as JSON. An upstream omits those that its API cannot express.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Parameters {
-    /// Tokens that the model may write.
     pub max_output_tokens: Option<u64>,
-    /// Whether it may call several functions at once.
     pub parallel_tool_calls: Option<bool>,
     /// A number.
     pub temperature: Option<Json>,
     /// A number.
     pub top_p: Option<Json>,
-    /// A number from -2 to 2, but not 0.
+    /// A number from -2 to 2, except 0.
     pub presence_penalty: Option<Json>,
-    /// A number from -2 to 2, but not 0.
+    /// A number from -2 to 2, except 0.
     pub frequency_penalty: Option<Json>,
-    /// Whether texts have the log probabilities of their tokens.
+    /// Whether texts include the log probabilities of their tokens.
     pub logprobs: bool,
-    /// How many other tokens they have at each position, 1 to 20.
+    /// Number of alternative tokens at each position, 1 to 20.
     pub top_logprobs: Option<u64>,
     /// `{"format"?, "verbosity"?}`.
     pub text: Option<Json>,
     /// `{"effort"?, "summary"?}`.
     pub reasoning: Option<Json>,
-    /// Whether reasoning has a form that an upstream which stores nothing can read again.
+    /// Whether to request reasoning in a form that an upstream without storage can read back.
     pub encrypted_reasoning: bool,
-    /// Whether searches of this server name the URLs of their results.
+    /// Whether searches of this server list the URLs of their results.
     pub search_sources: bool,
-    /// The texts that end an answer, an array.
+    /// Texts that end an answer, an array.
     pub stop: Option<Json>,
     /// A string.
     pub user: Option<Json>,
@@ -287,25 +243,21 @@ pub struct Parameters {
     pub truncation: Option<Json>,
 }
 
-/// The answer of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelAnswer {
-    /// Its parts in order, among them a message or a call.
+    /// In order; at least one is a message or a call.
     pub parts: Vec<AnswerPart>,
-    /// Why it ended.
     pub finish: Finish,
-    /// Its tokens.
     pub usage: Usage,
 }
 
 impl ModelAnswer {
-    /// Whether a limit or a filter has cut the answer at that part: calls behind it are not run.
+    /// Whether a limit or a filter cut the answer at `part`. Calls after it do not run.
     pub(crate) fn is_cut(&self, part: usize) -> bool {
         let mut behind = self.parts.iter().skip(part + 1);
         self.finish != Finish::Done && behind.all(AnswerPart::is_call)
     }
 
-    /// The status of the message in that part.
     pub(crate) fn status_of(&self, part: usize) -> &'static str {
         match self.is_cut(part) {
             true => "incomplete",
@@ -314,21 +266,19 @@ impl ModelAnswer {
     }
 }
 
-/// A part of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AnswerPart {
-    /// A message: its content, an array of `output_text` and `refusal` parts; or an object with that as `content`, and with the
+    /// A message: its content, an array of `output_text` and `refusal` parts; or an object with that array as `content` and
     /// further members of the message, such as `phase`.
     Message(Json),
-    /// Reasoning, or an item of another type: an object with a `type`, without `id` unless the upstream gave one.
+    /// Reasoning, or an item of another type: an object with a `type`, without `id` unless the upstream assigned one.
     Item(Json),
-    /// A call of a function or of a custom tool.
     Call {
-        /// The id that the upstream gave.
+        /// The id that the upstream assigned.
         id: Option<String>,
-        /// The name as the model wrote it.
+        /// Unchanged from the model.
         name: String,
-        /// The arguments as the model wrote them.
+        /// Unchanged from the model.
         arguments: String,
     },
 }
@@ -339,7 +289,7 @@ impl AnswerPart {
     }
 }
 
-/// The content of a message in either form of [`AnswerPart::Message`], a JSON array.
+/// Returns the content of either form of [`AnswerPart::Message`], a JSON array.
 pub fn content_of(message: &Json) -> &str {
     let message = message.as_str();
     match message.starts_with('{') {
@@ -348,47 +298,43 @@ pub fn content_of(message: &Json) -> &str {
     }
 }
 
-/// Why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Finish {
-    /// By itself, or with calls.
+    /// The answer is complete, or ends with calls.
     Done,
-    /// It has as many tokens as it may have.
     MaxOutputTokens,
-    /// The upstream's filter ended it.
+    /// The upstream's filter ended the answer.
     ContentFilter,
 }
 
-/// The failure of an upstream. Only that of a 400 has words of the upstream.
+/// The failure of an upstream. Only `Refused` contains text of the upstream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UpstreamError {
-    /// It answered 400, with that message.
+    /// Status 400, with the upstream's message.
     #[error("The upstream rejected the request: {0}")]
     Refused(String),
-    /// It still answered 429.
+    /// Status 429, after all retries.
     #[error("The upstream is limiting requests. Retry later.")]
     RateLimited {
-        /// How long it wants callers to wait, at most 60 s.
+        /// The requested delay, up to 60 s.
         retry_after: Option<Duration>,
     },
-    /// It answered 401, 403, 404 or something else that no retry mends.
+    /// Status 401, 403, 404, or another error that a retry cannot fix.
     #[error(
         "The upstream rejected the request of this server. The operator finds the cause in its log."
     )]
     Rejected,
-    /// It answered 5xx, or the connection failed.
+    /// Status 5xx, or no connection.
     #[error("The upstream failed.")]
     Failed,
-    /// Its answer is unreadable, was cut off, is too long, or is empty.
+    /// The answer is unreadable, truncated, too long, or empty.
     #[error("The answer of the upstream is malformed, incomplete or too long.")]
     Malformed,
-    /// It took too long.
     #[error("The upstream did not answer in time.")]
     Timeout,
 }
 
 impl UpstreamError {
-    /// Its kind, for metrics.
     pub(crate) fn outcome(&self) -> UpstreamOutcome {
         match self {
             Self::Refused(_) => UpstreamOutcome::Refused,
@@ -400,7 +346,7 @@ impl UpstreamError {
         }
     }
 
-    /// The failure of the response, for its caller.
+    /// Converts the error to the failure that the caller sees.
     pub(crate) fn failure(&self) -> Failure {
         let (code, is_temporary) = match self {
             Self::Refused(_) => (FailureCode::UpstreamRefused, false),

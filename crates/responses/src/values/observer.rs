@@ -1,4 +1,4 @@
-//! The interface for counting responses.
+//! The interface for metrics of responses.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,57 +6,46 @@ use std::time::Duration;
 use crate::values::request::Protocol;
 use threadkeep_domain::{Status, Usage};
 
-/// Counts responses. Never gets their texts.
+/// Counts responses. Never receives their texts.
 pub trait ResponseObserver: fmt::Debug + Send + Sync {
-    /// This process drives a response.
     fn begun(&self, _taken_over: bool) {}
 
-    /// A response has ended after that time and that many answers.
     fn ended(&self, _protocol: Protocol, _status: &Status, _time: Duration, _steps: u32) {}
 
     /// A driver has lost its response to another one.
     fn fenced(&self) {}
 
-    /// A response was refused before it began.
     fn refused(&self, _reason: ResponseRefusal) {}
 
-    /// A call was run; without a tool, the model called one that does not exist.
+    /// A call has run. `_tool` is `None` if the model called an unknown tool.
     fn called(&self, _tool: Option<&'static str>, _is_mistake: bool) {}
 
-    /// A model has answered, or has not.
+    /// A request to an upstream has ended.
     fn answered(&self, _upstream: &str, _answer: UpstreamOutcome, _time: Duration) {}
 
-    /// The tokens of an answer.
     fn used(&self, _upstream: &str, _usage: &Usage) {}
 }
 
-/// Why a response was refused before it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseRefusal {
-    /// Another response of the conversation is running.
     Locked,
-    /// The process runs as many responses as it may.
     TooMany,
-    /// The process is stopping.
     Stopping,
 }
 
-/// How a request to an upstream ended, with all its repetitions.
+/// How a request to an upstream ended, after all retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UpstreamOutcome {
-    /// With an answer.
     Answered,
-    /// With 400.
+    /// Status 400.
     Refused,
-    /// With 429.
+    /// Status 429.
     RateLimited,
-    /// With a rejection of this server.
+    /// The upstream rejected this server.
     Rejected,
-    /// With 5xx, or without a connection.
+    /// Status 5xx, or no connection.
     Failed,
-    /// With an unreadable answer.
     Malformed,
-    /// Too late.
     TimedOut,
 }
 
@@ -64,7 +53,6 @@ pub enum UpstreamOutcome {
 impl ResponseObserver for () {}
 
 impl ResponseRefusal {
-    /// Its name in metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -76,7 +64,6 @@ impl ResponseRefusal {
 }
 
 impl UpstreamOutcome {
-    /// Its name in metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

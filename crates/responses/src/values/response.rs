@@ -1,5 +1,3 @@
-//! A response before it begins, while it runs, and when it has ended.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,63 +5,49 @@ use crate::values::request::ResponseRequest;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Failure, Fingerprint, Json, Outcome, ResponseId, TurnToken, Usage};
 
-/// A response that a caller asks for.
 #[derive(Debug, Clone)]
 pub struct NewResponse {
-    /// Its id: the same for a repeat that is recognized.
+    /// A recognized repeat has the same id.
     pub id: ResponseId,
-    /// The scope that it works in.
     pub scope: ScopeId,
-    /// How it treats a thread that does not exist.
     pub missing: MissingThread,
     /// The turn of the thread that the caller holds.
     pub lent: Option<TurnToken>,
-    /// How long it waits while another caller holds the turn.
+    /// Maximum time to wait while another caller holds the turn.
     pub wait: Duration,
-    /// The digest of all that makes a repeat the same request.
+    /// Digest of everything that a repeat must have in common.
     pub fingerprint: Fingerprint,
-    /// The request.
     pub request: Arc<ResponseRequest>,
 }
 
-/// How a request treats a thread that does not exist.
+/// How a request treats a missing thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingThread {
-    /// It is made, with that lifetime or the default one.
+    /// Creates the thread with this TTL, or the default one.
     Create(Option<Duration>),
-    /// It is an error.
     Refuse,
 }
 
-/// A response that has ended.
 #[derive(Debug, Clone)]
 pub struct EndedResponse {
-    /// Its id.
     pub id: ResponseId,
-    /// Its request.
     pub request: Arc<ResponseRequest>,
-    /// The scope that it worked in.
     pub scope: ScopeId,
-    /// How it ended.
     pub outcome: Arc<Outcome>,
-    /// Whether it had ended before.
+    /// Whether the response had ended before the request.
     pub is_replay: bool,
 }
 
-/// A response as it is now.
 #[derive(Debug, Clone)]
 pub struct ResponseState {
-    /// Its request.
     pub request: Arc<ResponseRequest>,
-    /// The scope that it works in.
     pub scope: ScopeId,
-    /// Complete items of its output.
+    /// Complete output items.
     pub output: Vec<Json>,
-    /// The tokens so far.
     pub usage: Usage,
-    /// How it ended, once it has.
+    /// `None` until the response has ended.
     pub outcome: Option<Outcome>,
-    /// Why its last driver stopped, unless another one has continued it.
+    /// Why the last driver stopped, unless another one has resumed the response.
     pub failure: Option<Failure>,
 }
 

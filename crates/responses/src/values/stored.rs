@@ -7,21 +7,16 @@ use serde::de::DeserializeOwned;
 use threadkeep_domain::Outcome;
 use threadkeep_store::StoreError;
 
-/// A value that a store keeps.
 pub(crate) trait Stored: Serialize + DeserializeOwned {
     /// Names the value in errors.
     const NAME: &'static str;
 
-    /// The stored form.
     fn to_bytes(&self) -> Bytes {
         let json = serde_json::to_vec(self).expect("stored values have text for keys");
         json.into()
     }
 
-    /// Reads a stored value.
-    ///
-    /// # Errors
-    /// [`StoreError::Corrupt`] if this version has not written it.
+    /// Parses the stored form. Fails with [`StoreError::Corrupt`] if this version cannot read it.
     fn read(bytes: &[u8]) -> Result<Self, StoreError> {
         serde_json::from_slice(bytes).map_err(|_| StoreError::Corrupt(Self::NAME))
     }

@@ -1,10 +1,10 @@
-//! Mistakes in requests for chat completions: what OpenAI answers with 400.
+//! Finds mistakes in chat completion requests that OpenAI rejects with 400.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// The members of a request, of OpenAI's Python client 3.57.0.
+/// The members of a request in OpenAI's Python client 3.57.0.
 const MEMBERS: [&str; 37] = [
     "audio",
     "frequency_penalty",
@@ -44,7 +44,7 @@ const MEMBERS: [&str; 37] = [
     "verbosity",
     "web_search_options",
 ];
-/// The members of the messages of a role; other providers have those of reasoning.
+/// The members of messages by role. Those of reasoning come from other providers.
 const ROLES: [(&str, &[&str]); 5] = [
     ("system", &["name"]),
     ("developer", &["name"]),
@@ -67,7 +67,6 @@ const PARTS: [&str; 5] = ["text", "image_url", "input_audio", "file", "refusal"]
 const ID_MAX_CHARS: usize = 40;
 const NAME_MAX_CHARS: usize = 64;
 
-/// The mistakes in a request.
 pub(super) fn faults(body: &Value) -> Vec<String> {
     let Some(body) = body.as_object() else {
         return vec!["the body is not a JSON object".into()];
@@ -82,9 +81,7 @@ pub(super) fn faults(body: &Value) -> Vec<String> {
 #[derive(Debug, Default)]
 struct Faults {
     found: Vec<String>,
-    /// The ids of all calls.
     calls: HashSet<String>,
-    /// Those without a result.
     open: Vec<String>,
 }
 
@@ -222,7 +219,7 @@ impl Faults {
         }
     }
 
-    /// Calls need their results before the next message.
+    /// Ends the open calls: each needs its result before the next message.
     fn close(&mut self) {
         for id in std::mem::take(&mut self.open) {
             self.add(format!("the call {id} has no result"));
@@ -288,7 +285,7 @@ impl Faults {
     }
 }
 
-/// The type of a tool, a call or a choice, empty if there is no such type; and the object of the tool.
+/// Returns the type of a tool, call or choice, empty if unknown, and the object of the tool.
 fn tool_of(value: &Value) -> (&'static str, &Value) {
     let kinds = ["function", "custom"];
     let kind = kinds.into_iter().find(|kind| value["type"] == *kind);
@@ -322,7 +319,6 @@ mod tests {
         faults(&json!({"model": "m", "messages": messages}))
     }
 
-    /// The mistakes of a request with that member.
     fn with(name: &str, value: Value) -> Vec<String> {
         let tool = json!({"type": "function", "function": {"name": "kv_read", "parameters": {}}});
         let mut body = json!({"model": "m", "messages": [user()], "tools": [tool]});

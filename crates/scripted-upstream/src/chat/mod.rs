@@ -1,5 +1,3 @@
-//! OpenAI's chat completions.
-
 mod faults;
 
 use serde_json::{Map, Value, json};
@@ -7,11 +5,9 @@ use serde_json::{Map, Value, json};
 use crate::reply::{Answer, Call};
 use crate::wire::{Context, Event, Stage, Wire, logprobs, pieces};
 
-/// `POST /v1/chat/completions`.
 #[derive(Debug)]
 pub(crate) struct Chat;
 
-/// Any time will do.
 const CREATED: u64 = 1_790_000_000;
 
 impl Wire for Chat {
@@ -79,7 +75,7 @@ impl Wire for Chat {
 
     fn events(&self, context: Context<'_>, answer: &Answer) -> Vec<Event> {
         let wants_usage = context.body["stream_options"]["include_usage"] == true;
-        // then all chunks have the member, and only the last has the numbers
+        // all chunks then have the member, but only the last one has the counts
         let event = |choices: Value, usage: Value, stage: Stage| {
             let mut chunk = object(context, "chat.completion.chunk", choices);
             if wants_usage {
@@ -148,7 +144,7 @@ impl Wire for Chat {
 }
 
 impl Chat {
-    /// One token for each message and each word.
+    /// Counts one token per message and per word.
     fn usage(&self, context: Context<'_>, answer: &Answer) -> Value {
         let read = self.messages(context.body).len();
         let written = answer.tokens();
@@ -162,7 +158,7 @@ impl Chat {
     }
 }
 
-/// The log probabilities of a text, if the request wants them.
+/// Returns the log probabilities of a text if the request asks for them.
 fn of_text(context: Context<'_>, text: Option<&str>) -> Value {
     match text.filter(|_| context.body["logprobs"] == true) {
         Some(text) => {
@@ -197,7 +193,6 @@ fn whole_call(context: Context<'_>, index: usize, call: &Call) -> Value {
     whole.into()
 }
 
-/// The type of a call, and the member with its arguments.
 fn kind_of(call: &Call) -> (&'static str, &'static str) {
     match call.is_custom {
         true => ("custom", "input"),
@@ -205,7 +200,7 @@ fn kind_of(call: &Call) -> (&'static str, &'static str) {
     }
 }
 
-/// The first part of a call, with the id and the name; later ones have only arguments.
+/// Renders a call with its id and name, without arguments. Later deltas only have arguments.
 fn call_begin(context: Context<'_>, index: usize, call: &Call) -> Value {
     let empty = Call {
         arguments: String::new(),
@@ -216,7 +211,6 @@ fn call_begin(context: Context<'_>, index: usize, call: &Call) -> Value {
     first
 }
 
-/// A text, or the texts of content parts.
 fn text(content: &Value) -> String {
     match content {
         Value::Array(parts) => {

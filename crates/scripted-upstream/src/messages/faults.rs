@@ -1,10 +1,10 @@
-//! Mistakes in requests for messages: what Anthropic answers with 400.
+//! Finds mistakes in message requests that Anthropic rejects with 400.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// The members of a request, of Anthropic's Python client 2.14.0.
+/// The members of a request in Anthropic's Python client 2.14.0.
 const MEMBERS: [&str; 18] = [
     "cache_control",
     "container",
@@ -25,7 +25,7 @@ const MEMBERS: [&str; 18] = [
     "tools",
     "user_profile_id",
 ];
-/// The blocks that a role may have, and the members of each besides `type`.
+/// The blocks that each role may have, and their members besides `type`.
 const BLOCKS: [(&str, &str, &[&str]); 8] = [
     ("user", "text", &["text"]),
     ("user", "image", &["source"]),
@@ -41,7 +41,6 @@ const BLOCKS: [(&str, &str, &[&str]); 8] = [
     ("assistant", "tool_use", &["id", "name", "input", "caller"]),
 ];
 
-/// The mistakes in a request.
 pub(super) fn faults(body: &Value) -> Vec<String> {
     let Some(body) = body.as_object() else {
         return vec!["the body is not a JSON object".into()];
@@ -57,9 +56,7 @@ pub(super) fn faults(body: &Value) -> Vec<String> {
 #[derive(Debug, Default)]
 struct Faults {
     found: Vec<String>,
-    /// The ids of all calls.
     calls: HashSet<String>,
-    /// Those of the last message.
     open: Vec<String>,
 }
 
@@ -206,7 +203,7 @@ impl Faults {
         }
     }
 
-    /// Calls need their results in the next message.
+    /// Ends the open calls: each needs its result in the next message.
     fn close(&mut self) {
         for id in std::mem::take(&mut self.open) {
             self.add(format!("the call {id} has no result in the next message"));

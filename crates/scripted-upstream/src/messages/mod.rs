@@ -1,5 +1,3 @@
-//! Anthropic's messages.
-
 mod faults;
 
 use serde_json::{Value, json};
@@ -7,7 +5,6 @@ use serde_json::{Value, json};
 use crate::reply::{Answer, Call};
 use crate::wire::{Context, Event, Stage, Wire, pieces};
 
-/// `POST /v1/messages`.
 #[derive(Debug)]
 pub(crate) struct Messages;
 
@@ -112,7 +109,7 @@ impl Wire for Messages {
 }
 
 impl Messages {
-    /// One token for each message and each word, and one more from the cache.
+    /// Counts one token per message and per word, and one cached token.
     fn usage(&self, context: Context<'_>, answer: &Answer) -> Value {
         let tokens = |count: usize| if answer.is_without_usage { 0 } else { count };
         json!({
@@ -153,7 +150,7 @@ fn stop_reason(answer: &Answer) -> &str {
     }
 }
 
-/// The blocks of an answer. This API has no refusals in its content, so one is a text.
+/// The blocks of an answer. A refusal becomes a text, because this API has no refusals.
 fn blocks(context: Context<'_>, answer: &Answer) -> Vec<Value> {
     let thinking = answer.reasoning.iter().map(|text| {
         let signature = format!("signature-{}", context.number);
@@ -166,7 +163,7 @@ fn blocks(context: Context<'_>, answer: &Answer) -> Vec<Value> {
     answer.in_order(thinking.chain(texts).collect(), calls.collect())
 }
 
-/// A call. Arguments that are not an object cannot be expressed in a whole answer.
+/// A call. Arguments that are not an object become `{}`, because a whole answer cannot express them.
 fn tool_use(context: Context<'_>, index: usize, call: &Call) -> Value {
     let input = serde_json::from_str::<Value>(&call.arguments).ok();
     let input = input.filter(Value::is_object).unwrap_or(json!({}));
@@ -177,7 +174,6 @@ fn tool_use(context: Context<'_>, index: usize, call: &Call) -> Value {
     block
 }
 
-/// The beginning of a block, and its deltas.
 fn divided(block: &Value, answer: &Answer, index: usize) -> (Value, Vec<Value>) {
     let mut begin = block.clone();
     let deltas = |kind: &str, name: &str, text: &str| -> Vec<Value> {
@@ -213,7 +209,6 @@ fn divided(block: &Value, answer: &Answer, index: usize) -> (Value, Vec<Value>) 
     }
 }
 
-/// A text, or the texts of blocks.
 fn text(content: &Value) -> String {
     match content {
         Value::Array(blocks) => {

@@ -1,10 +1,10 @@
-//! Mistakes in requests for responses: what OpenAI answers with 400, or would do with stored items.
+//! Finds mistakes in response requests that OpenAI rejects with 400, or would reject with stored items.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// The members of a request that need no storage, of OpenAI's Python client 3.57.0.
+/// The members of a request that need no storage in OpenAI's Python client 3.57.0.
 const MEMBERS: [&str; 23] = [
     "frequency_penalty",
     "include",
@@ -30,12 +30,11 @@ const MEMBERS: [&str; 23] = [
     "truncation",
     "user",
 ];
-/// The details of an answer that a request without tools of the upstream can ask for.
 const INCLUDED: [&str; 2] = [
     "message.output_text.logprobs",
     "reasoning.encrypted_content",
 ];
-/// The members of items of each type.
+/// The members of items by type.
 const ITEMS: [(&str, &[&str]); 7] = [
     ("message", &["role", "content", "id", "status", "phase"]),
     (
@@ -62,7 +61,6 @@ const ITEMS: [(&str, &[&str]); 7] = [
 ];
 const MAX_CHARS: usize = 64;
 
-/// The mistakes in a request.
 pub(super) fn faults(body: &Value) -> Vec<String> {
     let Some(body) = body.as_object() else {
         return vec!["the body is not a JSON object".into()];
@@ -81,9 +79,7 @@ pub(super) fn faults(body: &Value) -> Vec<String> {
 #[derive(Debug, Default)]
 struct Faults {
     found: Vec<String>,
-    /// The ids of all calls.
     calls: HashSet<String>,
-    /// Those without a result.
     open: HashSet<String>,
 }
 

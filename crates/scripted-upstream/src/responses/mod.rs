@@ -1,5 +1,3 @@
-//! OpenAI's responses, without their storage.
-
 mod faults;
 
 use serde_json::{Value, json};
@@ -7,11 +5,9 @@ use serde_json::{Value, json};
 use crate::reply::{Answer, Call};
 use crate::wire::{Context, Event, Stage, Wire, logprobs, pieces};
 
-/// `POST /v1/responses`.
 #[derive(Debug)]
 pub(crate) struct Responses;
 
-/// Any time will do.
 const CREATED: u64 = 1_790_000_000;
 
 impl Wire for Responses {
@@ -113,7 +109,7 @@ impl Responses {
         response
     }
 
-    /// One token for each item and each word.
+    /// Counts one token per item and per word.
     fn usage(&self, context: Context<'_>, answer: &Answer) -> Value {
         let read = self.messages(context.body).len();
         let written = answer.tokens();
@@ -143,7 +139,7 @@ fn object(context: Context<'_>, status: &str, output: Vec<Value>) -> Value {
     })
 }
 
-/// The items of an answer. Reasoning is encrypted if the request wants that.
+/// The items of an answer. Reasoning is encrypted if the request asks for it.
 fn items(context: Context<'_>, answer: &Answer) -> Vec<Value> {
     let number = context.number;
     let mut items = Vec::new();
@@ -209,7 +205,6 @@ fn call_item(context: Context<'_>, index: usize, call: &Call) -> Value {
     item
 }
 
-/// The events of a stream, which are numbered.
 struct Events(Vec<Event>);
 
 impl Events {
@@ -319,7 +314,6 @@ impl Events {
     }
 }
 
-/// A text, or the texts of content parts.
 fn text(content: &Value) -> String {
     match content {
         Value::Array(parts) => {

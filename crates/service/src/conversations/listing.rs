@@ -1,7 +1,7 @@
-//! Pages of the list of an owner's conversations.
+//! Pages of an owner's conversations.
 //!
-//! The base is the owner's list by the last write, because a thread is written to at its newest message, or at most
-//! [`MOVES_AFTER_MS`] before it. Other writes move threads up too, so a page is read from the top of that list until no
+//! Pages are based on the owner's list by last write, because the newest message of a thread is at most [`MOVES_AFTER_MS`]
+//! newer than its position there. Other writes move threads up too, so a page is read from the top of that list until no
 //! thread below can belong to it.
 
 use super::ranking::Ranking;
@@ -14,13 +14,12 @@ use crate::attempts::in_time;
 use threadkeep_domain::{Owner, OwnerTag, Thread, ThreadId};
 use threadkeep_store::{MOVES_AFTER_MS, OwnedPlace, ThreadOrder};
 
-/// Threads that are read at once, at least and at most: with the largest metadata, the latter have 8 MiB.
+/// Minimum and maximum number of threads per call; the maximum has 8 MiB with the largest metadata.
 const FIRST_ROUND: usize = 32;
 const LARGEST_ROUND: usize = 512;
-/// How often the top of the list is read again because threads moved up while the rest was read.
+/// Maximum rereads of the top of the list, since threads move up while the rest is read.
 const CATCHING_UP: usize = 3;
 
-/// A page that is being worked out.
 struct Search {
     owner: OwnerTag,
     label: ReadLabel,
@@ -29,11 +28,8 @@ struct Search {
 }
 
 impl ConversationService {
-    /// Up to `limit` conversations of an owner. None: more threads would have to be looked at than
-    /// [`CONVERSATIONS_LOOKED_AT`]. Listing is no use of the threads.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Lists up to `limit` conversations of an owner. Returns `None` if a page would require examining more than
+    /// [`CONVERSATIONS_LOOKED_AT`] threads. Does not extend the threads' lifetimes.
     pub async fn list(
         &self,
         owner: &Owner,
@@ -76,7 +72,7 @@ impl ConversationService {
         Ok(Some(search.ranking.into_page(total)))
     }
 
-    /// Looks at some threads of the owner's list. Returns the first place, and that after which the list goes on.
+    /// Examines one page of the owner's list. Returns the first position, and the cursor of the next page.
     async fn read(
         &self,
         search: &mut Search,
@@ -92,7 +88,7 @@ impl ConversationService {
         let glances = self.owners.glance_histories(&ids, 0).await?;
         search.looked_at += ids.len();
         for (((_, id), thread), glance) in page.threads.iter().zip(glances) {
-            // else it ended in between
+            // otherwise it has just ended
             if let Some(glance) = glance {
                 let newest_ms = glance.newest_ms.unwrap_or(thread.created_ms);
                 let found = listed(id, thread, glance.items, newest_ms, search.label);
@@ -102,8 +98,8 @@ impl ConversationService {
         Ok((page.threads.first().map(|(place, _)| *place), page.next))
     }
 
-    /// Looks again at threads that moved above the place where the search began: they may have been below the places
-    /// that were read before, and above those that were read later.
+    /// Re-examines threads that moved above the position where the search began: they may have been below the range that was
+    /// read at first, and above the one that was read later.
     async fn catch_up(
         &self,
         search: &mut Search,

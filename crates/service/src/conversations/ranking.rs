@@ -1,12 +1,10 @@
-//! The conversations that may be on a page, in the order of the list.
-
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use super::{ConversationPage, ListedConversation, PageStart};
 use threadkeep_domain::ThreadId;
 
-/// Conversations behind the start of a page, and the number of those that were seen.
+/// Collects the conversations after the start of a page, and counts all that were seen.
 pub(super) struct Ranking {
     start: PageStart,
     limit: usize,
@@ -24,7 +22,7 @@ impl Ranking {
         }
     }
 
-    /// Takes a conversation as it was found, in the place of an earlier look at it.
+    /// Adds a conversation; replaces an earlier observation of it.
     pub(super) fn add(&mut self, found: ListedConversation) {
         self.seen.insert(found.thread);
         match self.is_behind(&found) {
@@ -33,17 +31,18 @@ impl Ranking {
         };
     }
 
-    /// Different conversations that were seen.
+    /// Number of distinct conversations that were seen.
     pub(super) fn seen(&self) -> u64 {
         self.seen.len() as u64
     }
 
-    /// Conversations that settle the page, if nothing below can be on it.
+    /// Number of conversations that settle the page if nothing below can belong to it.
     pub(super) fn wanted(&self) -> usize {
         self.skipped() + self.limit + 1
     }
 
-    /// Whether the page is certain, and whether another one follows, if all others are from that time or older.
+    /// Returns whether the page, and whether another one follows, is certain if all other conversations date from `ms` or
+    /// earlier.
     pub(super) fn is_settled(&self, ms: u64) -> bool {
         let newer = self.behind.values().filter(|found| found.newest_ms > ms);
         newer.count() >= self.wanted()
@@ -76,7 +75,6 @@ impl Ranking {
     }
 }
 
-/// The place in the list, the newest message first.
 fn rank(found: &ListedConversation) -> Reverse<(u64, &str)> {
     Reverse((found.newest_ms, &found.label.id))
 }
@@ -123,7 +121,7 @@ mod tests {
         assert_eq!(page(PageStart::Offset(2), 9, &all), ("dca".into(), false));
         assert_eq!(page(after(2, "e"), 1, &all), ("d".into(), true));
         assert_eq!(page(after(2, "c"), 1, &all), ("a".into(), false));
-        // the one with the cursor may have gone
+        // the conversation of the cursor may be gone
         assert_eq!(page(after(2, "dd"), 9, &all), ("dca".into(), false));
     }
 

@@ -1,5 +1,3 @@
-//! The messages of a conversation, from the newest back.
-
 use std::ops::ControlFlow;
 
 use super::ConversationService;
@@ -9,15 +7,12 @@ use threadkeep_domain::ThreadId;
 use threadkeep_domain::scope::{HistorySummary, ScopeId, StoredItem};
 use threadkeep_store::HistoryFrom;
 
-/// Items that are read at once.
+/// Items per call to the store.
 const AT_ONCE: usize = 200;
 
 impl ConversationService {
-    /// Hands the items of a thread's history to `take`, the newest first, until it breaks. Returns how much history
-    /// there was when the reading began.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Passes the items of a thread's history to `take`, newest first, until it breaks. Returns the summary of the history
+    /// as of the first read.
     pub async fn read_back(
         &self,
         scopes: &ScopeService,

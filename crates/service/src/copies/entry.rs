@@ -1,5 +1,3 @@
-//! A client's snapshots of one thread.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,57 +5,55 @@ use tokio::time::Instant;
 
 use threadkeep_domain::{KeyedValues, Life, Sent, Snapshot, Stamp};
 
-/// States that are known at once: the last one, and earlier ones.
+/// Maximum number of tracked states, including the latest.
 const MOST_STATES: usize = 16;
-/// Bytes that the earlier ones may take up.
+/// Maximum size of the earlier states, in bytes.
 const MAX_BYTES_OF_EARLIER: usize = 65_536;
-/// How long a client may work on a snapshot after it received a newer one. A client that only looks at a state never
-/// sends it back, so older snapshots count only for the usual time of work: a client that restores an array's earlier
+/// Time for which a client may work on a snapshot after it received a newer one. A client that only reads never sends the
+/// state back, so older snapshots count only for the usual time of work: otherwise a client that restores an array's earlier
 /// value would seem to continue from there.
 const LONGEST_WORK: Duration = Duration::from_secs(30);
-/// How long a client may work on nothing, which it received instead of a state. The state that it sends back resembles
-/// no other, so this counts for longer.
+/// Time for which a client may work on an empty state that it received because a read failed. The state that it sends back
+/// resembles no other, so this is longer.
 const LONGEST_WORK_ON_NOTHING: Duration = Duration::from_secs(300);
-/// Bytes that a snapshot takes up in addition to its content.
+/// Overhead of a state, in bytes.
 const BYTES_OF_A_STATE: usize = 256;
 
-/// A client's view of a thread.
 #[derive(Debug, Clone)]
 pub(super) enum ClientView {
-    /// Nothing, or it was forgotten.
+    /// No known snapshot: the client has read nothing, its read failed, or the snapshot was evicted.
     Nothing,
-    /// There was none when it looked.
+    /// The thread did not exist when the client read it.
     Absent,
-    /// The snapshot that it received, and its version.
+    /// The snapshot that the client received, and its version.
     Snapshot(Stamp, Arc<Snapshot>),
-    /// It was given that life and has destroyed the thread itself.
+    /// The client had a snapshot of this life and has destroyed it.
     Destroyed(Life),
 }
 
-/// Something that was noted, by which it is found again.
+/// Identifies an observation.
 pub(super) type Number = u64;
 
-/// The states of a thread that a client was given, the last one first. It may work on several at
-/// once, and does not say of which it sends back what.
+/// The states of a thread that a client received, latest first. A client may work on several at once, and does not say which
+/// of them a save is based on.
 #[derive(Debug)]
 pub(super) struct Entry {
     states: Vec<State>,
 }
 
-/// A state that a client was given.
 #[derive(Debug, Clone)]
 struct State {
     known: ClientView,
     number: Number,
     at: Instant,
-    /// From when on it does not count, unless the client is known to have it.
+    /// The state expires then, unless the client is known to have it.
     until: Option<Instant>,
-    /// How often it was given without being sent back.
+    /// Number of times that the state was sent to the client and not sent back.
     open: usize,
 }
 
 impl ClientView {
-    /// The base of a save.
+    /// Returns the base of a save.
     fn given(&self) -> Option<Arc<Snapshot>> {
         match self {
             Self::Snapshot(_, given) => Some(Arc::clone(given)),
@@ -84,7 +80,6 @@ impl State {
             }
     }
 
-    /// The view of a client that sends a request at that moment.
     fn known(&self, at: Instant) -> ClientView {
         match self.until {
             Some(until) if at > until => ClientView::Nothing,
@@ -96,7 +91,7 @@ impl State {
         let longest = match self.known {
             ClientView::Nothing => LONGEST_WORK_ON_NOTHING,
             ClientView::Absent | ClientView::Snapshot(..) => LONGEST_WORK,
-            // a client that has read since continues with that state
+            // a client that has read since continues with the state that it read
             ClientView::Destroyed(_) => return false,
         };
         self.open > 0 && now <= self.at + longest
@@ -104,7 +99,7 @@ impl State {
 }
 
 impl Entry {
-    /// This is what is known, whatever was noted before.
+    /// Creates an entry with a single state.
     pub(super) fn new(number: Number, known: ClientView, until: Option<Instant>) -> Self {
         let state = State {
             known,
@@ -118,7 +113,7 @@ impl Entry {
         }
     }
 
-    /// Appends a later snapshot. Drops those that nobody works on any longer.
+    /// Appends a newer snapshot, and drops those that can no longer be saved back.
     pub(super) fn followed_by(mut self, mut later: Self) -> Self {
         let now = Instant::now();
         self.states.retain(|state| state.may_be_sent_back(now));
@@ -130,17 +125,16 @@ impl Entry {
         later
     }
 
-    /// By which the last one is found.
     pub(super) fn number(&self) -> Number {
         self.states[0].number
     }
 
-    /// The latest view of a client that sends a request at that moment.
+    /// Returns the latest view of a client that sends a request at `at`.
     pub(super) fn last(&self, at: Instant) -> ClientView {
         self.states[0].known(at)
     }
 
-    /// The snapshot that a client's save at that moment is based on, and the rule that found it.
+    /// Finds the snapshot that a save sent at `at` is based on. Returns its number and the client's view.
     pub(super) fn basis(&self, sent: &KeyedValues, at: Instant) -> (Number, ClientView) {
         let mut known: Vec<_> = self.states.iter().map(|state| state.known(at)).collect();
         let given: Vec<_> = known.iter().map(ClientView::given).collect();
@@ -152,7 +146,7 @@ impl Entry {
         (self.states[index].number, known.swap_remove(index))
     }
 
-    /// Notes that something was sent back that was made of that.
+    /// Records that the client sent back a state based on `number`.
     pub(super) fn sent_back(&mut self, number: Number) {
         if let Some(index) = self.states.iter().position(|state| state.number == number) {
             self.states[index].open = self.states[index].open.saturating_sub(1);
@@ -162,8 +156,8 @@ impl Entry {
         }
     }
 
-    /// Notes that the client has what it was given, if it was in time. That it has the same more than
-    /// once is known once.
+    /// Records that the client has state `number`, if it was received in time. Merges an equal state that is already
+    /// confirmed.
     pub(super) fn received(&mut self, number: Number, at: Instant) {
         let index = self.states.iter().position(|state| state.number == number);
         let in_time = |index: &usize| self.states[*index].until.is_some_and(|until| at <= until);
@@ -180,7 +174,7 @@ impl Entry {
         }
     }
 
-    /// About what it takes up in memory.
+    /// Approximate size in memory.
     pub(super) fn bytes(&self) -> usize {
         self.states.iter().map(State::bytes).sum()
     }

@@ -1,5 +1,5 @@
-//! Threads for clients that work on copies: they are given a whole state, change it, and send back
-//! a whole state, or operations.
+//! Threads for clients that work on copies: a client receives a whole state, changes it, and sends back a whole state or
+//! operations.
 
 mod entry;
 mod retry;
@@ -26,22 +26,20 @@ pub use retry::RequestTimes;
 pub use saving::{Basis, Saved};
 pub use snapshot_cache::Receipt;
 
-/// Bytes of metadata.
 const MAX_METADATA_BYTES: u64 = 131_072;
 
-/// The threads that one client, such as a connection, works on copies of, and its latest snapshots of each.
+/// The threads that a single client, such as a connection, works on, and its latest snapshots of each.
 ///
-/// A save of a whole state is compared with the client's snapshot, so that it changes only what the client has
-/// changed; see [`threadkeep_domain::ThreeWay`]. Snapshots are kept as digests, in at most 4 MiB; the least recently used
-/// thread is evicted first, and a save of it then sets keys and deletes none.
+/// A save of a whole state is compared with the client's snapshot, so that it changes only what the client has changed; see
+/// [`threadkeep_domain::ThreeWay`]. Snapshots are kept as digests, in up to 4 MiB. The least recently updated thread is
+/// evicted first; a save of an evicted thread sets keys and deletes none.
 ///
-/// A destroyed thread rejects clients that have a snapshot from before and have seen nothing since, for the tombstone
-/// time. All others begin a new life at once, since such clients continue to use the id.
+/// For the tombstone time, a destroyed thread rejects clients with an earlier snapshot that have not read it since. All
+/// other clients start a new life at once, since they continue to use the id.
 ///
-/// Send calls for one thread one after the other. While the store does not answer, a call is retried until the
-/// client's timeout: an answer that comes later is an empty state to it. So a snapshot counts for just as long, and
-/// longer only if the client is known to have [received](Self::received) it. Each write has an idempotency key of its
-/// own, so it is done once.
+/// Send calls for one thread sequentially. While the store is unavailable, calls are retried until the client's timeout: the
+/// client treats a later answer as an empty state. A snapshot therefore expires at the timeout unless the client is known to
+/// have [received](Self::received) it. Each write has its own idempotency key, so retries apply it once.
 #[derive(Debug)]
 pub struct Copies {
     threads: ThreadService,
@@ -49,18 +47,17 @@ pub struct Copies {
     cache: Mutex<SnapshotCache>,
 }
 
-/// An answer with a thread's state.
 #[derive(Debug)]
 pub struct Restored {
-    /// State and metadata; none if the thread does not exist.
+    /// State and metadata; `None` if the thread does not exist.
     pub whole: Option<Whole>,
-    /// The receipt to confirm when the client has the answer; none if that would be too late.
+    /// The receipt to confirm when the client has the answer; `None` if the client's timeout has passed.
     pub receipt: Option<Receipt>,
 }
 
 impl Copies {
-    /// Copies of those threads, for a client that waits so long. Metadata may have 128 KiB, more
-    /// than by `/v1`: lists of archives hold it of each, so it is not without a bound.
+    /// Creates copies of `threads` for a client that waits up to `timeout`. Metadata may have 128 KiB, more than under
+    /// `/v1`, but is bounded because lists of archives hold the metadata of each thread.
     #[must_use]
     pub fn new(threads: &ThreadService, timeout: Duration) -> Self {
         let policy = threads.policy();
@@ -75,10 +72,6 @@ impl Copies {
         }
     }
 
-    /// Gives a thread to the client.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`]. The client then has nothing, whatever it was given before.
     pub async fn restore(
         &self,
         id: &ThreadId,
@@ -93,7 +86,7 @@ impl Copies {
             let state = std::str::from_utf8(&found.content.state).unwrap_or("{}");
             ClientView::Snapshot(found.stamp, Snapshot::of(state).into())
         });
-        // a client that may have given up on the answer by now has received nothing
+        // a client that may have given up by now has received nothing
         let until = asked.sent_after + self.timeout;
         let mut cache = self.cache();
         let receipt = if Instant::now() <= until {
@@ -108,18 +101,13 @@ impl Copies {
         })
     }
 
-    /// Notes that the client has received an answer. Its later saves are based on it.
+    /// Records that the client has received an answer. Its later saves are based on it.
     pub fn received(&self, receipt: Receipt) {
         self.cache().received(receipt, Instant::now());
     }
 
-    /// Puts a whole state in the place of the one that the client was given, its keys sorted, and
-    /// sets the metadata as a whole, if there is any, in one step. A save that says nothing new is
-    /// none.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] by a limit or a tombstone, and nothing has changed;
-    /// [`ServiceError::Store`].
+    /// Saves a whole state with sorted keys, based on the client's snapshot, and replaces the metadata if there is any, in
+    /// one step. A save without changes writes nothing.
     pub async fn save(
         &self,
         id: &ThreadId,
@@ -133,11 +121,8 @@ impl Copies {
         deadline.repeat_keyed(async |key| save.run(key).await).await
     }
 
-    /// Runs operations in order, all or none, without loading the state, and sets the metadata as a
-    /// whole, if there is any, in one step.
-    ///
-    /// # Errors
-    /// As [`Self::save`].
+    /// Runs operations in order, all or none, without loading the state, and replaces the metadata if there is any, in one
+    /// step.
     pub async fn merge(
         &self,
         id: &ThreadId,
@@ -165,10 +150,7 @@ impl Copies {
         merge.await
     }
 
-    /// Ends a thread. The client's later saves are rejected for the tombstone time, unless it has read again.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Destroys a thread. Rejects the client's later saves for the tombstone time, unless it has read the thread again.
     pub async fn destroy(&self, id: &ThreadId, asked: RequestTimes) -> Result<(), ServiceError> {
         let destroy = self
             .deadline(asked)
@@ -186,7 +168,7 @@ impl Copies {
         RetryDeadline::new(asked, self.timeout)
     }
 
-    /// It is held between no two awaits.
+    /// The lock is never held across an await.
     fn cache(&self) -> MutexGuard<'_, SnapshotCache> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,5 +1,3 @@
-//! Calls that are repeated while the store does not answer.
-
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
@@ -11,17 +9,15 @@ use threadkeep_store::{StoreError, millis};
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// When a client asked for something.
+/// The times of a client's request.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestTimes {
-    /// When it was read: what waits here for its turn waits at the cost of the client's patience.
+    /// When the request was read. Time in the queue counts toward the client's timeout.
     pub read: Instant,
-    /// The earliest moment at which the client may have sent it, since it may have waited to be
-    /// read.
+    /// Earliest time at which the client may have sent the request, which may have waited to be read.
     pub sent_after: Instant,
 }
 
-/// Until when a call may take.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RetryDeadline {
     deadline: Instant,
@@ -29,7 +25,6 @@ pub(super) struct RetryDeadline {
 }
 
 impl RequestTimes {
-    /// Something that was asked for just now.
     #[must_use]
     pub fn now() -> Self {
         let now = Instant::now();
@@ -41,7 +36,6 @@ impl RequestTimes {
 }
 
 impl RetryDeadline {
-    /// So long from when it was asked.
     pub(super) fn new(asked: RequestTimes, in_all: Duration) -> Self {
         Self {
             deadline: asked.read + in_all,
@@ -49,8 +43,8 @@ impl RetryDeadline {
         }
     }
 
-    /// Repeats a call while the store fails, for as long as that may help; one that may have been
-    /// done only where it may be done twice.
+    /// Retries a call until the deadline while the store is unavailable. A call that may have taken effect is retried only
+    /// if `may_repeat`.
     pub(super) async fn repeat<T>(
         self,
         may_repeat: bool,
@@ -76,9 +70,8 @@ impl RetryDeadline {
             .unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.in_all)).into()))
     }
 
-    /// Repeats a write under an idempotency key of its own, so that it is done once. A thread that
-    /// remembers as many answers as it can is written to without one, and then not again once that
-    /// may have been done.
+    /// Retries a write under its own idempotency key, so that it takes effect once. A thread whose memory of answers is full
+    /// is written to without a key; such a write is not retried once it may have taken effect.
     pub(super) async fn repeat_keyed<T>(
         self,
         write: impl AsyncFn(Option<IdempotencyKey>) -> Result<T, ServiceError>,

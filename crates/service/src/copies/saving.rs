@@ -1,5 +1,3 @@
-//! The save of a whole state.
-
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,49 +12,45 @@ use threadkeep_domain::{
     Snapshot, Stamp, ThreadId, ThreeWay, Tombstone, Write,
 };
 
-/// Attempts without a pause between them.
+/// Attempts before the first pause.
 const AT_ONCE: u32 = 8;
-/// The pause between later ones. Each may compare two states of a megabyte, and concurrent writers can make all fail
-/// until the client's timeout.
+/// Pause between later attempts. Each may compare two states of a megabyte, and concurrent writers can make all attempts
+/// fail until the client's timeout.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The base of a save.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
-    /// The version that the client was given, and it was the last one.
+    /// The client's snapshot, which was the latest version.
     Latest,
-    /// The version that the client was given; others have written since.
+    /// The client's snapshot, which other writers have changed since.
     Earlier,
-    /// Nothing that is known: keys were set and none was deleted.
+    /// No snapshot: keys were set and none was deleted.
     Nothing,
 }
 
-/// The receipt of a save.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Saved {
-    /// Its base.
     pub basis: Basis,
     /// Retries because of concurrent writes.
     pub conflicts: u32,
 }
 
-/// A save, compared with what the client was given.
+/// A save, compared with the client's snapshot.
 pub(super) struct Save<'a> {
     threads: &'a ThreadService,
     id: &'a ThreadId,
     metadata: Option<MetadataChange>,
     tombstone: Tombstone,
-    /// The client's snapshot, and its state compared with that.
+    /// The version of the client's snapshot, and the comparison of `state` with it.
     given: Option<(Stamp, ThreeWay)>,
     state: KeyedValues,
 }
 
-/// The outcome of an attempt.
 enum Attempt {
     Done(Stamp),
-    /// Others wrote in between.
+    /// Another write came first.
     Overtaken,
-    /// The thread is not the one that the client was given.
+    /// The thread is not the life that the client has a snapshot of.
     AnotherLife,
 }
 
@@ -91,7 +85,7 @@ impl<'a> Save<'a> {
         }
     }
 
-    /// Computes the save and writes it, and again after each concurrent write.
+    /// Computes the save and writes it; repeats after each concurrent write.
     pub(super) async fn run(&self, key: Option<IdempotencyKey>) -> Result<Saved, ServiceError> {
         let mut conflicts = 0;
         loop {
@@ -124,7 +118,7 @@ impl<'a> Save<'a> {
         Ok((Basis::Nothing, attempt))
     }
 
-    /// With what the client was given: nothing is read unless it has changed arrays.
+    /// Writes the difference to the client's snapshot. Reads the store only if arrays have changed.
     async fn compared(
         &self,
         given: Stamp,
@@ -145,7 +139,7 @@ impl<'a> Save<'a> {
             .await
     }
 
-    /// With what is stored now, which must not change until the write.
+    /// Merges with the stored values; fails if they change before the write.
     async fn with_stored(
         &self,
         compared: &ThreeWay,

@@ -1,5 +1,3 @@
-//! A client's snapshots of threads, in bounded memory.
-
 use std::collections::{BTreeMap, HashMap};
 
 use tokio::time::Instant;
@@ -7,10 +5,10 @@ use tokio::time::Instant;
 use super::entry::{ClientView, Entry, Number};
 use threadkeep_domain::{KeyedValues, ThreadId};
 
-/// Bytes that all of it may take up.
+/// Maximum total size.
 const MAX_BYTES: usize = 4 * 1_048_576;
 
-/// A client's snapshots by thread. The least recently noted one is evicted first.
+/// A client's snapshots by thread, in bounded memory. Evicts the least recently updated thread first.
 #[derive(Debug, Default)]
 pub(super) struct SnapshotCache {
     threads: HashMap<ThreadId, Entry>,
@@ -19,7 +17,7 @@ pub(super) struct SnapshotCache {
     noted: Number,
 }
 
-/// Something that was given, by which it is found again.
+/// Identifies a snapshot that a client received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Receipt {
     id: ThreadId,
@@ -27,13 +25,13 @@ pub struct Receipt {
 }
 
 impl SnapshotCache {
-    /// The view of a client that sends a request at that moment.
+    /// Returns the view of a client that sends a request at `at`.
     pub(super) fn known(&self, id: &ThreadId, at: Instant) -> ClientView {
         let entry = self.threads.get(id);
         entry.map_or(ClientView::Nothing, |entry| entry.last(at))
     }
 
-    /// Finds the snapshot that the client's save at that moment is based on, and notes that it was sent back.
+    /// Finds the snapshot that a save sent at `at` is based on, and records that it was sent back.
     pub(super) fn basis(&mut self, id: &ThreadId, sent: &KeyedValues, at: Instant) -> ClientView {
         let Some(mut entry) = self.forget(id) else {
             return ClientView::Nothing;
@@ -44,26 +42,24 @@ impl SnapshotCache {
         known
     }
 
-    /// Notes what a client knows, whatever it was given before.
+    /// Replaces all that is recorded about a client's view.
     pub(super) fn note(&mut self, id: &ThreadId, known: ClientView) {
         self.noted += 1;
         self.forget(id);
         self.keep(id, Entry::new(self.noted, known, None));
     }
 
-    /// Notes what a client is given. It does not count after that moment, unless it is
-    /// [received](Self::received).
+    /// Records a view that is sent to a client. It expires at `until` unless [`Self::received`] confirms it.
     pub(super) fn give(&mut self, id: &ThreadId, known: ClientView, until: Instant) -> Receipt {
         let number = self.add(id, known, Some(until));
         Receipt { id: *id, number }
     }
 
-    /// Notes that a client got nothing when it wanted to know a thread.
+    /// Records that a client's read failed: the client treats the thread as empty.
     pub(super) fn fail(&mut self, id: &ThreadId) {
         self.add(id, ClientView::Nothing, None);
     }
 
-    /// Notes that a client has what it was given.
     pub(super) fn received(&mut self, receipt: Receipt, at: Instant) {
         if let Some(mut entry) = self.forget(&receipt.id) {
             entry.received(receipt.number, at);

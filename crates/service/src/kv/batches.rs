@@ -1,5 +1,3 @@
-//! Several puts in one request.
-
 use futures_util::future::join_all;
 
 use super::namespaces::{EntryDraft, NamespaceService};
@@ -7,28 +5,22 @@ use crate::ServiceError;
 use threadkeep_domain::{EntryKey, IdempotencyKey, Namespace, Precondition};
 use threadkeep_store::{Answered, EntryTerms, Put};
 
-/// One of several puts.
 #[derive(Debug, Clone)]
 pub struct BatchPut {
-    /// The key of the entry, which no other of the puts has.
+    /// The key, unique among the puts of the request.
     pub key: EntryKey,
-    /// The entry.
     pub draft: EntryDraft,
-    /// Whether it is put only if its key has no entry.
+    /// Whether to put the entry only if the key has none.
     pub if_absent: bool,
 }
 
 impl NamespaceService {
-    /// Puts several entries, each whole or not at all: one result for each, and whether all that was put had been put
-    /// before under the same idempotency key. If the request ends halfway, a repeat with that key puts the rest, and
+    /// Puts several entries, each atomically. Returns one result per entry, and whether an earlier request with the same
+    /// idempotency key had already put all of them. If a request ends halfway, a repeat with its key puts the rest and
     /// nothing twice.
     ///
     /// # Errors
-    /// [`ServiceError::Refused`] with [`Refusal::IdempotencyKeyReused`] or [`Refusal::TooManyIdempotencyKeys`], or
-    /// [`ServiceError::Store`] when the store did none of the puts.
-    ///
-    /// [`Refusal::IdempotencyKeyReused`]: threadkeep_domain::Refusal::IdempotencyKeyReused
-    /// [`Refusal::TooManyIdempotencyKeys`]: threadkeep_domain::Refusal::TooManyIdempotencyKeys
+    /// [`ServiceError::Store`] only if all puts failed.
     pub async fn put_many(
         &self,
         namespace: &Namespace,
@@ -42,13 +34,13 @@ impl NamespaceService {
         let puts = puts.into_iter().map(async |put| {
             let terms = EntryTerms {
                 precondition: put.if_absent.then_some(Precondition::Version(0)),
-                // it is remembered with the entry, of which the request has one put
+                // the store remembers the key with the entry, and a request has one put per entry
                 idempotency,
                 remembers_mismatch: true,
             };
             self.put(namespace, &put.key, put.draft, terms).await
         });
-        // at once, since they share the time of the request
+        // concurrently, since the puts share the time limit of the request
         let mut puts = join_all(puts).await;
         let failed = |put: &Result<_, _>| matches!(put, Err(ServiceError::Store(_)));
         if puts.iter().all(failed)

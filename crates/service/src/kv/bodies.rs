@@ -1,5 +1,3 @@
-//! Several entries with their bodies in one answer, which has a limit.
-
 use std::collections::VecDeque;
 
 use futures_util::future::try_join_all;
@@ -9,37 +7,31 @@ use crate::ServiceError;
 use threadkeep_domain::{EntryKey, Namespace};
 use threadkeep_store::{Entry, EntryHead, EntryRange, Reading, StoreError};
 
-/// Bytes of all entries of an answer, unless its first one alone has more.
+/// Maximum bytes of all entries in one answer, unless the first entry alone exceeds it.
 const MOST_BYTES: u64 = 2 * 1_048_576;
-/// Entries that are read at once.
+/// Entries that are read concurrently.
 const READ_AT_ONCE: usize = 16;
 
-/// Entries with their bodies.
 #[derive(Debug, Default)]
 pub struct EntryBodies {
     /// In the order of the request.
     pub entries: Vec<(EntryKey, Entry)>,
-    /// Keys that have no entry.
+    /// Keys without an entry.
     pub missing: Vec<EntryKey>,
-    /// Keys that were not read, because the answer is full.
+    /// Keys that were not read because the answer is full.
     pub unread: Vec<EntryKey>,
 }
 
-/// A page of entries with their bodies.
 #[derive(Debug)]
 pub struct BodyPage {
-    /// In the order of the list.
     pub entries: Vec<(EntryKey, Entry)>,
-    /// Where the list goes on; none on the last page.
+    /// The key to continue after; `None` on the last page.
     pub next: Option<EntryKey>,
 }
 
 impl NamespaceService {
-    /// Reads entries until the answer is full, but at least one of those that exist. `weigh` says how many bytes of it
-    /// an entry takes.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Reads entries until the answer is full, but at least one existing entry. `weigh` returns the bytes that an entry
+    /// takes in the answer.
     pub async fn get_many(
         &self,
         namespace: &Namespace,
@@ -51,10 +43,7 @@ impl NamespaceService {
         Ok(self.read_some(namespace, wanted.collect(), weigh).await?)
     }
 
-    /// As [`Self::list`], with bodies: a page ends where it is full, but has at least one entry.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Like [`Self::list`], but with bodies. A page ends when it is full, but has at least one entry.
     pub async fn list_bodies(
         &self,
         namespace: &Namespace,
@@ -99,7 +88,7 @@ impl NamespaceService {
                 Ok::<_, StoreError>((key, entry))
             });
             for (key, entry) in try_join_all(some).await? {
-                // whatever follows is for the next answer
+                // the next answer starts at the first unread key
                 if !read.unread.is_empty() {
                     read.unread.push(key);
                     continue;
@@ -122,7 +111,7 @@ impl NamespaceService {
     }
 }
 
-/// How many of the first entries have bodies of that many bytes in all, at least one.
+/// Returns how many of the first entries have bodies that fit `left_bytes`, at least one.
 fn fitting(wanted: &VecDeque<(EntryKey, Option<EntryHead>)>, left_bytes: u64) -> usize {
     let mut bytes = 0;
     let sizes = wanted

@@ -1,5 +1,3 @@
-//! Namespaces and their entries.
-
 pub(super) mod batches;
 pub(super) mod bodies;
 pub(super) mod namespaces;

@@ -1,4 +1,4 @@
-//! Entries in namespaces: data of applications that outlives threads.
+//! Entries in namespaces: application data that outlives threads.
 
 use std::sync::Arc;
 
@@ -15,56 +15,48 @@ use threadkeep_store::{
     NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put, Reading, StoreError, Usage,
 };
 
-/// Entries that are looked through at once.
+/// Keys per call of a search.
 const LISTED: usize = 1_000;
-/// Repeats for one page of a search at most.
+/// Maximum calls per page of a search.
 const LISTED_TIMES: usize = 4;
-/// Namespaces that are measured at once. Each is looked up in each bucket, so that a thousand take a
-/// Redis a fifth of a second.
+/// Namespaces per call that measures usage. Redis looks up each one in each bucket, which takes 200 ms for 1,000.
 const MEASURED: usize = 250;
-/// Entries that are read at once.
+/// Entries that are read concurrently.
 const READ_AT_ONCE: usize = 16;
 
-/// The namespaces of a store, and what entries may have.
 #[derive(Debug, Clone)]
 pub struct NamespaceService {
     pub(super) namespaces: Arc<dyn Namespaces>,
     policy: EntryPolicy,
 }
 
-/// An entry as an application hands it over.
+/// An entry as an application sends it.
 #[derive(Debug, Clone)]
 pub struct EntryDraft {
-    /// The bytes, which are kept as they come.
+    /// Stored unchanged.
     pub body: Bytes,
-    /// Its type.
     pub content_type: ContentType,
-    /// How they are encoded, if at all.
     pub content_encoding: Option<ContentEncoding>,
-    /// The lifetime of the entry; by default that of its namespace, or else of the policy.
+    /// Default: the lifetime of the namespace, else that of the policy.
     pub lifetime: Option<Lifetime>,
 }
 
-/// A namespace with its usage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamespaceView {
-    /// The namespace.
     pub record: NamespaceRecord,
-    /// The number and size of its entries.
     pub usage: Usage,
 }
 
-/// A page of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchPage {
-    /// By the bytes of their keys.
+    /// Ordered by the bytes of their keys.
     pub entries: Vec<(EntryKey, Entry)>,
-    /// The last key of the page; none if all were searched.
+    /// The key to continue after; `None` if all entries were searched.
     pub next: Option<EntryKey>,
 }
 
 impl EntryDraft {
-    /// Bytes of that type, that live as their namespace says.
+    /// Creates a draft with the default lifetime.
     #[must_use]
     pub fn new(content_type: ContentType, body: impl Into<Bytes>) -> Self {
         Self {
@@ -77,14 +69,12 @@ impl EntryDraft {
 }
 
 impl NamespaceService {
-    /// A service over a store, which bounds its own calls.
     #[must_use]
     pub fn new(namespaces: Arc<dyn Namespaces>, policy: EntryPolicy) -> Self {
         Self { namespaces, policy }
     }
 
-    /// The same namespaces under another policy, such as that of a protocol with another default
-    /// lifetime.
+    /// Returns a service under another policy, such as that of a protocol with another default lifetime.
     #[must_use]
     pub fn under(&self, policy: EntryPolicy) -> Self {
         Self {
@@ -93,16 +83,11 @@ impl NamespaceService {
         }
     }
 
-    /// Limits and lifetimes.
     #[must_use]
     pub fn policy(&self) -> &EntryPolicy {
         &self.policy
     }
 
-    /// An entry.
-    ///
-    /// # Errors
-    /// [`ServiceError::EntryNotFound`] or [`ServiceError::Store`].
     pub async fn get(
         &self,
         namespace: &Namespace,
@@ -113,12 +98,10 @@ impl NamespaceService {
         entry.ok_or(ServiceError::EntryNotFound)
     }
 
-    /// Puts an entry in the place of another one or of none, whole or not at all. Makes the
-    /// namespace.
+    /// Puts or replaces an entry atomically. Creates the namespace if it does not exist.
     ///
     /// # Errors
-    /// [`ServiceError::EntryTooLarge`], [`ServiceError::Refused`] as [`Namespaces::put_entry`] says, or
-    /// [`ServiceError::Store`].
+    /// [`ServiceError::Refused`] as documented at [`Namespaces::put_entry`].
     pub async fn put(
         &self,
         namespace: &Namespace,
@@ -144,10 +127,7 @@ impl NamespaceService {
         Ok(put.await?)
     }
 
-    /// Deletes an entry. Whether there was one.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] as [`Namespaces::put_entry`] says, or [`ServiceError::Store`].
+    /// Deletes an entry. Returns whether it existed.
     pub async fn delete(
         &self,
         namespace: &Namespace,
@@ -158,10 +138,7 @@ impl NamespaceService {
         Ok(deleted.await?)
     }
 
-    /// Up to `limit` entries in a range, and the last key if there are more. A page may be shorter than `limit`.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Lists up to `limit` entries in a range, and the last key if more follow. A page may be shorter than `limit`.
     pub async fn list(
         &self,
         namespace: &Namespace,
@@ -174,13 +151,9 @@ impl NamespaceService {
             .await?)
     }
 
-    /// Entries whose keys hold `keyword`, with their bodies, after a key if one is given, at most
-    /// `most` of them, and about `most_bytes` of bodies, which at most one goes past. Some thousands
-    /// of entries are looked through at once, so a page may be short, and even empty, though more
-    /// follow. To be found is no use of an entry.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Finds entries whose keys contain `keyword`, after `after`: up to `limit` of them, with up to `most_bytes` of bodies,
+    /// which only the last body may exceed. A page examines up to a few thousand keys, so it may be short or empty even
+    /// though more entries follow. Does not extend the entries' lifetimes.
     pub async fn search(
         &self,
         namespace: &Namespace,
@@ -219,24 +192,18 @@ impl NamespaceService {
         let read = stream::iter(read).buffered(READ_AT_ONCE);
         let entries: Vec<_> = read.try_collect().await?;
         Ok(SearchPage {
-            // without those that were deleted since they were listed
+            // entries that were deleted since the listing are missing
             entries: entries.into_iter().flatten().collect(),
             next,
         })
     }
 
-    /// Makes a namespace, unless there is one, which stays as it is.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Creates a namespace, or returns the existing one unchanged.
     pub async fn open(&self, namespace: &Namespace) -> Result<NamespaceRecord, ServiceError> {
         Ok(self.namespaces.open_namespace(namespace).await?)
     }
 
-    /// Changes the settings of a namespace. Makes the namespace.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] as [`Namespaces::put_entry`] says, or [`ServiceError::Store`].
+    /// Changes the settings of a namespace. Creates it if it does not exist.
     pub async fn set_namespace(
         &self,
         namespace: &Namespace,
@@ -254,10 +221,7 @@ impl NamespaceService {
         })
     }
 
-    /// The namespaces of these names, in that order, without those that do not exist.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Describes the namespaces in the given order, without those that do not exist.
     pub async fn describe(
         &self,
         namespaces: &[Namespace],
@@ -270,11 +234,8 @@ impl NamespaceService {
             .await
     }
 
-    /// Up to `limit` namespaces with their usage, newest first, after a place if one is given, and the place of the
-    /// next page if there is one.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Lists up to `limit` namespaces with their usage, newest first, after `after`. Returns the cursor of the next page if
+    /// there is one.
     pub async fn list_namespaces(
         &self,
         after: Option<&NamespacePlace>,
@@ -284,10 +245,7 @@ impl NamespaceService {
         Ok((self.with_usage(page.records).await?, page.next))
     }
 
-    /// Up to `limit` namespaces without their usage, newest first, after a place if one is given.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Lists up to `limit` namespaces without their usage, newest first, after `after`.
     pub async fn newest(
         &self,
         after: Option<&NamespacePlace>,
@@ -314,11 +272,8 @@ impl NamespaceService {
             .collect())
     }
 
-    /// Deletes a namespace with all its entries, and returns their number; see [`Namespaces::delete_namespace`] for
+    /// Deletes a namespace with all its entries, and returns their number. See [`Namespaces::delete_namespace`] for
     /// concurrent puts and failures.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] as [`Namespaces::delete_namespace`] says, or [`ServiceError::Store`].
     pub async fn delete_namespace(
         &self,
         namespace: &Namespace,

@@ -1,64 +1,50 @@
-//! Namespaces in an order of the caller's, a part at a time.
-
 use tokio::task::yield_now;
 
 use crate::{NamespaceService, NamespaceView, ServiceError};
 use threadkeep_store::NamespaceRecord;
 
-/// Namespaces that are listed at once.
+/// Namespaces per call to the store.
 const LISTED: usize = 1_000;
 
-/// Which namespaces are wanted, and in which order.
+/// A query for sorted namespaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamespaceRanking {
-    /// A part of the name; empty for any name.
+    /// Substring of the name; empty for any name.
     pub name_part: String,
-    /// By what they are ordered.
     pub order: NamespaceOrder,
-    /// The largest first, or the newest, or the last by name.
     pub is_descending: bool,
-    /// How many are passed over.
+    /// Number of namespaces to skip.
     pub offset: usize,
-    /// The number of namespaces at most.
     pub limit: usize,
 }
 
-/// By what namespaces are ordered; those that are equal, by their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NamespaceOrder {
-    /// By the bytes of the name.
     Name,
-    /// By bytes of the entries' bodies.
+    /// Total size of the bodies.
     Bytes,
-    /// By the number of entries.
     Entries,
-    /// By when they were made.
+    /// Creation time.
     Created,
-    /// By when an entry was last put or used; those without entries come first, or last when the
-    /// order is descending.
+    /// Time of the last put or use of an entry. Namespaces without entries come first in ascending order, last in descending
+    /// order.
     LastUsed,
 }
 
-/// A part of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RankedNamespaces {
-    /// In the order.
     pub views: Vec<NamespaceView>,
-    /// How many there are in all, of those that are wanted.
+    /// Number of all matching namespaces.
     pub total: usize,
 }
 
 impl NamespaceService {
-    /// Namespaces that are put in order at most, since each of them is looked at.
+    /// Maximum number of namespaces to sort, since a query reads each of them.
     pub const RANKED_MAX: usize = 100_000;
-    /// The same for an order by usage, for which all are measured.
+    /// Maximum number of namespaces to sort by usage, which a query measures for each of them.
     pub const MEASURED_MAX: usize = 10_000;
 
-    /// A part of the namespaces in that order.
-    ///
-    /// # Errors
-    /// [`ServiceError::TooManyNamespaces`] when there are more of that name than are put in that
-    /// order, or [`ServiceError::Store`].
+    /// Sorts the matching namespaces, and returns one page. Ties are ordered by name.
     pub async fn rank(&self, wanted: &NamespaceRanking) -> Result<RankedNamespaces, ServiceError> {
         let limit = match wanted.order {
             NamespaceOrder::Name | NamespaceOrder::Created => Self::RANKED_MAX,
@@ -105,12 +91,11 @@ impl NamespaceService {
             if after.is_none() {
                 return Ok(matching);
             }
-            // a call of an embedded store does not wait, and there may be many namespaces of other names
+            // an embedded store never yields, and many namespaces may not match
             yield_now().await;
         }
     }
 
-    /// By what is in them.
     async fn by<T: Ord>(
         &self,
         records: Vec<NamespaceRecord>,
@@ -130,7 +115,6 @@ fn age(record: &NamespaceRecord) -> (u64, &str) {
     (record.created_ms, record.namespace.as_str())
 }
 
-/// The requested part of an ascending list.
 fn part<T>(mut all: Vec<T>, wanted: &NamespaceRanking) -> Vec<T> {
     if wanted.is_descending {
         all.reverse();

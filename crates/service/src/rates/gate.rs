@@ -1,5 +1,3 @@
-//! The gate of writes.
-
 use std::error::Error;
 use std::future::Future;
 use std::sync::Arc;
@@ -12,17 +10,16 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Fingerprint, Rate, RateLimited, RateLimits, RateName};
 use threadkeep_store::{Counted, Rates, Reader, Store, WriteError};
 
-/// Lets writes through as often as the limits say.
+/// Passes writes that the rate limits allow.
 ///
-/// The counters of an address change in one step, and that of a thread in another, since they are not in the same slot
-/// of a cluster. The address is counted first, since its limit can stop a client; its count is given back if the
+/// The store updates the counters of an address in one step and that of a thread in another, since they are in different
+/// slots of a cluster. The address is counted first, since its limit can stop a client; its count is given back if the
 /// thread's limit then rejects the write.
 ///
 /// The default has no limits.
 #[derive(Debug, Clone, Default)]
 pub struct RateGate(Option<Arc<Limited>>);
 
-/// The limits of a gate, and where writes are counted.
 #[derive(Debug)]
 struct Limited {
     rates: Arc<dyn Rates>,
@@ -32,19 +29,18 @@ struct Limited {
     timeout: Duration,
 }
 
-/// A write that is not let through.
+/// A rejected or failed write.
 #[derive(Debug)]
 enum Turned {
     Away(RateLimited),
     Failed(WriteError),
 }
 
-/// The rates of an address that a write counts for: at most two.
+/// The rates that a write counts toward for its address, up to two.
 type OfAddress = Vec<(RateName, Rate)>;
 
 impl RateGate {
-    /// A gate that counts in that store. A write may take as long as `timeout`, its passing of the gate
-    /// included.
+    /// Creates a gate that counts in `rates`. `timeout` bounds a write including its checks.
     #[must_use]
     pub fn new(
         rates: Arc<dyn Rates>,
@@ -62,12 +58,11 @@ impl RateGate {
         })))
     }
 
-    /// True if there are limits.
     pub(crate) fn has_limits(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Does a write when the limits let it through. `may_make`: the write may make a thread.
+    /// Runs `write` if the limits allow it. `may_make`: the write may create a thread.
     pub(crate) async fn pass<T>(
         &self,
         scope: &ScopeId,
@@ -82,7 +77,6 @@ impl RateGate {
 }
 
 impl Limited {
-    /// Does a write once it is let through, and both within the time that a request may take.
     async fn pass<T>(
         &self,
         scope: &ScopeId,
@@ -124,8 +118,8 @@ impl Limited {
         Ok(())
     }
 
-    /// Counts a write for its client address. A write to a thread that does not exist creates it, wherever its id
-    /// comes from: anyone can get ids.
+    /// Selects the rates of the client address. A write to a missing thread counts as its creation, regardless of the source
+    /// of the id: anyone can generate ids.
     async fn of_address(
         &self,
         scope: &ScopeId,
@@ -163,7 +157,7 @@ impl Limited {
         }
     }
 
-    /// Budget that cannot be given back refills by itself.
+    /// Budget that cannot be given back refills over time.
     async fn give_back(&self, whose: Counted<'_>, rates: &[(RateName, Rate)]) {
         if rates.is_empty() {
             return;

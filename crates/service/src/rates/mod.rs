@@ -1,8 +1,8 @@
-//! Limits on how often clients write.
+//! Rate limits on writes.
 //!
-//! The services of threads, scopes and images ask a [`RateGate`] before each write to the store, if they have one. The
-//! writer comes with the task: the [`RateSubject`], which the transport puts around the handling of a request. A request
-//! counts once for its address and once for each thread or other scope that it writes to, however many steps that takes.
+//! The services of threads, scopes and images ask a [`RateGate`] before each write to the store. The writer is a task-local
+//! [`RateSubject`], which the transport sets while it handles a request. A request counts once for its address and once for
+//! each thread or other scope that it writes to, regardless of the number of steps.
 
 mod counters;
 mod gate;

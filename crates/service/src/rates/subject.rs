@@ -1,5 +1,3 @@
-//! The client whose writes the rate limits count.
-
 use std::cell::RefCell;
 use std::future::Future;
 
@@ -10,34 +8,31 @@ tokio::task_local! {
     static SUBJECT: RateSubject;
 }
 
-/// One request, as the limits see it.
+/// A request and the scopes that it has been counted for.
 #[derive(Debug)]
 pub struct RateSubject(RefCell<Counted>);
 
 #[derive(Debug, Default)]
 struct Counted {
-    /// A digest of the client's address; none if it does not count.
+    /// Digest of the client's address; `None` if the address does not count.
     address: Option<Fingerprint>,
     has_counted_address: bool,
     scopes: Vec<ScopeId>,
     made: Vec<ThreadId>,
 }
 
-/// The part of a write that was not counted yet.
+/// The counts that a write still needs.
 #[derive(Debug)]
 pub(super) struct Uncounted {
-    /// The address of the writer, if it counts.
     pub(super) address: Option<Fingerprint>,
-    /// Whether it is the request's first write.
     pub(super) is_first: bool,
-    /// Whether it is the request's first to this scope.
     pub(super) is_first_to_scope: bool,
-    /// Whether it was not looked at before whether it makes this thread.
+    /// Whether the write may create the thread, which was not checked before.
     pub(super) may_make: bool,
 }
 
 impl RateSubject {
-    /// A client of that address, of which only a digest is known here.
+    /// A client, known only by a digest of its address.
     #[must_use]
     pub fn at(address: Option<Fingerprint>) -> Self {
         Self(RefCell::new(Counted {
@@ -46,38 +41,37 @@ impl RateSubject {
         }))
     }
 
-    /// A back end: its address is that of many.
+    /// A back end, whose address stands for many clients.
     #[must_use]
     pub fn back_end() -> Self {
         Self::at(None)
     }
 
-    /// Does something for this request.
+    /// Runs `work` as part of this request.
     pub async fn around<T>(self, work: impl Future<Output = T>) -> T {
         SUBJECT.scope(self, work).await
     }
 
-    /// The address of this task's client, to be taken to another task.
+    /// Returns the digest of the task's client, for use in another task.
     #[must_use]
     pub fn address() -> Option<Fingerprint> {
         let address = SUBJECT.try_with(|subject| subject.0.borrow().address);
         address.ok().flatten()
     }
 
-    /// Stops counting the address of this task: its caller has proved to be a back end.
+    /// Stops counting the address of this task: the caller has proved to be a back end.
     pub fn is_a_back_end() {
-        // without limits nobody is asking
+        // without limits there is no subject
         SUBJECT
             .try_with(|subject| subject.0.borrow_mut().address = None)
             .ok();
     }
 
-    /// Whether this task does something for a request.
     pub(crate) fn is_known() -> bool {
         SUBJECT.try_with(|_| ()).is_ok()
     }
 
-    /// The counts that a write still needs. Without a subject, each write counts by itself.
+    /// Returns the counts that a write still needs. Without a subject, each write counts separately.
     pub(super) fn uncounted(scope: &ScopeId) -> Uncounted {
         let known = SUBJECT.try_with(|subject| {
             let counted = subject.0.borrow();
@@ -96,7 +90,6 @@ impl RateSubject {
         })
     }
 
-    /// Notes that it was counted.
     pub(super) fn has_counted(scope: &ScopeId, making: bool) {
         let note = |subject: &Self| {
             let mut counted = subject.0.borrow_mut();
@@ -108,7 +101,7 @@ impl RateSubject {
                 counted.made.push(*id);
             }
         };
-        // where nobody asks, the next write counts too
+        // without a subject, the next write counts again
         SUBJECT.try_with(note).ok();
     }
 }

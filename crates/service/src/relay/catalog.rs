@@ -1,4 +1,4 @@
-//! Scopes that are made once, kept with a record, and listed.
+//! Scopes that are created once, stored with a record, and listed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,17 +14,15 @@ use threadkeep_domain::Refusal;
 use threadkeep_domain::scope::{RecordChange, ScopeId, ScopeWrite};
 use threadkeep_store::{Clock, Listing, Listings, ScopeParts, ScopeView, StoreError, millis};
 
-/// A part of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed<T> {
-    /// The newest first.
+    /// Newest first.
     pub items: Vec<T>,
-    /// The offset of the next page; none on the last page.
+    /// Offset of the next page; `None` on the last page.
     pub next_offset: Option<u64>,
 }
 
 impl<T> Listed<T> {
-    /// The same with other items.
     pub(crate) fn map<U>(self, item: impl FnMut(T) -> U) -> Listed<U> {
         Listed {
             items: self.items.into_iter().map(item).collect(),
@@ -33,7 +31,7 @@ impl<T> Listed<T> {
     }
 }
 
-/// Scopes of one kind by the ids under which they are listed.
+/// Scopes of one kind, listed by id.
 #[derive(Debug, Clone)]
 pub(super) struct Catalog {
     pub(crate) scopes: ScopeService,
@@ -42,29 +40,25 @@ pub(super) struct Catalog {
     kind: Kind,
 }
 
-/// The kind of list.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kind {
-    /// The name of the list.
     pub(crate) list: &'static str,
-    /// The scope of an id.
     pub(crate) scope: fn(Uuid) -> ScopeId,
-    /// The owner, as its record says.
+    /// Reads the owner from the record.
     pub(super) owner: fn(&ScopeView) -> Option<String>,
 }
 
-/// A scope to create, with its record.
 pub(super) struct New<'a> {
     pub(super) owner: Option<&'a str>,
     pub(crate) record: Bytes,
     pub(crate) ttl: Option<Duration>,
 }
 
-/// The outcome of a look at an entry of a list.
+/// The state of a listed entry.
 enum Looked {
     There(Box<ScopeView>),
     Gone,
-    /// It is there, and is left out of pages, so that it does not cost them all others.
+    /// Exists, but is left out of pages, so that it does not break them.
     Unreadable,
 }
 
@@ -89,17 +83,17 @@ impl Looked {
     }
 }
 
-/// The time of the first check of an entry: an object that does not exist by then will never be created.
+/// Delay of the first check of an entry: an object that does not exist by then will never be created.
 const FIRST_LOOK: Duration = Duration::from_secs(60);
-/// When one is looked at again that has no end.
+/// Delay of the next check of an entry that does not expire.
 const NEXT_LOOK: Duration = Duration::from_secs(30 * 86_400);
-/// The number of checks at each creation, so that a list does not grow with deleted objects.
+/// Checks per creation, so that a list does not grow with deleted objects.
 const LOOKS: usize = 10;
-/// How often a page is read, while what is gone is taken off the list. While many are made, some are
-/// always listed that are not there yet: they are left out then.
+/// Maximum reads of a page while missing entries are removed from the list. While many objects are created, some listed ones
+/// do not exist yet: the last read omits them.
 const ROUNDS: usize = 4;
 
-/// The record, without extending the life of the scope.
+/// The record, without extending the lifetime of the scope.
 const EXISTENCE: ScopeParts<'static> = ScopeParts {
     touch: false,
     ..ScopeParts::RECORD
@@ -124,20 +118,12 @@ impl Catalog {
         (self.kind.scope)(id)
     }
 
-    /// The scope of an id with its record.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] with [`Refusal::ScopeNotFound`], or [`ServiceError::Store`].
     pub(crate) async fn get(&self, id: Uuid) -> Result<ScopeView, ServiceError> {
         let view = self.find(id, &ScopeParts::RECORD).await?;
         view.ok_or(ServiceError::Refused(Refusal::ScopeNotFound))
     }
 
-    /// Makes a scope, or answers the one that the same request has made.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] with [`Refusal::IdempotencyKeyReused`], or
-    /// [`ServiceError::Store`].
+    /// Creates a scope, or returns the one that the same request has created.
     pub(super) async fn make(
         &self,
         making: &Making,
@@ -150,7 +136,7 @@ impl Catalog {
             async || self.make_new(id, new).await,
         );
         let view = in_time(self.scopes.timeout, made).await?;
-        // it is made, and the next one does what fails here: it takes no time that the caller still needs
+        // the scope exists; the next creation retries a failed check, which must not use up the caller's time
         let end = start + self.scopes.timeout / 2;
         match timeout_at(end, self.look_at_due(self.clock.now_ms())).await {
             Ok(Ok(())) => {}
@@ -160,13 +146,13 @@ impl Catalog {
         Ok(view)
     }
 
-    /// Tells that something about the list was not done.
+    /// Logs that the list could not be updated.
     fn is_behind(&self, error: impl std::error::Error) {
         tracing::debug!(%error, list = self.kind.list, "a list may lack an object or keep ended ones");
     }
 
-    /// The list has it before it exists, so it never exists unlisted; it is listed again afterwards, in case a reader
-    /// has found it missing and removed it.
+    /// Lists the scope before it creates it, so that it never exists unlisted, and lists it again afterwards, in case a
+    /// reader has found it missing and removed it.
     async fn make_new(&self, id: Uuid, new: &New<'_>) -> Result<(), ServiceError> {
         let now_ms = self.clock.now_ms();
         self.list(id, new.owner, now_ms).await?;
@@ -183,17 +169,14 @@ impl Catalog {
             ..ScopeWrite::new(&policy)
         };
         self.scopes.commit(&scope, &write).await?;
-        // it is made whether or not this is done
+        // the scope exists even if this fails
         if let Err(error) = self.list(id, new.owner, now_ms).await {
             self.is_behind(error);
         }
         Ok(())
     }
 
-    /// Members from an offset on, whose scopes are all there.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Lists existing scopes from `offset`.
     pub(crate) async fn page(
         &self,
         owner: Option<&str>,
@@ -234,10 +217,7 @@ impl Catalog {
         in_time(self.scopes.timeout, page).await
     }
 
-    /// Ends a scope and takes it off the list. Whether there was one.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Deletes a scope and removes it from the list. Returns whether it existed.
     pub(crate) async fn end(&self, id: Uuid) -> Result<bool, ServiceError> {
         let ended = async {
             let was_there = self.find(id, &EXISTENCE).await?.is_some();
@@ -251,7 +231,7 @@ impl Catalog {
         in_time(self.scopes.timeout, ended).await
     }
 
-    /// None for a scope without a record, which another protocol has created.
+    /// Returns `None` for a scope without a record, which another protocol has created.
     async fn find(
         &self,
         id: Uuid,
@@ -297,8 +277,6 @@ impl Catalog {
             .await
     }
 
-    /// Takes entries off the list that were found missing, and puts those back that were made
-    /// meanwhile.
     async fn strike(&self, gone: &[String]) -> Result<(), ServiceError> {
         self.listings.list_remove(self.kind.list, gone).await?;
         for (id, looked) in self.find_all(gone).await? {
@@ -310,7 +288,6 @@ impl Catalog {
         Ok(())
     }
 
-    /// Looks at some entries that are due, and takes those off the list that are over.
     async fn look_at_due(&self, now_ms: u64) -> Result<(), ServiceError> {
         let due = self.listings.list_due(self.kind.list, now_ms, LOOKS);
         let due = due.await?;
@@ -320,7 +297,7 @@ impl Catalog {
         for (member, (_, looked)) in due.into_iter().zip(found) {
             match looked {
                 Looked::There(view) => {
-                    // by then it is over, unless it was used
+                    // the entry has expired by then unless it was used
                     let look_ms = view.expires_ms.map_or(later_ms, |at_ms| at_ms + 1);
                     again.push((member, look_ms.max(now_ms + 1)));
                 }

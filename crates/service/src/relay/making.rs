@@ -1,4 +1,4 @@
-//! Making something once, however often it is asked for.
+//! Idempotent creation of objects.
 
 use bytes::Bytes;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -9,17 +9,17 @@ use crate::ServiceError;
 use threadkeep_domain::{Fingerprint, Refusal};
 use threadkeep_store::{ScopeView, StoreError};
 
-/// The identity of an object to create, so that a repeat gets the same one.
+/// The identity of an object to create, so that a repeated request gets the same object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Making {
-    /// Its id: random, or derived from what a repeat is recognized by.
+    /// Random, or derived from the idempotency key.
     pub id: Uuid,
-    /// The digest of the request, if repeats are recognized.
+    /// Digest of the request; `None` if repeats are not recognized.
     pub request: Option<Fingerprint>,
 }
 
 impl Making {
-    /// Something new, whatever was made before.
+    /// Creates a random identity.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -28,7 +28,7 @@ impl Making {
         }
     }
 
-    /// The identity that follows from that entropy.
+    /// Derives the identity from `entropy`.
     #[must_use]
     pub fn recognized(entropy: [u8; 16], request: Fingerprint) -> Self {
         Self {
@@ -37,10 +37,8 @@ impl Making {
         }
     }
 
-    /// Creates it, unless an earlier attempt did, and reads it back.
-    ///
-    /// # Errors
-    /// [`Refusal::IdempotencyKeyReused`] if another request created it, and those of the steps.
+    /// Creates the object unless an earlier attempt did, and reads it back. Fails with [`Refusal::IdempotencyKeyReused`] if
+    /// another request created it.
     pub(crate) async fn once(
         &self,
         find: impl AsyncFn() -> Result<Option<ScopeView>, ServiceError>,
@@ -55,15 +53,12 @@ impl Making {
             Ok(()) | Err(ServiceError::Refused(Refusal::ScopeExists)) => {}
             Err(error) => return Err(error),
         }
-        // it has ended, if it is not there now
+        // a missing object has just ended
         let view = find().await?.ok_or(Refusal::ScopeNotFound)?;
         self.same(view)
     }
 
-    /// The stored object, if this request created it.
-    ///
-    /// # Errors
-    /// [`Refusal::IdempotencyKeyReused`] if another one did.
+    /// Returns `view` if this request created it; fails with [`Refusal::IdempotencyKeyReused`] if another one did.
     pub(crate) fn same(&self, view: ScopeView) -> Result<ScopeView, ServiceError> {
         let made = Record::<IgnoredAny>::read(&view)?.request;
         let request = self.request_text();
@@ -84,14 +79,12 @@ impl Default for Making {
     }
 }
 
-/// The record of a scope, as JSON.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Record<R> {
     format: u8,
-    /// The fingerprint of the request that made it, in hex.
+    /// Fingerprint of the creating request, in hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     request: Option<String>,
-    /// The content.
     pub(crate) of: R,
 }
 
@@ -115,10 +108,6 @@ impl<R: Serialize> Record<R> {
 }
 
 impl<R: DeserializeOwned> Record<R> {
-    /// The record of a scope.
-    ///
-    /// # Errors
-    /// [`StoreError::Corrupt`] if it is not a record.
     pub(crate) fn read(view: &ScopeView) -> Result<Self, StoreError> {
         let corrupt = StoreError::Corrupt("the record of a scope");
         let Some(bytes) = &view.record else {

@@ -1,5 +1,3 @@
-//! The messages of a session: its history.
-
 use uuid::Uuid;
 
 use super::sessions::{Session, SessionService, unchanged};
@@ -9,27 +7,22 @@ use threadkeep_domain::scope::{HistoryItem, ScopeWrite, StoredItem};
 use threadkeep_domain::{Json, Refusal};
 use threadkeep_store::{HistoryFrom, ScopeParts, StoreError};
 
-/// A session at one moment, with all that was said.
+/// A session and its messages at one moment.
 #[derive(Debug, Clone)]
 pub struct Conversation {
-    /// The session.
     pub session: Session,
-    /// Its messages, the oldest first.
+    /// Oldest first.
     pub messages: Vec<StoredItem>,
 }
 
-/// How many are read at once.
+/// Messages per call to the store.
 const AT_ONCE: usize = 500;
-/// Restarts of a read because the session was cleared meanwhile.
+/// Maximum reads if the session is cleared meanwhile.
 const ATTEMPTS: usize = 5;
 
 impl SessionService {
-    /// Adds a message, an object. A repeat answers the one that was added.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] with [`Refusal::ScopeNotFound`],
-    /// [`Refusal::HistoryTooLarge`], or [`Refusal::ItemIdReused`] of a repeat that says
-    /// something else; or [`ServiceError::Store`].
+    /// Adds a message, which must be an object. A repeat returns the message that was added; a repeat with another value
+    /// fails with [`Refusal::ItemIdReused`].
     pub async fn add_message(
         &self,
         id: Uuid,
@@ -64,17 +57,14 @@ impl SessionService {
             let added = added.ok_or(StoreError::Corrupt("an item has no place"))?;
             let before = HistoryFrom::After(added.seq.saturating_sub(1));
             let page = scopes.history(&scope, before, 1).await?;
-            // unless it was cleared away meanwhile
+            // unless it was cleared meanwhile
             let kept = page.items.into_iter().find(|kept| kept.seq == added.seq);
             kept.ok_or(ServiceError::Refused(Refusal::ScopeNotFound))
         };
         in_time(scopes.timeout, read_back).await
     }
 
-    /// A session with all its messages: 8 MiB with default limits, which at most five attempts read.
-    ///
-    /// # Errors
-    /// As [`Self::get`].
+    /// Returns a session with all its messages: 8 MiB with default limits.
     pub async fn conversation(&self, id: Uuid) -> Result<Conversation, ServiceError> {
         let reading = async {
             for _ in 0..ATTEMPTS {
@@ -88,7 +78,7 @@ impl SessionService {
         in_time(self.0.scopes.timeout, reading).await
     }
 
-    /// `count` messages; none if the session has changed since they were counted.
+    /// Reads `count` messages. Returns `None` if the session has changed since they were counted.
     async fn messages(
         &self,
         id: Uuid,

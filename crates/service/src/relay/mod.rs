@@ -1,4 +1,4 @@
-//! Sessions, runs and state handles: scopes that are made once and listed.
+//! Sessions, runs and state handles: scopes that are created once and listed.
 
 pub(super) mod catalog;
 pub(super) mod making;

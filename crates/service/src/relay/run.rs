@@ -1,5 +1,3 @@
-//! Runs.
-
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -9,88 +7,71 @@ use threadkeep_domain::Json;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_store::{ScopeView, StoreError};
 
-/// How a run is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// It has not ended.
     Running,
-    /// It has ended as it should.
     Succeeded,
-    /// It has ended with an error.
     Failed,
-    /// Somebody has ended it.
     Canceled,
 }
 
-/// Why a run has not succeeded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunError {
-    /// In words.
+    /// For people.
     pub message: String,
     /// For programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
 }
 
-/// The plan of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunPlan {
-    /// The SHA-256 of the plan, in hex.
+    /// SHA-256 of the plan, in hex.
     pub plan_hash: String,
-    /// Which workflow, by its maker's name for it.
+    /// The application's name for the workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow_id: Option<String>,
-    /// The session that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The state handle that its tools use; without one, its own scope.
+    /// State handle that the tools use. Default: the scope of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_id: Option<String>,
 }
 
-/// The digest of a text that is not stored.
+/// Size and digest of a text that is not stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digested {
-    /// Its bytes.
     pub bytes: u64,
-    /// Its SHA-256, in hex.
+    /// In hex.
     pub sha256: String,
 }
 
-/// A run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// Its id.
     pub id: Uuid,
-    /// How it is doing.
     pub status: RunStatus,
-    /// Its plan.
     pub plan: RunPlan,
-    /// Why it has not succeeded.
     pub error: Option<RunError>,
-    /// Its outputs, once it has ended.
+    /// `None` until the run has ended.
     pub outputs: Option<Digested>,
-    /// When it was made, in milliseconds of the Unix epoch.
+    /// Milliseconds since the Unix epoch.
     pub created_ms: u64,
-    /// When it was last changed; of one that has ended: when it ended.
+    /// Time of the last change; for an ended run, the time of its end.
     pub updated_ms: u64,
-    /// The place of the last thing that it tells of its state.
+    /// Sequence number of the last event about the run's state.
     pub last_told: u64,
 }
 
-/// How a run ends.
 #[derive(Debug, Clone)]
 pub struct Completion {
-    /// As what; not running.
+    /// Any status except `Running`.
     pub status: RunStatus,
-    /// An object, by default `{}`.
+    /// An object. Default: `{}`.
     pub outputs: Option<Json>,
-    /// Why it has not succeeded.
     pub error: Option<RunError>,
 }
 
-/// The record of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Described {
     pub(crate) status: RunStatus,
@@ -102,7 +83,6 @@ pub(super) struct Described {
 }
 
 impl Digested {
-    /// The digest of a text.
     #[must_use]
     pub fn of(text: &str) -> Self {
         Self {
@@ -113,7 +93,6 @@ impl Digested {
 }
 
 impl RunStatus {
-    /// Its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -126,13 +105,13 @@ impl RunStatus {
 }
 
 impl Run {
-    /// Where its tools keep their state.
+    /// Returns the scope in which the tools keep their state.
     pub fn scope(&self) -> ScopeId {
         let handle = self.plan.state_id.as_ref().and_then(|id| id.parse().ok());
         handle.map_or(ScopeId::Run(self.id), ScopeId::State)
     }
 
-    /// Whether it has ended like that. A completion without outputs matches any.
+    /// Returns whether the run has ended with `completion`. A completion without outputs matches any outputs.
     pub(super) fn has_ended_by(&self, completion: &Completion) -> bool {
         let outputs = completion.outputs.as_ref();
         let outputs = outputs.map(|outputs| Digested::of(outputs.as_str()));
@@ -142,10 +121,6 @@ impl Run {
             && (outputs.is_none() || outputs == self.outputs)
     }
 
-    /// The run of a scope.
-    ///
-    /// # Errors
-    /// [`StoreError::Corrupt`] if the scope is not a run.
     pub(crate) fn of(id: Uuid, view: &ScopeView) -> Result<Self, StoreError> {
         let described = Record::<Described>::read(view)?.of;
         let last = view.history.next_seq.saturating_sub(1);
@@ -154,7 +129,7 @@ impl Run {
             status: described.status,
             plan: described.plan,
             error: described.error,
-            // the last item of a run that has ended is its outputs
+            // the last item of an ended run is its outputs
             last_told: last.saturating_sub(u64::from(described.outputs.is_some())),
             outputs: described.outputs,
             created_ms: view.created_ms,

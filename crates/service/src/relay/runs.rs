@@ -1,4 +1,4 @@
-//! Runs: scopes with a life, which others carry out.
+//! Runs: scopes with a lifecycle. Clients execute them.
 
 use uuid::Uuid;
 
@@ -11,28 +11,22 @@ use threadkeep_domain::scope::{HistoryItem, RecordChange, ScopeId, ScopeWrite, S
 use threadkeep_domain::{Json, Refusal};
 use threadkeep_store::{HistoryFrom, ScopeParts, ScopeView, StoreError};
 
-/// Makes and ends runs.
 #[derive(Debug, Clone)]
 pub struct RunService {
     scopes: ScopeService,
 }
 
-/// The id of the item of a run's history that is its outputs. It is the last one: nothing is added
-/// to a run that has ended.
+/// Id of the history item with the outputs. It is the last item, since an ended run rejects further items.
 const OUTPUTS: &str = "outputs";
 
 impl RunService {
-    /// Runs as scopes.
     #[must_use]
     pub fn new(scopes: ScopeService) -> Self {
         Self { scopes }
     }
 
-    /// The run of a repeated request, whether or not its handle and session still exist; none if it was not created
-    /// yet.
-    ///
-    /// # Errors
-    /// As [`Self::create`].
+    /// Returns the run of a repeated request, even if its handle and session no longer exist, or `None` if it was not
+    /// created yet.
     pub async fn made(&self, making: &Making) -> Result<Option<Run>, ServiceError> {
         if making.request.is_none() {
             return Ok(None);
@@ -43,12 +37,8 @@ impl RunService {
         Ok(Some(Run::of(making.id, &making.same(view)?)?))
     }
 
-    /// Makes a run. A repeat answers the one that was made. That its handle and its session are
-    /// there is for the caller to see.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] with [`Refusal::IdempotencyKeyReused`], or
-    /// [`ServiceError::Store`].
+    /// Creates a run, or returns the one that the same request has created. The caller checks that the handle and the
+    /// session exist.
     pub async fn create(&self, making: &Making, plan: RunPlan) -> Result<Run, ServiceError> {
         let scope = ScopeId::Run(making.id);
         let policy = self.scopes.policy(&scope);
@@ -75,10 +65,6 @@ impl RunService {
         Ok(Run::of(making.id, &made)?)
     }
 
-    /// A run.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] with [`Refusal::ScopeNotFound`], or [`ServiceError::Store`].
     pub async fn get(&self, id: Uuid) -> Result<Run, ServiceError> {
         let view = self
             .scopes
@@ -87,11 +73,8 @@ impl RunService {
         Ok(Run::of(id, &view)?)
     }
 
-    /// Ends a run, in one step with its outputs; from then on it rejects writes. Ending it again in the same way
-    /// changes nothing.
-    ///
-    /// # Errors
-    /// [`Refusal::ScopeEnded`] if it has ended in another way, or as [`Self::get`].
+    /// Ends a run and stores its outputs in one step. The run then rejects writes. Repeating the same end changes nothing;
+    /// another end fails with [`Refusal::ScopeEnded`].
     pub async fn complete(&self, id: Uuid, completion: &Completion) -> Result<Run, ServiceError> {
         let scope = ScopeId::Run(id);
         let policy = self.scopes.policy(&scope);
@@ -133,10 +116,7 @@ impl RunService {
         in_time(self.scopes.timeout, ended).await
     }
 
-    /// The outputs of a run, an object: `{}` before it has ended.
-    ///
-    /// # Errors
-    /// As [`Self::get`].
+    /// Returns the outputs, an object: `{}` before the run has ended.
     pub async fn outputs(&self, run: &Run) -> Result<Json, ServiceError> {
         if run.outputs.is_none() {
             return Ok(Json::empty_object());
@@ -150,19 +130,14 @@ impl RunService {
         Ok(outputs.ok_or(StoreError::Corrupt("a run has lost its outputs"))?)
     }
 
-    /// The keys and tasks of a run, also after its end: in its own scope, or in that of its handle.
-    ///
-    /// # Errors
-    /// As [`Self::get`]; [`Refusal::ScopeNotFound`] also if the handle is gone.
+    /// Returns the keys and tasks of a run, even of an ended one, from its own scope or that of its handle. Fails with
+    /// [`Refusal::ScopeNotFound`] if the handle no longer exists.
     pub async fn tool_state(&self, run: &Run) -> Result<ToolState, ServiceError> {
         let (_, state) = read_tool_state(&self.scopes, &run.scope()).await?;
         Ok(state)
     }
 
-    /// The scope that tools use in a run.
-    ///
-    /// # Errors
-    /// [`Refusal::ScopeEnded`] of one that has ended, or as [`Self::get`].
+    /// Returns the scope that tools use. Fails with [`Refusal::ScopeEnded`] if the run has ended.
     pub async fn tool_scope(&self, id: Uuid) -> Result<ScopeId, ServiceError> {
         let run = self.get(id).await?;
         match run.status {
@@ -171,10 +146,7 @@ impl RunService {
         }
     }
 
-    /// Up to `limit` events about a run's state after a place.
-    ///
-    /// # Errors
-    /// As [`Self::get`].
+    /// Lists up to `limit` events about the run's state after `after`.
     pub async fn told(
         &self,
         id: Uuid,

@@ -1,4 +1,4 @@
-//! Metadata of sessions: an object whose values are kept as they were sent.
+//! Metadata of sessions: an object whose values are stored unchanged.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,18 @@ use serde_json::value::RawValue;
 use crate::ServiceError;
 use threadkeep_domain::Refusal;
 
-/// Members by name.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionMetadata(BTreeMap<String, Box<RawValue>>);
 
-/// Bytes as compact JSON at most.
+/// Maximum size as compact JSON.
 const MAX_BYTES: u64 = 16_384;
 
 impl SessionMetadata {
-    /// The members, by the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
         self.0.iter().map(|(name, value)| (name.as_str(), &**value))
     }
 
-    /// Sets what `patch` has, and removes what is null there.
     pub(crate) fn merge(&mut self, patch: &Self) {
         for (name, value) in &patch.0 {
             if value.get() == "null" {
@@ -33,10 +30,6 @@ impl SessionMetadata {
         }
     }
 
-    /// Checks that it is small enough to be kept.
-    ///
-    /// # Errors
-    /// [`Refusal::MetadataTooLarge`].
     pub(super) fn check(&self) -> Result<(), ServiceError> {
         let json = serde_json::to_vec(self).expect("names are text");
         let attempted_bytes = json.len() as u64;

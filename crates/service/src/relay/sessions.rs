@@ -1,4 +1,4 @@
-//! Sessions: conversations with their metadata.
+//! Sessions: conversations with metadata.
 
 use std::sync::Arc;
 
@@ -18,35 +18,27 @@ use threadkeep_domain::scope::{
 };
 use threadkeep_store::{Clock, Listings, ScopeParts, ScopeView};
 
-/// A session.
 #[derive(Debug, Clone)]
 pub struct Session {
-    /// Its id.
     pub id: Uuid,
-    /// The customer that it belongs to.
     pub customer_id: Option<Uuid>,
-    /// The metadata of its creator.
     pub metadata: SessionMetadata,
-    /// Its keys and tasks; left out in a list.
+    /// Keys and tasks; empty in a list.
     pub tools: ToolState,
-    /// Number of its messages.
     pub message_count: u64,
-    /// When it was made, in milliseconds of the Unix epoch.
+    /// Milliseconds since the Unix epoch.
     pub created_ms: u64,
-    /// When it was changed last.
     pub updated_ms: u64,
 }
 
-/// The parts to clear in addition to the messages.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Clearing {
-    /// Keys and tasks too.
+    /// Whether to clear keys and tasks.
     pub tool_state: bool,
-    /// Nothing at all if a task that is not completed would be dropped.
+    /// Whether to fail if clearing would drop a task that is not completed.
     pub keep_unfinished: bool,
 }
 
-/// Makes, lists, changes and ends sessions.
 #[derive(Debug, Clone)]
 pub struct SessionService(pub(super) Catalog);
 
@@ -69,17 +61,12 @@ fn session_scope(id: Uuid) -> ScopeId {
 }
 
 impl SessionService {
-    /// Sessions as scopes, listed by the time of that clock.
     #[must_use]
     pub fn new(scopes: ScopeService, listings: Arc<dyn Listings>, clock: Clock) -> Self {
         Self(Catalog::new(scopes, listings, clock, KIND))
     }
 
-    /// Makes a session. A repeat answers the one that was made.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] by the size of the metadata, [`ServiceError::Refused`] with
-    /// [`Refusal::IdempotencyKeyReused`], or [`ServiceError::Store`].
+    /// Creates a session, or returns the one that the same request has created.
     pub async fn create(
         &self,
         making: &Making,
@@ -100,10 +87,6 @@ impl SessionService {
         self.get_after(making.id, self.0.make(making, &new)).await
     }
 
-    /// A session.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] with [`Refusal::ScopeNotFound`], or [`ServiceError::Store`].
     pub async fn get(&self, id: Uuid) -> Result<Session, ServiceError> {
         let (view, tools) = read_tool_state(&self.0.scopes, &self.0.scope(id)).await?;
         Ok(Session {
@@ -112,10 +95,7 @@ impl SessionService {
         })
     }
 
-    /// Up to `limit` sessions from an offset on, newest first: all, or those of a customer.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Lists up to `limit` sessions from `offset`, newest first: of all customers, or of one.
     pub async fn list(
         &self,
         customer_id: Option<Uuid>,
@@ -135,10 +115,7 @@ impl SessionService {
         })
     }
 
-    /// Sets what `patch` has of the metadata, and removes what is null there.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] by the size of the metadata, or as [`Self::get`].
+    /// Merges `patch` into the metadata; null removes a member.
     pub async fn patch(&self, id: Uuid, patch: &SessionMetadata) -> Result<Session, ServiceError> {
         let scope = self.0.scope(id);
         let policy = self.0.scopes.policy(&scope);
@@ -151,10 +128,7 @@ impl SessionService {
         self.get_after(id, changed).await
     }
 
-    /// Drops all messages, and what tools keep there if that is asked for.
-    ///
-    /// # Errors
-    /// [`ServiceError::Tasks`] by a task that is not completed, or as [`Self::get`].
+    /// Clears all messages, and keys and tasks if requested.
     pub async fn clear(&self, id: Uuid, what: Clearing) -> Result<Session, ServiceError> {
         let scope = self.0.scope(id);
         let policy = self.0.scopes.policy(&scope);
@@ -186,7 +160,7 @@ impl SessionService {
         self.get_after(id, cleared).await
     }
 
-    /// The session after a change, all within the time of one request.
+    /// Runs a change and reads the session, both within the time limit of one request.
     fn get_after<T>(
         &self,
         id: Uuid,
@@ -196,10 +170,6 @@ impl SessionService {
         in_time(self.0.scopes.timeout, changed)
     }
 
-    /// Ends a session with all that it holds.
-    ///
-    /// # Errors
-    /// As [`Self::get`].
     pub async fn delete(&self, id: Uuid) -> Result<(), ServiceError> {
         if self.0.end(id).await? {
             return Ok(());
@@ -207,23 +177,20 @@ impl SessionService {
         Err(Refusal::ScopeNotFound.into())
     }
 
-    /// The scope of a session, which need not be there.
+    /// Returns the scope of a session, which may not exist.
     #[must_use]
     pub fn scope(&self, id: Uuid) -> ScopeId {
         self.0.scope(id)
     }
 
-    /// The scope that tools use in a session.
-    ///
-    /// # Errors
-    /// As [`Self::get`].
+    /// Returns the scope that tools use in a session. Fails if the session does not exist.
     pub async fn tool_scope(&self, id: Uuid) -> Result<ScopeId, ServiceError> {
         self.0.get(id).await?;
         Ok(self.0.scope(id))
     }
 }
 
-/// The record of an existing session. A scope of that name without a record is not a session.
+/// Reads the record of an existing session. A scope without a record is not a session.
 fn existing(view: &ScopeView) -> Result<Record<Described>, ServiceError> {
     if view.record.is_none() {
         return Err(Refusal::ScopeNotFound.into());
@@ -231,7 +198,7 @@ fn existing(view: &ScopeView) -> Result<Record<Described>, ServiceError> {
     Ok(Record::read(view)?)
 }
 
-/// Has a write be done only while the session is there and described as it is.
+/// Makes a write conditional on the session's record.
 pub(super) fn unchanged(view: &ScopeView) -> Result<RecordChange, ServiceError> {
     let record = view.record.clone().ok_or(Refusal::ScopeNotFound)?;
     Ok(RecordChange {

@@ -1,11 +1,11 @@
-//! Events about the state of a run: changes of its keys and tasks are items of its history, written in the same step.
+//! Events about the state of a run: the write that changes keys or tasks adds an item to the history, in the same step.
 
 use uuid::{Builder, Uuid};
 
 use threadkeep_domain::Json;
 use threadkeep_domain::scope::{HistoryItem, KvOperation, ScopeId, ScopeWrite};
 
-/// The events about a write; none if the scope is not a run.
+/// Returns the events for a write; empty if the scope is not a run.
 pub(crate) fn items(scope: &ScopeId, write: &ScopeWrite<'_>) -> Vec<HistoryItem> {
     if !matches!(scope, ScopeId::Run(_)) {
         return Vec::new();
@@ -26,7 +26,7 @@ pub(crate) fn items(scope: &ScopeId, write: &ScopeWrite<'_>) -> Vec<HistoryItem>
     items
 }
 
-/// The keys in order, each once; none if all were deleted.
+/// Returns the distinct keys in order, or `None` if all keys were deleted.
 fn keys(operations: &[KvOperation]) -> Option<Vec<&str>> {
     let keys = operations.iter().map(|operation| operation.key());
     let mut keys: Vec<&str> = keys.map(|key| Some(key?.as_str())).collect::<Option<_>>()?;

@@ -1,4 +1,4 @@
-//! State handles: scopes to be named by their ids.
+//! State handles: scopes that clients refer to by id.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,18 +12,15 @@ use crate::{Listed, Making, ScopeService, ServiceError};
 use threadkeep_domain::scope::{ScopeId, ScopeWrite};
 use threadkeep_store::{Clock, Listings, ScopeView};
 
-/// A state handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StateHandle {
-    /// Its id.
     pub id: Uuid,
-    /// When it was made, in milliseconds of the Unix epoch.
+    /// Milliseconds since the Unix epoch.
     pub created_ms: u64,
-    /// The time of its end; none until it is deleted.
+    /// `None` if the handle does not expire.
     pub expires_ms: Option<u64>,
 }
 
-/// Makes, lists and ends state handles.
 #[derive(Debug, Clone)]
 pub struct StateHandleService(Catalog);
 
@@ -34,19 +31,12 @@ const KIND: Kind = Kind {
 };
 
 impl StateHandleService {
-    /// Handles as scopes, listed by the time of that clock.
     #[must_use]
     pub fn new(scopes: ScopeService, listings: Arc<dyn Listings>, clock: Clock) -> Self {
         Self(Catalog::new(scopes, listings, clock, KIND))
     }
 
-    /// Makes a handle, which ends after `ttl`. A repeat answers the one that was made.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] with [`Refusal::IdempotencyKeyReused`], or
-    /// [`ServiceError::Store`].
-    ///
-    /// [`Refusal::IdempotencyKeyReused`]: threadkeep_domain::Refusal::IdempotencyKeyReused
+    /// Creates a handle that expires after `ttl`, or returns the one that the same request has created.
     pub async fn create(
         &self,
         making: &Making,
@@ -61,20 +51,11 @@ impl StateHandleService {
         Ok(handle(making.id, &view))
     }
 
-    /// A handle.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] with [`Refusal::ScopeNotFound`], or [`ServiceError::Store`].
-    ///
-    /// [`Refusal::ScopeNotFound`]: threadkeep_domain::Refusal::ScopeNotFound
     pub async fn get(&self, id: Uuid) -> Result<StateHandle, ServiceError> {
         Ok(handle(id, &self.0.get(id).await?))
     }
 
-    /// Up to `limit` handles from an offset on, newest first.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Lists up to `limit` handles from `offset`, newest first.
     pub async fn list(
         &self,
         offset: u64,
@@ -84,10 +65,7 @@ impl StateHandleService {
         Ok(page.map(|(id, view)| handle(id, &view)))
     }
 
-    /// Has a handle end after `ttl` from now on, whenever it was to end.
-    ///
-    /// # Errors
-    /// As [`Self::get`].
+    /// Sets the expiry of a handle to `ttl` from now, regardless of its previous expiry.
     pub async fn extend(&self, id: Uuid, ttl: Duration) -> Result<StateHandle, ServiceError> {
         let scope = self.0.scope(id);
         let policy = self.0.scopes.policy(&scope);
@@ -102,10 +80,7 @@ impl StateHandleService {
         in_time(self.0.scopes.timeout, extended).await
     }
 
-    /// Ends a handle with all that it holds. Whether there was one.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Deletes a handle and its contents. Returns whether it existed.
     pub async fn delete(&self, id: Uuid) -> Result<bool, ServiceError> {
         self.0.end(id).await
     }

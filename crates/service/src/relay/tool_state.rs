@@ -1,26 +1,18 @@
-//! All that tools keep in a scope.
-
 use crate::{ScopeService, ServiceError};
 use threadkeep_domain::scope::{ScopeId, ScopeKey, ScopeValue, TaskList};
 use threadkeep_store::{ScopeParts, ScopeView};
 
-/// The keys and tasks of a scope.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolState {
-    /// Keys and values, sorted by the keys' bytes.
+    /// Sorted by the bytes of the keys.
     pub kv: Vec<(ScopeKey, ScopeValue)>,
-    /// The task list.
     pub tasks: TaskList,
 }
 
-/// How often values are read again because other keys have come meanwhile.
+/// Maximum reads while other writers add or remove keys.
 const ATTEMPTS: usize = 5;
 
-/// The scope with its record, and what tools keep there, at one version; of a scope whose keys
-/// change all the time, some keys that were there at once.
-///
-/// # Errors
-/// As [`ScopeService::read`].
+/// Reads a scope with its record, keys and tasks at one version. If the keys keep changing, the result lacks some of them.
 pub(super) async fn read_tool_state(
     scopes: &ScopeService,
     scope: &ScopeId,

@@ -1,4 +1,4 @@
-//! Scopes: what models, tools and applications keep there.
+//! Scopes: data of models, tools and applications.
 
 mod tasks;
 
@@ -23,20 +23,19 @@ use threadkeep_store::{
     Scopes, WriteError,
 };
 
-/// The scopes of a store under their policies.
 #[derive(Debug, Clone)]
 pub struct ScopeService {
     scopes: Arc<dyn Scopes>,
     threads: ThreadService,
-    /// The same as that of `threads`, except over other scopes.
+    /// The gate of `threads`, except in a service over other scopes.
     gate: RateGate,
     policies: Arc<ScopePolicies>,
     pub(super) timeout: Duration,
 }
 
 impl ScopeService {
-    /// A service over a store, which bounds its own calls. `threads` makes the thread of a scope
-    /// that is written to first. A change that keeps meeting other writers gives up after `timeout`.
+    /// Creates a service over `scopes`, which bounds its own calls. `threads` creates the thread of a scope on its first
+    /// write. A change that keeps conflicting with other writers fails after `timeout`.
     #[must_use]
     pub fn new(
         scopes: Arc<dyn Scopes>,
@@ -53,7 +52,7 @@ impl ScopeService {
         }
     }
 
-    /// Uses other scopes. Their writes count towards no limit.
+    /// Returns a service over other scopes. Their writes count toward no rate limit.
     #[must_use]
     pub fn over(&self, scopes: Arc<dyn Scopes>) -> Self {
         Self {
@@ -63,7 +62,7 @@ impl ScopeService {
         }
     }
 
-    /// The same service, which makes threads by that one.
+    /// Returns a copy that creates threads with `threads`.
     #[must_use]
     pub fn with_threads(&self, threads: ThreadService) -> Self {
         Self {
@@ -72,31 +71,24 @@ impl ScopeService {
         }
     }
 
-    /// The same scopes for a caller without an owner, or with that one.
+    /// Returns a copy that acts on behalf of `owner`, or of a caller without one.
     #[must_use]
     pub fn on_behalf_of(&self, owner: Option<Owner>) -> Self {
         self.with_threads(self.threads.on_behalf_of(owner))
     }
 
-    /// The rules of a scope.
     #[must_use]
     pub fn policy(&self, scope: &ScopeId) -> ScopePolicy {
         self.policies.of(scope)
     }
 
-    /// Asks the limits whether a client may write to a scope now.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] when a limit is reached, or [`ServiceError::Store`].
+    /// Counts a write against the rate limits, and fails if the client exceeds them.
     pub async fn admit(&self, scope: &ScopeId) -> Result<(), ServiceError> {
         Ok(self.gate.pass(scope, false, async { Ok(()) }).await?)
     }
 
-    /// Some parts of a scope, at one version. One that need not have been made reads as empty, at
-    /// version 0, before its first write.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] with [`Refusal::ScopeNotFound`], or [`ServiceError::Store`].
+    /// Reads parts of a scope at one version. A scope that needs no creation reads as empty, at version 0, before its first
+    /// write.
     pub async fn read(
         &self,
         scope: &ScopeId,
@@ -114,9 +106,6 @@ impl ScopeService {
     }
 
     /// Runs operations on the keys in order, all or none.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
     pub async fn write(
         &self,
         scope: &ScopeId,
@@ -127,10 +116,7 @@ impl ScopeService {
             .await
     }
 
-    /// Adds items to the history. One whose id is there with the same value is not added again.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Appends items to the history. An item with an existing id and the same value is not appended again.
     pub async fn append(
         &self,
         scope: &ScopeId,
@@ -145,10 +131,7 @@ impl ScopeService {
         self.commit(scope, &write).await
     }
 
-    /// Removes items from the history, whose places are not given again.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Removes items from the history. Their sequence numbers are not reused.
     pub async fn remove_items(
         &self,
         scope: &ScopeId,
@@ -163,11 +146,8 @@ impl ScopeService {
         self.commit(scope, &write).await
     }
 
-    /// Puts `items` in the place of the `count` oldest items of the history of a thread, which go up to the place `through`, and
-    /// keeps the originals for a while.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`], also with [`Refusal::PrefixChanged`], or [`ServiceError::Store`].
+    /// Replaces the `count` oldest items of a thread's history, up to sequence number `through`, with `items`, and keeps the
+    /// originals for `keep`. Fails with [`Refusal::PrefixChanged`] if these items have changed.
     pub async fn compact(
         &self,
         id: &ThreadId,
@@ -195,7 +175,7 @@ impl ScopeService {
             Err(WriteError::Refused(Refusal::NoThread)) => {}
             compacted => return Ok(compacted?),
         }
-        // a thread that exists has no owner yet, and gets that of the caller
+        // an existing thread has no owner yet, and gets that of the caller
         let exists = WriteOptions::default().requiring(Precondition::Exists);
         match self.threads.merge(id, &[], exists).await {
             Ok(_) => Ok(compact().await?),
@@ -206,20 +186,15 @@ impl ScopeService {
         }
     }
 
-    /// The segments of the history, the newest first.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Lists the segments of the history, newest first.
     pub async fn segments(&self, scope: &ScopeId) -> Result<Vec<Segment>, ServiceError> {
         let reader = self.threads.reader();
         let segments = self.scopes.read_segments(scope, reader).await?;
         Ok(segments.unwrap_or_default())
     }
 
-    /// Up to `limit` items of the history as they were before compactions. None: there is no such segment, or no history.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Reads up to `limit` items of the history as they were before compactions. Returns `None` if the segment or the
+    /// history does not exist.
     pub async fn originals(
         &self,
         scope: &ScopeId,
@@ -232,10 +207,6 @@ impl ScopeService {
         Ok(page.await?)
     }
 
-    /// Up to `limit` items of the history.
-    ///
-    /// # Errors
-    /// As [`Self::read`].
     pub async fn history(
         &self,
         scope: &ScopeId,
@@ -250,10 +221,7 @@ impl ScopeService {
         }
     }
 
-    /// The place of an item of the history, or of one that was removed lately.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Finds an item of the history, or one that was removed recently.
     pub async fn find_item(
         &self,
         scope: &ScopeId,
@@ -263,10 +231,7 @@ impl ScopeService {
         Ok(self.scopes.find_item(scope, access, id).await?)
     }
 
-    /// A part of the history that a life of a thread left, or the last one that ended.
-    ///
-    /// # Errors
-    /// [`ServiceError::ArchiveNotFound`] or [`ServiceError::Store`].
+    /// Reads part of the history of an ended life: `life`, or the one that ended last.
     pub async fn final_history(
         &self,
         id: &ThreadId,
@@ -281,10 +246,7 @@ impl ScopeService {
         page.ok_or(ServiceError::ArchiveNotFound)
     }
 
-    /// Ends a scope with all that it holds, unless it has another version. Whether there was one.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Ends a scope and deletes its contents if its version matches `expected`. Returns whether it existed.
     pub async fn end(
         &self,
         scope: &ScopeId,
@@ -302,11 +264,8 @@ impl ScopeService {
         Ok(self.gate.pass(scope, false, ended).await?)
     }
 
-    /// Changes the record of a scope, based on its current value; `change` gets the scope with its record, and returns
-    /// the write with its new record. Retried after concurrent changes of the record.
-    ///
-    /// # Errors
-    /// Those of `change`, [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Changes the record of a scope: `change` receives the scope with its record, and returns the new record and the write.
+    /// Retries after concurrent changes of the record.
     pub(crate) async fn change_record<'a, W>(
         &self,
         scope: &ScopeId,
@@ -331,7 +290,6 @@ impl ScopeService {
         .await
     }
 
-    /// A write of the caller that changes nothing yet.
     fn plain<'a>(&self, policy: &'a ScopePolicy, options: WriteOptions) -> ScopeWrite<'a> {
         ScopeWrite {
             conditions: self.threads.conditions(options),
@@ -339,17 +297,14 @@ impl ScopeService {
         }
     }
 
-    /// Does a write as it stands; a thread that does not exist is made for it.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`], also by the thread, or [`ServiceError::Store`].
+    /// Runs a write; creates the thread of the scope if it does not exist.
     pub(crate) async fn commit(
         &self,
         scope: &ScopeId,
         write: &ScopeWrite<'_>,
     ) -> Result<ScopeWritten, ServiceError> {
         let told = state_events::items(scope, write);
-        // items can be large, and most scopes tell nothing: those are not copied
+        // items can be large, and most scopes have no events: avoid the copy
         let history = match &told[..] {
             [] => Cow::Borrowed(write.history),
             told => Cow::Owned([write.history, told].concat()),
@@ -372,7 +327,7 @@ impl ScopeService {
                 (Err(WriteError::Refused(Refusal::NoThread)), Some(id))
                     if tokio::time::Instant::now() < deadline =>
                 {
-                    // whatever it is when this is done, it exists, and has an owner if the caller is one
+                    // the thread then exists, with an owner if the caller has one
                     self.threads.merge(id, &[], WriteOptions::default()).await?;
                 }
                 (written, _) => return Ok(written?),
@@ -380,10 +335,7 @@ impl ScopeService {
         }
     }
 
-    /// Repeats a change while others change the scope in between.
-    ///
-    /// # Errors
-    /// Those of the attempt, or [`StoreError::Timeout`](threadkeep_store::StoreError::Timeout).
+    /// Retries a change while other writers change the scope, until the timeout.
     pub(super) async fn until_unchanged<F>(
         &self,
         attempt: impl Fn() -> F,
@@ -393,7 +345,7 @@ impl ScopeService {
     {
         let work_budget = WorkBudget::new(self.timeout);
         until_unchanged(self.timeout, || async {
-            // none works out more than a task list
+            // no attempt processes more than a task list
             work_budget.spend(TASKS_MAX_BYTES)?;
             attempt().await
         })

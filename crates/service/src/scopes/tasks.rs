@@ -1,5 +1,3 @@
-//! The task list of a scope.
-
 use super::ScopeService;
 use crate::{ServiceError, WriteOptions};
 use threadkeep_domain::scope::{
@@ -9,18 +7,15 @@ use threadkeep_domain::scope::{
 use threadkeep_domain::{Life, Refusal, Stamp};
 use threadkeep_store::{ScopeParts, WriteError};
 
-/// A stamp that no task list ever has: the store answers a write based on it if the write is a repeat, and
-/// rejects it otherwise.
+/// A stamp that no task list ever has. The store answers a write based on it if the write is a repeat, and rejects it
+/// otherwise.
 const NEVER: Stamp = Stamp {
     version: (1 << 48) - 1,
     life: Life(0),
 };
 
 impl ScopeService {
-    /// Replaces the whole task list. With `keep_unfinished`, rejects a list that drops a task that is not completed.
-    ///
-    /// # Errors
-    /// [`ServiceError::Tasks`], [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Replaces the task list. With `keep_unfinished`, rejects a list that drops a task that is not completed.
     pub async fn write_tasks(
         &self,
         scope: &ScopeId,
@@ -45,10 +40,6 @@ impl ScopeService {
         .await
     }
 
-    /// Changes one task.
-    ///
-    /// # Errors
-    /// [`ServiceError::Tasks`], [`ServiceError::Refused`] or [`ServiceError::Store`].
     pub async fn update_task(
         &self,
         scope: &ScopeId,
@@ -60,11 +51,7 @@ impl ScopeService {
             .await
     }
 
-    /// Deletes all keys and tasks. With `keep_unfinished`, not if there is a task that is not
-    /// completed.
-    ///
-    /// # Errors
-    /// [`ServiceError::Tasks`], [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Deletes all keys and tasks. With `keep_unfinished`, fails if a task is not completed.
     pub async fn clear(
         &self,
         scope: &ScopeId,
@@ -106,8 +93,8 @@ impl ScopeService {
         .await
     }
 
-    /// Returns the remembered response of the idempotency key, because a repeat must not fail on later writes of
-    /// others. Returns `error` if there is no such response.
+    /// Returns the remembered response of the idempotency key, because a repeat must not fail on later writes of other
+    /// clients. Returns `error` if there is no such response.
     async fn answered_before(
         &self,
         scope: &ScopeId,
@@ -143,7 +130,7 @@ impl ScopeService {
         }
     }
 
-    /// Runs operations on the keys and replaces the task list, if a change of it is given, in one step.
+    /// Runs operations on the keys and replaces the task list if `tasks` is given, in one step.
     pub(super) async fn write_with_tasks(
         &self,
         scope: &ScopeId,

@@ -1,5 +1,3 @@
-//! Changes of a thread that exists, based on what it is.
-
 use super::work_budget::WorkBudget;
 use crate::attempts::until_unchanged;
 use crate::{ServiceError, ThreadService, WriteOptions};
@@ -7,35 +5,28 @@ use threadkeep_domain::{
     Json, MetadataChange, Owner, OwnerChange, Precondition, Refusal, Thread, ThreadId, Write,
 };
 
-/// A change that was worked out from a thread.
+/// A change computed from the current thread.
 #[derive(Debug)]
 pub enum ThreadChange {
-    /// It stays as it is.
     None,
-    /// A write.
     Write {
-        /// The new metadata as a whole.
+        /// Replaces the whole metadata.
         metadata: Option<Json>,
-        /// The owner for a thread that has none.
+        /// Assigned only if the thread has no owner.
         owner: Option<Owner>,
     },
 }
 
-/// A thread after a change.
 #[derive(Debug)]
 pub struct Changed {
-    /// The thread.
     pub thread: Thread,
-    /// Whether this is the answer to an earlier request with the same idempotency key.
+    /// Whether this answers an earlier request with the same idempotency key.
     pub replayed: bool,
 }
 
 impl ThreadService {
-    /// Does what `change` makes of a thread, again and again while the thread changes in between. None if there is no
-    /// thread; this never creates one.
-    ///
-    /// # Errors
-    /// Those of `change`; [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Applies the change that `change` computes from the thread, and retries after concurrent changes. Returns `None` if
+    /// the thread does not exist; never creates one.
     pub async fn change_thread(
         &self,
         id: &ThreadId,
@@ -92,7 +83,7 @@ impl ThreadService {
         })
     }
 
-    /// The answer to a change of a thread that does not exist: an earlier answer, or the refusal by its tombstone.
+    /// Answers a change of a missing thread: with an earlier answer, or with the rejection by its tombstone.
     async fn answer_of_absent(
         &self,
         id: &ThreadId,

@@ -1,5 +1,3 @@
-//! Reads and writes of threads.
-
 pub(super) mod change;
 mod patch;
 mod read;

@@ -1,5 +1,3 @@
-//! Merge patches of a state.
-
 use super::work_budget::WorkBudget;
 use crate::attempts::until_unchanged;
 use crate::{ServiceError, ThreadService, WriteOptions};
@@ -11,11 +9,8 @@ use threadkeep_domain::{
 impl ThreadService {
     /// Merges a patch (RFC 7396) into the state.
     ///
-    /// Only keys that the patch gives an object are read. A conflict is judged by their values,
-    /// not by the thread's version, so that a busy thread does not starve it.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Reads only keys for which the patch has an object. Detects conflicts by their values, not by the thread's version, so
+    /// that other writes to a busy thread do not starve the patch.
     pub async fn patch_state(
         &self,
         id: &ThreadId,
@@ -45,7 +40,6 @@ impl ThreadService {
         .await
     }
 
-    /// The values of keys as they are; none for one that is absent.
     async fn read_values(
         &self,
         id: &ThreadId,
@@ -64,7 +58,7 @@ impl ThreadService {
     }
 }
 
-/// The operations of a patch, given the values of the keys that it merges into, in order.
+/// Computes the operations of a patch. `old` has the values of the keys that the patch merges into, in order.
 fn resolve(patch: &MergePatch, old: Vec<Option<Json>>) -> (Vec<Operation>, Vec<Guard>) {
     let mut old = old.into_iter();
     let mut guards = Vec::new();

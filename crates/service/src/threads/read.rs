@@ -1,4 +1,4 @@
-//! Reads. A thread that does not exist reads as empty, at version 0.
+//! Reads. A missing thread reads as empty, at version 0.
 
 use std::collections::BTreeMap;
 
@@ -16,19 +16,13 @@ fn found_or<T>(found: Option<Found<T>>, absent: impl FnOnce() -> T) -> Found<T> 
 }
 
 impl ThreadService {
-    /// The whole state as a compact JSON object, its keys sorted by their bytes.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Returns the state as a compact JSON object, with keys sorted by their bytes.
     pub async fn get_state(&self, id: &ThreadId) -> Result<Found<Bytes>, ServiceError> {
         let found = self.store.get_state(id, self.reader()).await?;
         Ok(found_or(found, || Bytes::from_static(b"{}")))
     }
 
-    /// The state as [`get_state`](Self::get_state) has it, or compressed if the store has it so.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Returns the state as [`get_state`](Self::get_state) does, or compressed if the store has it in that form.
     pub async fn get_state_body(&self, id: &ThreadId) -> Result<Found<StateBody>, ServiceError> {
         let found = self.store.get_state_body(id, self.reader()).await?;
         Ok(found_or(found, || {
@@ -36,24 +30,17 @@ impl ThreadService {
         }))
     }
 
-    /// Has the store keep the compressed form of a state that a read has returned as
-    /// [`Compressible`](StateBody::Compressible).
+    /// Caches the compressed form of a state that a read has returned as [`Compressible`](StateBody::Compressible).
     pub fn keep_compressed(&self, id: &ThreadId, text: &Bytes, gzip: Bytes) {
         self.store.keep_compressed(id, text, gzip);
     }
 
-    /// State and metadata at one version; none if the thread does not exist.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Returns state and metadata at one version, or `None` if the thread does not exist.
     pub async fn get_whole(&self, id: &ThreadId) -> Result<Option<Found<Whole>>, ServiceError> {
         Ok(self.store.get_whole(id, self.reader()).await?)
     }
 
-    /// The state as if it had no other keys than these.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Returns the state reduced to `keys`.
     pub async fn get_values(
         &self,
         id: &ThreadId,
@@ -84,11 +71,8 @@ impl ThreadService {
         })
     }
 
-    /// One value as compact JSON, or a part of it if it is an array.
-    ///
-    /// # Errors
-    /// [`ServiceError::KeyNotFound`]; [`ServiceError::NotAnArray`] when a part is asked of
-    /// something else; [`ServiceError::Store`].
+    /// Returns one value as compact JSON, or a slice of it. Fails with [`ServiceError::NotAnArray`] if `slice` is given and
+    /// the value is not an array.
     pub async fn get_value(
         &self,
         id: &ThreadId,
@@ -109,19 +93,12 @@ impl ThreadService {
         })
     }
 
-    /// Version and life alone.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
     pub async fn get_stamp(&self, id: &ThreadId) -> Result<Stamp, ServiceError> {
         let stamp = self.store.get_stamp(id, self.reader()).await?;
         Ok(stamp.unwrap_or_default())
     }
 
-    /// Version and life of the thread, if it has a value under a key.
-    ///
-    /// # Errors
-    /// [`ServiceError::KeyNotFound`]; [`ServiceError::Store`].
+    /// Returns version and life of the thread if it has a value under `key`.
     pub async fn find_key(&self, id: &ThreadId, key: &Key) -> Result<Stamp, ServiceError> {
         let found = self.store.find_key(id, self.reader(), key).await?;
         match found_or(found, || false) {
@@ -133,10 +110,7 @@ impl ThreadService {
         }
     }
 
-    /// The keys, sorted by their bytes.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Returns the keys, sorted by their bytes.
     pub async fn get_keys(&self, id: &ThreadId) -> Result<Found<Vec<Key>>, ServiceError> {
         Ok(found_or(
             self.store.get_keys(id, self.reader()).await?,
@@ -144,10 +118,7 @@ impl ThreadService {
         ))
     }
 
-    /// All about the thread but its state; none when it does not exist.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
+    /// Returns the thread without its state, or `None` if it does not exist.
     pub async fn get_thread(&self, id: &ThreadId) -> Result<Option<Thread>, ServiceError> {
         Ok(self.store.get_thread(id, self.reader()).await?)
     }

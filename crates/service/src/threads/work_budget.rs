@@ -1,16 +1,14 @@
-//! How much one request may work out again because others keep changing what it is worked out from.
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use threadkeep_store::{StoreError, millis};
 
-/// The bytes that all attempts of one request may process at most: read values, and merged ones. Concurrent writers of
-/// a value can make each attempt fail, and with large values these would use a whole core until the timeout. This
-/// allows over 20 attempts with the largest state and body, and practically any number of small ones.
+/// Maximum bytes that all attempts of one request may process: read values, and merged ones. Concurrent writers of a value
+/// can make each attempt fail, and with large values the attempts would use a whole core until the timeout. This allows over
+/// 20 attempts with the largest state and body, and practically any number of small ones.
 const MAX_BYTES: usize = 64 * 1_048_576;
 
-/// The work that the attempts of one request have done so far.
+/// The work of all attempts of one request.
 #[derive(Debug)]
 pub(crate) struct WorkBudget {
     bytes: AtomicUsize,
@@ -18,7 +16,6 @@ pub(crate) struct WorkBudget {
 }
 
 impl WorkBudget {
-    /// None yet, by a request that may take so long.
     pub(crate) fn new(timeout: Duration) -> Self {
         Self {
             bytes: AtomicUsize::new(0),
@@ -26,10 +23,8 @@ impl WorkBudget {
         }
     }
 
-    /// Counts an attempt over `bytes` bytes. The first one is always allowed.
-    ///
-    /// # Errors
-    /// [`StoreError::Timeout`], as if the attempts had gone on until then.
+    /// Counts an attempt over `bytes` bytes. Always allows the first one. Fails with [`StoreError::Timeout`], as if the
+    /// attempts had continued until the timeout.
     pub(crate) fn spend(&self, bytes: usize) -> Result<(), StoreError> {
         let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
         if before > 0 && before.saturating_add(bytes) > MAX_BYTES {

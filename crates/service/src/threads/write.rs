@@ -1,4 +1,4 @@
-//! Writes. Each is one atomic step of the store.
+//! Writes. Each one is a single atomic step of the store.
 
 use std::time::Duration;
 
@@ -12,36 +12,28 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Destroy, Destroyed, Rotate, Rotated, WriteError};
 
-/// The content of a new thread.
 #[derive(Debug, Default)]
 pub struct NewThread {
-    /// An object, by default `{}`.
+    /// An object. Default: `{}`.
     pub metadata: Option<Json>,
-    /// The lifetime after the last use; by default the policy's TTL.
+    /// Idle lifetime. Default: the policy's TTL.
     pub ttl: Option<Duration>,
-    /// The owner; by default the caller's, if the caller has one.
+    /// Default: the owner of the caller, if any.
     pub owner: Option<Owner>,
-    /// The first state, by default `{}`.
     pub state: KeyedValues,
 }
 
-/// A change of metadata and lifetime.
 #[derive(Debug, Default)]
 pub struct ThreadPatch {
-    /// A merge patch (RFC 7396) of the metadata.
+    /// A merge patch (RFC 7396).
     pub metadata: Option<Json>,
-    /// A new idle TTL.
     pub ttl: Option<Duration>,
-    /// The new owner; `Some(None)` removes it.
+    /// `Some(None)` removes the owner.
     pub owner: Option<Option<Owner>>,
 }
 
 impl ThreadService {
-    /// Runs operations in order, all or none, without loading the state. Makes the thread if it
-    /// does not exist.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Runs operations in order, all or none, without loading the state. Creates the thread if it does not exist.
     pub async fn merge(
         &self,
         id: &ThreadId,
@@ -55,10 +47,7 @@ impl ThreadService {
         self.commit(id, &write).await
     }
 
-    /// The same with operations that append to the history under these limits.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Like [`Self::merge`], but the operations may append to the history under the limits of `history`.
     pub async fn merge_with_history(
         &self,
         id: &ThreadId,
@@ -74,10 +63,7 @@ impl ThreadService {
         self.commit(id, &write).await
     }
 
-    /// Runs operations and sets the metadata as a whole, in one step.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Runs operations and replaces the metadata, in one step.
     pub async fn merge_with_metadata(
         &self,
         id: &ThreadId,
@@ -93,10 +79,7 @@ impl ThreadService {
         self.commit(id, &write).await
     }
 
-    /// Replaces the metadata of a thread that must exist; the answer has the whole thread.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Replaces the metadata of an existing thread. Returns the whole thread.
     pub async fn replace_metadata(
         &self,
         id: &ThreadId,
@@ -111,10 +94,6 @@ impl ThreadService {
         self.commit(id, &write).await
     }
 
-    /// Replaces the whole state.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
     pub async fn replace(
         &self,
         id: &ThreadId,
@@ -126,10 +105,7 @@ impl ThreadService {
         self.merge(id, &operations, options).await
     }
 
-    /// Changes metadata or TTL, or makes the thread; the answer has the whole thread.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Changes metadata, TTL or owner; creates the thread if it does not exist. Returns the whole thread.
     pub async fn patch_thread(
         &self,
         id: &ThreadId,
@@ -161,10 +137,7 @@ impl ThreadService {
         .await
     }
 
-    /// Makes a thread that must not exist; the answer has the whole thread.
-    ///
-    /// # Errors
-    /// [`ServiceError::ThreadExists`], [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Creates a thread. Fails with [`ServiceError::ThreadExists`] if it exists. Returns the whole thread.
     pub async fn create(
         &self,
         id: &ThreadId,
@@ -176,11 +149,8 @@ impl ThreadService {
             .await
     }
 
-    /// The same with items of a history under these limits, in one step. An
-    /// [`AppendReusesId`](Refusal::AppendReusesId) counts the items behind the keys of the state.
-    ///
-    /// # Errors
-    /// As [`Self::create`].
+    /// Like [`Self::create`], but also appends `items` to the history under the limits of `history`, in one step. The index
+    /// in an [`AppendReusesId`](Refusal::AppendReusesId) counts the keys of the state first.
     pub async fn create_with_history(
         &self,
         id: &ThreadId,
@@ -209,10 +179,7 @@ impl ThreadService {
         }
     }
 
-    /// Ends a thread; for the tombstone time its id refuses writes.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Ends a thread. Its id rejects writes for the tombstone time.
     pub async fn destroy(
         &self,
         id: &ThreadId,
@@ -221,11 +188,8 @@ impl ThreadService {
         self.end(id, options, self.policy.tombstone).await
     }
 
-    /// Moves a thread to a new id, in one step. The old id refuses writes for the tombstone time. If there is no
-    /// thread, there is a new id, and nothing else.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// Moves a thread to a new id, in one step. The old id rejects writes for the tombstone time. For a missing thread, only
+    /// a new id is generated.
     pub async fn rotate(
         &self,
         id: &ThreadId,
@@ -239,10 +203,7 @@ impl ThreadService {
         Ok(self.limited(id, false, rotated).await?)
     }
 
-    /// Ends a thread whose id may begin a new life at once, since its caller has no other.
-    ///
-    /// # Errors
-    /// As [`Self::destroy`].
+    /// Ends a thread without a tombstone, for a caller whose only id is this one: it may start a new life at once.
     pub async fn destroy_for_reuse(
         &self,
         id: &ThreadId,
@@ -265,8 +226,7 @@ impl ThreadService {
         Ok(self.limited(id, false, destroyed).await?)
     }
 
-    /// Does a write, unless it would give an owner more threads than an owner may have, writes a key that the caller may
-    /// not write, or nests a value too deep.
+    /// Runs a write unless it exceeds the owner's thread limit, writes a reserved key, or nests a value too deep.
     pub(crate) async fn commit(
         &self,
         id: &ThreadId,
@@ -274,7 +234,7 @@ impl ThreadService {
     ) -> Result<Written, ServiceError> {
         self.reserved_keys.check(write.operations)?;
         check_depth(write.operations)?;
-        // most writes are to threads that have their owner already
+        // most writes go to threads that already have their owner
         let unplaced = Write {
             has_place: false,
             ..*write
@@ -286,12 +246,12 @@ impl ThreadService {
         .await
     }
 
-    /// Whether the caller may replace a state as a whole.
+    /// Fails if the caller must not replace a whole state, because some keys are reserved.
     pub(crate) fn may_replace(&self) -> Result<(), Refusal> {
         self.reserved_keys.check(&[Operation::Clear])
     }
 
-    /// Does a write with a place for its thread, if it is refused without one.
+    /// Runs `unplaced`; if that is rejected for lack of a slot, reserves a slot and runs `placed`.
     pub(crate) async fn placed<T>(
         &self,
         owner: OwnerChange<'_>,
@@ -309,12 +269,11 @@ impl ThreadService {
         }
     }
 
-    /// Whether owners may have a limited number of threads.
     pub(crate) fn limits_owners(&self) -> bool {
         self.owner_limit.is_some()
     }
 
-    /// Makes a whole thread of that owner, if there is a place for it.
+    /// Creates a whole thread of `owner` while a slot is reserved.
     pub(crate) async fn with_place<T>(
         &self,
         owner: Option<OwnerTag>,
@@ -329,7 +288,6 @@ impl ThreadService {
         }
     }
 
-    /// The conditions of a change by this caller.
     pub(crate) fn conditions(&self, options: WriteOptions) -> Conditions {
         Conditions {
             precondition: options.precondition,
@@ -339,7 +297,7 @@ impl ThreadService {
         }
     }
 
-    /// Makes a write without operations.
+    /// Returns a write without operations, under the caller's conditions.
     pub fn plain(&self, options: WriteOptions) -> Write<'_> {
         Write {
             owner: self

@@ -1,7 +1,7 @@
 //! The arguments of a call, as models write them.
 //!
-//! They are read with the scanner of the domain: numbers are not rounded, a name given twice counts
-//! with its last value, and a text says what is wrong in words that a model can act on.
+//! Read by the scanner of the domain: numbers are not rounded, the last of duplicate names counts, and error texts are
+//! worded for a model.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -9,24 +9,20 @@ use std::time::Duration;
 use super::mistake::Mistake;
 use threadkeep_domain::{Excerpt, Json, KEY_TTL_MAX, elements, is_named, members};
 
-/// Many models and frameworks send this for an absent field.
+/// Many models and frameworks send `null` for an absent field.
 const NULL: &str = "null";
 
-/// The fields of an object, each at the place of its name. One that is null counts as absent.
+/// The values of an object's fields, each at the index of its name. A null field counts as absent.
 pub(super) struct Fields<'a, const N: usize> {
-    /// The name of the tool in texts.
     tool: &'static str,
-    /// The name of the object in texts.
+    /// The name of the object in error texts.
     what: String,
     names: [&'static str; N],
     values: [Option<&'a str>; N],
 }
 
-/// Returns the arguments as an object. They are its JSON text, or that text in a JSON string. Without text, or with `null`,
-/// the object is empty.
-///
-/// # Errors
-/// [`Mistake`].
+/// Parses the arguments to an object. `text` is its JSON, or a JSON string that contains it. Empty text and `null` give an
+/// empty object.
 pub(super) fn read_object(tool: &'static str, text: &str) -> Result<Json, Mistake> {
     let no_object = || Mistake(format!("{tool} arguments must be a JSON object"));
     let parse = |text: &str| {
@@ -50,10 +46,6 @@ pub(super) fn read_object(tool: &'static str, text: &str) -> Result<Json, Mistak
 }
 
 impl<'a, const N: usize> Fields<'a, N> {
-    /// The fields of the arguments themselves.
-    ///
-    /// # Errors
-    /// [`Mistake`] about a field of another name.
     pub(super) fn of(
         tool: &'static str,
         object: &'a Json,
@@ -87,63 +79,38 @@ impl<'a, const N: usize> Fields<'a, N> {
         Ok(fields)
     }
 
-    /// The text of a field, if it is there.
-    ///
-    /// # Errors
-    /// [`Mistake`] about another type.
     pub(super) fn text(&self, place: usize) -> Result<Option<String>, Mistake> {
         let read = |value| serde_json::from_str(value).ok();
         self.typed(place, "a string", read)
     }
 
-    /// The text of a field that has to be there.
-    ///
-    /// # Errors
-    /// [`Mistake`] about another type, or none.
     pub(super) fn required_text(&self, place: usize) -> Result<String, Mistake> {
         self.text(place)?.ok_or_else(|| self.missing(place))
     }
 
-    /// Whether a field is true; one that is absent is not.
-    ///
-    /// # Errors
-    /// [`Mistake`] about another type.
+    /// Returns a boolean field; `false` if absent.
     pub(super) fn flag(&self, place: usize) -> Result<bool, Mistake> {
         let read = |value| serde_json::from_str(value).ok();
         let flag = self.typed(place, "true or false", read)?;
         Ok(flag.unwrap_or(false))
     }
 
-    /// The integer of a field, if it is there.
-    ///
-    /// # Errors
-    /// [`Mistake`] about another type.
     pub(super) fn integer(&self, place: usize) -> Result<Option<i64>, Mistake> {
         self.typed(place, "an integer of 64 bits", integer)
     }
 
-    /// The integer of a field, if it is there, which is not negative.
-    ///
-    /// # Errors
-    /// [`Mistake`] about another type, or a negative integer.
     pub(super) fn whole(&self, place: usize) -> Result<Option<u64>, Mistake> {
         let read = |value| u64::try_from(integer(value)?).ok();
         self.typed(place, "an integer from 0", read)
     }
 
-    /// Seconds that something lives, if they are there: 1 to a year.
-    ///
-    /// # Errors
-    /// [`Mistake`] about another type, or another integer.
+    /// Returns a lifetime in seconds, 1 to a year.
     pub(super) fn ttl(&self, place: usize) -> Result<Option<Duration>, Mistake> {
         let seconds = self.between(place, 1..=KEY_TTL_MAX.as_secs())?;
         Ok(seconds.map(Duration::from_secs))
     }
 
-    /// The integer of a field, if it is there, which is within a range.
-    ///
-    /// # Errors
-    /// [`Mistake`] about another type, or another integer.
+    /// Returns an integer field that must be in `range`.
     pub(super) fn between(
         &self,
         place: usize,
@@ -157,10 +124,7 @@ impl<'a, const N: usize> Fields<'a, N> {
         self.typed(place, &wanted, read)
     }
 
-    /// The array of a field that has to be there, as JSON text.
-    ///
-    /// # Errors
-    /// [`Mistake`] about another type, or none.
+    /// Returns a required array as JSON text.
     pub(super) fn required_array(&self, place: usize) -> Result<&'a str, Mistake> {
         let array = self.values[place].ok_or_else(|| self.missing(place))?;
         if array.starts_with('[') {
@@ -170,8 +134,7 @@ impl<'a, const N: usize> Fields<'a, N> {
         }
     }
 
-    /// The objects in the array of a field, read one at a time, with a [`Mistake`] for another
-    /// element.
+    /// Parses the objects in the array of a field lazily, with a [`Mistake`] for any other element.
     pub(super) fn objects<const M: usize>(
         &self,
         place: usize,
@@ -184,7 +147,6 @@ impl<'a, const N: usize> Fields<'a, N> {
             .map(move |(index, text)| Fields::read(tool, format!("{name}[{index}]."), text, names))
     }
 
-    /// A mistake about a field.
     pub(super) fn wrong(&self, place: usize, wanted: &str) -> Mistake {
         let (tool, what, name) = (self.tool, &self.what, self.names[place]);
         Mistake(format!("{tool} {what}{name} must be {wanted}"))
@@ -205,7 +167,7 @@ impl<'a, const N: usize> Fields<'a, N> {
         Mistake(format!("{tool} {what}{name} is required"))
     }
 
-    /// A mistake about a key, as it stands with its quotes.
+    /// `key` is quoted JSON.
     fn unknown(&self, key: &str) -> Mistake {
         // a name with a lone surrogate is not repeated
         let name: String = serde_json::from_str(key).unwrap_or_default();
@@ -218,8 +180,7 @@ impl<'a, const N: usize> Fields<'a, N> {
     }
 }
 
-/// The integer that a number is, which JSON Schema wants to be one without regard to how it is
-/// written: `1.0` and `1e0` are 1.
+/// Parses an integer as JSON Schema defines it, by value and not by notation: `1.0` and `1e0` are 1.
 fn integer(text: &str) -> Option<i64> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i16>().ok()?),
@@ -230,7 +191,7 @@ fn integer(text: &str) -> Option<i64> {
     let zeros = usize::try_from(exponent)
         .ok()?
         .checked_sub(fraction.len())?;
-    // the last step rejects a number beyond 64 bits, however long it is
+    // parsing rejects a number beyond 64 bits, so more zeros change nothing
     let zeros = "0".repeat(zeros.min(20));
     format!("{whole}{fraction}{zeros}").parse().ok()
 }

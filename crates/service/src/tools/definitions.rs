@@ -1,12 +1,9 @@
-//! Definitions of the tools in the formats of model providers.
-
 use std::str::FromStr;
 
 use serde_json::{Value, json};
 
 use super::tool::Tool;
 
-/// The format of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
     /// `tools` of OpenAI's chat completions.
@@ -20,16 +17,13 @@ pub enum Format {
     ModelRelay,
 }
 
-/// A name that is no format's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the format must be openai, anthropic, mcp or modelrelay")]
 pub struct UnknownFormat;
 
 impl Format {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::OpenAi, Self::Anthropic, Self::Mcp, Self::ModelRelay];
 
-    /// Its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -50,13 +44,12 @@ impl FromStr for Format {
     }
 }
 
-/// All tools, as the array that goes into a request to a model.
+/// Returns all tools, as the array for a request to a model.
 #[must_use]
 pub fn definitions(format: Format) -> Value {
     Tool::ALL.map(|tool| definition(tool, format)).into()
 }
 
-/// A tool, as an element of that array.
 #[must_use]
 pub fn definition(tool: Tool, format: Format) -> Value {
     let (name, description) = (tool.as_str(), tool.description());
@@ -80,8 +73,8 @@ pub fn definition(tool: Tool, format: Format) -> Value {
     }
 }
 
-/// Hints of MCP about a tool, for clients to show. Two of them mean nothing for a tool that only reads, and their
-/// default, true, is the more careful guess, so they are false there.
+/// Returns the MCP annotations. `destructiveHint` and `idempotentHint` are meaningful only for tools that write;
+/// `openWorldHint` defaults to true.
 fn hints(tool: Tool) -> Value {
     if tool.only_reads() {
         return json!({"readOnlyHint": true, "openWorldHint": false});

@@ -1,20 +1,18 @@
-//! Mistakes of a model, in texts that it reads and can act on.
+//! Mistakes of a model, as texts that the model can act on.
 
 use super::tool::Tool;
 use crate::ServiceError;
 use threadkeep_domain::Refusal;
 use threadkeep_domain::scope::{ScopeError, TaskError};
 
-/// A mistake in a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mistake(pub(super) String);
 
-/// Why a call has no result.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// For the model.
+    /// Reported to the model.
     Mistake(Mistake),
-    /// The error for the sender of the request.
+    /// Reported to the sender of the request.
     Error(ServiceError),
 }
 
@@ -24,7 +22,7 @@ impl From<Mistake> for Failure {
     }
 }
 
-/// A key or a value outside its rule.
+/// An invalid key or value.
 pub(super) fn of_part(tool: Tool, error: ScopeError) -> Mistake {
     let tool = tool.dotted();
     Mistake(match error {
@@ -39,13 +37,13 @@ pub(super) fn of_part(tool: Tool, error: ScopeError) -> Mistake {
     })
 }
 
-/// A write in a scope that is gone with the answer.
+/// A write to a scope that ends with the response.
 pub(super) fn of_no_context(tool: Tool) -> Mistake {
     let tool = tool.dotted();
     Mistake(format!("{tool} requires run or session context"))
 }
 
-/// Tells mistakes of the model from other errors.
+/// Separates mistakes of the model from other errors.
 pub(super) fn sort(tool: Tool, error: ServiceError) -> Failure {
     let text = match &error {
         ServiceError::Refused(refusal) => of_refusal(tool, refusal),
@@ -58,7 +56,7 @@ pub(super) fn sort(tool: Tool, error: ServiceError) -> Failure {
     }
 }
 
-/// The text for a model whose call the store refused; none if the model is not at fault.
+/// Returns the text for a model whose call the store rejected; `None` if the model is not at fault.
 pub fn of_refusal(tool: Tool, refusal: &Refusal) -> Option<String> {
     let tool = tool.dotted();
     Some(match refusal {
@@ -72,7 +70,7 @@ pub fn of_refusal(tool: Tool, refusal: &Refusal) -> Option<String> {
         Refusal::IntegerOverflow { .. } => {
             format!("{tool} value would not fit an integer of 64 bits")
         }
-        // a run tells of its state there
+        // the history of a run holds its state events
         Refusal::HistoryTooLarge { limit_bytes, .. } => {
             format!("{tool} refused: the events of the run exceed {limit_bytes} bytes")
         }

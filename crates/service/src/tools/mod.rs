@@ -1,4 +1,4 @@
-//! Tools that models call to keep state: keys with values, and a task list.
+//! Tools that models call to store state: keys with values, and a task list.
 
 mod arguments;
 mod definitions;

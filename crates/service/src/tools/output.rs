@@ -1,11 +1,9 @@
-//! The results of each tool, for clients that show or check them.
-
 use serde_json::{Value, json};
 
 use super::tool::Tool;
 
 impl Tool {
-    /// A name for people.
+    /// A display name.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -20,8 +18,8 @@ impl Tool {
         }
     }
 
-    /// The JSON Schema of its results, without references. Mistakes are not results. Later versions may add members, so
-    /// a client that keeps a schema must accept others than these.
+    /// JSON Schema of the results, without `$ref`. Mistakes are not results. Later versions may add members, so a client
+    /// that stores a schema must accept others than these.
     #[must_use]
     pub fn output_schema(self) -> Value {
         match self {
@@ -81,7 +79,7 @@ impl Tool {
     }
 }
 
-/// An object, which has the version too if the call asks for it.
+/// The version is present only if the call requests it.
 fn result(required: &[&str], mut properties: Value) -> Value {
     properties["version"] = json!({
         "type": "integer",

@@ -1,5 +1,3 @@
-//! The request of a call, with valid arguments.
-
 use super::arguments::{Fields, read_object};
 use super::mistake::{Mistake, of_part};
 use super::tool::Tool;
@@ -9,19 +7,17 @@ use threadkeep_domain::scope::{
 };
 use threadkeep_domain::{Json, elements};
 
-/// The action, and the version that it expects.
 pub(super) struct Request {
     pub(super) action: Action,
-    /// The expected version.
     pub(super) if_version: Option<u64>,
-    /// Whether the result tells the version.
+    /// Whether the result includes the version.
     pub(super) with_version: bool,
 }
 
 pub(super) enum Action {
     Set {
         set: KvOperation,
-        /// Whether the result says that it was written, or not.
+        /// Whether the result says if the value was written.
         says_written: bool,
     },
     Get(ScopeKey),
@@ -40,10 +36,6 @@ pub(super) enum Action {
 }
 
 impl Request {
-    /// Reads the arguments of a call.
-    ///
-    /// # Errors
-    /// [`Mistake`].
     pub(super) fn read(tool: Tool, arguments: &str) -> Result<Self, Mistake> {
         let object = &read_object(tool.dotted(), arguments)?;
         match tool {
@@ -72,7 +64,7 @@ impl Request {
         }
     }
 
-    /// A call with a version gets the next version back; others get only the answer of the original tool.
+    /// A call with a version gets the next version back; other calls get the result of the original tool.
     fn of_write(action: Action, if_version: Option<u64>) -> Self {
         Self {
             action,
@@ -129,7 +121,7 @@ fn tasks_write(tool: Tool, object: &Json) -> Result<Request, Mistake> {
         ["tasks", "keep_unfinished", "if_version"],
     )?;
     let list = fields.required_array(0)?;
-    // an object is read into fifty times its bytes, so the list is counted before
+    // parsing needs fifty times the bytes of an object, so count the tasks first
     if elements(list).nth(TASKS_MAX).is_some() {
         let too_many = TaskError::TooMany { limit: TASKS_MAX };
         return Err(Mistake(too_many.to_string()));
@@ -188,7 +180,7 @@ fn read_version_only(tool: Tool, object: &Json) -> Result<bool, Mistake> {
     Fields::of(tool.dotted(), object, ["with_version"])?.flag(0)
 }
 
-/// Models' keys are under the strict rule in every scope.
+/// Keys of models follow the strict rule in every scope.
 fn key(tool: Tool, text: String) -> Result<ScopeKey, Mistake> {
     ScopeKey::new(text, KeyRule::Namespaced).map_err(|error| of_part(tool, error))
 }

@@ -1,11 +1,9 @@
-//! The description of each tool for a model.
-
 use serde_json::{Value, json};
 
 use super::tool::Tool;
 
 impl Tool {
-    /// The purpose of the tool, in a sentence or two for a model.
+    /// Description for a model, in one or two sentences.
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {
@@ -26,7 +24,7 @@ impl Tool {
         }
     }
 
-    /// The JSON Schema of its arguments: an object, whole, without references.
+    /// JSON Schema of the arguments: one object, no `$ref`.
     #[must_use]
     pub fn schema(self) -> Value {
         match self {

@@ -1,4 +1,4 @@
-//! Where the calls of one request keep what nobody keeps for them.
+//! Temporary storage for the calls of one request.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::ScopeService;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_store::{Clock, PassingScope};
 
-/// Scopes that are gone with the last handle, and the one of them that is used.
+/// Creates scopes that end with the last handle, and returns the one to use.
 pub fn scratch(scopes: &ScopeService) -> (ScopeService, ScopeId) {
     let name = "request".parse().expect("the name is legal");
     let passing = PassingScope::new(Clock::system());

@@ -1,5 +1,3 @@
-//! Results of calls, over the scope of one response.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +23,7 @@ fn toolbox() -> Toolbox {
     ))
 }
 
-/// Runs calls one after the other, and returns the texts that a model reads.
+/// Runs calls in order. Returns the texts for the model.
 fn run(calls: &[(Tool, String)]) -> Vec<String> {
     let calls: Vec<_> = calls
         .iter()

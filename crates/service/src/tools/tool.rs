@@ -1,36 +1,24 @@
-//! Which tool.
-
 use std::fmt;
 use std::str::FromStr;
 
-/// A tool that models call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Tool {
-    /// Sets a key.
     KvWrite,
-    /// Reads a key.
     KvRead,
-    /// Lists the keys.
     KvList,
-    /// Deletes a key.
     KvDelete,
-    /// Adds to an integer.
     KvIncrement,
-    /// Replaces the task list.
     TasksWrite,
-    /// Reads the task list.
     TasksRead,
-    /// Changes one task.
     TasksUpdate,
 }
 
-/// A name that is no tool's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("unknown tool")]
 pub struct UnknownTool;
 
 impl Tool {
-    /// All of them, in the order in which they are defined for models.
+    /// In the order in which models see them.
     pub const ALL: [Self; 8] = [
         Self::KvWrite,
         Self::KvRead,
@@ -42,31 +30,30 @@ impl Tool {
         Self::TasksUpdate,
     ];
 
-    /// Its name for models, whose interfaces refuse dots.
+    /// Name for models, whose APIs reject dots.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         self.names().0
     }
 
-    /// Its name in texts, and its alternative name.
+    /// Name in texts, and alternative name.
     #[must_use]
     pub fn dotted(self) -> &'static str {
         self.names().1
     }
 
-    /// Whether it changes nothing.
     #[must_use]
     pub fn only_reads(self) -> bool {
         matches!(self, Self::KvRead | Self::KvList | Self::TasksRead)
     }
 
-    /// Whether it may replace or delete data.
+    /// Whether a call may replace or delete data.
     #[must_use]
     pub fn overwrites(self) -> bool {
         !self.only_reads() && self != Self::KvIncrement
     }
 
-    /// Whether the same call, done again at once, changes nothing more.
+    /// Whether an immediate repeat of a call changes nothing.
     #[must_use]
     pub fn is_idempotent(self) -> bool {
         self != Self::KvIncrement
@@ -95,7 +82,7 @@ impl fmt::Display for Tool {
 impl FromStr for Tool {
     type Err = UnknownTool;
 
-    /// Takes names with underscores and with dots.
+    /// Parses names with underscores and with dots.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let is_named = |tool: &Self| {
             let (name, dotted) = tool.names();

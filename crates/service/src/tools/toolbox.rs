@@ -1,5 +1,3 @@
-//! Calls of tools, done.
-
 use serde_json::{Map, Value, json};
 use tokio::task::yield_now;
 
@@ -13,49 +11,42 @@ use threadkeep_domain::scope::{KvAnswer, KvOperation, Scope, ScopeId, ScopeKey, 
 use threadkeep_domain::{IdempotencyKey, Precondition};
 use threadkeep_store::{ScopeParts, ScopeView};
 
-/// Bytes of all results of a list of calls, as JSON. A value may be read by each of its calls, which is
-/// 29 MB in a message of 10 kB; a provider takes far less than this from a model's tools.
+/// Maximum bytes of all results of a list of calls, as JSON. Without it, calls that read the same value could return 29 MB
+/// for a message of 10 kB; providers accept far less from tools.
 const RESULTS_MAX_BYTES: usize = 2 * 1_048_576;
 
-/// The tools over the scopes of a store.
 #[derive(Debug, Clone)]
 pub struct Toolbox {
     scopes: ScopeService,
 }
 
-/// A call of a tool.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// Of which.
     pub tool: Tool,
-    /// The arguments as JSON text: an object, or a string that holds the text of one, or nothing.
+    /// JSON text: an object, a string that contains one, or nothing.
     pub arguments: String,
-    /// The idempotency key of a call that writes.
+    /// The idempotency key of a write.
     pub idempotency: Option<IdempotencyKey>,
-    /// The turn that it belongs to.
     pub turn: Option<TurnToken>,
 }
 
-/// The outcome of a call, for the model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// The result, an object.
+    /// An object.
     Result(Value),
-    /// The mistake in the call, in words. Nothing was changed.
+    /// A mistake in the call, in words. Nothing was changed.
     Mistake(String),
 }
 
-/// The answer of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered {
-    /// For the model.
     pub outcome: Outcome,
-    /// Whether this is the answer to an earlier call with the same idempotency key.
+    /// Whether this answers an earlier call with the same idempotency key.
     pub replayed: bool,
 }
 
 impl Outcome {
-    /// The text that a model reads: the result, or `{"error":"..."}`, as JSON.
+    /// Returns the JSON text for the model: the result, or `{"error":"..."}`.
     #[must_use]
     pub fn to_json(&self) -> String {
         match self {
@@ -66,7 +57,7 @@ impl Outcome {
 }
 
 impl Call {
-    /// A call that is not recognized when it is repeated.
+    /// Creates a call without an idempotency key.
     #[must_use]
     pub fn new(tool: Tool, arguments: impl Into<String>) -> Self {
         Self {
@@ -79,27 +70,20 @@ impl Call {
 }
 
 impl Toolbox {
-    /// Tools over these scopes.
     #[must_use]
     pub fn new(scopes: ScopeService) -> Self {
         Self { scopes }
     }
 
-    /// Runs a call. In the scope `request` it keeps nothing.
-    ///
-    /// # Errors
-    /// [`ServiceError`] if the model is not at fault: the scope does not exist or rejects writes, or the store failed.
+    /// Runs a call. The scope `request` stores nothing. Fails only if the model is not at fault: the scope does not exist or
+    /// rejects writes, or the store failed.
     pub async fn call(&self, scope: &Scope, call: Call) -> Result<Outcome, ServiceError> {
         let mut answered = self.call_all(scope, &[call]).await?;
         let only = answered.pop().expect("one call has one answer");
         Ok(only.outcome)
     }
 
-    /// Does a call that comes alone, so that there is no other to read what it writes in the scope
-    /// `request`: a write there is a mistake.
-    ///
-    /// # Errors
-    /// As [`Self::call`].
+    /// Runs a call without others that could read its writes: a write in the scope `request` is a mistake.
     pub async fn call_alone(&self, scope: &Scope, call: Call) -> Result<Outcome, ServiceError> {
         if matches!(scope, Scope::Request) && !call.tool.only_reads() {
             let Mistake(text) = of_no_context(call.tool);
@@ -108,12 +92,9 @@ impl Toolbox {
         self.call(scope, call).await
     }
 
-    /// Runs calls in order and independently: a mistake in one does not stop the others. In the scope `request` each
-    /// sees the writes of earlier ones, and nothing is kept. A call whose result exceeds the room left by earlier
-    /// results is a mistake.
-    ///
-    /// # Errors
-    /// As [`Self::call`]; calls before the one that failed were done.
+    /// Runs calls in order and independently: a mistake in one does not stop the others. In the scope `request`, each call
+    /// sees the writes of earlier ones, and nothing is stored. A read whose result exceeds the room left by earlier results
+    /// is a mistake. If a call fails, earlier calls have taken effect.
     pub async fn call_all(
         &self,
         scope: &Scope,
@@ -142,8 +123,7 @@ impl Toolbox {
                 None => {}
             }
             answers.push(answered);
-            // a call of an embedded store does not wait, and a list of them may take long: each goes
-            // through a task list of up to 128 KiB, which is 16 MiB for 128 calls
+            // an embedded store never yields, and 128 calls may process 16 MiB: a task list of up to 128 KiB each
             yield_now().await;
         }
         Ok(answers)

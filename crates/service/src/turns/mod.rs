@@ -18,7 +18,6 @@ use threadkeep_trace::Phase;
 
 pub use waiting::Waiting;
 
-/// The turns of a store's threads.
 #[derive(Debug, Clone)]
 pub struct TurnService {
     turns: Arc<dyn Turns>,
@@ -26,22 +25,19 @@ pub struct TurnService {
     waiting: Arc<Waiting>,
 }
 
-/// The turn that a caller asks for.
 #[derive(Debug, Clone, Copy)]
 pub struct TurnRequest {
-    /// How long it lasts without renewal.
+    /// Lifetime without renewal.
     pub ttl: Duration,
-    /// Whether writes without its token are refused while it is held.
+    /// Whether the thread rejects writes without the token while the turn is held.
     pub exclusive: bool,
-    /// How long the caller waits while another is held.
+    /// Maximum time to wait while another turn is held.
     pub wait: Duration,
-    /// The identity of a repeat.
     pub idempotency: Option<IdempotencyKey>,
 }
 
 impl TurnService {
-    /// The turns of that store. `threads` makes a thread that does not exist, and all workers of a replica share
-    /// `waiting`.
+    /// Creates a service over `turns`. `threads` creates missing threads. All workers of a replica share `waiting`.
     #[must_use]
     pub fn new(turns: Arc<dyn Turns>, threads: ThreadService, waiting: Arc<Waiting>) -> Self {
         Self {
@@ -51,7 +47,7 @@ impl TurnService {
         }
     }
 
-    /// The same turns, with threads made by that service.
+    /// Returns a copy that creates threads with `threads`.
     #[must_use]
     pub fn with_threads(&self, threads: ThreadService) -> Self {
         Self {
@@ -60,17 +56,14 @@ impl TurnService {
         }
     }
 
-    /// The same turns for a caller without an owner, or with that one.
+    /// Returns a copy that acts on behalf of `owner`, or of a caller without one.
     #[must_use]
     pub fn on_behalf_of(&self, owner: Option<Owner>) -> Self {
         self.with_threads(self.threads.on_behalf_of(owner))
     }
 
-    /// Takes the turn of a thread. Callers of this replica that wait for the same turn get it in the order of their
-    /// arrival.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] with [`Refusal::TurnTaken`] after the wait; [`ServiceError::Store`].
+    /// Takes the turn of a thread. Callers of this replica that wait for the same turn get it in the order of their arrival.
+    /// Fails with [`Refusal::TurnTaken`] after the wait.
     pub async fn take(
         &self,
         id: &ThreadId,
@@ -115,10 +108,7 @@ impl TurnService {
         }
     }
 
-    /// Has a turn end that long from now.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] with [`Refusal::TurnLost`]; [`ServiceError::Store`].
+    /// Sets the expiry of a turn to `ttl` from now. Fails with [`Refusal::TurnLost`] if the turn is no longer held.
     pub async fn renew(
         &self,
         id: &ThreadId,
@@ -132,10 +122,7 @@ impl TurnService {
             .await?)
     }
 
-    /// Gives a turn back, unless it has ended by itself.
-    ///
-    /// # Errors
-    /// [`ServiceError::Refused`] with [`Refusal::TurnLost`] if another is held; [`ServiceError::Store`].
+    /// Ends a turn, unless it has expired. Fails with [`Refusal::TurnLost`] if another turn is held.
     pub async fn end(&self, id: &ThreadId, token: TurnToken) -> Result<(), ServiceError> {
         Ok(self
             .turns
@@ -143,16 +130,12 @@ impl TurnService {
             .await?)
     }
 
-    /// The turn that is held now.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
     pub async fn get(&self, id: &ThreadId) -> Result<Option<TurnHeld>, ServiceError> {
         Ok(self.turns.get_turn(id, self.threads.access()).await?)
     }
 
-    /// Waits until an earlier request with that idempotency key has got the turn. A repeat cannot wait for its place in
-    /// the queue, since nobody before it gets the turn while it does not know that it has it already.
+    /// Waits until an earlier request with the same idempotency key gets the turn. A repeat cannot queue: if the earlier
+    /// request already has the turn without knowing it, no caller in the queue gets it.
     async fn granted_before(
         &self,
         id: &ThreadId,
@@ -170,14 +153,14 @@ impl TurnService {
         }
     }
 
-    /// Asks the store once, and makes the thread if it does not exist.
+    /// Asks the store once; creates the thread if it does not exist.
     async fn attempt(&self, id: &ThreadId, take: &TakeTurn) -> Result<TurnGranted, ServiceError> {
         let access = self.threads.access();
         match self.turns.take_turn(id, access, take).await {
             Err(WriteError::Refused(Refusal::NoThread)) => {}
             granted => return Ok(granted?),
         }
-        // a thread that another caller has made meanwhile only gets a version
+        // if another caller has created the thread meanwhile, this only increments its version
         self.threads.merge(id, &[], WriteOptions::default()).await?;
         Ok(self.turns.take_turn(id, access, take).await?)
     }

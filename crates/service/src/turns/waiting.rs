@@ -1,5 +1,3 @@
-//! Callers of this replica that wait for turns.
-
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,36 +9,35 @@ use tokio::time::{Instant, timeout};
 use threadkeep_domain::ThreadId;
 use threadkeep_store::Turns;
 
-/// How often a replica asks the store whether a turn has ended, in case it missed the message.
+/// Interval of polls for ended turns, in case a message was lost.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// How long a replica listens to the ends of turns after its last waiting caller.
+/// Time for which a replica listens for ended turns after its last waiting caller.
 const LINGER: Duration = Duration::from_secs(60);
 
-/// The callers that wait for the turn of a thread. The first of them holds the lock and asks the store; the others queue for
-/// the lock, which is fair.
+/// The callers that wait for the turn of a thread. The first one holds the lock and asks the store; the others queue for the
+/// lock, which is fair.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     pub(super) first: Fair<()>,
-    /// The turn was given back.
+    /// Notified when the turn ends.
     pub(super) ended: Notify,
 }
 
-/// The queues of a replica, which all workers share.
+/// The queues of a replica, shared by all workers.
 #[derive(Debug)]
 pub struct Waiting {
     state: Mutex<State>,
-    /// When the store is asked next.
+    /// Time of the next poll.
     next_look: Mutex<Instant>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     queues: HashMap<ThreadId, Arc<Queue>>,
-    /// Whether a task listens to the ends of turns.
     is_listening: bool,
 }
 
-/// A place in a queue, which is left when this is dropped.
+/// A slot in a queue. Dropping it leaves the queue.
 #[derive(Debug)]
 pub(super) struct Place {
     waiting: Arc<Waiting>,
@@ -58,7 +55,6 @@ impl Default for Waiting {
 }
 
 impl Waiting {
-    /// Joins the queue of a thread.
     pub(super) fn join(self: &Arc<Self>, id: ThreadId, turns: &Arc<dyn Turns>) -> Place {
         let mut state = self.state();
         if !std::mem::replace(&mut state.is_listening, true) {
@@ -71,7 +67,7 @@ impl Waiting {
         }
     }
 
-    /// When a caller may ask the store again without a message: together, the callers of a replica ask once every
+    /// Returns when a caller may poll the store without a message. The callers of a replica together poll once every
     /// [`LOOK_EVERY`].
     pub(super) fn next_look(&self) -> Instant {
         let mut next = lock(&self.next_look);
@@ -79,7 +75,7 @@ impl Waiting {
         *next
     }
 
-    /// Wakes the first caller of each thread whose turn has ended, while there are waiting callers.
+    /// Wakes the first caller of each thread whose turn has ended, until there are no waiting callers.
     async fn listen(self: Arc<Self>, turns: Arc<dyn Turns>) {
         let listening = Listening(&self);
         let mut ended = turns.ended_turns();
@@ -116,7 +112,7 @@ impl Waiting {
     }
 }
 
-/// Notes that no task listens, when the listening task ends, even with its runtime.
+/// Records on drop that the listening task has ended, even if its runtime was dropped.
 struct Listening<'a>(&'a Waiting);
 
 impl Listening<'_> {
@@ -136,7 +132,7 @@ impl Drop for Listening<'_> {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut state = self.waiting.state();
-        // the one in the map, and ours
+        // the one in the map, and this one
         if Arc::strong_count(&self.queue) <= 2 {
             state.queues.remove(&self.id);
         }

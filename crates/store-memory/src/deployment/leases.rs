@@ -1,5 +1,3 @@
-//! Leases: which holder does what.
-
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
@@ -9,13 +7,12 @@ use bytes::Bytes;
 use crate::MemoryStore;
 use threadkeep_store::{Heard, Leases, StoreError, millis};
 
-/// A kind of work, cut into slots.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     /// End of each holder's lease, in ms.
     holders: HashMap<String, u64>,
     leases: BTreeMap<u16, Lease>,
-    /// The words of each holder, and when they expire.
+    /// Each holder's announcement, and when it expires.
     said: HashMap<String, (u64, Bytes)>,
     note: Option<Bytes>,
 }
@@ -27,7 +24,7 @@ struct Lease {
 }
 
 impl Pool {
-    /// Renews what is a holder's, up to its fair share, and fills that up.
+    /// Renews a holder's slots up to its fair share, and adds free slots up to that share.
     fn hold(&mut self, slots: u16, holder: &str, ends_ms: u64, now_ms: u64) -> Vec<u16> {
         self.holders.insert(holder.to_owned(), ends_ms);
         self.holders.retain(|_, until_ms| *until_ms > now_ms);
@@ -55,7 +52,7 @@ impl Pool {
         lease.is_some_and(|lease| lease.holder == holder)
     }
 
-    /// Notes what a holder says, and gives what each living one has said.
+    /// Stores a holder's announcement, and returns those of all live holders.
     fn introduce(
         &mut self,
         holder: &str,
@@ -80,13 +77,11 @@ impl Pool {
         self.leases.retain(|_, lease| lease.holder != holder);
     }
 
-    /// Whether nobody takes part.
     fn is_unused(&self) -> bool {
         let is_left = self.holders.is_empty() && self.leases.is_empty();
         is_left && self.said.is_empty() && self.note.is_none()
     }
 
-    /// Whether a slot is a holder's at that time.
     pub(crate) fn is_held(&self, slot: u16, holder: &str, now_ms: u64) -> bool {
         let lease = self.leases.get(&slot);
         lease.is_some_and(|lease| lease.holder == holder && lease.ends_ms > now_ms)

@@ -1,5 +1,3 @@
-//! Lists of created objects, which are lost with the process.
-
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -13,33 +11,29 @@ use threadkeep_domain::heap;
 use threadkeep_domain::heap::Heap;
 use threadkeep_store::{Listing, Listings, StoreError};
 
-/// Members that are passed over under one lock: about half a millisecond.
+/// Maximum members skipped under one lock: about half a millisecond.
 const SKIPPED: u64 = 10_000;
 
-/// Lists by name. One lock is enough: creations are rare compared with writes.
+/// Lists by name. A single lock is enough, because creations are rare compared with writes.
 #[derive(Debug, Default)]
 pub(crate) struct Lists(HashMap<String, List>);
 
-/// A member with a time.
 type Place = (u64, Arc<str>);
-/// Members in order.
 type Places = BTreeSet<Place>;
 
-/// A part of a list.
 enum ListPart {
     Members(Vec<String>),
-    /// It begins further on: after that one.
+    /// The offset is not reached yet. Continue after this position.
     After(Place),
 }
 
 #[derive(Debug, Default)]
 struct List {
-    /// A tree, since a table moves all its members when it grows: 0.1 s for a million.
+    /// A tree, because a table moves all its members when it grows: 0.1 s for a million.
     members: BTreeMap<Arc<str>, Member>,
     all: Places,
     of_owners: BTreeMap<Arc<str>, Places>,
     due: Places,
-    /// Heap bytes of names, owners and their parts.
     heap_bytes: u64,
 }
 
@@ -51,12 +45,12 @@ struct Member {
 }
 
 impl Lists {
-    /// Members of all lists.
     pub(crate) fn len(&self) -> usize {
         self.0.values().map(|list| list.members.len()).sum()
     }
 
-    /// Members after a place, from an offset on, or a place that is [`SKIPPED`] nearer to it.
+    /// Returns members that come `offset` after a position. If the offset is too large for one lock, returns the position
+    /// that is [`SKIPPED`] members further.
     fn page(
         &self,
         listing: &Listing<'_>,
@@ -142,7 +136,6 @@ impl List {
 }
 
 impl Member {
-    /// Heap bytes of its name and its owner.
     fn held_bytes(&self, name: &str) -> u64 {
         let text = |text: &str| heap::block(2 * size_of::<usize>() + text.len());
         text(name) + self.owner.as_deref().map_or(0, text)
@@ -163,7 +156,7 @@ impl Heap for List {
     }
 }
 
-/// There are as many lists as kinds of things that are listed.
+/// Computed on each call: there is one list per kind of object.
 impl Heap for Lists {
     fn heap_bytes(&self) -> u64 {
         self.0.values().map(Heap::heap_bytes).sum()

@@ -1,5 +1,3 @@
-//! Leases, rates, records and lists, which a deployment keeps besides threads.
-
 pub(super) mod leases;
 pub(super) mod listings;
 pub(super) mod rates;

@@ -1,5 +1,3 @@
-//! Counters of how often something was done.
-
 use async_trait::async_trait;
 
 use crate::budget::Part;
@@ -10,7 +8,6 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Fingerprint, Rate, RateLimited, RateName};
 use threadkeep_store::{Counted, Rates, StoreError};
 
-/// The counters of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Counters(Slots<Whose, Counter>);
 
@@ -20,7 +17,7 @@ enum Whose {
     Scope(ScopeId),
 }
 
-/// The times at which the bursts are full again, of each rate by its place.
+/// When the burst of each rate is full again, in µs, by the index of the rate.
 #[derive(Debug, Default)]
 struct Counter([u64; RateName::ALL.len()]);
 
@@ -40,7 +37,6 @@ impl Heap for Whose {
     }
 }
 
-/// It lies inline.
 impl Heap for Counter {
     fn heap_bytes(&self) -> u64 {
         0
@@ -101,7 +97,6 @@ impl Counters {
         self.0.len()
     }
 
-    /// Frees some of those that count nothing any more. Whether there is more.
     pub(crate) fn sweep(&mut self, now_ms: u64) -> bool {
         self.0.sweep(now_ms, BATCH, |_, _| ())
     }
@@ -119,8 +114,7 @@ impl Rates for MemoryStore {
         let now_us = self.0.clock.now_ms() * 1_000;
         let take = |counter: &mut Counter| counter.take(rates, now_us);
         let whose = whose.into();
-        // a newcomer is not counted in a full store, which takes nothing from it that grows, and lets
-        // it end what it has
+        // a full store does not count new callers, which must still be able to end their threads
         if !has_room && counters.0.get(&whose).is_none() {
             return Ok(take(&mut Counter::default()));
         }

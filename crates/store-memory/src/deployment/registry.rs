@@ -1,5 +1,3 @@
-//! Small records of a deployment, which are gone with the process.
-
 use std::collections::{BTreeMap, HashMap};
 
 use async_trait::async_trait;
@@ -11,11 +9,10 @@ use threadkeep_domain::heap;
 use threadkeep_domain::heap::Heap;
 use threadkeep_store::{Registry, StoreError};
 
-/// Records by kind and name.
 #[derive(Debug, Default)]
 pub(crate) struct Kinds(HashMap<String, BTreeMap<String, Bytes>>);
 
-/// There are as many records as an operator has made, at most a few hundred.
+/// Computed on each call: operators create at most a few hundred records.
 impl Heap for Kinds {
     fn heap_bytes(&self) -> u64 {
         let record =

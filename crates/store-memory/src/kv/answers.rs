@@ -1,5 +1,3 @@
-//! Answers about entries and namespaces, by what the request was about.
-
 use std::collections::{BTreeSet, HashMap};
 
 use crate::threads::records::{Records, Remembered};
@@ -7,47 +5,40 @@ use threadkeep_domain::heap::Heap;
 use threadkeep_domain::{EntryKey, Fingerprint, IdempotencyKey, Namespace, Refusal, Stamp, heap};
 use threadkeep_store::{NamespaceRecord, Put, Usage};
 
-/// An answer that is remembered.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// Of a put; the stamp of the entry that it found where its precondition was not met.
+    /// A put; or the stamp of the entry, if the precondition was not met.
     Put(Result<Put, Stamp>),
-    /// Of a deletion of an entry: whether there was one.
+    /// A deletion of an entry, and whether it existed.
     Deleted(bool),
-    /// Of a change of a namespace.
     Set(NamespaceRecord, Usage),
-    /// Of a deletion of a namespace: how many entries it had.
     NamespaceDeleted(u64),
-    /// Of a request of several writes: that it began.
+    /// The start of a request with several writes.
     Begun,
 }
 
-/// The remembered answers of each entry and each namespace.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     by_subject: HashMap<Fingerprint, Records<Answer>>,
-    /// When to look at each whether all of its answers are forgotten.
+    /// When to check whether all results of a subject have expired.
     due: BTreeSet<(u64, Fingerprint)>,
     heap_bytes: u64,
 }
 
-/// The subject of a request about an entry.
 pub(crate) fn entry_subject(namespace: &Namespace, key: &EntryKey) -> Fingerprint {
     Fingerprint::of(&[namespace.as_str().as_bytes(), key.as_str().as_bytes()])
 }
 
-/// The subject of a request about a namespace.
 pub(crate) fn namespace_subject(namespace: &Namespace) -> Fingerprint {
     Fingerprint::of(&[namespace.as_str().as_bytes()])
 }
 
 impl Answers {
-    /// Number of subjects.
     pub(crate) fn len(&self) -> usize {
         self.by_subject.len()
     }
 
-    /// Whether the key was used, so that a write with it adds nothing.
+    /// Whether the key was used, so that a write with it adds no data.
     pub(crate) fn knows(
         &self,
         subject: Fingerprint,
@@ -59,7 +50,6 @@ impl Answers {
             .is_some_and(|(key, records)| records.has_answer(key, now_ms))
     }
 
-    /// The answer that the same request was given before.
     pub(crate) fn find(
         &self,
         subject: Fingerprint,
@@ -94,7 +84,7 @@ impl Answers {
         }
     }
 
-    /// Moves answers of up to `limit` subjects whose time is over into `gone`. Returns whether there are more.
+    /// Moves results of up to `limit` expired subjects into `gone`. Returns whether there are more.
     pub(crate) fn sweep(
         &mut self,
         now_ms: u64,
@@ -133,7 +123,7 @@ impl Remembered for Answer {
     }
 }
 
-/// The name of a namespace is shared, and counted by each owner.
+/// The shared name of a namespace is counted by each owner.
 impl Heap for Answer {
     fn heap_bytes(&self) -> u64 {
         match self {

@@ -1,5 +1,4 @@
-//! Namespaces, all behind one lock: each step under it takes microseconds, and a page of 1,000 entries
-//! half a millisecond.
+//! Namespaces, all behind one lock: each step takes microseconds, and a page of 1,000 entries half a millisecond.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -17,8 +16,8 @@ use threadkeep_store::{
 };
 
 impl MemoryStore {
-    /// The namespaces for a write that may add something, unless it is the repeat of one; and the time, taken after
-    /// the lock, so that times of one entry never go back.
+    /// Locks the namespaces for a write that may add data, unless it is a retry. Also returns the time, taken after the
+    /// lock, so that times of an entry never go back.
     fn spaces_to_add(
         &self,
         subject: Fingerprint,
@@ -62,7 +61,7 @@ impl Namespaces for MemoryStore {
         entry: &NewEntry,
         terms: EntryTerms,
     ) -> Result<Answered<Put>, WriteError> {
-        // a copy of its own, made before the lock: the body may be a part of something larger
+        // copied before the lock, because the body may be a slice of a larger buffer
         let entry = NewEntry {
             body: Bytes::copy_from_slice(&entry.body),
             ..entry.clone()
@@ -107,7 +106,7 @@ impl Namespaces for MemoryStore {
         change: NamespaceChange,
         idempotency: Option<IdempotencyKey>,
     ) -> Result<Answered<(NamespaceRecord, Usage)>, WriteError> {
-        // or expired entries would be counted
+        // otherwise expired entries would be counted
         while self.0.measure(&[]).is_none() {
             yield_now().await;
         }

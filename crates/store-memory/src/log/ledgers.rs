@@ -1,4 +1,4 @@
-//! Ledgers: how far durable consumers are.
+//! Ledgers: the progress of durable consumers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -16,7 +16,7 @@ use threadkeep_store::{
 };
 use threadkeep_store::{MOST_PARKED, note_given_up};
 
-/// The shared work and its progress, behind one lock, so that only the holder of the lease stores progress.
+/// Leases and ledgers behind one lock, so that only the holder of the lease stores progress.
 #[derive(Debug, Default)]
 pub(crate) struct ConsumerState {
     pub(crate) pools: HashMap<String, Pool>,
@@ -36,7 +36,6 @@ struct ConsumerLedger {
 #[derive(Debug, Default)]
 struct Records {
     by_place: BTreeMap<(Position, u16), Bytes>,
-    /// Heap bytes of the records.
     heap_bytes: u64,
 }
 
@@ -49,13 +48,14 @@ fn listed((&(position, bucket), record): (&(Position, u16), &Bytes)) -> (EventId
 }
 
 impl ConsumerState {
-    /// The position of the slowest consumer in that log; none without consumers.
+    /// Returns the position of the slowest consumer of a bucket's log, or `None` without consumers.
     pub(crate) fn slowest(&self, bucket: usize) -> Option<Position> {
         let cursors = self.ledgers.values().map(|ledger| ledger.cursors[bucket]);
         cursors.min()
     }
 
-    /// Writes a change down, if the lease is held and nothing was erased since. How many parked events were given up for it.
+    /// Stores a change if the lease is held and nothing was erased since. Returns how many parked events were dropped to
+    /// make room.
     fn commit(&mut self, holding: &Holding<'_>, change: &LedgerChange, now_ms: u64) -> Option<u64> {
         let pool = self.pools.get(holding.consumer)?;
         if !pool.is_held(holding.slot, holding.holder, now_ms) {
@@ -67,7 +67,7 @@ impl ConsumerState {
 }
 
 impl ConsumerLedger {
-    /// Writes a change down. How many parked events were given up for it.
+    /// Stores a change. Returns how many parked events were dropped to make room.
     fn commit(&mut self, change: &LedgerChange) -> u64 {
         for (bucket, position) in &change.cursors {
             if let Some(cursor) = self.cursors.get_mut(usize::from(*bucket)) {
@@ -103,7 +103,7 @@ impl ConsumerLedger {
         }
     }
 
-    /// Makes parked events pending. How many still were parked.
+    /// Makes parked events pending. Returns how many were still parked.
     fn replay(&mut self, records: &[(EventId, Bytes)]) -> u64 {
         let mut replayed = 0;
         for (id, record) in records {
@@ -125,7 +125,6 @@ impl Records {
         }
     }
 
-    /// Whether there was one.
     fn remove(&mut self, id: &EventId) -> bool {
         let removed = self.by_place.remove(&place(id));
         self.heap_bytes -= removed.as_ref().map_or(0, held_bytes);
@@ -139,7 +138,7 @@ impl Records {
     }
 }
 
-/// With the block through which it is shared.
+/// Includes the block through which it is shared.
 fn held_bytes(record: &Bytes) -> u64 {
     heap::block(record.len()) + heap::block(4 * size_of::<usize>())
 }
@@ -150,7 +149,7 @@ impl Heap for Records {
     }
 }
 
-/// There are as many consumers as an operator has made, and leases for each replica: one.
+/// Computed on each call: operators create few consumers. Leases are not counted: there is one per replica.
 impl Heap for ConsumerState {
     fn heap_bytes(&self) -> u64 {
         let ledger = |ledger: &ConsumerLedger| {

@@ -6,9 +6,9 @@ use threadkeep_domain::{
     Answer, Document, Json, Key, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Operation,
 };
 
-/// Those keys that operations are about and that a document has. Of the document before and after
-/// they were run, this is together what they have changed: a deleted key is in the one, a new one
-/// in the other, and one that came and went, or never was, in neither.
+/// Returns the keys of `operations` that exist in a document. Those of the document before and after the operations,
+/// together, are the changed keys: a deleted key is in the first, a new key in the second, and a temporary or unused key in
+/// neither.
 pub(crate) fn touched<'a>(
     operations: &'a [Operation],
     document: &'a Document,
@@ -24,12 +24,12 @@ pub(crate) fn touched<'a>(
         .cloned()
 }
 
-/// Takes out the keys that were only skipped.
+/// Removes keys whose operations were all skipped.
 pub(crate) fn drop_skipped(keys: &mut BTreeSet<Key>, operations: &[Operation], answers: &[Answer]) {
     if !answers.contains(&Answer::Skipped) {
         return;
     }
-    // a set, since there may be 10,000 keys and 100,000 operations
+    // a set, because there may be 10,000 keys and 100,000 operations
     let mut done = BTreeSet::new();
     for (operation, answer) in operations.iter().zip(answers) {
         let key = match operation.key() {
@@ -44,17 +44,15 @@ pub(crate) fn drop_skipped(keys: &mut BTreeSet<Key>, operations: &[Operation], a
     keys.retain(|key| done.contains(key));
 }
 
-/// The keys of a document as an event names them.
 pub(crate) fn of_document(document: &Document) -> Option<Json> {
     list(document.iter().map(|(key, _)| key))
 }
 
-/// Sorted keys as an event names them.
 pub(crate) fn of_keys(keys: &BTreeSet<Key>) -> Option<Json> {
     list(keys.iter())
 }
 
-/// A JSON array of sorted keys; none when they are too many to name.
+/// Returns a JSON array of sorted keys, or `None` if they exceed the limits.
 fn list<'a>(keys: impl ExactSizeIterator<Item = &'a Key>) -> Option<Json> {
     let count = keys.len();
     if count > MOST_KEYS_NAMED {
@@ -67,7 +65,7 @@ fn list<'a>(keys: impl ExactSizeIterator<Item = &'a Key>) -> Option<Json> {
         }
         key.write_json(&mut out);
     }
-    // the names alone count, not the commas between them
+    // counts the names, not the commas between them
     if out.len() - 1 - count.saturating_sub(1) > MOST_KEY_BYTES_NAMED {
         return None;
     }

@@ -1,18 +1,15 @@
-//! The log of one shard's events.
-
 use std::collections::VecDeque;
 
 use threadkeep_domain::heap::Heap;
 use threadkeep_domain::{Event, EventId, Position, Retention, heap};
 use threadkeep_store::millis;
 
-/// Events, the oldest first, each in a block of its own, so that one that leaves gives its memory back.
+/// Events of one shard, oldest first, each in its own block, so that a deleted event returns its memory.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     events: VecDeque<Box<Event>>,
     last: Position,
     horizon: Position,
-    /// Heap bytes of the events.
     heap_bytes: u64,
 }
 
@@ -21,17 +18,17 @@ impl Log {
         self.events.len()
     }
 
-    /// The newest position there ever was; zero: none.
+    /// The newest position ever assigned, or zero.
     pub(crate) fn last(&self) -> Position {
         self.last
     }
 
-    /// Up to where events have been deleted; zero: none were.
+    /// The position up to which events were deleted, or zero.
     pub(crate) fn horizon(&self) -> Position {
         self.horizon
     }
 
-    /// Gives an event its place, which is that of its id from now on.
+    /// Sets the event's position and id.
     pub(crate) fn append(&mut self, mut event: Event, now_ms: u64) -> Position {
         let ms = self.last.ms.max(now_ms);
         let seq = if ms == self.last.ms {
@@ -57,8 +54,8 @@ impl Log {
         found.map(|event| event.as_ref().clone()).collect()
     }
 
-    /// Deletes up to `limit` events that are past their retention and that every consumer has handled, or that are
-    /// past the longest retention. Returns whether there are more.
+    /// Deletes up to `limit` events that are past their retention and that every consumer has handled, or that are past the
+    /// maximum retention. Returns whether there are more.
     pub(crate) fn tidy(
         &mut self,
         now_ms: u64,
@@ -86,8 +83,8 @@ impl Log {
         false
     }
 
-    /// Looks at up to `limit` events after a place, and deletes some of them. Returns the last one's place; none at the
-    /// end. The horizon stays: nobody misses the deleted events.
+    /// Checks up to `limit` events after a position, and deletes some of them. Returns the position of the last one, or
+    /// `None` at the end. The horizon stays, because no reader misses these events.
     pub(crate) fn purge(
         &mut self,
         after: Position,
@@ -113,12 +110,10 @@ impl Log {
         last
     }
 
-    /// When the oldest event was logged.
     pub(crate) fn oldest_ms(&self) -> Option<u64> {
         self.events.front().map(|event| event.id.position.ms)
     }
 
-    /// Deletes the oldest event.
     pub(crate) fn pop(&mut self) {
         if let Some(event) = self.events.pop_front() {
             self.horizon = event.id.position;

@@ -1,5 +1,3 @@
-//! The event log: one for each shard.
-
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -50,7 +48,7 @@ impl EventLog for MemoryStore {
     }
 
     async fn log_completed(&self, id: &ThreadId, completed: &Completed) -> Result<(), StoreError> {
-        // what makes room for it if it can; else the event itself is evicted next
+        // makes room if possible; otherwise the event itself is evicted next
         self.0.has_room();
         self.change(id, |entry, step| entry.complete(completed, step));
         Ok(())

@@ -1,5 +1,3 @@
-//! Responses in this process' memory.
-
 mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,29 +8,25 @@ use threadkeep_domain::response::held::HeldResponse;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Life, OwnerTag, Refusal, ResponseId};
 
-/// The responses of a shard.
 #[derive(Debug, Default)]
 pub(super) struct HeldResponses {
     slots: Slots<ResponseId, Slot>,
     listed: ResponseLists,
 }
 
-/// The lists of responses.
 #[derive(Debug, Default)]
 struct ResponseLists {
-    /// Those of each life of a thread, for an erasure.
+    /// The responses of each life of a thread, for an erasure.
     of_lives: BTreeSet<(Life, ResponseId)>,
-    /// Those that have not ended, by when they are due.
     due: BTreeSet<(u64, ResponseId)>,
-    /// The owner of each life that has ended and that has responses.
+    /// The owner of each ended life that has responses.
     owners: BTreeMap<Life, OwnerTag>,
-    /// The same by owner.
+    /// The entries of `owners`, by owner.
     ended: BTreeSet<(OwnerTag, Life)>,
-    /// The response that has the floor of a scope without a thread.
+    /// The running response of each scope that has no thread.
     floors: BTreeMap<ScopeId, ResponseId>,
 }
 
-/// A place for a response.
 #[derive(Debug, Default)]
 struct Slot(Option<HeldResponse>);
 
@@ -41,13 +35,11 @@ impl HeldResponses {
         self.slots.len()
     }
 
-    /// A response that is still kept.
     pub(super) fn get(&self, id: &ResponseId, now_ms: u64) -> Option<&HeldResponse> {
         let held = self.slots.get(id)?.0.as_ref();
         held.filter(|held| held.ends_ms() > now_ms)
     }
 
-    /// Changes a response, if it is still kept.
     fn change<T>(
         &mut self,
         id: &ResponseId,
@@ -77,14 +69,14 @@ impl HeldResponses {
         self.slots.change(id, |slot| slot.0 = Some(held));
     }
 
-    /// Removes a response, which is for the caller to drop.
+    /// Removes a response. The caller drops it outside the lock.
     fn forget(&mut self, id: &ResponseId) -> Option<HeldResponse> {
         let gone = self.slots.look_at(id, u64::MAX, |slot| slot.0.take())??;
         self.listed.remove(id, &gone);
         Some(gone)
     }
 
-    /// The other response that has the floor of a scope without a thread.
+    /// Returns another response that has reserved a scope without a thread.
     fn on_floor(
         &self,
         scope: &ScopeId,
@@ -96,12 +88,11 @@ impl HeldResponses {
         Some((*other, held))
     }
 
-    /// Has a response have the floor of a scope without a thread until it has ended.
+    /// Reserves a scope that has no thread for a response until it ends.
     fn take_floor(&mut self, scope: &ScopeId, id: ResponseId) {
         self.listed.floors.insert(scope.clone(), id);
     }
 
-    /// Those that are due, the earliest first.
     fn due(&self, now_ms: u64) -> impl Iterator<Item = ResponseId> {
         let due = self.listed.due.iter();
         let due = due.take_while(move |(due_ms, _)| *due_ms <= now_ms);
@@ -109,7 +100,6 @@ impl HeldResponses {
         due.map(|(_, id)| *id).filter(is_kept)
     }
 
-    /// Notes that a life of an owner's thread has ended.
     pub(super) fn note_ended(&mut self, life: Life, owner: OwnerTag) {
         let listed = &mut self.listed;
         if listed.of_life(life).next().is_some() {
@@ -118,7 +108,6 @@ impl HeldResponses {
         }
     }
 
-    /// Takes out up to `limit` responses of an owner's lives that have ended.
     pub(super) fn erase_ended(&mut self, owner: OwnerTag, limit: usize) -> Vec<HeldResponse> {
         let from = self.listed.ended.range((owner, Life(0))..);
         let lives = from.take_while(|(other, _)| *other == owner).take(limit);
@@ -126,7 +115,6 @@ impl HeldResponses {
         self.take(ids.take(limit).collect())
     }
 
-    /// Takes out up to `limit` responses of a life.
     pub(super) fn erase(&mut self, life: Life, limit: usize) -> Vec<HeldResponse> {
         self.take(self.listed.of_life(life).take(limit).collect())
     }
@@ -135,7 +123,6 @@ impl HeldResponses {
         ids.iter().filter_map(|id| self.forget(id)).collect()
     }
 
-    /// Frees some that are no longer kept. Returns whether there are more.
     pub(super) fn sweep(&mut self, now_ms: u64, limit: usize) -> bool {
         let listed = &mut self.listed;
         self.slots.sweep(now_ms, limit, |id, slot| {

@@ -1,5 +1,3 @@
-//! Responses as the store's callers read and write them: each call is one step under the lock of a shard.
-
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -73,7 +71,7 @@ impl Responses for MemoryStore {
         entry: &JournalEntry<'_>,
         write: Option<&ScopeWrite<'_>>,
     ) -> Result<Journaled, WriteError> {
-        // what can be large is dropped after the lock
+        // large values are dropped after the lock is released
         let mut expired = None;
         let has_room = self.0.has_room();
         let mut shard = self.0.of_response(id)?;
@@ -137,7 +135,7 @@ impl Responses for MemoryStore {
         end: &EndResponse<'_>,
         write: Option<EndWrite<'_>>,
     ) -> Result<Answered<Bytes>, WriteError> {
-        // what can be large is dropped after the lock
+        // large values are dropped after the lock is released
         let mut expired = None;
         let has_room = self.0.has_room();
         let mut shard = self.0.of_response(id)?;
@@ -147,7 +145,7 @@ impl Responses for MemoryStore {
             return Ok(Answered::replay(answer));
         }
         let has_thread = match check(&mut shard, id, scope, end.token, now_ms) {
-            // a response ends without its thread too
+            // a response ends even if its thread no longer exists
             Err(Refusal::Destroyed) if write.is_none() => false,
             checked => checked.map(|()| true)?,
         };
@@ -208,7 +206,7 @@ impl Responses for MemoryStore {
                 held.note_delivered();
                 Ok(())
             });
-            // one that is no longer kept needs no note
+            // an expired response needs no note
             noted.ok();
         }
         Ok(())
@@ -242,7 +240,7 @@ impl Responses for MemoryStore {
     }
 }
 
-/// Begins a response, or goes on with one. None: there is no room for a new one.
+/// Starts or resumes a response. Returns `None` if there is no room for a new one.
 fn begin_in(
     shard: &mut Shard,
     id: &ResponseId,
@@ -309,7 +307,7 @@ fn begin_in(
     Ok(Some(Begun::Resumed(journal)))
 }
 
-/// Uses the thread that a response works in, which has to be that of its life.
+/// Uses the thread of a response, which must be in the life that the response started in.
 fn open_thread(
     shard: &mut Shard,
     id: &ResponseId,
@@ -329,7 +327,7 @@ fn open_thread(
     }
 }
 
-/// Checks that a driver may write to a response; none stands for any.
+/// Checks that the driver with `token` may write to a response. `None` skips the check.
 fn check(
     shard: &mut Shard,
     id: &ResponseId,
@@ -343,7 +341,7 @@ fn check(
     held.check(scope, token, thread, now_ms)
 }
 
-/// Gives the turn of a thread back, if that response still has it. Returns whether another caller waits for it.
+/// Releases the turn of a thread if the response still holds it. Returns whether another caller waits for it.
 fn give_turn_back(shard: &mut Shard, scope: &ScopeId, token: TurnToken, now_ms: u64) -> bool {
     let living = scope
         .thread()

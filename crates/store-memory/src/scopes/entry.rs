@@ -1,5 +1,3 @@
-//! All that the store knows of one scope that is not of a thread.
-
 use std::time::Duration;
 
 use crate::past::Past;
@@ -12,27 +10,24 @@ use threadkeep_domain::{IdempotencyKey, Life, Refusal};
 use threadkeep_store::held_scope::{HeldScope, ScopeDone, check_version};
 use threadkeep_store::{Answered, ScopeEnd, millis};
 
-/// A scope, and the answers that are remembered with it.
 #[derive(Debug, Default)]
 pub(crate) struct ScopeEntry {
     living: Option<LivingScope>,
     records: Records<ScopeAnswered>,
 }
 
-/// A scope that exists, unless its time has passed.
 #[derive(Debug)]
 struct LivingScope {
     held: HeldScope,
-    /// How long it lives after its last use, if that counts, as the last write said.
+    /// Idle lifetime, as the last write set it.
     idle: Option<Duration>,
-    /// None: it does not end by itself.
+    /// `None`: the scope does not expire.
     expires_ms: Option<u64>,
-    /// Counts the events that were logged.
     events: u64,
 }
 
 impl ScopeEntry {
-    /// The scope, its end moved if this is a use and a use does that, and when it ends.
+    /// Returns the scope and its expiry. A use extends the life of a scope that has an idle lifetime.
     pub(crate) fn get(
         &mut self,
         is_use: bool,
@@ -45,19 +40,18 @@ impl ScopeEntry {
         Some((&mut living.held, living.expires_ms))
     }
 
-    /// Whether a write with that key was answered before.
     pub(crate) fn has_answer(&self, key: IdempotencyKey, now_ms: u64) -> bool {
         self.records.has_answer(key, now_ms)
     }
 
-    /// Frees what has passed; a scope is for the caller to drop.
+    /// Removes expired data. Returns an expired scope, which the caller drops outside the lock.
     pub(crate) fn sweep(&mut self, now_ms: u64) -> Option<HeldScope> {
         self.records.sweep(now_ms);
         let expired = self.living.take_if(|living| !living.lives(now_ms));
         expired.map(|expired| expired.held)
     }
 
-    /// Does a write to a scope of which was [swept](Self::sweep) what has passed.
+    /// Writes to the scope. [Sweep](Self::sweep) it first.
     pub(crate) fn write(
         &mut self,
         subject: &ScopeId,
@@ -90,7 +84,7 @@ impl ScopeEntry {
         Ok(written)
     }
 
-    /// Ends the scope, which is for the caller to drop. Answers are remembered for a minute more.
+    /// Ends the scope, which the caller drops. Results are remembered for another minute.
     pub(crate) fn end(
         &mut self,
         end: &ScopeEnd,
@@ -123,7 +117,7 @@ impl Heap for ScopeEntry {
 }
 
 impl Due for ScopeEntry {
-    /// Answers are forgotten in their time even where the scope never ends.
+    /// Includes the results, which expire even if the scope does not.
     fn due_ms(&self) -> u64 {
         let records_ms = self.records.ends_ms();
         let Some(living) = &self.living else {

@@ -1,4 +1,2 @@
-//! Scopes in this process' memory.
-
 pub(super) mod entry;
 mod store;

@@ -1,4 +1,4 @@
-//! Scopes: that of a thread within the thread, any other by itself.
+//! Scopes. The scope of a thread is part of the thread.
 
 use async_trait::async_trait;
 
@@ -15,7 +15,7 @@ use threadkeep_store::{
 };
 
 impl MemoryStore {
-    /// Reads a scope that exists, under one lock; `read` gets the time, and when the scope ends by itself.
+    /// Reads an existing scope under one lock. `read` also gets the time and the scope's expiry.
     fn read_held<T>(
         &self,
         scope: &ScopeId,
@@ -99,7 +99,7 @@ impl Scopes for MemoryStore {
         scope: &ScopeId,
         write: &ScopeWrite<'_>,
     ) -> Result<ScopeWritten, WriteError> {
-        // what can be large is dropped after the lock
+        // large values are dropped after the lock is released
         let mut expired = None;
         let has_room = self.0.has_room();
         let mut shard = self.0.of_scope(scope);

@@ -1,5 +1,3 @@
-//! Answers as they are remembered.
-
 use super::records::Remembered;
 use threadkeep_domain::heap::Heap;
 use threadkeep_domain::scope::{Appended, Compacted, KvAnswer, ScopeWritten, StoredItem};
@@ -7,7 +5,6 @@ use threadkeep_domain::{Answer, Thread, TurnGranted, Written, heap};
 use threadkeep_store as store;
 use threadkeep_store::{CheckpointDeleted, CheckpointSaved, Destroyed, Rotated};
 
-/// An answer that an id of a thread has given.
 #[derive(Debug)]
 pub(super) enum Answered {
     Written(Packed),
@@ -18,7 +15,7 @@ pub(super) enum Answered {
     Rotated(Box<Rotated>),
 }
 
-/// The answer to a write, in which operations that answered nothing are not kept one by one.
+/// The result of a write. Operations without a result take no memory.
 #[derive(Debug)]
 pub(super) struct Packed {
     written: Written,
@@ -35,7 +32,6 @@ impl Packed {
         Self { written, done }
     }
 
-    /// The answer, marked as replayed.
     fn replay(&self) -> Written {
         let mut written = self.written.clone();
         written.replayed = true;
@@ -46,7 +42,7 @@ impl Packed {
     }
 }
 
-/// Defines how the answer to a repeat is read. None: the first request was one of another kind.
+/// Defines how a retry reads its result. `None`: the first request was of another kind.
 macro_rules! replays {
     ($answered:ident { $($name:ident: $variant:ident($first:ident) => $again:expr, $answer:ty;)+ }) => {
         impl $answered {
@@ -86,7 +82,7 @@ fn metadata_bytes(thread: Option<&Thread>) -> u64 {
     thread.map_or(0, |thread| thread.metadata.as_str().len() as u64)
 }
 
-/// The bytes of its metadata and of removed elements, and 8 for each result of an operation.
+/// The bytes of its metadata and of removed elements, and 8 per result of an operation.
 impl Remembered for Answered {
     fn cost_bytes(&self) -> u64 {
         let written = match self {
@@ -127,12 +123,10 @@ impl Heap for Answered {
     }
 }
 
-/// An answer that a scope has given.
 #[derive(Debug)]
 pub(crate) enum ScopeAnswered {
     Written(ScopeWritten),
     Compacted(Compacted),
-    /// Whether there was a scope to end.
     Ended(bool),
 }
 
@@ -150,7 +144,7 @@ impl Heap for ScopeAnswered {
     }
 }
 
-/// 8 bytes for each result of an operation and each appended item, and the size of each item that was taken.
+/// 8 bytes per result of an operation and per appended item, and the size of each item that was taken.
 impl Remembered for ScopeAnswered {
     fn cost_bytes(&self) -> u64 {
         match self {

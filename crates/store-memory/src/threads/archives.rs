@@ -1,5 +1,3 @@
-//! The archive: the final states that are not too old.
-
 use async_trait::async_trait;
 
 use crate::MemoryStore;
@@ -9,7 +7,6 @@ use threadkeep_store::{
 };
 
 impl MemoryStore {
-    /// The first `limit` places of readable archives after that one, in order.
     fn archive_places(&self, after: &ArchivePlace, limit: usize) -> Vec<ArchivePlace> {
         let now_ms = self.0.clock.now_ms();
         let mut places = Vec::new();
@@ -66,7 +63,7 @@ impl Archives for MemoryStore {
         let more = places.len() > limit;
         places.truncate(limit);
         Ok(ArchivePage {
-            // one that was restored since is left out
+            // omits archives that were restored since
             heads: places
                 .iter()
                 .filter_map(|place| self.archive_head(place))

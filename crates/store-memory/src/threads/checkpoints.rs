@@ -1,5 +1,3 @@
-//! Checkpoints.
-
 use async_trait::async_trait;
 
 use super::held_checkpoints::read_state;
@@ -58,7 +56,7 @@ impl Checkpoints for MemoryStore {
     ) -> Result<Written, WriteError> {
         let has_room = self.0.has_room();
         loop {
-            // read without the lock: as long as its life has it, a checkpoint stays what it is
+            // read without the lock: a checkpoint does not change during a life
             let read = self.read_saved(id, number)?;
             let mut shard = self.0.of(id);
             let now_ms = self.0.clock.now_ms();
@@ -68,7 +66,7 @@ impl Checkpoints for MemoryStore {
             let restored = shard.change(id, now_ms, |entry, step| {
                 entry.restore_checkpoint(number, read, write, step)
             });
-            // it belongs to a life that has begun since
+            // the checkpoint belongs to a later life
             if restored != Err(Refusal::Changed) {
                 return Ok(restored?);
             }
@@ -90,7 +88,6 @@ impl Checkpoints for MemoryStore {
 }
 
 impl MemoryStore {
-    /// The life and the state of a checkpoint.
     fn read_saved(
         &self,
         id: &ThreadId,

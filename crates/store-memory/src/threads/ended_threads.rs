@@ -1,5 +1,3 @@
-//! The final states of one shard's threads.
-
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 
@@ -9,42 +7,36 @@ use threadkeep_domain::scope::HistorySummary;
 use threadkeep_domain::{EndReason, Life, OwnerTag, Position, ThreadId, heap};
 use threadkeep_store::{Archive, ArchiveHead, ArchivePlace};
 
-/// Final states by id and life.
 #[derive(Debug, Default)]
 pub(crate) struct EndedThreads {
     by_life: HashMap<(ThreadId, Life), Box<EndedThread>>,
-    /// The lives of each id, numbered in the order in which they ended: an id may have left many.
+    /// Lives by id and number, in the order in which they ended.
     ended: BTreeMap<(ThreadId, u64), Life>,
     places: BTreeSet<ArchivePlace>,
-    /// Those of threads with an owner.
     owned: BTreeSet<(OwnerTag, ThreadId, Life)>,
-    /// The number of the life that ends next.
     next: u64,
-    /// Heap bytes of the final states.
     heap_bytes: u64,
 }
 
-/// The remains of a life.
 #[derive(Debug)]
 pub(crate) struct EndedThread {
     pub(crate) living: LiveThread,
     pub(crate) reason: EndReason,
     pub(crate) ended_ms: u64,
     pub(crate) archived_ms: u64,
-    /// The event of its end.
+    /// Position of the event of its end.
     pub(crate) event: Position,
-    /// It is there for that event alone.
+    /// Whether the life was restored. It then remains only for the event of its end.
     pub(crate) is_restored: bool,
-    /// The numbers of its checkpoints.
     checkpoints: Vec<u32>,
-    /// Its place among all lives that ended.
+    /// Number in the order of all ended lives.
     number: u64,
     /// The bytes counted for it. A restoration may have moved its scope away since.
     heap_bytes: u64,
 }
 
 impl EndedThread {
-    /// The scope of a life that has ended and is archived now.
+    /// Builds the final state of a life that ended, and drops its checkpoints.
     pub(crate) fn new(
         mut living: LiveThread,
         reason: EndReason,
@@ -117,7 +109,7 @@ impl EndedThreads {
         self.by_life.insert((*id, life), Box::new(last));
     }
 
-    /// That life, or the last one that ended.
+    /// Returns that life, or the last one that ended.
     pub(crate) fn get(&self, id: &ThreadId, life: Option<Life>) -> Option<&EndedThread> {
         let life = match life {
             Some(life) => life,
@@ -130,26 +122,23 @@ impl EndedThreads {
         self.by_life.get_mut(&(*id, life)).map(Box::as_mut)
     }
 
-    /// The number of the last event of an id, as far as is known; 0: nothing is. Each life goes on
-    /// from the one before.
+    /// Returns the number of an id's last known event, or 0. Each life continues from the one before.
     pub(crate) fn sequence(&self, id: &ThreadId) -> u64 {
         let last = self.get(id, None);
         last.map_or(0, |last| last.living.sequence)
     }
 
-    /// Places after that one, in order.
     pub(crate) fn after(&self, place: &ArchivePlace) -> impl Iterator<Item = &ArchivePlace> {
         self.places
             .range((Bound::Excluded(place), Bound::Unbounded))
     }
 
-    /// When the oldest was archived.
     pub(crate) fn oldest_ms(&self) -> Option<u64> {
         self.places.first().map(|place| place.archived_ms)
     }
 
-    /// Takes out the oldest, if it was archived up to `too_old_ms` and its event has left the log.
-    /// Those that follow were archived later, and their events are later ones.
+    /// Removes the oldest final state if it was archived by `too_old_ms` and its event has left the log. Later ones were
+    /// archived later, and their events are later.
     pub(crate) fn pop_oldest(&mut self, too_old_ms: u64, horizon: Position) -> Option<EndedThread> {
         let place = *self.places.first()?;
         let (id, life) = place.archive?;
@@ -160,7 +149,6 @@ impl EndedThreads {
         self.remove(&id, life)
     }
 
-    /// Takes one out.
     pub(crate) fn remove(&mut self, id: &ThreadId, life: Life) -> Option<EndedThread> {
         let last = self.by_life.remove(&(*id, life))?;
         self.places.remove(&ArchivePlace {
@@ -175,7 +163,6 @@ impl EndedThreads {
         Some(*last)
     }
 
-    /// The lives that an owner's threads have left, be they restored or not.
     pub(crate) fn of_owner(&self, owner: OwnerTag) -> impl Iterator<Item = (ThreadId, Life)> {
         let from = self.owned.range((owner, ThreadId::MIN, Life(0))..);
         let of_owner = from.take_while(move |(other, ..)| *other == owner);

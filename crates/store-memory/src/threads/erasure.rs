@@ -1,5 +1,3 @@
-//! The erasure of owners.
-
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
@@ -11,9 +9,9 @@ use crate::{BATCH, MemoryStore};
 use threadkeep_domain::{Event, Life, OwnerTag, Position, ThreadId};
 use threadkeep_store::{Erased, ErasedLife, Erasure, StoreError};
 
-/// Erased lives of each shard that are worked on at once.
+/// Maximum erased lives of a shard that one step handles.
 const LIVES: usize = 1_000;
-/// Events that are looked at under one lock: about a tenth of a millisecond.
+/// Events checked under one lock: about a tenth of a millisecond.
 const PURGED: usize = 1_024;
 
 #[async_trait]
@@ -84,7 +82,6 @@ impl Erasure for MemoryStore {
 }
 
 impl MemoryStore {
-    /// Erases some of a shard's threads and archives, which are freed when the lock is released.
     fn erase_in(&self, index: usize, owner: OwnerTag, tombstone: Duration) -> Option<Erased> {
         let mut gone = ErasedContent::default();
         let mut shard = self.0.hold(index);
@@ -94,7 +91,7 @@ impl MemoryStore {
         erased
     }
 
-    /// Purges a part of a shard's log. Returns where it goes on.
+    /// Returns the position to continue from.
     fn purge_in(
         &self,
         index: usize,
@@ -124,14 +121,13 @@ mod tests {
         Checkpoints as _, Clock, Destroy, EventLog as _, Rotate, Scopes as _, Store as _,
     };
 
-    /// All that a store holds of threads, scopes, archives and events, as text. It shows content by its size, so that
-    /// unusual sizes are found.
+    /// The store's threads, scopes, archives and events as text. Content appears as its size, so that unusual sizes can be
+    /// searched.
     fn dump(store: &MemoryStore) -> String {
         let shards = store.0.each().map(|shard| format!("{:?}", *shard));
         shards.collect()
     }
 
-    /// A JSON string of that size.
     fn json(bytes: usize) -> String {
         format!("\"{}\"", "x".repeat(bytes - 2))
     }
@@ -144,11 +140,10 @@ mod tests {
         }
     }
 
-    /// The sizes that [`fill`] makes.
     fn sizes(size: usize) -> [String; 6] {
         [
             format!("Key({size} bytes)"),
-            // as an event names it
+            // in the form of an event
             format!("Json({} bytes)", size + 4),
             format!("Value({} bytes)", 1_000 + size),
             format!("Json({} bytes)", 2_000 + size),
@@ -167,7 +162,7 @@ mod tests {
         }
     }
 
-    /// Moves a thread; a repeat is answered under both ids.
+    /// Rotates a thread. A retry gets the same result under both ids.
     async fn rotate(store: &MemoryStore, id: &ThreadId, digest: u8) -> ThreadId {
         let rotate = Rotate {
             conditions: once(digest),
@@ -270,7 +265,7 @@ mod tests {
         for size in [71, 73].into_iter().flat_map(sizes) {
             assert!(!after.contains(&size), "{size} in {after}");
         }
-        // this thread goes on; only its answer to the former owner had these metadata
+        // this thread remains; only its result for the former owner had these metadata
         let [key, .., remembered, _, _] = sizes(79);
         assert!(after.contains(&key), "{after}");
         assert!(!after.contains(&remembered), "{after}");

@@ -1,27 +1,25 @@
-//! The ids that lives have had before they moved.
-
 use std::collections::{HashMap, VecDeque};
 
 use threadkeep_domain::heap::{self, Heap};
 use threadkeep_domain::{Life, ThreadId};
 
-/// The former ids of lives, for as long as something can be left under them, so that an erasure looks there too.
+/// The former ids of rotated lives, while data may remain under them, so that an erasure covers those ids.
 #[derive(Debug, Default)]
 pub(crate) struct FormerIds {
     of_life: HashMap<Life, Ids>,
-    /// When each move was, the oldest first.
+    /// The time of each move, oldest first.
     order: VecDeque<(u64, Life)>,
 }
 
 #[derive(Debug)]
 struct Ids {
-    /// The oldest first.
+    /// Oldest first.
     former: VecDeque<ThreadId>,
     present: ThreadId,
 }
 
 impl FormerIds {
-    /// Notes that a life has another id now, and forgets moves from before `oldest_ms`.
+    /// Records that a life has moved to another id. Drops moves from before `oldest_ms`.
     pub(crate) fn note(
         &mut self,
         life: Life,
@@ -50,14 +48,12 @@ impl FormerIds {
         }
     }
 
-    /// All known ids of a life that has moved.
     pub(crate) fn ids(&self, life: Life) -> Vec<ThreadId> {
         let ids = self.of_life.get(&life).into_iter();
         ids.flat_map(|ids| ids.former.iter().copied().chain([ids.present]))
             .collect()
     }
 
-    /// Takes out up to `limit` former ids of a life that is erased.
     pub(crate) fn take(&mut self, life: Life, limit: usize) -> Vec<ThreadId> {
         let Some(ids) = self.of_life.get_mut(&life) else {
             return Vec::new();

@@ -1,5 +1,3 @@
-//! The checkpoints of a living thread.
-
 use std::collections::BTreeMap;
 
 use threadkeep_domain::heap::{self, Heap};
@@ -11,17 +9,15 @@ use threadkeep_store::{Checkpoint, CheckpointHead, StoreError, Whole};
 
 const CORRUPT: StoreError = StoreError::Corrupt("a checkpoint that is no state");
 
-/// Checkpoints by their numbers. Each holds its state as text, which is freed as one block: a thread that ends drops
-/// all of them under the lock.
+/// The checkpoints of a live thread, by number. Each stores its state as text, which is freed as one block: the end of a
+/// thread drops all of them under the lock.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HeldCheckpoints {
     by_number: BTreeMap<u32, Checkpoint>,
-    /// The number of the newest one so far.
     last: u32,
 }
 
 impl HeldCheckpoints {
-    /// Adds one under the next number.
     pub(crate) fn add(
         &mut self,
         name: Option<CheckpointName>,
@@ -54,7 +50,7 @@ impl HeldCheckpoints {
         Ok(head)
     }
 
-    /// Those of an image; none if there never was one.
+    /// Returns the checkpoints of an image, or `None` if the thread never had one.
     pub(crate) fn of_image(image: &CheckpointImages) -> Option<Self> {
         let saved = image.saved.iter().map(|saved| {
             let checkpoint = Checkpoint {
@@ -78,13 +74,12 @@ impl HeldCheckpoints {
         })
     }
 
-    /// The one of that number, if it is there.
     pub(crate) fn only(mut self, number: u32) -> Self {
         self.by_number.retain(|each, _| *each == number);
         self
     }
 
-    /// Their image. Reads each state, so call it without a lock.
+    /// Returns their image. Parses each state, so call it without a lock.
     pub(crate) fn image(&self) -> Result<CheckpointImages, StoreError> {
         let read = |saved: &Checkpoint| {
             Ok(CheckpointImage {
@@ -110,24 +105,20 @@ impl HeldCheckpoints {
         self.by_number.get(&number)
     }
 
-    /// Takes one out.
     pub(crate) fn remove(&mut self, number: u32) -> Option<Checkpoint> {
         self.by_number.remove(&number)
     }
 
-    /// In the order of their numbers.
     pub(crate) fn heads(&self) -> impl DoubleEndedIterator<Item = &CheckpointHead> {
         self.by_number.values().map(|saved| &saved.head)
     }
 }
 
-/// The state of a checkpoint.
 pub(crate) fn read_state(state: &[u8]) -> Result<Document, StoreError> {
     let text = str::from_utf8(state).map_err(|_| CORRUPT)?;
     Document::parse(text).map_err(|_| CORRUPT)
 }
 
-/// Its share of the limit.
 fn held_bytes(saved: &Checkpoint) -> u64 {
     let Whole { state, metadata } = &saved.content;
     (state.len() + metadata.as_str().len()) as u64

@@ -1,5 +1,3 @@
-//! Threads as a whole.
-
 use async_trait::async_trait;
 
 use super::held_checkpoints::HeldCheckpoints;
@@ -23,7 +21,7 @@ impl Images for MemoryStore {
     }
 
     async fn import(&self, id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError> {
-        // what can be large is made before the lock
+        // large values are built before the lock is taken
         let new = LiveThread::of_image(import);
         self.change_in_room(id, import.idempotency, |entry, step| {
             entry.import(import, new, step)
@@ -62,7 +60,7 @@ impl MemoryStore {
     }
 }
 
-/// An image with its checkpoints, which are read without the lock.
+/// Adds the checkpoints to an image. Parses them without the lock.
 fn with_checkpoints((image, saved): (Image, Option<HeldCheckpoints>)) -> Result<Image, StoreError> {
     let Some(saved) = saved else {
         return Ok(image);

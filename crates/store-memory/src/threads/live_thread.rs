@@ -1,5 +1,3 @@
-//! A thread that exists, unless its time has passed.
-
 use std::time::Duration;
 
 use super::held_checkpoints::HeldCheckpoints;
@@ -18,13 +16,9 @@ use threadkeep_store::{Checkpoint, CheckpointHead, MOVES_AFTER_MS, Whole, millis
 pub(crate) struct LiveThread {
     pub(crate) stamp: Stamp,
     pub(crate) document: Document,
-    /// The scope of the thread, once it was written to.
     pub(crate) scope: Option<Box<HeldScope>>,
-    /// The turn that was granted last.
     pub(crate) turn: Option<Box<LastTurn>>,
-    /// Its checkpoints, once there was one.
     pub(crate) saved: Option<Box<HeldCheckpoints>>,
-    /// Counts the events that were logged.
     pub(crate) sequence: u64,
     metadata: Option<Json>,
     owner: Option<Owner>,
@@ -37,7 +31,7 @@ pub(crate) struct LiveThread {
 }
 
 impl LiveThread {
-    /// A life that was not written to yet, and the number of the last event of the one before.
+    /// Builds a life without writes. `sequence` is the number of the last event of the life before.
     pub(crate) fn new(policy: &ThreadPolicy, sequence: u64, now_ms: u64) -> Self {
         Self {
             stamp: Stamp {
@@ -59,8 +53,8 @@ impl LiveThread {
         }
     }
 
-    /// Begins a new life with the content of this one, after the number of the last event before it. Moves the content
-    /// of the scope and copies the rest: nobody reads the old scope any longer.
+    /// Starts a new life with the content of this one. `sequence` is the number of the last event before it. Moves the
+    /// scope, which is not read here any longer, and copies the rest.
     pub(crate) fn revive(&mut self, policy: &ThreadPolicy, sequence: u64, now_ms: u64) -> Self {
         let life = Life::random();
         let scope = self.scope.take();
@@ -88,7 +82,7 @@ impl LiveThread {
         self.created_ms
     }
 
-    /// A life with the content of an image, which begins when it is [begun](Self::begin).
+    /// Builds a life from an image. Call [`Self::begin`] to start it.
     pub(crate) fn of_image(import: &Import<'_>) -> Self {
         let Image {
             thread,
@@ -118,7 +112,7 @@ impl LiveThread {
         }
     }
 
-    /// Begins the life after the number of the last event before it.
+    /// Starts the life. `sequence` is the number of the last event before it.
     pub(crate) fn begin(&mut self, import: &Import<'_>, sequence: u64, now_ms: u64) {
         if import.origin.is_some() {
             self.created_ms = now_ms;
@@ -129,7 +123,7 @@ impl LiveThread {
         self.slide(now_ms);
     }
 
-    /// All that it has. The checkpoints are still to be [read](HeldCheckpoints::image).
+    /// Returns its image. The checkpoints must be [parsed](HeldCheckpoints::image) afterwards.
     pub(crate) fn image(&self, now_ms: u64) -> (Image, Option<HeldCheckpoints>) {
         let scope = self.scope.as_ref();
         let image = Image {
@@ -154,7 +148,7 @@ impl LiveThread {
         self.check_metadata(write)?;
         let (mut answers, changes) = self.document.plan(write.operations, write.policy)?;
         self.check_place(write)?;
-        // the last step that can refuse, and it changes nothing if it does
+        // the last step that can fail; it changes nothing if it does
         self.append(write, &mut answers, now_ms)?;
         self.document.commit(changes);
         if let Some(change) = write.metadata {
@@ -163,7 +157,7 @@ impl LiveThread {
         Ok(self.finish(write, answers, now_ms))
     }
 
-    /// Whether the owner that a write gives the thread to has a place for it.
+    /// Checks that the write has a reserved slot if it gives the thread to another owner.
     pub(crate) fn check_place(&self, write: &Write<'_>) -> Result<(), Refusal> {
         let owner = write.owner.apply(self.owner.as_ref());
         match write.has_place || owner.is_none() || owner == self.owner.as_ref() {
@@ -172,12 +166,10 @@ impl LiveThread {
         }
     }
 
-    /// Whether it has that owner.
     pub(crate) fn belongs_to(&self, owner: &Owner) -> bool {
         self.owner.as_ref() == Some(owner)
     }
 
-    /// Notes what any write that was done changes, and answers it.
     fn finish(&mut self, write: &Write<'_>, answers: Vec<Answer>, now_ms: u64) -> Written {
         self.owner = write.owner.apply(self.owner.as_ref()).cloned();
         self.ttl = write.ttl.unwrap_or(self.ttl);
@@ -216,7 +208,7 @@ impl LiveThread {
         Ok(done)
     }
 
-    /// Appends the items of a write to the history, or none, and answers for their operations.
+    /// Appends the items of a write to the history, all or none, and adds the results of their operations.
     fn append(
         &mut self,
         write: &Write<'_>,
@@ -249,7 +241,6 @@ impl LiveThread {
         Ok(())
     }
 
-    /// State and metadata as text.
     pub(crate) fn whole(&self) -> Whole {
         Whole {
             state: self.document.to_json().into(),
@@ -257,7 +248,6 @@ impl LiveThread {
         }
     }
 
-    /// Saves state and metadata as a checkpoint.
     pub(crate) fn save(
         &mut self,
         name: Option<CheckpointName>,
@@ -270,7 +260,7 @@ impl LiveThread {
         Ok(head)
     }
 
-    /// Deletes a checkpoint, which is for the caller to drop.
+    /// Deletes a checkpoint. The caller drops it.
     pub(crate) fn delete_saved(&mut self, number: u32, now_ms: u64) -> Result<Checkpoint, Refusal> {
         let saved = self.saved.as_mut().and_then(|saved| saved.remove(number));
         let saved = saved.ok_or(Refusal::CheckpointNotFound)?;
@@ -278,12 +268,10 @@ impl LiveThread {
         Ok(saved)
     }
 
-    /// A checkpoint.
     pub(crate) fn saved(&self, number: u32) -> Option<&Checkpoint> {
         self.saved.as_ref()?.get(number)
     }
 
-    /// Drops its checkpoints, and returns their numbers.
     pub(crate) fn drop_saved(&mut self) -> Vec<u32> {
         let saved = self.saved.take();
         saved.map_or_else(Vec::new, |saved| {
@@ -291,8 +279,8 @@ impl LiveThread {
         })
     }
 
-    /// Puts the state of a checkpoint, which was read as that document, and its metadata in the place of its own.
-    /// Returns the document that was there before, too.
+    /// Replaces state and metadata with those of a checkpoint, whose state was read as `document`. Also returns the previous
+    /// document.
     pub(crate) fn go_back(
         &mut self,
         document: Document,
@@ -305,7 +293,7 @@ impl LiveThread {
         (self.finish(write, Vec::new(), now_ms), before)
     }
 
-    /// Whether a write with that token, or without any, may be done.
+    /// Whether the current turn allows a write with `token`, or without one.
     pub(crate) fn check_turn(&self, token: Option<TurnToken>, now_ms: u64) -> Result<(), Refusal> {
         check_turn(self.turn.as_deref(), token, now_ms)
     }
@@ -353,7 +341,6 @@ impl LiveThread {
         self.owner.as_ref().map(Owner::tag)
     }
 
-    /// Where it stands in the lists of owners.
     pub(crate) fn place(&self) -> Option<Place> {
         Some(Place {
             owner: self.owner_tag()?,

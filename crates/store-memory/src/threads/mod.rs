@@ -1,5 +1,3 @@
-//! Threads in this process' memory.
-
 pub(super) mod answered;
 mod archives;
 pub(super) mod checkpoints;

@@ -1,5 +1,3 @@
-//! Places that are reserved for threads of owners.
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -8,12 +6,12 @@ use threadkeep_domain::OwnerTag;
 use threadkeep_domain::heap::{self, Heap};
 use threadkeep_store::{PlaceToken, millis};
 
-/// The places of all owners. Each is released soon, or at the latest when its time is over.
+/// Reserved slots for threads of owners. A slot is released within one request, or expires.
 #[derive(Debug, Default)]
 pub(crate) struct OwnerReservations(BTreeMap<(OwnerTag, PlaceToken), u64>);
 
 impl OwnerReservations {
-    /// Reserves a place, and returns how many the owner had reserved before.
+    /// Returns how many slots the owner had reserved before.
     pub(crate) fn reserve(
         &mut self,
         owner: OwnerTag,

@@ -1,5 +1,3 @@
-//! Lists of threads.
-
 use std::cmp::Reverse;
 use std::iter;
 use std::time::Duration;
@@ -15,7 +13,7 @@ use threadkeep_store::{
     HistoryGlance, OwnedPlace, OwnerUsage, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage,
 };
 
-/// Ids that are looked at under one lock for each thread wanted: most ids of a shard can be those of ended threads.
+/// Ids checked under one lock per requested thread: most ids of a shard may belong to ended threads.
 const LOOKED_AT: usize = 8;
 
 #[async_trait]
@@ -146,7 +144,6 @@ impl Owners for MemoryStore {
 }
 
 impl MemoryStore {
-    /// The objects of those threads that live now.
     fn described<P>(
         &self,
         places: impl Iterator<Item = P>,

@@ -1,4 +1,4 @@
-//! Answers that are remembered for a repeat with the same idempotency key.
+//! Results that are remembered for retries with the same idempotency key.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,21 +7,18 @@ use threadkeep_domain::idempotency::{LONGEST, MOST, MOST_COST_BYTES, NEWEST, REM
 use threadkeep_domain::{Fingerprint, IdempotencyKey, Refusal, heap};
 use threadkeep_store::millis;
 
-/// An answer that can be remembered.
 pub(crate) trait Remembered: Heap {
-    /// Its share of the answers of its id, in bytes.
+    /// Its share of the limit for the results of its id.
     fn cost_bytes(&self) -> u64;
 }
 
-/// The answers of one id by idempotency key: each for at least a minute, the newest for as long as the lifetime of its
-/// subject, but at most a day.
+/// The results of one id by idempotency key. Each lasts at least a minute, the newest ones as long as their subject, but at
+/// most a day.
 #[derive(Debug)]
 pub(crate) struct Records<A> {
     by_key: HashMap<Fingerprint, Record<A>>,
-    /// When each was added, the oldest first.
     order: VecDeque<(u64, Fingerprint)>,
     cost_bytes: u64,
-    /// Heap bytes of the answers.
     heap_bytes: u64,
     ends_ms: u64,
 }
@@ -45,12 +42,11 @@ impl<A> Default for Records<A> {
 }
 
 impl<A: Remembered> Records<A> {
-    /// When all are forgotten; 0: there was none.
+    /// When all results have expired; 0 without any.
     pub(crate) fn ends_ms(&self) -> u64 {
         self.ends_ms
     }
 
-    /// The answer that the same request was given before.
     pub(crate) fn find(&self, key: IdempotencyKey, now_ms: u64) -> Result<Option<&A>, Refusal> {
         match self.by_key.get(&key.digest) {
             Some(record) if record.request == key.request => Ok(Some(&record.answered)),
@@ -59,7 +55,7 @@ impl<A: Remembered> Records<A> {
         }
     }
 
-    /// The answer that the same request was given before, as `read` reads it. A request of another kind is refused.
+    /// Like [`Self::find`], with the result as `read` returns it. Rejects a request of another kind.
     pub(crate) fn replay<T>(
         &self,
         key: Option<IdempotencyKey>,
@@ -76,7 +72,6 @@ impl<A: Remembered> Records<A> {
         })
     }
 
-    /// [Adds](Self::add) the answer to a request that has a key.
     pub(crate) fn remember(
         &mut self,
         key: Option<IdempotencyKey>,
@@ -89,7 +84,7 @@ impl<A: Remembered> Records<A> {
         }
     }
 
-    /// Whether the key was used, so that a write with it adds nothing.
+    /// Whether the key was used, so that a write with it adds no data.
     pub(crate) fn has_answer(&self, key: IdempotencyKey, now_ms: u64) -> bool {
         self.ends_ms > now_ms && self.by_key.contains_key(&key.digest)
     }
@@ -108,8 +103,8 @@ impl<A: Remembered> Records<A> {
         Ok(())
     }
 
-    /// Remembers an answer of what ends then, and forgets, of the oldest, those from more than a day ago, and past the
-    /// newest two whose minute is over: more than come in.
+    /// Remembers a result of a subject that ends at `its_end_ms`. Of the oldest results, drops those older than a day, and
+    /// over the limit up to two that are older than a minute, which is more than each call adds.
     pub(crate) fn add(&mut self, key: IdempotencyKey, answered: A, now_ms: u64, its_end_ms: u64) {
         for step in 0..NEWEST {
             let is_needed = step >= 2 || (self.order.len() as u64) < NEWEST;
@@ -124,7 +119,7 @@ impl<A: Remembered> Records<A> {
         let request = key.request;
         self.by_key.insert(key.digest, Record { request, answered });
         self.order.push_back((now_ms, key.digest));
-        // an earlier answer may be remembered for longer than this one
+        // an earlier result may last longer than this one
         let longest_ms = now_ms + millis(LONGEST);
         let ends_ms = self.ends_ms.max(its_end_ms.min(longest_ms));
         self.ends_ms = ends_ms.max(now_ms + millis(REMEMBERED));
@@ -138,8 +133,8 @@ impl<A: Remembered> Records<A> {
         }
     }
 
-    /// Ends all of them at that time, but not within a minute from now, since the life that gave them has ended. Those
-    /// that have ended stay so.
+    /// Makes all results end at `ends_ms`, but not within the next minute, because the life that gave them has ended.
+    /// Expired results stay expired.
     pub(crate) fn end_soon(&mut self, ends_ms: u64, now_ms: u64) {
         self.sweep(now_ms);
         if !self.order.is_empty() {

@@ -1,5 +1,3 @@
-//! Turns of threads.
-
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,7 +9,7 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Turns, WriteError};
 
-/// Ends of turns that a replica keeps for a receiver that is behind; it misses the others.
+/// Maximum ends of turns that are buffered for a slow receiver, which misses the others.
 pub(crate) const ENDED_KEPT: usize = 1_024;
 
 #[async_trait]
@@ -68,7 +66,7 @@ impl Turns for MemoryStore {
         let is_awaited =
             self.change(id, |entry, step| entry.end_turn(access, token, step.now_ms))?;
         if is_awaited {
-            // there may be no receiver any more
+            // there may be no receiver
             self.0.ended_turns.send(*id).ok();
         }
         Ok(())

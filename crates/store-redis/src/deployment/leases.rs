@@ -1,5 +1,3 @@
-//! Leases of common work.
-
 use std::time::Duration;
 
 use async_trait::async_trait;

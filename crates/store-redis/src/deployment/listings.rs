@@ -1,5 +1,3 @@
-//! Lists of created objects.
-
 use async_trait::async_trait;
 
 use crate::transport::{array, command, text};
@@ -39,7 +37,7 @@ impl Listings for RedisStore {
             return Ok(Vec::new());
         };
         let keys = self.names.list(listing);
-        // places are numbers of 64 bits with a sign
+        // Redis indexes are signed 64-bit integers
         let offset = offset.min(i64::MAX as u64 / 2);
         let mut cmd = command("ZREVRANGE");
         cmd.arg(keys.part.unwrap_or(keys.members))

@@ -1,5 +1,3 @@
-//! Counters of how often something was done.
-
 use async_trait::async_trait;
 use redis::Value;
 
@@ -9,7 +7,6 @@ use threadkeep_domain::{Rate, RateLimited, RateName};
 use threadkeep_store::{Counted, Rates, StoreError};
 
 impl RedisStore {
-    /// A script over these counters, with what one costs and what may be used up of each.
     fn counting(&self, script: Script, whose: Counted<'_>, rates: &[(RateName, Rate)]) -> Command {
         let mut cmd = script.call(rates.len());
         for (name, _) in rates {
@@ -51,7 +48,7 @@ impl Rates for RedisStore {
         rates: &[(RateName, Rate)],
     ) -> Result<(), StoreError> {
         let cmd = self.counting(Script::GiveBackRates, whose, rates);
-        // not a write that replicas are waited for: at worst it is given back twice
+        // sent as a read, which does not wait for replicas: at worst, a retry gives the permits back twice
         self.link.calls().read(cmd).await.map(drop)
     }
 }

@@ -1,5 +1,3 @@
-//! Small records of the deployment.
-
 use async_trait::async_trait;
 use bytes::Bytes;
 use redis::Value;

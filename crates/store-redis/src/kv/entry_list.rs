@@ -1,5 +1,3 @@
-//! Entries of a namespace in order, gathered from all buckets.
-
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -13,7 +11,6 @@ use threadkeep_store::{EntryHead, EntryPage, EntryRange, KeyOrder, StoreError};
 
 const CORRUPT: StoreError = StoreError::Corrupt("a member of an unknown form");
 
-/// A part of the members of a namespace.
 pub(crate) struct Range {
     from: Vec<u8>,
     to: Vec<u8>,
@@ -21,7 +18,7 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// Those whose keys begin with a prefix, after a key in that order.
+    /// Selects keys that begin with `prefix` and come after `after` in `order`.
     pub(crate) fn of(
         namespace: &Namespace,
         prefix: &str,
@@ -32,7 +29,7 @@ impl Range {
             [kind, &namespace_mark(namespace), text.as_bytes(), end].concat()
         };
         let first = bound(b"[", prefix, b"");
-        // no byte of UTF-8 is that high
+        // UTF-8 never contains byte 0xff
         let last = bound(b"(", prefix, b"\xff");
         let is_within = |after: &&EntryKey| match order {
             KeyOrder::Ascending => after.as_str() >= prefix,
@@ -63,7 +60,6 @@ impl Range {
     }
 }
 
-/// Which of two keys comes first.
 fn compare(order: KeyOrder, one: &EntryKey, other: &EntryKey) -> Ordering {
     match order {
         KeyOrder::Ascending => one.cmp(other),
@@ -85,7 +81,7 @@ impl RedisStore {
             order,
         } = wanted;
         let range = Range::of(namespace, prefix, after, order);
-        // buckets have about equal shares: twice that, and some more, is enough for nearly all of them
+        // twice the average share plus 8 covers nearly every bucket in one read
         let each = limit / (BUCKETS / 2) + 8;
         let cmds = self
             .buckets_of_all()
@@ -93,7 +89,7 @@ impl RedisStore {
         let replies = self.background.calls().read_many(cmds).await?;
         let mut keys = Vec::new();
         let first = |one: &EntryKey, other: &EntryKey| compare(order, one, other);
-        // up to here all buckets were looked at: to the last one listed of one that may have more
+        // all buckets are read up to `known`: the last key read from a bucket that may have more
         let mut known: Option<EntryKey> = None;
         for reply in replies {
             let reply = array(reply)?;
@@ -116,7 +112,6 @@ impl RedisStore {
         Ok(EntryPage { entries, next })
     }
 
-    /// Those that live, in any order.
     pub(super) async fn read_entry_heads(
         &self,
         namespace: &Namespace,
@@ -167,7 +162,6 @@ impl RedisStore {
     }
 }
 
-/// The keys of members.
 pub(super) fn keys_of(members: &[Value], unreadable: &Unreadable) -> Vec<EntryKey> {
     let key = |member: &Value| {
         let text = bytes(member)?.get(16..).ok_or(CORRUPT)?;

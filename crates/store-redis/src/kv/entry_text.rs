@@ -1,5 +1,4 @@
-//! Entries and namespaces as they lie in Redis, and as `lua/kv/entries.lua` and
-//! `lua/kv/namespaces.lua` lay them out.
+//! Formats of entries and namespaces in Redis, as in `lua/kv/entries.lua` and `lua/kv/namespaces.lua`.
 
 use std::time::Duration;
 
@@ -11,16 +10,15 @@ use threadkeep_store::{Entry, EntryHead, IdleEnd, NamespaceRecord, NewEntry, Sto
 
 const FORMAT: u64 = 1;
 const USES_BYTES: usize = 18;
-/// Of a head without its texts, but with their lengths.
+/// A head without its texts, but with their lengths.
 const HEAD_BYTES: usize = 39;
-/// Of a namespace's record, and of the idle time and the end behind it.
+/// A namespace's record, without the idle time and the end that may follow it.
 const RECORD_BYTES: usize = 13;
 const IDLE_BYTES: usize = 12;
 const USAGE_BYTES: usize = 18;
 const CORRUPT: StoreError = StoreError::Corrupt("an entry of an unknown form");
 const CORRUPT_USAGE: StoreError = StoreError::Corrupt("counts of an unknown form");
 
-/// An entry from all of its bytes.
 pub(crate) fn entry(whole: Vec<u8>) -> Result<Entry, StoreError> {
     let whole = Bytes::from(whole);
     let (mut uses, rest) = whole.split_at_checked(USES_BYTES).ok_or(CORRUPT)?;
@@ -39,12 +37,10 @@ pub(crate) fn entry(whole: Vec<u8>) -> Result<Entry, StoreError> {
     })
 }
 
-/// A head.
 pub(crate) fn head(packed: &[u8], expires_ms: Option<u64>) -> Result<EntryHead, StoreError> {
     Ok(read_head(packed, expires_ms)?.0)
 }
 
-/// A head and how many bytes it has.
 fn read_head(packed: &[u8], expires_ms: Option<u64>) -> Result<(EntryHead, usize), StoreError> {
     let (mut fixed, texts) = packed.split_at_checked(HEAD_BYTES).ok_or(CORRUPT)?;
     if take(&mut fixed, 1) != FORMAT {
@@ -82,8 +78,8 @@ fn text(bytes: &[u8], len: usize) -> Result<(&str, &[u8]), StoreError> {
     Ok((text, rest))
 }
 
-/// An entry whole, with room for what the script puts before the texts; and how many bytes the texts
-/// have with their lengths. Both texts are of at most 255 bytes.
+/// Serializes an entry, with room for the numbers that the script puts before the texts. Also returns the size of the texts
+/// with their lengths. Each text has up to 255 bytes.
 pub(crate) fn whole(entry: &NewEntry) -> (Vec<u8>, usize) {
     let encoding = entry.content_encoding.as_ref();
     let texts = [
@@ -101,11 +97,10 @@ pub(crate) fn whole(entry: &NewEntry) -> (Vec<u8>, usize) {
     (whole, texts_bytes)
 }
 
-/// A lifetime in milliseconds, of which 0 are for ever.
 pub(crate) fn lifetime_ms(lifetime: Lifetime) -> u64 {
     match lifetime {
         Lifetime::Forever => 0,
-        // an entry that expires at once is not an entry, and 0 would mean for ever
+        // 0 means forever, so the shortest lifetime is 1 ms
         Lifetime::For(time) => bounded_ms(time).max(1),
     }
 }
@@ -117,7 +112,6 @@ fn lifetime(ms: u64) -> Lifetime {
     }
 }
 
-/// A namespace.
 pub(crate) fn record(namespace: &Namespace, packed: &[u8]) -> Result<NamespaceRecord, StoreError> {
     let idle_bytes = packed.len().checked_sub(RECORD_BYTES);
     if !matches!(idle_bytes, Some(0 | IDLE_BYTES)) {
@@ -139,7 +133,6 @@ pub(crate) fn record(namespace: &Namespace, packed: &[u8]) -> Result<NamespaceRe
     })
 }
 
-/// The usage of a namespace, as a bucket counts it or a replay repeats it.
 pub(crate) fn usage(packed: &[u8]) -> Result<Usage, StoreError> {
     if packed.len() != USAGE_BYTES {
         return Err(CORRUPT_USAGE);
@@ -152,7 +145,6 @@ pub(crate) fn usage(packed: &[u8]) -> Result<Usage, StoreError> {
     })
 }
 
-/// The same, packed.
 pub(crate) fn pack_usage(usage: &Usage) -> Vec<u8> {
     let numbers = [
         usage.entries,

@@ -1,7 +1,7 @@
-//! Namespaces that end when they are idle.
+//! Ends idle namespaces.
 //!
-//! Nothing is written at the moment of the end. The next script that looks at the namespace takes it off the list and
-//! notes a time before which all entries of the earlier life were put; these are deleted in batches.
+//! Nothing is written when the idle time runs out. The next script that reads the namespace removes it from the list and
+//! stores a time before which all entries of the earlier life were put. They are deleted in batches.
 
 use redis::Value;
 
@@ -12,20 +12,18 @@ use crate::{EntryKeys, RedisStore, Script};
 use threadkeep_domain::Namespace;
 use threadkeep_store::{NamespaceRecord, StoreError};
 
-/// Namespaces that one script looks at, in a tenth of a millisecond.
+/// Namespaces that one script checks, in about 0.1 ms.
 const LOOKED_AT: usize = 100;
 
-/// A namespace as it is.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) record: Option<NamespaceRecord>,
-    /// Entries that were put before this time have ended with an earlier life of it.
+    /// Entries put before this time ended with an earlier life of the namespace.
     pub(super) since_ms: u64,
 }
 
 impl RedisStore {
-    /// Notes a use of a namespace, unless one was noted a moment ago. Entries that were put before the returned time
-    /// have ended.
+    /// Records a use of a namespace, unless one was recorded a moment ago. Entries put before the returned time have ended.
     pub(super) async fn use_namespace(
         &self,
         calls: &Calls<'_>,
@@ -35,7 +33,7 @@ impl RedisStore {
         let now_ms = self.clock.now_ms();
         match known {
             Some(known) if known.is_noted(now_ms) => Ok(known.since_ms),
-            // entries elsewhere are there while the node of the namespaces is not
+            // entries on other nodes stay available while the node of the namespaces is down
             Some(known) if !known.is_idle && calls.is_of_several() => {
                 let looking = self.looking(&[namespace], true);
                 let Ok(reply) = calls.peek(looking).await else {
@@ -47,7 +45,6 @@ impl RedisStore {
         }
     }
 
-    /// Notes a use of a namespace, and looks at it.
     pub(super) async fn look_to_use(
         &self,
         calls: &Calls<'_>,
@@ -65,7 +62,7 @@ impl RedisStore {
         Ok(seen)
     }
 
-    /// Looks at namespaces without using them: one result for each.
+    /// Reads namespaces without using them. Returns one result for each.
     pub(super) async fn look_at(
         &self,
         calls: &Calls<'_>,
@@ -94,11 +91,11 @@ impl RedisStore {
         cmd
     }
 
-    /// Deletes the entries of those of these namespaces that have ended, which would be counted.
+    /// Deletes the entries of ended namespaces, so that they no longer count.
     pub(super) async fn bury_ended(&self, namespaces: &[Namespace]) -> Result<(), StoreError> {
         let seen = self.look_at(&self.background.calls(), namespaces).await?;
         for (namespace, seen) in namespaces.iter().zip(seen) {
-            // unreadable ones are reported where namespaces are listed
+            // the list of namespaces reports unreadable ones
             if let Ok(Seen { since_ms, .. }) = seen
                 && since_ms > 0
             {
@@ -108,14 +105,13 @@ impl RedisStore {
         Ok(())
     }
 
-    /// Ends namespaces whose idle time is over, and deletes their entries.
     pub(crate) async fn end_idle(&self) -> Result<(), StoreError> {
         loop {
             let mut cmd = Script::EndIdle.call(4);
             cmd.args(self.names.namespaces())
                 .arg(self.ahead())
                 .arg(LOOKED_AT);
-            // a repeat ends others, or none
+            // a retry ends other namespaces, or none
             let reply = array(self.background.calls().read(cmd).await?)?;
             let (looked_at, ended) = reply.split_first().ok_or(UNKNOWN)?;
             for pair in ended.chunks_exact(2) {
@@ -132,7 +128,6 @@ impl RedisStore {
         }
     }
 
-    /// Deletes the entries of a namespace that were put before that time.
     async fn bury(&self, namespace: &Namespace, since_ms: u64) -> Result<(), StoreError> {
         let bury = |entries: &[EntryKeys<'_>]| burying(entries, since_ms);
         self.delete_entries(namespace, bury).await?;
@@ -148,10 +143,7 @@ impl RedisStore {
     }
 }
 
-/// Deletes entries of one bucket that were put before that time.
-///
-/// # Panics
-/// Without entries.
+/// Deletes entries of one bucket that were put before `since_ms`. Panics if `entries` is empty.
 fn burying(entries: &[EntryKeys<'_>], since_ms: u64) -> Command {
     let bucket = entries[0].bucket;
     let mut cmd = Script::BuryEntries.call(4 + entries.len());

@@ -1,4 +1,4 @@
-//! The namespaces that this process has used lately, so that it does not ask about them at each use.
+//! Namespaces that this process used recently, which saves a check for each use.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,25 +6,21 @@ use std::sync::{Mutex, PoisonError};
 use threadkeep_domain::Namespace;
 use threadkeep_store::{NOTED, NamespaceRecord, millis};
 
-/// Namespaces that are remembered. When there are more, all are forgotten.
+/// Capacity. Beyond it, all namespaces are forgotten.
 const MOST: usize = 10_000;
 
-/// Namespaces of which a use was noted.
 #[derive(Debug, Default)]
 pub(crate) struct KnownNamespaces(Mutex<HashMap<Namespace, Known>>);
 
-/// A namespace as it was when it was last looked at.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known {
-    /// Entries that were put before this time have ended with an earlier life of it.
+    /// Entries put before this time ended with an earlier life of the namespace.
     pub(crate) since_ms: u64,
-    /// Whether it ends when it is idle.
     pub(crate) is_idle: bool,
     noted_ms: u64,
 }
 
 impl Known {
-    /// A namespace that was asked for at that time.
     pub(crate) fn new(record: Option<&NamespaceRecord>, since_ms: u64, now_ms: u64) -> Self {
         Self {
             since_ms,
@@ -33,7 +29,7 @@ impl Known {
         }
     }
 
-    /// Whether no use has to be noted yet: the end of the namespace is so far that this one counts.
+    /// Whether a use was recorded so recently that the namespace's end covers another one.
     pub(crate) fn is_noted(&self, now_ms: u64) -> bool {
         now_ms.saturating_sub(self.noted_ms) < millis(NOTED)
     }

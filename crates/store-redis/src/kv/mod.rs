@@ -1,5 +1,3 @@
-//! Entries and namespaces as they lie in Redis, and the calls about them.
-
 mod entry_list;
 pub(super) mod entry_text;
 mod idle;

@@ -1,5 +1,3 @@
-//! The namespaces, the newest first.
-
 use redis::Value;
 
 use crate::RedisStore;
@@ -23,7 +21,7 @@ impl RedisStore {
         });
         let mut cmd = command("ZREVRANGEBYLEX");
         cmd.arg(newest).arg(before).arg("-");
-        // one more, to know whether there are more
+        // one more than `limit` shows whether the list continues
         cmd.arg("LIMIT").arg(0).arg(limit + 1);
         let calls = self.background.calls();
         let listed = array(calls.read(cmd).await?)?;
@@ -38,7 +36,7 @@ impl RedisStore {
             return Ok(page);
         }
         let names: Vec<_> = places.iter().map(|place| place.namespace.clone()).collect();
-        // without those that were deleted since they were listed, or have ended
+        // skips namespaces that were deleted or ended since they were listed
         let seen = self.look_at(&calls, &names).await?;
         let seen = self.unreadable.skip("namespaces", seen);
         page.records = seen.into_iter().filter_map(|seen| seen.record).collect();
@@ -46,7 +44,6 @@ impl RedisStore {
     }
 }
 
-/// When a namespace was made, and its name.
 fn place(member: &Value) -> Result<NamespacePlace, StoreError> {
     let (mut created, name) = bytes(member)?.split_at_checked(6).ok_or(CORRUPT)?;
     let name = std::str::from_utf8(name).map_err(|_| CORRUPT)?;

@@ -1,5 +1,3 @@
-//! Operations on a namespace in all buckets: usage, expired entries, deletion.
-
 use redis::Value;
 
 use super::entry_list::{Range, keys_of};
@@ -10,10 +8,8 @@ use crate::{Bucket, EntryKeys, RedisStore, Script, namespace_mark};
 use threadkeep_domain::{EntryKey, Namespace};
 use threadkeep_store::{KeyOrder, StoreError, Usage};
 
-/// Entries that are purged in one step. Redis may run the steps for a hundred buckets one after the
-/// other, and an entry takes it 5 us.
+/// Entries purged per step. Redis may run the steps of a hundred buckets in a row, at 5 us per entry.
 const PURGED: u64 = 20;
-/// Entries that are deleted in one step.
 const DELETED: usize = 32;
 
 impl RedisStore {
@@ -46,7 +42,7 @@ impl RedisStore {
         Ok(usages)
     }
 
-    /// Deletes what has ended in these buckets from all but its own key, which Redis does.
+    /// Removes expired entries of `buckets` from all keys except their own, which Redis expires.
     pub(crate) async fn purge(&self, buckets: &[u16]) -> Result<(), StoreError> {
         let mut left: Vec<_> = buckets.iter().map(|n| self.names.bucket(*n)).collect();
         while !left.is_empty() {
@@ -63,8 +59,8 @@ impl RedisStore {
         Ok(())
     }
 
-    /// Deletes entries of a namespace in batches, by commands that `deleting` makes for some of one bucket. Returns the
-    /// number that these say. Entries that are put meanwhile may be deleted too.
+    /// Deletes entries of a namespace in batches, with commands that `deleting` makes for entries of one bucket. Returns the
+    /// sum of their results. Entries put concurrently may be deleted too.
     pub(super) async fn delete_entries(
         &self,
         namespace: &Namespace,
@@ -98,7 +94,7 @@ impl RedisStore {
                     .collect();
                 deletions.push(deleting(&names));
             }
-            // a repeat of a deletion does nothing
+            // a repeated deletion changes nothing
             let replies = self.background.calls().read_many(deletions).await?;
             for reply in replies {
                 total += deleted(&array(reply)?)?.answer;
@@ -123,7 +119,6 @@ impl RedisStore {
     }
 }
 
-/// Adds what a bucket has of a namespace.
 fn add_counts(sum: &mut Usage, packed: &Value) -> Result<(), StoreError> {
     if *packed == Value::Nil {
         return Ok(());

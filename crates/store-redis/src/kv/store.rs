@@ -1,5 +1,3 @@
-//! Entries of namespaces, and the namespaces.
-
 use std::collections::HashMap;
 use std::slice;
 
@@ -41,7 +39,7 @@ impl Namespaces for RedisStore {
         let used = self.use_namespace(&calls, namespace);
         let (since_ms, [looked, whole]) = try_join(used, calls.read_all([look, get])).await?;
         let lives = match reading {
-            // -1: it has no end
+            // -1: the entry never expires
             Reading::Plain => looked == Value::Int(-1) || self.is_there(&looked),
             Reading::Use => looked == Value::Int(1),
         };
@@ -83,7 +81,7 @@ impl Namespaces for RedisStore {
         };
         let keys = self.names.entry(namespace, key);
         let (whole, texts_bytes) = whole(entry);
-        // while a slot moves, a script waits for all of it if a key is absent
+        // while a slot migrates, a script with an absent key waits for the whole slot, so an unused key is not passed
         let answers = terms.idempotency.map(|_| &keys.answers);
         let mut put = Script::PutEntry.call(5 + answers.iter().len());
         put.arg(&keys.entry)
@@ -105,10 +103,10 @@ impl Namespaces for RedisStore {
         let [names, ..] = self.names.namespaces();
         let mut is_known = command("HEXISTS");
         is_known.arg(names).arg(namespace.as_str());
-        // looked up after the put: a concurrent deletion of the namespace finds the entry, or is seen here
+        // checked after the put: a concurrent deletion of the namespace either finds the entry or is seen here
         let [reply, is_known] = calls.write_then_read(put, is_known).await?;
         let (put, is_there) = put_reply(reply)?;
-        // a replay makes no namespace that was deleted since
+        // a replay does not recreate a namespace that was deleted since
         if is_there && integer(&is_known)? == 0 {
             self.open(&calls, namespace).await?;
         }
@@ -154,7 +152,7 @@ impl Namespaces for RedisStore {
         let usages = self.measure_all(slice::from_ref(namespace)).await?;
         let usage = usages.first().map(pack_usage).unwrap_or_default();
         let cmd = self.setting(namespace, change, idempotency, &usage);
-        // without a key, doing it again changes nothing more
+        // without an idempotency key, a repeat changes nothing
         let calls = self.link.calls();
         let reply = match idempotency {
             None => calls.write_idempotent(cmd).await?,
@@ -202,17 +200,17 @@ impl Namespaces for RedisStore {
         let mut close = Script::CloseNamespace.call(4);
         close.args(self.names.namespaces()).arg(namespace.as_str());
         self.link.calls().write_idempotent(close).await?;
-        // entries of concurrent puts that have seen a namespace
+        // deletes entries of concurrent puts that had already seen the namespace
         deleted += self.delete_entries(namespace, delete).await?;
         self.confirm_all().await?;
         let fresh = Answered::fresh(deleted);
         let Some(key) = idempotency else {
             return Ok(fresh);
         };
-        // of two that deleted at once, the first answer counts
+        // of two concurrent deletions, the first answer counts
         match self.remember(namespace, key, DELETION, Some(deleted)).await {
             Ok(first) => Ok(first.unwrap_or(fresh)),
-            // there was room when it began, and it is done
+            // the deletion is done; there was room for its key when it began
             Err(WriteError::Refused(Refusal::TooManyIdempotencyKeys { .. })) => Ok(fresh),
             Err(error) => Err(error),
         }
@@ -228,7 +226,6 @@ impl Namespaces for RedisStore {
     }
 }
 
-/// Kinds of answers that are remembered with a namespace.
 const DELETION: &str = "D";
 const PUTS: &str = "B";
 
@@ -243,10 +240,7 @@ impl RedisStore {
         cmd
     }
 
-    /// Deletes entries of one bucket.
-    ///
-    /// # Panics
-    /// Without entries.
+    /// Panics if `entries` is empty.
     fn deleting(&self, entries: &[EntryKeys<'_>], terms: EntryTerms, since_ms: u64) -> Command {
         let bucket = entries[0].bucket;
         let answers = terms.idempotency.map(|_| &entries[0].answers);
@@ -269,7 +263,7 @@ impl RedisStore {
         cmd
     }
 
-    /// Doing it again changes nothing more.
+    /// Creates the namespace unless it exists. Idempotent.
     async fn open(
         &self,
         calls: &Calls<'_>,
@@ -307,7 +301,7 @@ impl RedisStore {
         cmd
     }
 
-    /// Remembers the answer to a request about a namespace, unless there is one, or looks for it: the first answer.
+    /// Stores `answer` for a request about a namespace, and returns the first one stored. `None` only looks it up.
     async fn remember(
         &self,
         namespace: &Namespace,
@@ -328,11 +322,11 @@ impl RedisStore {
         }
     }
 
-    /// Waits, if writes do, until replicas have all that was written to any bucket.
+    /// If writes wait for replicas, waits until they have all earlier writes to every bucket.
     pub(crate) async fn confirm_all(&self) -> Result<(), StoreError> {
         let calls = self.link.calls();
         let calls = &calls;
-        // one server has all of them
+        // a single server holds all buckets
         let count = if calls.is_of_several() { usize::MAX } else { 1 };
         let buckets = self.buckets_of_all().take(count);
         let confirmed =
@@ -341,7 +335,6 @@ impl RedisStore {
     }
 }
 
-/// The receipt of a put, and whether the entry is there now.
 fn put_reply(reply: Value) -> Result<(Answered<Put>, bool), WriteError> {
     let reply = unless_refused(array(reply)?)?;
     let [_, replayed, version, life, ends_ms, is_there] = &reply[..] else {
@@ -377,7 +370,6 @@ fn set_reply(
     })
 }
 
-/// The number in a reply that has a kind, whether it was replayed, and a number.
 pub(crate) fn deleted(reply: &[Value]) -> Result<Answered<u64>, StoreError> {
     match reply {
         [_, replayed, number] => Ok(Answered {

@@ -1,4 +1,4 @@
-//! Events as they lie in the streams, and as `lua/log/log.lua` writes them.
+//! The format of events in the streams, as `lua/log/log.lua` writes it.
 
 use redis::Value;
 
@@ -13,19 +13,14 @@ use threadkeep_store::StoreError;
 const HEADER_BYTES: usize = 26;
 const CORRUPT: StoreError = StoreError::Corrupt("an event of an unknown form");
 
-/// Entries of a stream.
 pub(super) struct Page {
-    /// Those that can be read.
     pub(super) events: Vec<Event>,
-    /// Where those lie that cannot.
     pub(crate) unreadable: Vec<Position>,
-    /// How many entries there were.
+    /// Number of entries, including unreadable ones.
     pub(crate) count: usize,
-    /// Where the last one lies.
     pub(crate) last: Option<Position>,
 }
 
-/// The entries of a stream, as XRANGE answers them.
 pub(super) fn events(bucket: u16, entries: Value) -> Result<Page, StoreError> {
     let entries = array(entries)?;
     let mut page = Page {
@@ -57,7 +52,7 @@ fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
     let [_, packed, name, more] = &fields[..] else {
         return Err(CORRUPT);
     };
-    // behind `k`; an event without its trace is better than none
+    // the trace follows `k`; an event with an unreadable trace is better than none
     let trace = text(name)?.get(1..).and_then(|trace| trace.parse().ok());
     let (packed, more) = (bytes(packed)?, text(more)?);
     let (header, subject) = packed.split_at_checked(HEADER_BYTES).ok_or(CORRUPT)?;
@@ -122,7 +117,6 @@ fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
     })
 }
 
-/// A place in a stream.
 pub(crate) fn position(text: &str) -> Result<Position, StoreError> {
     let (ms, seq) = text.split_once('-').ok_or(CORRUPT)?;
     Ok(Position {
@@ -131,12 +125,12 @@ pub(crate) fn position(text: &str) -> Result<Position, StoreError> {
     })
 }
 
-/// The newest position of a log, given its last entry and its horizon, as far as there are any.
+/// Returns the newest position of a log, from its last entry and its horizon; either may be nil.
 pub(crate) fn newest(last: &Value, horizon: &Value) -> Result<Position, StoreError> {
     Ok(place(last)?.max(place(horizon)?))
 }
 
-/// A position, or the first of all.
+/// Parses a position. Nil is the lowest position.
 pub(crate) fn place(value: &Value) -> Result<Position, StoreError> {
     match value {
         Value::Nil => Ok(Position::default()),
@@ -144,7 +138,6 @@ pub(crate) fn place(value: &Value) -> Result<Position, StoreError> {
     }
 }
 
-/// How a request is written into the log.
 pub(super) fn write_completed(completed: &Completed) -> String {
     let Completed {
         session,
@@ -164,7 +157,6 @@ fn read_completed(text: &str) -> Result<Completed, StoreError> {
     })
 }
 
-/// The source of a fork, as the scripts write it into the log.
 fn read_origin(text: &str) -> Result<Origin, StoreError> {
     let (id, version) = text.split_once(' ').ok_or(CORRUPT)?;
     Ok(Origin {
@@ -173,7 +165,7 @@ fn read_origin(text: &str) -> Result<Origin, StoreError> {
     })
 }
 
-/// Keys in the order of their bytes, as a JSON array; the script has them in that of their fields.
+/// Returns keys as a JSON array in byte order; the script lists them in field order.
 fn names(fields: &str) -> Result<Option<Json>, StoreError> {
     if fields == "!" {
         return Ok(None);
@@ -194,7 +186,6 @@ fn names(fields: &str) -> Result<Option<Json>, StoreError> {
     Ok(Some(Json::from_compact(sorted)))
 }
 
-/// Keys of a scope in the order of their bytes, as a JSON array.
 fn scope_keys(list: &str) -> Result<Option<Json>, StoreError> {
     if list == "!" {
         return Ok(None);

@@ -1,5 +1,3 @@
-//! Whether the changes of all threads are logged.
-
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -8,11 +6,11 @@ use redis::Value;
 use crate::transport::{Calls, command};
 use threadkeep_store::StoreError;
 
-/// The delay after which a replica may learn that a consumer wants all changes.
+/// Maximum delay until a replica notices that a consumer wants all changes.
 pub(crate) const LATENESS: Duration = Duration::from_secs(1);
 
-/// The cached state of the mark that requests it. It is read once a second and not at each write, which would cost
-/// every write; setting the mark takes effect once the last replica has seen it.
+/// Cached state of the mark that requests logging. It is read once a second, because a read for each write would slow down
+/// every write. Setting the mark takes effect once the last replica has seen it.
 #[derive(Debug, Default)]
 pub(crate) struct Interest(Mutex<Option<Seen>>);
 
@@ -21,12 +19,12 @@ struct Seen {
     at: Instant,
     ahead_ms: u64,
     logs_all: bool,
-    /// The mark could not be looked at.
+    /// The mark could not be read.
     is_assumed: bool,
 }
 
 impl Interest {
-    /// Whether all changes are logged, as it was within the last second.
+    /// Returns whether all changes are logged, at most one second out of date.
     pub(crate) async fn logs_all(
         &self,
         calls: &Calls<'_>,
@@ -40,7 +38,7 @@ impl Interest {
         {
             return Ok(seen.logs_all);
         }
-        // before it is asked, so that what is known is never older than it seems
+        // taken before the read, so that the result is never older than it seems
         let at = Instant::now();
         let assumed = Seen {
             at,
@@ -49,15 +47,14 @@ impl Interest {
             is_assumed: true,
         };
         if seen.is_some_and(|seen| seen.is_assumed) {
-            // one looks again, the others need not wait for it
+            // one caller reads the mark again; the others need not wait
             self.set(assumed);
         }
         let mut left = command("PTTL");
         left.arg(mark);
-        // in a box: it is done once a second, and would make every write larger
+        // boxed: this runs once a second, and would enlarge the future of every write
         let left = match Box::pin(calls.peek(left)).await {
-            // The node with the mark is unavailable, and others are not. Logging for nobody does no harm, and an event
-            // that is not logged is missed.
+            // Only the mark's node is unavailable. Logging without a reader is harmless, but an unlogged event is missed.
             Err(_) if calls.is_of_several() => {
                 self.set(assumed);
                 return Ok(true);
@@ -77,7 +74,6 @@ impl Interest {
         Ok(seen.logs_all)
     }
 
-    /// Forgets what was seen: the mark has changed.
     pub(super) fn forget(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }

@@ -1,5 +1,3 @@
-//! The ledgers of durable consumers.
-
 use std::collections::HashMap;
 
 use async_trait::async_trait;
@@ -19,7 +17,7 @@ use threadkeep_store::{MOST_PARKED, note_given_up};
 impl Ledgers for RedisStore {
     async fn open_ledger(&self, consumer: &str, start: &[Position]) -> Result<(), StoreError> {
         let keys = self.names.consumer(consumer);
-        // all at once, or none when it is known: the cursors of a ledger are whole
+        // all positions or none: the cursors of a ledger must be complete
         let mut cmd = Script::OpenLedger.call(1);
         cmd.arg(&keys.ledger);
         for position in start {
@@ -27,7 +25,7 @@ impl Ledgers for RedisStore {
         }
         let mut list = command("SADD");
         list.arg(self.names.consumers()).arg(consumer);
-        // listed first: a listed consumer without a ledger holds nothing back
+        // listed first: a listed consumer without a ledger retains no events
         self.background
             .calls()
             .read_all([list, cmd])
@@ -69,7 +67,7 @@ impl Ledgers for RedisStore {
         let keys = self.names.consumer(consumer);
         let mut pending = command("HGETALL");
         pending.arg(&keys.pending);
-        // the signals first: all that is read after them is at least as new
+        // signals are read first: everything read later is at least as new
         let cmds = [signals(&keys), cursors(&keys), note(&keys), pending];
         let [signals, cursors, note, pending] = self.background.calls().read_all(cmds).await?;
         let Some(cursors) = positions(cursors)? else {
@@ -154,7 +152,7 @@ impl Ledgers for RedisStore {
             cmd.arg(name(event))
                 .arg(record.as_deref().unwrap_or_default());
         }
-        // a repeat is one more erasure, which changes nothing for the holders of leases
+        // a repeat counts another erasure, which changes nothing for lease holders
         self.link.calls().write_idempotent(cmd).await.map(drop)
     }
 
@@ -164,7 +162,7 @@ impl Ledgers for RedisStore {
         size.arg(&keys.pending);
         let total = integer(&self.link.calls().read(size).await?)?;
         let (mut some, mut cursor) = (HashMap::new(), "0".to_owned());
-        // a part of the hash may be empty, and one that is moved may come twice
+        // HSCAN may return an empty batch, or a moved field twice
         while some.len() < limit {
             let mut scan = command("HSCAN");
             scan.arg(&keys.pending).arg(&cursor).arg("COUNT").arg(limit);
@@ -206,7 +204,7 @@ impl Ledgers for RedisStore {
         });
         let found = self.link.calls().read_many(cmds).await?;
         let both = names.into_iter().zip(found);
-        // one that was replayed in between is no longer parked
+        // an event that was replayed meanwhile is no longer parked
         let both = both.filter(|(_, record)| *record != Value::Nil);
         Ok(self.unreadable.skip("parked events", both.map(record)))
     }
@@ -260,7 +258,6 @@ fn counts(reply: Value) -> Result<LedgerSignals, StoreError> {
     }
 }
 
-/// The cursors, if there are any.
 fn positions(reply: Value) -> Result<Option<Vec<Position>>, StoreError> {
     let cursors = array(reply)?;
     if cursors.iter().all(|cursor| *cursor == Value::Nil) {
@@ -280,8 +277,7 @@ fn count(value: &Value) -> Result<u64, StoreError> {
     }
 }
 
-/// An event as the name of a field: in hex, position before bucket, so that names sort as events
-/// do.
+/// Returns the field name of an event: hex, position before bucket, so that names sort like events.
 fn name(event: &EventId) -> String {
     let Position { ms, seq } = event.position;
     format!("{ms:012x}{seq:010x}{:04x}", event.bucket)

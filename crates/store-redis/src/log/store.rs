@@ -1,5 +1,3 @@
-//! The log of events.
-
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -49,7 +47,7 @@ impl EventLog for RedisStore {
                 self.unreadable.skip_events(bucket, &page.unreadable);
                 let events = &mut logs[index];
                 events.extend(page.events);
-                // a page with fewer than `limit` is the last one, as readers expect
+                // readers treat a page with fewer than `limit` events as the last one
                 let last = page.last.filter(|_| page.count == limit);
                 if let Some(last) = last.filter(|_| events.len() < limit) {
                     more.push((index, (bucket, last)));
@@ -69,7 +67,7 @@ impl EventLog for RedisStore {
             cmd
         });
         let (times, heads) = self.background.calls().read_many_timed(heads).await?;
-        // events logged from then on have no smaller time on any of them
+        // no node logs later events with a smaller time
         let times: Vec<_> = times.iter().map(time_ms).collect::<Result<_, _>>()?;
         let now_ms = times.into_iter().min().ok_or(UNKNOWN)?;
         let newest = |head: &Value| match head {
@@ -130,7 +128,7 @@ impl EventLog for RedisStore {
     }
 
     async fn watch_all(&self, lasts: Duration) -> Result<u64, StoreError> {
-        // a write that another replica began before it saw the mark may still be in flight
+        // another replica may have a write in flight that it began before it saw the mark
         let lateness = interest::LATENESS + self.background.timeout();
         let mut cmd = Script::WatchAll.call(1);
         cmd.arg(&self.names.watch_all)

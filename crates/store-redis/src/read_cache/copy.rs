@@ -1,5 +1,3 @@
-//! A copy of a thread in this process.
-
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -10,83 +8,68 @@ use threadkeep_domain::{Document, Json, Key, Operation, Owner, Slice, ThreadPoli
 use threadkeep_store::parts::{json, part};
 use threadkeep_store::{Part, StateBody, Whole};
 
-/// The operations that a copy collects until it is read. A thread that is written to without end, and never read, keeps no
-/// copy.
+/// Operations that a copy collects until it is read. A thread that is written forever and never read keeps no copy.
 const MOST_PENDING: usize = 256;
-/// The bytes that those may hold beyond the size of the state.
+/// Bytes that pending operations may hold beyond the size of the state.
 const MOST_PENDING_BYTES: u64 = 4_096;
-/// A larger state is not parsed for the sake of one key: Redis finds that faster.
+/// A larger state is not parsed for the sake of one key, because Redis finds that faster.
 const MOST_PARSED_BYTES: u64 = 65_536;
 /// A shorter text fits into a packet or two, compressed or not.
 const LEAST_COMPRESSED_BYTES: usize = 1_024;
-/// After its end was moved, a thread's end need not be moved again for so long, if it is to live for `LASTING`.
+/// How long a moved end counts as moved, if the thread then lives for `LASTING`.
 const MOVED_FOR: Duration = Duration::from_secs(1);
-/// How long a thread is to live for that at least.
 const LASTING: Duration = Duration::from_secs(60);
 
-/// State, metadata and owner of a thread at one version.
 #[derive(Debug)]
 pub(crate) struct ThreadCopy {
     mark: Mark,
-    /// The rendered state; none if operations were done since.
+    /// The rendered state; `None` if operations followed.
     body: Option<Bytes>,
-    /// Its compressed form.
     compressed: Compressed,
-    /// The same parsed, once that was needed.
     document: Option<Document>,
-    /// Operations of writes since, in order, that neither of these has.
+    /// Later writes, in order, which `body` and `document` do not include.
     pending: Vec<Operation>,
-    /// Bytes of those.
     pending_bytes: u64,
     metadata: Json,
     owner: Option<Owner>,
     moved: Option<Moved>,
 }
 
-/// The compressed form of a rendered state.
 #[derive(Debug)]
 enum Compressed {
-    /// Nobody has asked for it yet.
     Unknown,
-    /// It is not worth the memory.
+    /// Compression saves too little.
     Useless,
     Gzip(Bytes),
 }
 
-/// The form in which a read needs a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// The whole state.
     Text,
-    /// The values of keys.
     Parsed,
-    /// Metadata and owner.
     About,
 }
 
-/// When the end of a thread was moved last, to at least [`LASTING`] ahead.
+/// When the end of a thread was last moved, to at least [`LASTING`] ahead.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moved {
-    /// Before the call that did it.
+    /// Before the call that moved it.
     pub(crate) at: Instant,
-    /// How far the clock was put ahead.
     pub(crate) ahead_ms: u64,
 }
 
 impl Moved {
-    /// The same, unless the thread then had less left than it must.
+    /// Returns `None` if the thread lives for less than [`LASTING`].
     pub(crate) fn lasting(self, left_ms: u64) -> Option<Self> {
         (Duration::from_millis(left_ms) >= LASTING).then_some(self)
     }
 
-    /// Whether that was so short a time ago that the end need not be moved.
     fn is_recent(&self, ahead_ms: u64) -> bool {
         self.ahead_ms == ahead_ms && self.at.elapsed() < MOVED_FOR
     }
 }
 
 impl ThreadCopy {
-    /// A copy of a thread that was read.
     pub(crate) fn new(
         mark: Mark,
         whole: Whole,
@@ -106,7 +89,6 @@ impl ThreadCopy {
         }
     }
 
-    /// A copy of a thread that has nothing yet, to follow the write that makes it.
     pub(super) fn empty(mark: Mark) -> Self {
         let nothing = Whole {
             state: Bytes::from_static(b"{}"),
@@ -119,17 +101,15 @@ impl ThreadCopy {
         &self.mark
     }
 
-    /// Whether the end was moved so short a time ago that it need not be moved.
     pub(super) fn is_moved(&self, ahead_ms: u64) -> bool {
         self.moved.is_some_and(|moved| moved.is_recent(ahead_ms))
     }
 
-    /// Notes when the end was moved.
     pub(super) fn note_moved(&mut self, moved: Moved) {
         self.moved = Some(moved);
     }
 
-    /// Whether it has that form by now, so that reading it takes no longer than finding it.
+    /// Whether the copy has `form` already, so that reading it takes no longer than finding it.
     pub(super) fn has(&self, form: Form) -> bool {
         let has_it = match form {
             Form::Text => self.body.is_some(),
@@ -139,14 +119,14 @@ impl ThreadCopy {
         has_it && self.pending.is_empty()
     }
 
-    /// Whether it is faster than Redis for a read of that form.
+    /// Whether the copy is faster than Redis for a read of `form`.
     pub(super) fn is_for(&self, form: Form) -> bool {
         let size_bytes = self.mark.meta.size_bytes;
         form != Form::Parsed || self.document.is_some() || size_bytes <= MOST_PARSED_BYTES
     }
 
-    /// Follows a write that led to that mark; false if the copy is of no use then, because the owner is another one, or it
-    /// would cost more than reading the thread again.
+    /// Applies a write that led to `mark`. Returns false if the copy becomes useless: the owner has changed, or following
+    /// costs more than reading the thread again.
     pub(super) fn follow(&mut self, write: &Write<'_>, mark: Mark) -> bool {
         let has_new_owner = mark.meta.owner != self.mark.meta.owner;
         if has_new_owner || self.pending.len() + write.operations.len() > MOST_PENDING {
@@ -171,7 +151,7 @@ impl ThreadCopy {
         true
     }
 
-    /// The state as compact JSON; none if the copy turns out to be of no use.
+    /// Returns the state as compact JSON; `None` if the copy is unusable.
     pub(crate) fn state(&mut self) -> Option<Bytes> {
         if !self.has(Form::Text) {
             self.body = Some(self.document()?.to_json().into());
@@ -179,7 +159,6 @@ impl ThreadCopy {
         self.body.clone()
     }
 
-    /// The same, or compressed, if it is by now.
     pub(crate) fn state_body(&mut self) -> Option<StateBody> {
         let text = self.state()?;
         Some(match &self.compressed {
@@ -191,20 +170,19 @@ impl ThreadCopy {
         })
     }
 
-    /// Whether this very text is its rendered state.
+    /// Whether the rendered state is `text` itself, by address.
     pub(super) fn is_rendered_as(&self, text: &Bytes) -> bool {
         let body = self.body.as_ref().filter(|_| self.has(Form::Text));
         body.is_some_and(|body| std::ptr::eq(&body[..], &text[..]))
     }
 
-    /// Keeps the compressed form of its rendered state, if that is shorter by a tenth; without one, none is asked for again.
+    /// Keeps the compressed form if it saves a tenth. Without one, none is requested again.
     pub(super) fn keep_compressed(&mut self, gzip: Option<Bytes>) {
         let text_bytes = self.body.as_ref().map_or(0, Bytes::len);
         let shorter = gzip.filter(|gzip| gzip.len() <= text_bytes / 10 * 9);
         self.compressed = shorter.map_or(Compressed::Useless, Compressed::Gzip);
     }
 
-    /// State and metadata.
     pub(crate) fn whole(&mut self) -> Option<Whole> {
         Some(Whole {
             state: self.state()?,
@@ -212,24 +190,21 @@ impl ThreadCopy {
         })
     }
 
-    /// Some values.
     pub(crate) fn values(&mut self, keys: &[Key]) -> Option<Vec<Option<Bytes>>> {
         let document = self.document()?;
         Some(keys.iter().map(|key| document.get(key).map(json)).collect())
     }
 
-    /// Whether there is a value under a key.
     pub(crate) fn has_key(&mut self, key: &Key) -> Option<bool> {
         Some(self.document()?.get(key).is_some())
     }
 
-    /// A part of a value.
     pub(crate) fn part(&mut self, key: &Key, slice: Slice) -> Option<Option<Part>> {
         let value = self.document()?.get(key);
         Some(value.map(|value| part(value, Some(slice))))
     }
 
-    /// The keys, sorted by their bytes.
+    /// Keys in byte order.
     pub(crate) fn keys(&mut self) -> Option<Vec<Key>> {
         Some(
             self.document()?
@@ -239,12 +214,11 @@ impl ThreadCopy {
         )
     }
 
-    /// Metadata and owner.
     pub(crate) fn about(&self) -> (Json, Option<Owner>) {
         (self.metadata.clone(), self.owner.clone())
     }
 
-    /// The state with all operations done.
+    /// Returns the state with all pending operations applied.
     fn document(&mut self) -> Option<&Document> {
         let mut document = match (self.document.take(), &self.body) {
             (Some(document), _) => document,
@@ -271,7 +245,6 @@ impl ThreadCopy {
     }
 }
 
-/// Bytes that an operation holds on the heap.
 fn bytes_of(operation: &Operation) -> u64 {
     let value = match operation {
         Operation::Set { value, .. } => value.heap_bytes(),

@@ -1,8 +1,8 @@
 //! States that this process has read or written, in bounded memory.
 //!
-//! A copy is never trusted by itself: each read asks Redis which content the thread has at that moment, and takes the
-//! copy only if it is of the same [`Mark`]. So there is nothing to invalidate, and a copy that is out of date costs one
-//! more call. A write of this process that was done to the content of a copy is done to the copy too.
+//! Each read asks Redis for the present content of the thread, and uses a copy only if its [`Mark`] matches. So no copy
+//! needs invalidation, and a stale one costs one more call. Writes of this process that are based on a copy's content update
+//! the copy too.
 
 mod copy;
 mod mark;
@@ -22,15 +22,14 @@ use threadkeep_domain::heap::Heap as _;
 use threadkeep_domain::{ThreadId, Write};
 use threadkeep_store::CacheUse;
 
-/// Parts of the cache, each with a lock and an equal share of the bytes. One state takes at most a share.
+/// Parts of the cache, each with its own lock and an equal share of the bytes, which limits the size of a state.
 const SHARDS: usize = 8;
-/// The bytes of an entry besides its content: itself, its place in the table and in the order.
+/// Bytes of an entry besides its content: the values, and its slots in the table and in the order.
 const ENTRY_BYTES: u64 = (size_of::<ThreadId>() + size_of::<ThreadCopy>() + 64) as u64;
 
-/// Copies of threads, the least recently used of which are evicted first. All workers share them.
+/// Copies of threads, shared by all workers. The least recently used are evicted first.
 pub(crate) struct ReadCache {
     shards: [Mutex<Shard>; SHARDS],
-    /// Bytes that a shard may take.
     share: u64,
     hits: AtomicU64,
     misses: AtomicU64,
@@ -42,17 +41,13 @@ struct Shard {
     bytes: u64,
 }
 
-/// The facts about a copy before Redis is asked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CopyInfo {
-    /// The content that it is a copy of.
     pub(crate) mark: Mark,
-    /// Whether the end of the thread was moved so short a time ago that it need not be moved.
     pub(crate) is_moved: bool,
 }
 
 impl ReadCache {
-    /// One that takes at most `max_bytes`; none for 0.
     pub(crate) fn of_bytes(max_bytes: u64) -> Option<Self> {
         (max_bytes > 0).then(|| Self {
             shards: std::array::from_fn(|_| {
@@ -68,7 +63,6 @@ impl ReadCache {
         })
     }
 
-    /// Checks whether there is a copy of a thread for reads of that form.
     pub(crate) fn copy_info(&self, id: &ThreadId, form: Form, ahead_ms: u64) -> Option<CopyInfo> {
         let shard = self.shard(id);
         let copy = shard.copies.peek(id).filter(|copy| copy.is_for(form))?;
@@ -78,7 +72,6 @@ impl ReadCache {
         })
     }
 
-    /// Notes that a thread of that mark had its end moved.
     pub(crate) fn note_moved(&self, id: &ThreadId, mark: &Mark, moved: Moved) {
         if let Some(copy) = self.shard(id).copies.peek_mut(id)
             && copy.mark() == mark
@@ -87,13 +80,12 @@ impl ReadCache {
         }
     }
 
-    /// Notes a read without a copy.
     pub(crate) fn count_miss(&self) {
         self.misses.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Reads the copy of a thread that now has that mark, and notes that its end was moved, if it was. None, and a miss, if
-    /// the copy has another mark or is of no use.
+    /// Reads the copy of a thread whose content is `mark` now, and records `moved`. Returns `None`, and counts a miss, if
+    /// the copy has another mark or is unusable.
     pub(crate) fn read<T>(
         &self,
         id: &ThreadId,
@@ -136,7 +128,7 @@ impl ReadCache {
         if copy.has(form) {
             return read(copy);
         }
-        // what takes longer is done while others use the shard
+        // reads without the lock, because rendering and parsing take long
         let mut copy = shard.take(id)?;
         drop(shard);
         let read = read(&mut copy)?;
@@ -144,14 +136,14 @@ impl ReadCache {
         Some(read)
     }
 
-    /// Keeps a copy, unless there is one of a later version, and evicts others for it.
+    /// Keeps a copy unless a later version is present, and evicts others to make room.
     pub(crate) fn keep(&self, id: ThreadId, copy: ThreadCopy) {
         let mut shard = self.shard(&id);
         let kept = shard.copies.peek(&id);
         if kept.is_some_and(|kept| kept.mark().is_later_than(copy.mark())) {
             return;
         }
-        // the old copy is freed when others can use the shard again
+        // frees the old copy after the lock is released
         let _old = shard.take(&id);
         let bytes = bytes_of(&copy);
         if bytes > self.share {
@@ -172,8 +164,8 @@ impl ReadCache {
             .fetch_add(evicted.len() as u64, Ordering::Relaxed);
     }
 
-    /// Follows a write of this process, which led to that mark, given when the thread was last written to before: 0 if it is
-    /// new.
+    /// Applies a write of this process that led to `mark`. `written_ms`: time of the thread's previous write; 0 for a new
+    /// thread.
     pub(crate) fn follow(&self, id: &ThreadId, write: &Write<'_>, mark: Mark, written_ms: u64) {
         let mut shard = self.shard(id);
         let Some(copy) = shard.copies.peek(id) else {
@@ -196,8 +188,8 @@ impl ReadCache {
         }
     }
 
-    /// Keeps a copy of a thread that a write of this process has made, as the least recently used one: threads that clients make
-    /// without end take no room of those that are read. The life is that of this write alone, so the mark names its content.
+    /// Keeps a copy of a thread that this process created, as the least recently used: a stream of new threads evicts none
+    /// that are read. No other write has this life, so the mark identifies the content.
     fn begin(&self, id: ThreadId, write: &Write<'_>, mark: Mark) {
         let mut copy = ThreadCopy::empty(mark);
         if copy.follow(write, mark) {
@@ -206,7 +198,6 @@ impl ReadCache {
         }
     }
 
-    /// Keeps the compressed form of a rendered state, if the copy still has that.
     pub(crate) fn keep_compressed(&self, id: &ThreadId, text: &Bytes, gzip: Bytes) {
         let mut shard = self.shard(id);
         let copy = shard.copies.peek(id);
@@ -224,13 +215,11 @@ impl ReadCache {
         self.keep(*id, copy);
     }
 
-    /// Drops the copy of a thread.
     pub(crate) fn forget(&self, id: &ThreadId) {
         let old = self.shard(id).take(id);
         drop(old);
     }
 
-    /// How it is used.
     pub(crate) fn usage(&self) -> CacheUse {
         let sizes = self.shards.iter().map(|shard| lock(shard).bytes);
         CacheUse {
@@ -243,7 +232,7 @@ impl ReadCache {
     }
 
     fn shard(&self, id: &ThreadId) -> MutexGuard<'_, Shard> {
-        // ids are random, and each is signed before it gets here
+        // ids are random, and their signature was checked
         let mixed = id.as_bytes().iter().fold(0, |mixed, byte| mixed ^ byte);
         lock(&self.shards[usize::from(mixed) % SHARDS])
     }
@@ -257,18 +246,17 @@ impl Shard {
     }
 }
 
-/// The bytes that a copy asks of the allocator, and half of that again: as much is lost to gaps where contents of one size make
-/// room for those of another.
+/// Bytes that a copy allocates, plus half: gaps take as much when contents of one size make room for those of another.
 fn bytes_of(copy: &ThreadCopy) -> u64 {
     (ENTRY_BYTES + copy.heap_bytes()) * 3 / 2
 }
 
-/// Nothing is half done where a panic can leave this.
+/// A panic leaves no shard in an inconsistent state.
 fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// It holds states.
+/// Omits states.
 impl fmt::Debug for ReadCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReadCache").finish_non_exhaustive()

@@ -9,7 +9,6 @@ use threadkeep_domain::{
 };
 use threadkeep_store::Whole;
 
-/// The meta of a life's version, with that size and number of keys.
 fn meta(life: u64, version: u64, size_bytes: u64, keys: u32) -> Meta {
     let mut packed = vec![1];
     let numbers = [
@@ -62,7 +61,6 @@ fn push(number: u64) -> Operation {
     }
 }
 
-/// Follows a write to the version before.
 fn follow(cache: &ReadCache, id: &ThreadId, write: &Write<'_>, mark: Mark) {
     cache.follow(id, write, mark, mark.meta.stamp.version - 1);
 }
@@ -117,7 +115,6 @@ fn a_copy_follows_the_writes_that_were_done_to_it_and_no_other() {
     let tail = cache.read(&id, &third, None, Form::Parsed, read).unwrap();
     assert_eq!(tail.unwrap().json, "[4]");
 
-    // another replica has written version 4
     let fifth = mark(5, r#"{"l":[4,5,6]}"#);
     follow(&cache, &id, &write(&[push(6)]), fifth);
     assert_eq!(state(&cache, &id, &fifth), None);
@@ -287,7 +284,6 @@ fn one_state_takes_no_more_than_a_share() {
     assert!(ReadCache::of_bytes(0).is_none());
 }
 
-/// A step of a client of the cache.
 #[derive(Debug, Clone)]
 enum Step {
     Write(u64),
@@ -307,7 +303,6 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// After any writes here and elsewhere, a copy that is read has the state of its mark, and the account of bytes is right.
     #[test]
     fn a_copy_that_is_read_is_right(steps in steps()) {
         let cache = ReadCache::of_bytes(1 << 20).unwrap();

@@ -1,4 +1,2 @@
-//! Responses, as `lua/responses/responses.lua` lays them out.
-
 mod replies;
 mod store;

@@ -1,5 +1,3 @@
-//! Replies of the scripts of responses.
-
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -13,11 +11,9 @@ use threadkeep_domain::{Fingerprint, ResponseId, TurnToken};
 use threadkeep_store::{Begun, Journal, ResponseView, StoreError, WriteError};
 
 const META_BYTES: usize = 67;
-/// Bytes of a turn before the response that works under it.
 const TURN_BYTES: usize = 23;
 const CORRUPT: StoreError = StoreError::Corrupt("a response of an unknown form");
 
-/// The field `M` of a response.
 pub(super) struct Meta {
     pub(super) has_ended: bool,
     lease_ms: u64,
@@ -44,7 +40,7 @@ impl Meta {
     }
 }
 
-/// The outcome of an attempt to begin a response. None: it is there, and says the rest.
+/// Returns `None` if the response exists and must be read.
 pub(super) fn begun(reply: Value) -> Result<Option<Begun>, WriteError> {
     let reply = unless_refused(array(reply)?)?;
     let (tag, details) = reply.split_first().ok_or(UNKNOWN)?;
@@ -68,7 +64,6 @@ pub(super) fn begun(reply: Value) -> Result<Option<Begun>, WriteError> {
     }))
 }
 
-/// The outcome of an earlier step, if the reply is that.
 pub(super) fn earlier(reply: &Value) -> Result<Option<Bytes>, StoreError> {
     match reply {
         Value::Array(parts) => match &parts[..] {
@@ -79,7 +74,6 @@ pub(super) fn earlier(reply: &Value) -> Result<Option<Bytes>, StoreError> {
     }
 }
 
-/// The reply of a script that has no other than `K`, unless it is a refusal.
 pub(super) fn done(reply: Value) -> Result<(), WriteError> {
     match &unless_refused(array(reply)?)?[..] {
         [Value::BulkString(tag)] if tag == b"K" => Ok(()),
@@ -87,7 +81,6 @@ pub(super) fn done(reply: Value) -> Result<(), WriteError> {
     }
 }
 
-/// A response of its fields, if there is one.
 pub(super) fn view(
     fields: Vec<Field<'_>>,
     now_ms: u64,
@@ -117,7 +110,6 @@ pub(super) fn view(
     }))
 }
 
-/// The response of a thread's turn: see `shared/turns.lua`.
 pub(super) fn last_response(turn: &[u8]) -> Result<Option<ResponseId>, StoreError> {
     match turn.get(TURN_BYTES..) {
         None | Some([]) => Ok(None),
@@ -128,12 +120,10 @@ pub(super) fn last_response(turn: &[u8]) -> Result<Option<ResponseId>, StoreErro
     }
 }
 
-/// The ids of responses.
 pub(super) fn ids(reply: Value) -> Result<Vec<ResponseId>, StoreError> {
     array(reply)?.iter().map(|each| id(text(each)?)).collect()
 }
 
-/// An event, as XRANGE answers it.
 pub(super) fn event(entry: &Value) -> Result<Bytes, StoreError> {
     let Value::Array(entry) = entry else {
         return Err(UNKNOWN);

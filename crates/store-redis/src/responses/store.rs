@@ -1,5 +1,3 @@
-//! Responses as the store's callers read and write them.
-
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -30,7 +28,7 @@ impl Responses for RedisStore {
         id: &ResponseId,
         begin: &BeginResponse<'_>,
     ) -> Result<Begun, WriteError> {
-        // a response is in the slot of its scope, so this one belongs to another request
+        // a response is in its scope's slot, so this one belongs to another request
         if id.bucket() != self.names.bucket_of_scope(begin.scope) {
             return Err(Refusal::IdempotencyKeyReused.into());
         }
@@ -57,7 +55,7 @@ impl Responses for RedisStore {
         if let Some(begun) = begun(self.link.calls().write(cmd).await?)? {
             return Ok(begun);
         }
-        // past the script: journal and answer can be large
+        // read outside the script, because journal and answer can be large
         let view = self.get_response(id).await?.ok_or(Refusal::TurnLost)?;
         Ok(match view.answer {
             Some(answer) => Begun::Ended(answer),
@@ -108,7 +106,7 @@ impl Responses for RedisStore {
         events: &[Bytes],
     ) -> Result<(), WriteError> {
         let [key, _] = self.names.response(id);
-        // in a cluster, few that wait are of one slot
+        // in a cluster, few waiting calls share a slot
         let mut cmd = Script::TellResponse.call_on(&key, !self.link.is_cluster());
         cmd.arg(self.ahead())
             .arg(token.0)
@@ -139,10 +137,10 @@ impl Responses for RedisStore {
             .arg("+")
             .arg("COUNT")
             .arg(limit.clamp(1, i64::MAX as usize));
-        // the meta first: if that has the end, all events are there
+        // meta first: if it shows the end, all events are present
         let asked = [meta, left, events_left, range];
         let [meta, left, events_left, events] = self.link.calls().read_all(asked).await?;
-        // a key that is gone has less than no time left
+        // a missing key has a negative TTL
         let is_kept = |left| matches!(left, Value::Int(ms) if ms > self.ahead() as i64);
         if meta == Value::Nil || !is_kept(left) {
             return Ok(None);
@@ -248,11 +246,11 @@ impl Responses for RedisStore {
     }
 }
 
-/// Events, each behind its length, as one argument.
+/// Packs events into one argument, each after its length.
 fn packed(events: &[Bytes]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(events.iter().map(|event| 4 + event.len()).sum());
     for event in events {
-        // an event has less than an answer, 8 MiB
+        // an event is smaller than an answer, which has up to 8 MiB
         packed.extend_from_slice(&(event.len() as u32).to_be_bytes());
         packed.extend_from_slice(event);
     }
@@ -260,7 +258,6 @@ fn packed(events: &[Bytes]) -> Vec<u8> {
 }
 
 impl RedisStore {
-    /// A step of a response, as the scripts take it.
     fn step<'a>(
         &'a self,
         id: &ResponseId,
@@ -277,7 +274,7 @@ impl RedisStore {
         }
     }
 
-    /// Does a step of a response without another write. Returns the outcome of an earlier one, if there was one.
+    /// Runs a step without another write. Returns the outcome of an earlier one, if any.
     async fn do_step(
         &self,
         id: &ResponseId,
@@ -293,7 +290,6 @@ impl RedisStore {
         }
     }
 
-    /// A call of a script for a response and its scope, which is not of a thread.
     fn of_scope(&self, script: Script, id: &ResponseId, scope: &ScopeId) -> Command {
         let [key, _] = self.names.response(id);
         let keys = self.names.scope(scope);
@@ -302,7 +298,6 @@ impl RedisStore {
         cmd
     }
 
-    /// A call of this script with the keys of a response, and of its thread if it has one.
     fn of_response(&self, script: Script, id: &ResponseId, scope: Option<&ScopeId>) -> Command {
         let thread = scope.and_then(ScopeId::thread);
         let [key, _] = self.names.response(id);

@@ -1,5 +1,3 @@
-//! Arguments of the scripts of scopes.
-
 use std::time::Duration;
 
 pub(super) use crate::shared::arguments::{turn, who};
@@ -11,12 +9,10 @@ use threadkeep_domain::scope::{
 };
 use threadkeep_store::{Reader, ScopeParts};
 
-/// The argument of a read that does not count as a use.
 pub(super) fn peeks(reader: Reader) -> &'static str {
     if reader.touch { "" } else { "g" }
 }
 
-/// The arguments of the script that reads.
 pub(crate) fn read(cmd: &mut Command, parts: &ScopeParts<'_>, ahead_ms: u64) {
     let wanted = |is_wanted, letter| if is_wanted { letter } else { "" };
     cmd.arg(ahead_ms)
@@ -30,7 +26,6 @@ pub(crate) fn read(cmd: &mut Command, parts: &ScopeParts<'_>, ahead_ms: u64) {
     }
 }
 
-/// The arguments of the script that writes.
 pub(crate) fn write(
     cmd: &mut Command,
     scope: &ScopeId,
@@ -80,14 +75,12 @@ pub(crate) fn write(
     }
 }
 
-/// A new item of a history.
 pub(super) fn add_item(cmd: &mut Command, item: &HistoryItem) {
     cmd.arg(item.id.as_str())
         .arg(item.value.as_str())
         .arg(&item.fingerprint().0[..]);
 }
 
-/// Limits, lifetimes and what the write is, packed, and a life for a new scope.
 fn rules(write: &ScopeWrite<'_>, ahead_ms: u64, logs_all: bool) -> Vec<u8> {
     let policy = write.policy;
     let idle = match policy.lifetime {
@@ -123,7 +116,7 @@ fn rules(write: &ScopeWrite<'_>, ahead_ms: u64, logs_all: bool) -> Vec<u8> {
     packed
 }
 
-/// A lifetime as the scripts know it: 0 would be none, which never ends.
+/// In the scripts, 0 means no lifetime, so the shortest is 1.
 fn lifetime_ms(ttl: Duration) -> u64 {
     bounded_ms(ttl).max(1)
 }

@@ -1,5 +1,3 @@
-//! Compactions of histories, as `lua/scopes/compact_history.lua` does them.
-
 use redis::Value;
 
 use super::arguments;
@@ -13,11 +11,9 @@ use threadkeep_domain::scope::{
 };
 use threadkeep_store::WriteError;
 
-/// Largest six-byte number.
 const MOST: u64 = (1 << 48) - 1;
 
 impl RedisStore {
-    /// Compacts a history in one step.
     pub(super) async fn compact(
         &self,
         id: &ThreadId,

@@ -1,5 +1,3 @@
-//! The scope of a thread as a whole.
-
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::iter;
@@ -15,10 +13,9 @@ use threadkeep_domain::scope::{
 use threadkeep_store::StoreError;
 
 const CORRUPT: StoreError = StoreError::Corrupt("a scope of an unknown form");
-/// Bytes of the time at which a key expires.
 const TIME_BYTES: usize = 6;
 
-/// The scope of those fields, with those items of its history, which may be nil; and how much history it has.
+/// Builds the scope from `fields` and the items, which may be nil. Also returns the summary of its history.
 pub(crate) fn read(
     meta: &[u8],
     fields: &[Field<'_>],
@@ -64,7 +61,6 @@ pub(crate) fn read(
     Ok((image, meta.history))
 }
 
-/// Entries of a history's stream.
 pub(crate) fn items(reply: &Value) -> Result<Vec<StoredItem>, StoreError> {
     match reply {
         Value::Array(items) => items.iter().map(replies::item).collect(),
@@ -72,7 +68,7 @@ pub(crate) fn items(reply: &Value) -> Result<Vec<StoredItem>, StoreError> {
     }
 }
 
-/// The field `M` of a scope, without its life.
+/// Packs the field `M`, without the life.
 pub(crate) fn meta(scope: &ScopeImage) -> Vec<u8> {
     let history = scope.history();
     let due_ms = scope.keys.iter().filter_map(|key| key.expires_ms).min();
@@ -100,7 +96,6 @@ pub(crate) fn meta(scope: &ScopeImage) -> Vec<u8> {
     packed
 }
 
-/// The other fields of a scope.
 pub(crate) fn fields(scope: &ScopeImage) -> impl Iterator<Item = (Vec<u8>, Cow<'_, [u8]>)> {
     let keys = scope.keys.iter().flat_map(|entry| {
         let name = |kind: &str| [kind, entry.key.as_str()].concat().into_bytes();
@@ -119,7 +114,7 @@ pub(crate) fn fields(scope: &ScopeImage) -> impl Iterator<Item = (Vec<u8>, Cow<'
     keys.chain(tasks)
 }
 
-/// An item as the script takes it: place, time, id, value, and what the ids have.
+/// Returns an item as the scripts take it: position, time, id, value, and value of the ids.
 pub(crate) fn item(item: &StoredItem) -> [Cow<'_, [u8]>; 5] {
     let number = |number: u64| Cow::Owned(number.to_string().into_bytes());
     let mut known = Vec::with_capacity(22);

@@ -1,5 +1,3 @@
-//! Scopes as they lie in Redis, and the calls about them.
-
 mod arguments;
 mod compactions;
 pub(super) mod images;

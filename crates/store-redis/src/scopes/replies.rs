@@ -1,5 +1,3 @@
-//! Replies of the scripts of scopes.
-
 use bytes::Bytes;
 use redis::Value;
 
@@ -14,13 +12,12 @@ use threadkeep_domain::{Json, Life, Stamp};
 use threadkeep_store::{Answered, ItemPlace, ScopeParts, ScopeView, StoreError, WriteError};
 
 const META_BYTES: usize = 75;
-/// The number of empty places in the history, which follows if there are any.
+/// The number of empty positions in the history follows the meta if it is not 0.
 pub(super) const GAPS_BYTES: usize = 6;
 const SEALED: u64 = 1;
 const HAS_SEGMENTS: u64 = 2;
 const CORRUPT: StoreError = StoreError::Corrupt("a scope of an unknown form");
 
-/// The field `M` of a scope.
 pub(super) struct Meta {
     flags: u64,
     pub(super) stamp: Stamp,
@@ -46,7 +43,7 @@ impl Meta {
         let keys = take(&mut rest, 4) as u32;
         let created_ms = take(&mut rest, 6);
         let updated_ms = take(&mut rest, 6);
-        // how long it lives, and when the first key's time passes
+        // its lifetime, and the expiry of the first key
         take(&mut rest, 12);
         let tasks_version = take(&mut rest, 6);
         let mut history = HistorySummary {
@@ -55,7 +52,7 @@ impl Meta {
             bytes: take(&mut rest, 6),
             removed: 0,
         };
-        // the number of its events
+        // number of its events
         take(&mut rest, 4);
         if gaps_bytes > 0 {
             history.removed = take(&mut rest, GAPS_BYTES);
@@ -73,12 +70,10 @@ impl Meta {
     }
 }
 
-/// The part of the field `M` about the history.
 pub(crate) fn history(meta: &[u8]) -> Result<HistorySummary, StoreError> {
     Ok(Meta::read(meta)?.history)
 }
 
-/// A scope as it was read, if it exists.
 pub(super) fn view(reply: Value, parts: &ScopeParts<'_>) -> Result<Option<ScopeView>, StoreError> {
     if reply == Value::Nil {
         return Ok(None);
@@ -140,7 +135,6 @@ pub(super) fn view(reply: Value, parts: &ScopeParts<'_>) -> Result<Option<ScopeV
     }))
 }
 
-/// The place of an item, if it was found.
 pub(super) fn item_place(reply: Value) -> Result<Option<ItemPlace>, StoreError> {
     if reply == Value::Nil {
         return Ok(None);
@@ -154,7 +148,6 @@ pub(super) fn item_place(reply: Value) -> Result<Option<ItemPlace>, StoreError> 
     }
 }
 
-/// An entry of a history's stream.
 pub(super) fn item(entry: &Value) -> Result<StoredItem, StoreError> {
     let Value::Array(entry) = entry else {
         return Err(UNKNOWN);
@@ -178,8 +171,7 @@ fn kept(seq: &str, at: &Value, id: &Value, value: &Value) -> Result<StoredItem, 
     })
 }
 
-/// Bytes of the items of a write that was not done, since more of the oldest items have to go than one
-/// script drops.
+/// Returns the bytes of the items of a rejected write: it must drop more old items than one script does.
 pub(crate) fn lacks_room(reply: &Value) -> Option<u64> {
     match reply {
         Value::Array(reply) => match &reply[..] {
@@ -194,13 +186,12 @@ pub(crate) fn lacks_room(reply: &Value) -> Option<u64> {
     }
 }
 
-/// The reply of the script that writes.
 pub(crate) fn written(reply: Value, write: &ScopeWrite<'_>) -> Result<ScopeWritten, WriteError> {
     let reply = accepted(array(reply)?, write.policy)?;
     let [_, replayed, packed, answers, places, rest @ ..] = &reply[..] else {
         return Err(UNKNOWN.into());
     };
-    // answers that servers of an earlier version remembered have nothing of removed items
+    // answers that earlier versions remembered lack removed items
     let (removed, taken) = match rest {
         [] => (0, rest),
         [removed, taken @ ..] => (integer(removed)?, taken),
@@ -220,7 +211,6 @@ pub(crate) fn written(reply: Value, write: &ScopeWrite<'_>) -> Result<ScopeWritt
     })
 }
 
-/// Place, time, id and value of an item.
 fn taken_item(item: &[Value]) -> Result<StoredItem, StoreError> {
     match item {
         [seq, at, id, value] => kept(text(seq)?, at, id, value),
@@ -228,7 +218,6 @@ fn taken_item(item: &[Value]) -> Result<StoredItem, StoreError> {
     }
 }
 
-/// The reply of the script that ends a scope.
 pub(crate) fn ended(reply: Value) -> Result<Answered<bool>, WriteError> {
     match &unless_refused(array(reply)?)?[..] {
         [_, replayed, was_there] => Ok(Answered {
@@ -253,7 +242,6 @@ fn answer(text: &str) -> Result<KvAnswer, StoreError> {
     })
 }
 
-/// The outcome of appending an item.
 pub(crate) fn appended(text: &str) -> Result<Appended, StoreError> {
     let (seq, repeated) = text.split_once(' ').ok_or(UNKNOWN)?;
     Ok(Appended {

@@ -1,5 +1,3 @@
-//! Replies about items that compactions have replaced.
-
 use redis::Value;
 
 use super::replies::{Meta, item};
@@ -7,10 +5,9 @@ use crate::transport::{UNKNOWN, array, bytes, integer, is_done, text};
 use threadkeep_domain::scope::Segment;
 use threadkeep_store::{HistoryPage, StoreError};
 
-/// Values of a segment in a list.
 const FIELDS: usize = 8;
 
-/// The segments of a history, the newest first.
+/// Parses segments, newest first.
 pub(super) fn read(reply: Value) -> Result<Option<Vec<Segment>>, StoreError> {
     if reply == Value::Nil {
         return Ok(None);
@@ -39,7 +36,7 @@ fn segment(fields: &[Value]) -> Result<Segment, StoreError> {
     })
 }
 
-/// A page of originals; none if there is no such segment.
+/// Parses a page of originals. Returns `None` without such a segment.
 pub(super) fn page(reply: Value) -> Result<Option<HistoryPage>, StoreError> {
     if reply == Value::Nil {
         return Ok(None);

@@ -1,5 +1,3 @@
-//! Scopes, as `lua/scopes/scope.lua` lays them out.
-
 use async_trait::async_trait;
 use redis::Value;
 
@@ -158,7 +156,7 @@ impl Scopes for RedisStore {
 }
 
 impl RedisStore {
-    /// Calls the script that writes, and makes room before it if necessary. The write may be a step of a response.
+    /// Calls the write script, after making room if necessary. The write may be a step of a response.
     pub(crate) async fn call_write_scope(
         &self,
         scope: &ScopeId,
@@ -197,9 +195,8 @@ impl RedisStore {
         }
     }
 
-    /// Drops the oldest items of a history until it has at most `limit` bytes, a thousand at a time, so that other
-    /// calls run in between. A write needs this before it only if it replaces more items than one script drops, and if
-    /// nothing else rejects it.
+    /// Drops the oldest items of a history until it has at most `limit` bytes, a thousand at a time, so that other calls run
+    /// in between. A write needs this only if it replaces more items than one script drops.
     pub(crate) async fn make_room(
         &self,
         calls: &Calls<'_>,
@@ -217,7 +214,6 @@ impl RedisStore {
         }
     }
 
-    /// A call of a script that reads a history.
     fn reading_history(&self, script: Script, keys: &ScopeKeys<'_>, access: Access) -> Command {
         let mut cmd = script.call(3 + usize::from(keys.thread.is_some()));
         cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
@@ -241,7 +237,6 @@ fn add_thread(cmd: &mut Command, keys: &ScopeKeys<'_>) {
     }
 }
 
-/// The command that reads a stretch of a stream, the place where it begins, and the end of the stream to which it goes.
 fn way(from: HistoryFrom) -> (&'static str, String, &'static str) {
     let (name, place, to) = match from {
         HistoryFrom::After(place) => ("XRANGE", place.saturating_add(1), "+"),
@@ -250,7 +245,7 @@ fn way(from: HistoryFrom) -> (&'static str, String, &'static str) {
     (name, format!("{place}-0"), to)
 }
 
-/// Reads a stretch of a history, past the scripts: its values can be large.
+/// Reads a range of a history without a script, because its values can be large.
 fn range(keys: &ScopeKeys<'_>, from: HistoryFrom, limit: usize) -> Command {
     let (name, from, to) = way(from);
     let mut cmd = command(name);
@@ -264,7 +259,6 @@ fn range(keys: &ScopeKeys<'_>, from: HistoryFrom, limit: usize) -> Command {
 
 fn page(summary: HistorySummary, items: Value) -> Result<HistoryPage, StoreError> {
     let items = match items {
-        // of at most none
         Value::Nil => Vec::new(),
         items => array(items)?,
     };

@@ -1,18 +1,14 @@
-//! Arguments that scripts of several kinds of data take.
-
 use std::time::Duration;
 
 use threadkeep_domain::{Access, IdempotencyKey, Precondition, Retention, TurnToken};
 use threadkeep_store::millis;
 use threadkeep_trace as trace;
 
-/// Longer times than these 4,000 years are taken for this one: a moment that is so far ahead still
-/// fits where moments are kept, and Redis takes it for an expiry.
+/// Limit of durations, over 4,000 years: sums with it still fit a stored time, and Redis accepts it as an expiry.
 const LONGEST_MS: u64 = 1 << 47;
-/// The longest TTL, which is kept in 5 bytes: 34 years.
+/// Longest TTL, stored in 5 bytes: 34 years.
 const LONGEST_TTL_MS: u64 = (1 << 40) - 1;
 
-/// A time as the scripts can count with it.
 pub(crate) fn bounded_ms(time: Duration) -> u64 {
     millis(time).min(LONGEST_MS)
 }
@@ -21,8 +17,8 @@ pub(crate) fn ttl_ms(ttl: Duration) -> u64 {
     millis(ttl).min(LONGEST_TTL_MS)
 }
 
-/// How long an archive exists, though it is swept sooner if nobody wants it: as long as it can be
-/// got, and as its event may stay in the log.
+/// Returns the maximum lifetime of an archive, which is swept earlier if possible: as long as it can be read, and as its
+/// event may stay in the log.
 pub(crate) fn archive_ms(retention: &Retention) -> u64 {
     const MARGIN: Duration = Duration::from_secs(3600);
     let longest = retention.archive.max(retention.log_at_most());
@@ -59,7 +55,7 @@ pub(crate) fn precondition(precondition: Option<Precondition>) -> Vec<u8> {
     packed
 }
 
-/// The threads that a caller may use, as `lua/shared/prelude.lua` says it.
+/// Encodes the threads that a caller may use: see `touch` in `lua/shared/prelude.lua`.
 pub(crate) fn who(access: Access) -> String {
     match access {
         Access::All => String::new(),
@@ -68,7 +64,6 @@ pub(crate) fn who(access: Access) -> String {
     }
 }
 
-/// The token of a turn, or nothing.
 pub(crate) fn turn(token: Option<TurnToken>) -> Vec<u8> {
     token.map_or_else(Vec::new, |token| token.0.to_vec())
 }
@@ -77,12 +72,11 @@ pub(crate) fn idempotency(key: Option<IdempotencyKey>) -> Vec<u8> {
     key.map_or_else(Vec::new, |key| [key.digest.0, key.request.0].concat())
 }
 
-/// The trace of the request that the events of a script are effects of, or nothing.
 pub(crate) fn trace() -> String {
     trace::parent().map_or_else(String::new, |parent| parent.to_string())
 }
 
-/// A number in `bytes` bytes, big-endian; a number that does not fit becomes the largest that does.
+/// Appends `number` in `bytes` bytes, big-endian. A number that does not fit becomes the largest that does.
 pub(crate) fn put(packed: &mut Vec<u8>, number: u64, bytes: usize) {
     let limit = u64::MAX >> (64 - 8 * bytes);
     packed.extend_from_slice(&number.min(limit).to_be_bytes()[8 - bytes..]);

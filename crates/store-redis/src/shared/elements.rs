@@ -1,5 +1,3 @@
-//! How arrays lie in fields, as `lua/shared/prelude.lua` has it.
-
 use super::put;
 use crate::shared::take;
 use threadkeep_domain::{Array, close_array};
@@ -9,7 +7,6 @@ const HEADER_BYTES: usize = 41;
 const CORRUPT_HEADER: StoreError = StoreError::Corrupt("an array header of an unknown form");
 const CORRUPT: StoreError = StoreError::Corrupt("a chunk of an unknown form");
 
-/// The header of a chunked array, as `lua/shared/prelude.lua` lays it out.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Header {
     id: u64,
@@ -17,9 +14,9 @@ pub(crate) struct Header {
     pub(crate) tail: u64,
     pub(crate) first: u64,
     next: u64,
-    /// Where in the head chunk the elements that are left begin.
+    /// Offset of the first remaining element in the head chunk.
     skip: usize,
-    /// Of all elements with their separators.
+    /// Size of all elements with their separators.
     pub(crate) bytes: usize,
 }
 
@@ -31,7 +28,7 @@ impl Header {
         let mut rest = &packed[1..];
         let id = take(&mut rest, 4);
         let [head, tail, first, next] = [(); 4].map(|()| take(&mut rest, 6));
-        // bytes of the tail chunk, which only the scripts need, stand between these two
+        // the second is the size of the tail chunk, which only the scripts need
         let [skip, _, bytes] = [(); 3].map(|()| take(&mut rest, 4) as usize);
         if head > tail || first > next {
             return Err(CORRUPT_HEADER);
@@ -47,7 +44,7 @@ impl Header {
         })
     }
 
-    /// The packed header of an array that lies whole in chunks from 0 on, of which the last one has that many bytes.
+    /// Packs the header of a new array in chunks from 0 to `tail`. `tail_bytes`: size of the last chunk.
     pub(crate) fn of(array: &Array, id: u64, tail: u64, tail_bytes: usize) -> Vec<u8> {
         let mut packed = vec![b'A'];
         for (number, bytes) in [
@@ -65,7 +62,6 @@ impl Header {
         packed
     }
 
-    /// Number of elements.
     pub(crate) fn len(&self) -> u64 {
         self.next - self.first
     }
@@ -74,7 +70,7 @@ impl Header {
         format!("c{}:{number}", self.id)
     }
 
-    /// The elements of a chunk, each with a line feed before it, without those that were cut.
+    /// Returns the remaining elements of a chunk, each after a line feed.
     pub(crate) fn elements<'a>(
         &self,
         chunk: &'a [u8],
@@ -89,7 +85,6 @@ impl Header {
     }
 }
 
-/// Appends an array from its chunks, the head first.
 pub(super) fn write_chunks<'a>(
     header: &Header,
     chunks: impl Iterator<Item = Result<&'a [u8], StoreError>>,
@@ -103,7 +98,7 @@ pub(super) fn write_chunks<'a>(
     Ok(())
 }
 
-/// JSON text as it is, and an array of one field from its elements.
+/// Appends JSON text unchanged, and an array in one field from its elements.
 pub(crate) fn write_plain(text: &[u8], out: &mut Vec<u8>) {
     match text.strip_prefix(b"[") {
         Some(elements) if elements.first() == Some(&b'\n') => {
@@ -115,7 +110,6 @@ pub(crate) fn write_plain(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The number of a chunk's first element.
 pub(crate) fn ordinal(chunk: &[u8]) -> Result<u64, StoreError> {
     let end = memchr::memchr(b'\n', chunk).ok_or(CORRUPT)?;
     std::str::from_utf8(&chunk[..end])
@@ -124,7 +118,7 @@ pub(crate) fn ordinal(chunk: &[u8]) -> Result<u64, StoreError> {
         .ok_or(CORRUPT)
 }
 
-/// So many elements from the one of that number on, each with a line feed before it.
+/// Returns `count` elements from index `from`, each after a line feed.
 pub(crate) fn cut(elements: &[u8], from: u64, count: u64) -> &[u8] {
     let border = |number: u64| {
         memchr::memchr_iter(b'\n', elements)

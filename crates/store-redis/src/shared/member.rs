@@ -1,13 +1,11 @@
-//! A member of a state as a field of a hash.
-
 use std::borrow::Cow;
 
 use threadkeep_domain::{Key, Value};
 
-/// Bytes up to which an array stays in one field.
+/// Maximum bytes of an array in one field.
 const INLINE_BYTES: usize = 2032;
 
-/// The field of a key: its JSON text with the colon, ready to be written out.
+/// Returns the field of a key: its JSON text with the colon, ready for output.
 pub(crate) fn field(key: &Key) -> Vec<u8> {
     let mut field = Vec::with_capacity(key.field_bytes());
     key.write_json(&mut field);
@@ -15,7 +13,6 @@ pub(crate) fn field(key: &Key) -> Vec<u8> {
     field
 }
 
-/// The stored text of a value that fits into one field.
 pub(crate) fn plain_text(value: &Value) -> Option<Cow<'_, [u8]>> {
     match value {
         Value::Text(json) => Some(Cow::Borrowed(json.as_str().as_bytes())),

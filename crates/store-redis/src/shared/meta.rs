@@ -1,17 +1,14 @@
-//! The packed meta of a thread, as `lua/shared/prelude.lua` lays it out.
-
 use std::time::Duration;
 
 use threadkeep_domain::{Access, Json, Life, Owner, OwnerTag, Refusal, Stamp, Thread};
 use threadkeep_store::StoreError;
 
-/// The formats: even ones of threads whose last turn is exclusive, the upper two of those with an owner.
+/// Even formats: the last turn is exclusive. The upper two: with an owner.
 const FORMATS: [u8; 4] = [1, 2, 3, 4];
 const BYTES: usize = 64;
-/// Bytes of the tag of an owner.
 const TAG_BYTES: usize = 32;
 
-/// The field `M`.
+/// The field `M` of a thread: see `lua/shared/prelude.lua`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Meta {
     pub(crate) stamp: Stamp,
@@ -20,16 +17,12 @@ pub(crate) struct Meta {
     created_ms: u64,
     pub(crate) updated_ms: u64,
     ttl_ms: u64,
-    /// How long its key stays after its end.
+    /// How long the key outlives the thread.
     pub(crate) grace_ms: u64,
     pub(crate) owner: Option<OwnerTag>,
 }
 
 impl Meta {
-    /// Reads the field.
-    ///
-    /// # Errors
-    /// [`StoreError::Corrupt`] for another format.
     pub(crate) fn read(packed: &[u8]) -> Result<Self, StoreError> {
         let is_known = matches!(packed.len().checked_sub(BYTES), Some(0 | TAG_BYTES));
         if !is_known || !FORMATS.contains(&packed[0]) {
@@ -55,10 +48,7 @@ impl Meta {
         })
     }
 
-    /// Whether a caller may use the thread: the same rule as in `touch` of the scripts.
-    ///
-    /// # Errors
-    /// [`Refusal`] if another owner has it.
+    /// Checks whether a caller may use the thread, by the same rule as `touch` in the scripts.
     pub(crate) fn check(&self, access: Access) -> Result<(), Refusal> {
         match (access, self.owner) {
             (Access::Unowned, Some(_)) => Err(Refusal::OwnerRequired),
@@ -67,7 +57,6 @@ impl Meta {
         }
     }
 
-    /// The thread object that this is the core of.
     pub(crate) fn describe(&self, metadata: Json, expires_ms: u64, owner: Option<Owner>) -> Thread {
         Thread {
             stamp: self.stamp,
@@ -83,7 +72,6 @@ impl Meta {
     }
 }
 
-/// The tag of an owner, which follows the numbers; none if nothing does.
 fn owner(tag: &[u8]) -> Result<Option<OwnerTag>, StoreError> {
     let mut bytes = [0; TAG_BYTES / 2];
     match hex::decode_to_slice(tag, &mut bytes) {
@@ -93,7 +81,7 @@ fn owner(tag: &[u8]) -> Result<Option<OwnerTag>, StoreError> {
     }
 }
 
-/// The next number of `bytes` bytes, big-endian, which must be there.
+/// Takes the next `bytes` bytes as a big-endian number. Panics if they are missing.
 pub(crate) fn take(rest: &mut &[u8], bytes: usize) -> u64 {
     let (number, after) = rest.split_at(bytes);
     *rest = after;

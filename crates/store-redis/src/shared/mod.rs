@@ -1,5 +1,3 @@
-//! Arguments and records that several kinds of data share: the counterpart of `lua/shared/`.
-
 pub(super) mod archive_names;
 pub(super) mod arguments;
 pub(super) mod elements;

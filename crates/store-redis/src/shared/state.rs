@@ -1,5 +1,3 @@
-//! States put together from what Redis keeps.
-
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -12,10 +10,7 @@ use crate::transport::{Field, UNKNOWN, bytes};
 use threadkeep_domain::{Json, Key, Owner};
 use threadkeep_store::{Found, StoreError, Whole};
 
-/// The whole state from all fields of a thread, and its meta; none when they are no thread's.
-///
-/// # Errors
-/// [`StoreError::Corrupt`] when what is there does not come to the size in the meta.
+/// Returns `None` if the fields are not a thread's. Fails if the state does not have the size in the meta.
 pub(crate) fn assemble(fields: &[Field<'_>]) -> Result<Option<(Meta, Bytes)>, StoreError> {
     let mut meta = None;
     let mut members = Vec::with_capacity(fields.len());
@@ -34,7 +29,7 @@ pub(crate) fn assemble(fields: &[Field<'_>]) -> Result<Option<(Meta, Bytes)>, St
         return Ok(None);
     };
     members.sort_unstable_by(|(a, ..), (b, ..)| a.cmp(b));
-    // the meta says how large it is, and is believed as far as so much has come
+    // the meta's size is trusted only up to the bytes received
     let came = fields
         .iter()
         .map(|(field, value)| field.len() + value.len());
@@ -60,7 +55,6 @@ pub(crate) fn assemble(fields: &[Field<'_>]) -> Result<Option<(Meta, Bytes)>, St
     Ok(Some((meta, out.into())))
 }
 
-/// State and metadata from all fields of a thread, as [`assemble`] does it.
 pub(crate) fn assemble_whole(fields: &[Field<'_>]) -> Result<Option<(Meta, Whole)>, StoreError> {
     let Some((meta, state)) = assemble(fields)? else {
         return Ok(None);
@@ -69,7 +63,6 @@ pub(crate) fn assemble_whole(fields: &[Field<'_>]) -> Result<Option<(Meta, Whole
     Ok(Some((meta, Whole { state, metadata })))
 }
 
-/// The owner, if there is one.
 pub(crate) fn owner(fields: &[Field<'_>]) -> Result<Option<Owner>, StoreError> {
     let owner = field(fields, b"O")?.map(Owner::new);
     owner.transpose().map_err(|_| UNKNOWN)
@@ -81,7 +74,6 @@ fn field<'a>(fields: &[Field<'a>], name: &[u8]) -> Result<Option<&'a str>, Store
     text.transpose().map_err(|_| UNKNOWN)
 }
 
-/// The reply of the script that reads some values.
 pub(crate) fn values(reply: &Value) -> Result<Option<Found<Vec<Option<Bytes>>>>, StoreError> {
     let Value::Array(reply) = reply else {
         return Ok(None);
@@ -112,7 +104,6 @@ pub(crate) fn values(reply: &Value) -> Result<Option<Found<Vec<Option<Bytes>>>>,
     }))
 }
 
-/// The reply of the script that reads the names of all fields.
 pub(crate) fn keys(reply: &Value) -> Result<Option<Found<Vec<Key>>>, StoreError> {
     let Value::Array(reply) = reply else {
         return Ok(None);
@@ -137,7 +128,7 @@ pub(crate) fn keys(reply: &Value) -> Result<Option<Found<Vec<Key>>>, StoreError>
     }))
 }
 
-/// A key's own bytes: states are sorted by these, not by their escaped form.
+/// Returns the unescaped bytes of a key, by which states are sorted.
 fn sort_key(field: &[u8]) -> Cow<'_, [u8]> {
     let string = field.strip_suffix(b":").unwrap_or(field);
     let inner = string.get(1..string.len().saturating_sub(1));
@@ -145,7 +136,7 @@ fn sort_key(field: &[u8]) -> Cow<'_, [u8]> {
     if memchr::memchr(b'\\', inner).is_none() {
         return Cow::Borrowed(inner);
     }
-    // a stored key reads as a key
+    // stored keys are always valid
     let plain = serde_json::from_slice::<String>(string).unwrap_or_default();
     Cow::Owned(plain.into_bytes())
 }

@@ -1,5 +1,3 @@
-//! The arguments of a step of a response.
-
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,15 +8,11 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_store::response_ttl;
 use threadkeep_store::{EndResponse, JournalEntry};
 
-/// A step of a response.
 pub(crate) struct StepOfResponse<'a> {
-    /// The response.
     pub(crate) key: String,
-    /// The channel for ends of turns.
     pub(crate) channel: &'a str,
     pub(crate) scope: &'a ScopeId,
     pub(crate) step: Step<'a>,
-    /// How long archives are kept.
     pub(crate) archive: Duration,
 }
 
@@ -28,14 +22,13 @@ pub(crate) enum Step<'a> {
 }
 
 impl StepOfResponse<'_> {
-    /// Adds the same as [`Self::add_to`], and how many these are, behind the arguments of another script.
+    /// Like [`Self::add_to`], followed by the number of arguments added.
     pub(crate) fn add_counted_to(&self, cmd: &mut Command) {
         let before = cmd.count();
         self.add_to(cmd);
         cmd.arg(cmd.count() - before);
     }
 
-    /// Adds the channel, and the arguments of `plan_step`.
     pub(crate) fn add_to(&self, cmd: &mut Command) {
         cmd.arg(self.channel);
         match &self.step {

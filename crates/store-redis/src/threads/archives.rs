@@ -1,5 +1,3 @@
-//! The archive.
-
 use async_trait::async_trait;
 use redis::Value;
 
@@ -44,7 +42,7 @@ impl Archives for RedisStore {
         limit: usize,
     ) -> Result<ArchivePage, StoreError> {
         let now_ms = self.now_ms().await?;
-        // one that is exactly that old is over
+        // an archive of exactly that age has expired
         let oldest_ms = now_ms.saturating_sub(millis(self.retention.archive)) + 1;
         let listed = self.list_members(after, oldest_ms, limit).await?;
         let next = listed.is_more.then(|| match listed.members.last() {
@@ -84,17 +82,15 @@ impl Archives for RedisStore {
     }
 }
 
-/// An archive, however old it is.
 struct FoundArchive {
     archive: Archive,
-    /// It is there for the event of the end alone.
+    /// The archive remains only for the event of the end.
     is_restored: bool,
 }
 
-/// When it was archived, and what: the order of the list.
+/// Archive time, id and life: the order of the list.
 type Member = (u64, ThreadId, Life);
 
-/// A part of the index of archives, sorted.
 struct IndexPart {
     members: Vec<Member>,
     is_more: bool,
@@ -111,7 +107,7 @@ impl RedisStore {
         match (life, found) {
             (None, found) => Ok(found),
             (Some(life), Some(found)) if found.archive.head.life == life => Ok(Some(found)),
-            // in this order: an archive moves from the one name to the other, and never back
+            // in this order: an archive is renamed from the first name to the second, never back
             (Some(life), _) => {
                 let earlier = format!("{last}:{}", hex(life));
                 self.read_archive(id, &earlier).await
@@ -153,19 +149,19 @@ impl RedisStore {
         }))
     }
 
-    /// Whether a key with that time to live is there by the clock that tests may put ahead.
+    /// Whether a key with the TTL `left` exists by the clock that tests may put ahead.
     pub(crate) fn is_there(&self, left: &Value) -> bool {
         integer(left).is_ok_and(|left| left > self.ahead())
     }
 
-    /// The members of every bucket's index after a place, up to where all of them were read.
+    /// Reads the members after `after` from every bucket's index, up to the last position that all buckets reached.
     async fn list_members(
         &self,
         after: &ArchivePlace,
         oldest_ms: u64,
         limit: usize,
     ) -> Result<IndexPart, StoreError> {
-        // buckets have about equal shares, so few have to be asked for much more than that
+        // buckets have about equal shares, so few need another read
         let each = limit / 32 + 8;
         let (from_ms, last) = match &after.archive {
             Some((id, life)) if after.archived_ms >= oldest_ms => {
@@ -183,7 +179,7 @@ impl RedisStore {
         });
         let replies = self.background.calls().read_many(cmds).await?;
         let mut members = Vec::new();
-        // up to here all buckets were looked at: to the last one listed of one that may have more
+        // all buckets are read up to `known`: the last member read from a bucket that may have more
         let mut known: Option<Member> = None;
         for reply in replies {
             let reply = array(reply)?;
@@ -252,8 +248,6 @@ fn members_with_scores(reply: &[Value], unreadable: &Unreadable) -> Vec<Member> 
     unreadable.skip("archives", reply.chunks_exact(2).map(read))
 }
 
-/// The head of an archive from meta, end, metadata, the meta of the scope and the numbers of checkpoints, as far as
-/// they exist.
 fn head(id: ThreadId, fields: [Option<&[u8]>; 5]) -> Result<Option<ArchiveHead>, StoreError> {
     let [Some(meta), Some(end), metadata, scope, checkpoints] = fields else {
         return Ok(None);
@@ -289,7 +283,6 @@ fn head(id: ThreadId, fields: [Option<&[u8]>; 5]) -> Result<Option<ArchiveHead>,
     }))
 }
 
-/// Numbers with commas between them.
 fn numbers(list: &[u8]) -> Result<Vec<u32>, StoreError> {
     let numbers = str::from_utf8(list).map_err(|_| CORRUPT)?.split(',');
     let numbers = numbers.map(|number| number.parse().map_err(|_| CORRUPT));

@@ -1,5 +1,3 @@
-//! Arguments of the scripts that write.
-
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -16,16 +14,13 @@ use threadkeep_domain::{
 };
 use threadkeep_store::millis;
 
-/// The store's own arguments of a write.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriteContext {
     pub(crate) ahead_ms: u64,
     pub(crate) retention: Retention,
-    /// Whether the changes of all threads are logged.
     pub(crate) logs_all: bool,
 }
 
-/// The arguments of the list script.
 pub(crate) fn write(cmd: &mut Command, write: &Write<'_>, context: &WriteContext) {
     cmd.arg(policy(write, context))
         .arg(precondition(write.conditions.precondition))
@@ -52,25 +47,21 @@ pub(crate) fn write(cmd: &mut Command, write: &Write<'_>, context: &WriteContext
     operations::add(cmd, write.guards, write.operations);
 }
 
-/// The arguments of the list script with items for the history.
 pub(crate) fn write_with_history(cmd: &mut Command, of: &Write<'_>, context: &WriteContext) {
     write(cmd, of, context);
     operations::add_items(cmd, of.operations, of.history);
 }
 
-/// A call of a fast script.
 pub(crate) struct Fast<'a> {
     pub(crate) script: Script,
     pub(crate) key: &'a Key,
-    /// The value, or the new element.
     pub(crate) text: Cow<'a, [u8]>,
-    /// Of a push: how many elements stay, or 0.
+    /// Maximum elements after a push; 0 without a limit.
     pub(crate) window: Option<u64>,
 }
 
-/// The fast script that may do a write, if it is one operation without conditions.
 pub(crate) fn fast<'a>(write: &Write<'a>) -> Option<Fast<'a>> {
-    // the script leaves a thread that is yet to be bound, which it knows by the caller's owner
+    // the script skips a thread that must still be bound, which it recognizes by the caller's owner
     let is_bound = match write.owner {
         OwnerChange::None => true,
         OwnerChange::Bind(owner) => write.conditions.access == Access::Of(owner.tag()),
@@ -109,7 +100,6 @@ pub(crate) fn fast<'a>(write: &Write<'a>) -> Option<Fast<'a>> {
     }
 }
 
-/// Limits and lifetimes, packed, a life for a new thread, and the threads that the caller may use.
 pub(crate) fn policy(write: &Write<'_>, context: &WriteContext) -> Vec<u8> {
     let (policy, retention) = (write.policy, &context.retention);
     let mut packed = Vec::with_capacity(48 + 32);
@@ -127,7 +117,6 @@ pub(crate) fn policy(write: &Write<'_>, context: &WriteContext) -> Vec<u8> {
     packed
 }
 
-/// The arguments of a restoration, packed.
 pub(super) fn restoration(policy: &ThreadPolicy, ahead_ms: u64, retention: &Retention) -> Vec<u8> {
     let mut packed = Vec::with_capacity(32);
     put(&mut packed, ahead_ms, 6);
@@ -138,7 +127,7 @@ pub(super) fn restoration(policy: &ThreadPolicy, ahead_ms: u64, retention: &Rete
     packed
 }
 
-/// Seconds, rounded up: a short grace is not none.
+/// Rounds up, so that a short grace does not become 0.
 pub(crate) fn whole_seconds(time: Duration) -> u64 {
     millis(time).div_ceil(1_000)
 }
@@ -165,12 +154,11 @@ pub(crate) fn owner(change: OwnerChange<'_>, has_place: bool) -> String {
     }
 }
 
-/// Whether a place is reserved, then the tag and the text of an owner.
+/// Encodes whether the owner has room for another thread, then the owner's tag and text.
 pub(crate) fn tagged(owner: &Owner, has_place: bool) -> String {
     format!("{}{}{}", place(has_place), owner.tag(), owner.as_str())
 }
 
-/// Whether a place is reserved for another thread of an owner.
 pub(crate) fn place(has_place: bool) -> &'static str {
     if has_place { "+" } else { "-" }
 }

@@ -1,5 +1,3 @@
-//! Checkpoints.
-
 use std::cmp::Reverse;
 
 use async_trait::async_trait;
@@ -19,7 +17,6 @@ use threadkeep_store::{
 };
 
 const CORRUPT: StoreError = StoreError::Corrupt("a checkpoint of an unknown form");
-/// Bytes of an entry of the index before the name.
 const HEAD_BYTES: usize = 20;
 
 #[async_trait]
@@ -85,7 +82,7 @@ impl Checkpoints for RedisStore {
         fields.arg(self.names.bucket_of(id).checkpoint(id, number));
         let fields = Fields::Read(self.link.calls().read(fields).await?);
         let found = state::assemble_whole(&fields.pairs()?)?;
-        // else it was deleted meanwhile, or its thread has ended
+        // otherwise it was deleted meanwhile, or its thread has ended
         let found = found.filter(|(meta, _)| meta.stamp.life == stamp.life);
         Ok(found.map(|(_, content)| Found {
             stamp,
@@ -139,7 +136,6 @@ impl Checkpoints for RedisStore {
 }
 
 impl RedisStore {
-    /// A script that changes the checkpoints of a thread.
     fn changing(&self, script: Script, id: &ThreadId, conditions: &Conditions) -> Command {
         let bucket = self.names.bucket_of(id);
         let mut cmd = script.call(3);
@@ -151,7 +147,7 @@ impl RedisStore {
     }
 }
 
-/// The reply of the script that reads checkpoints, the newest first.
+/// Parses heads of checkpoints, newest first.
 fn heads(reply: &[Value]) -> Result<Found<Vec<CheckpointHead>>, StoreError> {
     let [meta, Value::Array(fields)] = reply else {
         return Err(UNKNOWN);

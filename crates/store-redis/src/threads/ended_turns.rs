@@ -1,4 +1,4 @@
-//! Ends of turns that other callers wait for, which all replicas publish on a channel.
+//! Ends of turns that callers wait for. All replicas publish them on a channel.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,14 +13,13 @@ use tokio::time::{sleep, timeout};
 use crate::transport::Link;
 use threadkeep_domain::ThreadId;
 
-/// Ends that are kept for a receiver that is behind; it misses the others.
+/// Ends kept for a slow receiver, which misses older ones.
 const KEPT: usize = 1_024;
-/// How long a silent subscription is trusted: its connection may be dead.
+/// Maximum silence of a subscription, whose connection may be dead.
 const TRUSTED: Duration = Duration::from_secs(30);
-/// The pause after a failure.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The subscription of this process, which exists while it has receivers.
+/// This process's subscription, which exists while it has receivers.
 #[derive(Debug, Clone)]
 pub(crate) struct EndedTurns(Arc<Shared>);
 
@@ -28,7 +27,7 @@ pub(crate) struct EndedTurns(Arc<Shared>);
 struct Shared {
     told: broadcast::Sender<ThreadId>,
     is_running: AtomicBool,
-    /// Held by a task that is about to end, so that none is missing after it.
+    /// Write-locked by a task that is about to end, so that no receiver is left without a task.
     gate: RwLock<()>,
 }
 
@@ -43,7 +42,6 @@ impl Default for EndedTurns {
 }
 
 impl EndedTurns {
-    /// Receives the messages on that channel.
     pub(crate) fn listen(&self, link: &Arc<Link>, channel: &str) -> broadcast::Receiver<ThreadId> {
         let _gate = self.0.gate.read().unwrap_or_else(PoisonError::into_inner);
         let receiver = self.0.told.subscribe();
@@ -56,7 +54,6 @@ impl EndedTurns {
 }
 
 impl Shared {
-    /// Subscribes, again and again, while there are receivers.
     async fn run(self: Arc<Self>, link: Arc<Link>, channel: String) {
         while !self.is_over() {
             match timeout(link.timeout(), subscribe(&link, &channel)).await {
@@ -70,7 +67,7 @@ impl Shared {
         }
     }
 
-    /// Whether there are no receivers. Then the next one starts another task.
+    /// Whether there are no receivers. The next receiver then starts another task.
     fn is_over(&self) -> bool {
         let _gate = self.gate.write().unwrap_or_else(PoisonError::into_inner);
         let is_over = self.told.receiver_count() == 0;

@@ -1,5 +1,3 @@
-//! The erasure of owners.
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -15,18 +13,15 @@ use crate::{Bucket, RedisStore, Script, bucket_number};
 use threadkeep_domain::{Life, OwnerTag};
 use threadkeep_store::{Erased, ErasedLife, Erasure, StoreError, ThreadOrder, millis};
 
-/// Commands that are sent at once: Redis serves nobody else until it has done those that arrive together.
+/// Commands sent together. Redis serves no other client until it has run them all.
 const AT_ONCE: usize = 8;
-/// Threads and archives that one script erases.
 const ERASED: u64 = 12;
-/// Erased lives of each bucket that are read at once.
 const LIVES: u64 = 400;
-/// Events of a log that one script looks at, and bytes of names in them.
+/// Events that one script checks, and bytes of names in them.
 const PURGED: u64 = 128;
 const PURGED_BYTES: u64 = 256 * 1_024;
-/// How long an unfinished copy of a log is kept, and no other one is begun.
+/// Lifetime of an unfinished copy of a log, which excludes other copies.
 const COPY_LASTS: Duration = Duration::from_secs(2);
-/// Before it is looked again whether another copy of a log is finished.
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
 
 #[async_trait]
@@ -127,7 +122,6 @@ impl Erasure for RedisStore {
 }
 
 impl RedisStore {
-    /// The buckets that have any of these keys.
     async fn buckets_with(
         &self,
         keys: impl Fn(&Bucket) -> Vec<String>,
@@ -148,7 +142,7 @@ impl RedisStore {
         Ok(with)
     }
 
-    /// Purges a log of the owner's erased lives. It is copied only if it may have events of them.
+    /// Purges a log of the owner's erased lives. Copies it only if it may contain their events.
     async fn purge_bucket(
         &self,
         bucket: &Bucket,
@@ -181,7 +175,6 @@ impl RedisStore {
         }
     }
 
-    /// Whether a log may have events of the owner's erased lives.
     async fn has_erased(
         &self,
         bucket: &Bucket,
@@ -211,7 +204,6 @@ impl RedisStore {
         }
     }
 
-    /// Sends commands that change nothing when they are repeated, a few at a time.
     async fn in_portions(&self, cmds: Vec<Command>) -> Result<Vec<Value>, StoreError> {
         let mut replies = Vec::with_capacity(cmds.len());
         let mut cmds = cmds.into_iter().peekable();
@@ -223,12 +215,11 @@ impl RedisStore {
     }
 }
 
-/// The member of a set of lives: id and life, which is zero if it is unknown.
+/// Returns the member of a set of lives: id and life, which is 0 if unknown.
 fn name(life: &ErasedLife) -> String {
     format!("{}-{:016x}", life.id, life.life.unwrap_or_default().0)
 }
 
-/// A member with its score.
 fn life(pair: Value) -> Result<ErasedLife, StoreError> {
     let [name, Value::Double(created_ms)] = &array(pair)?[..] else {
         return Err(UNKNOWN);

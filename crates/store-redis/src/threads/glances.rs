@@ -1,5 +1,3 @@
-//! Histories as lists of threads show them.
-
 use std::collections::BTreeMap;
 
 use redis::Value;
@@ -10,11 +8,11 @@ use threadkeep_domain::ThreadId;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_store::{GLANCE_MAX_BYTES, HistoryGlance, StoreError};
 
-/// Threads of a bucket that one script looks at: it takes less than a millisecond, unless their items are large.
+/// Threads of a bucket per script: under a millisecond, unless their items are large.
 const AT_ONCE: usize = 64;
 
 impl RedisStore {
-    /// A glance at each history. A script that has read much leaves the rest to the next one.
+    /// Reads a glance at each history. After much data, a script leaves the other threads to the next call.
     pub(super) async fn glances(
         &self,
         ids: &[ThreadId],
@@ -45,7 +43,6 @@ impl RedisStore {
         Ok(glances)
     }
 
-    /// The script for some threads of one bucket.
     fn glance_at<'a>(&self, ids: impl Iterator<Item = &'a ThreadId>, opening: usize) -> Command {
         let ids: Vec<_> = ids.take(AT_ONCE).collect();
         let mut cmd = Script::GlanceHistories.call(3 * ids.len());
@@ -80,7 +77,7 @@ fn glance(reply: Value) -> Result<Option<HistoryGlance>, StoreError> {
     }))
 }
 
-/// The text of a value that may have been cut within a character.
+/// Returns the text of a value, which may be cut within a character.
 fn beginning(value: &[u8]) -> Box<str> {
     let whole = value.utf8_chunks().next();
     whole.map_or("", |whole| whole.valid()).into()

@@ -1,5 +1,3 @@
-//! Threads as they lie in Redis, and the calls about them.
-
 pub(super) mod archives;
 pub(super) mod arguments;
 mod checkpoints;

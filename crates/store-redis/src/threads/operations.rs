@@ -1,7 +1,7 @@
 //! Guards and operations as `lua/threads/write.lua` takes them.
 //!
-//! Each field is sent once, and is a number from there on. Steps of one kind on fields that follow each other are sent
-//! as one, so that the script spends little on each of the 10,000 keys that a state may have.
+//! Each field is sent once, and then referred to by number. Consecutive steps of one kind are sent as a run, so that the
+//! script spends little on each of the up to 10,000 keys of a state.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,12 +12,12 @@ use crate::transport::Command;
 use threadkeep_domain::scope::HistoryLimit;
 use threadkeep_domain::{Array, Guard, GuardedValue, Key, Mismatch, Operation, Value, appends};
 
-/// The fields of a list, numbered from 1 in the order in which they first come up.
+/// Fields numbered from 1, in order of their first use.
 struct Numbers<'a> {
     by_key: HashMap<&'a Key, usize>,
 }
 
-/// Steps of one kind on fields that follow each other, and the text of each step that has one.
+/// Steps of one kind on consecutive fields, and their texts, if any.
 #[derive(Default)]
 struct Run<'a> {
     code: &'static str,
@@ -26,7 +26,6 @@ struct Run<'a> {
     texts: Vec<Cow<'a, [u8]>>,
 }
 
-/// Adds the fields, the guards and the operations.
 pub(crate) fn add(cmd: &mut Command, guards: &[Guard], operations: &[Operation]) {
     let numbers = Numbers::add(cmd, guards, operations);
     let mut run = Run::default();
@@ -40,7 +39,7 @@ pub(crate) fn add(cmd: &mut Command, guards: &[Guard], operations: &[Operation])
         }
     }
     run.end(cmd);
-    // without a push nobody asks how many elements an array has
+    // only a push needs the number of elements
     let counts = operations
         .iter()
         .any(|operation| matches!(operation, Operation::Push { .. }));
@@ -50,7 +49,7 @@ pub(crate) fn add(cmd: &mut Command, guards: &[Guard], operations: &[Operation])
     run.end(cmd);
 }
 
-/// Adds the items that operations append to the history, behind everything else.
+/// Adds the items that operations append to the history, after all other arguments.
 pub(crate) fn add_items(cmd: &mut Command, operations: &[Operation], limit: HistoryLimit) {
     let mut count = 0;
     for (_, item) in appends(operations) {
@@ -121,7 +120,7 @@ fn add_operation<'a>(
     }
 }
 
-/// A large array goes in ready split: no script parses a value.
+/// A large array is sent in chunks, because no script parses a value.
 fn add_array(cmd: &mut Command, number: usize, array: &Array) {
     let chunks = array.chunks();
     cmd.arg("A")
@@ -139,7 +138,7 @@ fn add_array(cmd: &mut Command, number: usize, array: &Array) {
 }
 
 impl<'a> Numbers<'a> {
-    /// Numbers the fields and adds them, after how many they are.
+    /// Numbers the fields, and adds their count and names.
     fn add(cmd: &mut Command, guards: &'a [Guard], operations: &'a [Operation]) -> Self {
         let guarded = guards.iter().map(|guard| &guard.key);
         let keys = guarded.chain(operations.iter().filter_map(Operation::key));
@@ -161,7 +160,7 @@ impl<'a> Numbers<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Adds a step; earlier steps go into the command first unless they are one run.
+    /// Adds a step. Writes the earlier run first if the step does not continue it.
     fn step(
         &mut self,
         cmd: &mut Command,
@@ -178,7 +177,6 @@ impl<'a> Run<'a> {
         self.texts.extend(text);
     }
 
-    /// The steps go into the command.
     fn end(&mut self, cmd: &mut Command) {
         if self.len > 0 {
             cmd.arg(self.code).arg(self.first).arg(self.len);

@@ -1,7 +1,7 @@
 //! The order of an owner's threads in a list.
 //!
-//! In the set of last writes, a thread stands at the first write of the span of time in which its last write was: see
-//! `move_owned` in `lua/shared/prelude.lua`. A page puts those threads that may be on it at the exact times.
+//! The set of last writes sorts a thread by the first write in the time span of its last one: see `move_owned` in
+//! `lua/shared/prelude.lua`. A page sorts its candidates by their exact times.
 
 use std::cmp::Reverse;
 
@@ -14,16 +14,15 @@ use threadkeep_domain::{OwnerTag, ThreadId};
 use threadkeep_store::merged::{SortedPart, merge};
 use threadkeep_store::{OwnedPlace, StoreError, ThreadOrder};
 
-/// The length of a span. A thread stands in the set behind its last write by less.
+/// Length of a span. A thread's score is less than this behind its last write.
 const SPAN_MS: u64 = 10_000;
-/// Places that are read more in each bucket by last writes: those of an owner with 1,000 threads, all written just now.
+/// Extra positions per bucket in a list by last writes, enough for 1,000 threads with new writes.
 const RECENT: usize = 12;
 
-/// Threads of an owner in a bucket, the newest first.
 type OwnedPart = SortedPart<Reverse<OwnedPlace>>;
 
 impl RedisStore {
-    /// A page of an owner's threads, and the place after which the list goes on.
+    /// Returns a page of an owner's threads, and the position after which the list continues.
     pub(super) async fn owned_places(
         &self,
         owner: OwnerTag,
@@ -49,12 +48,12 @@ impl RedisStore {
                 let places = places.into_iter().map(|Reverse(place)| place).collect();
                 return Ok((places, next.map(|Reverse(place)| place)));
             }
-            // a bucket has more of one time than a portion, or more that were written to lately
+            // a bucket has more threads of one time, or more recent writes, than a portion
             portion *= 8;
         }
     }
 
-    /// Some of an owner's threads in each bucket, by the times in their set, from that of a place back.
+    /// Reads some of an owner's threads in each bucket, by score, backwards from `after`.
     async fn owned_runs(
         &self,
         owner: OwnerTag,
@@ -83,7 +82,6 @@ impl RedisStore {
         replies.into_iter().map(run).collect()
     }
 
-    /// Puts threads at the times of their last writes, in the place of those in the set.
     async fn put_at_last_writes(&self, runs: &mut [OwnedPart]) -> Result<(), StoreError> {
         let items = runs.iter().flat_map(|run| &run.items);
         let cmds = items.map(|Reverse((_, id))| {
@@ -99,12 +97,12 @@ impl RedisStore {
             .into_iter();
         for run in runs {
             for (Reverse((ms, _)), meta) in run.items.iter_mut().zip(&mut metas) {
-                // one that is gone leaves the list when its head is read
+                // a missing thread leaves the list when its head is read
                 if meta != Value::Nil {
                     *ms = Meta::read(bytes(&meta)?)?.updated_ms.max(*ms);
                 }
             }
-            // not read any further: another one may be as far before the last one as its time is behind
+            // an unread thread may be up to SPAN_MS newer than its score, so the run ends that much earlier
             run.read_to = run
                 .read_to
                 .map(|Reverse((ms, _))| Reverse((ms.saturating_add(SPAN_MS), ThreadId::MIN)));
@@ -113,7 +111,6 @@ impl RedisStore {
     }
 }
 
-/// Members with their scores, each pair in an array.
 fn places(reply: Value) -> Result<Vec<Reverse<OwnedPlace>>, StoreError> {
     let place = |pair| match &array(pair)?[..] {
         [id_text, Value::Double(ms)] => Ok(Reverse((*ms as u64, id(id_text)?))),
@@ -122,7 +119,7 @@ fn places(reply: Value) -> Result<Vec<Reverse<OwnedPlace>>, StoreError> {
     array(reply)?.into_iter().map(place).collect()
 }
 
-/// Cuts from runs what cannot be among the first `limit` items behind a place, wherever in its span each was last written.
+/// Drops threads that cannot be among the first `limit` after `after`, whenever in its span each was last written.
 fn cut(runs: &mut [OwnedPart], after: Option<&OwnedPlace>, limit: usize) {
     let times = runs.iter().flat_map(|run| &run.items);
     let times = times.map(|Reverse((ms, _))| *ms);
@@ -142,7 +139,7 @@ fn cut(runs: &mut [OwnedPart], after: Option<&OwnedPlace>, limit: usize) {
     }
 }
 
-/// How many places are read in each bucket for a page: ids are spread evenly, so it has few of each.
+/// Returns the number of positions to read per bucket. Ids are spread evenly, so a page has few of each.
 pub(super) fn portion(limit: usize) -> usize {
     4 + limit / 32
 }

@@ -1,5 +1,5 @@
-//! Lists of threads. Each bucket lists its own, in the same step as the write, so that no list ever misses a thread; a
-//! page asks all buckets for some of theirs.
+//! Lists of threads. The script that writes a thread also lists it in its bucket, so no list misses a thread. A page reads
+//! from all buckets.
 
 use std::collections::HashMap;
 use std::slice;
@@ -20,9 +20,8 @@ use threadkeep_store::{
     millis,
 };
 
-/// Threads of a bucket that one script counts: it takes less than a millisecond.
+/// Threads of a bucket that one script counts, in under a millisecond.
 const MEASURED: u64 = 400;
-/// Ids of a bucket that one script lists.
 const INDEXED: u64 = 1_000;
 
 #[async_trait]
@@ -178,7 +177,6 @@ impl Owners for RedisStore {
     }
 }
 
-/// Asks for the size of a sorted set.
 fn size_of(key: &str) -> Command {
     let mut cmd = command("ZCARD");
     cmd.arg(key);
@@ -186,7 +184,6 @@ fn size_of(key: &str) -> Command {
 }
 
 impl RedisStore {
-    /// The object of each of those threads that lives, and is still the owner's.
     async fn heads(
         &self,
         ids: &[ThreadId],
@@ -222,7 +219,7 @@ impl RedisStore {
         Ok(heads)
     }
 
-    /// Lists the ids of threads that a server of an earlier version made: a bucket has as many ids as deadlines.
+    /// Lists the ids of threads from an earlier version: a complete bucket has as many ids as deadlines.
     async fn index_ids(&self) -> Result<(), StoreError> {
         let buckets = self.names.buckets();
         let sizes = buckets
@@ -250,7 +247,6 @@ impl RedisStore {
     }
 }
 
-/// The objects that are there, with their places.
 fn present<P: Copy>(places: &[P], heads: Vec<Option<Thread>>) -> Vec<(P, Thread)> {
     let heads = places.iter().zip(heads);
     heads

@@ -1,4 +1,4 @@
-//! Reads of threads: from a copy in this process if Redis says that the thread is still the same, or else from Redis.
+//! Reads of threads: from a copy in this process if Redis confirms that the thread is unchanged, otherwise from Redis.
 
 use std::time::Instant;
 
@@ -13,43 +13,35 @@ use crate::{RedisStore, Script, unless_foreign};
 use threadkeep_domain::{Access, Key, Refusal, Stamp, Thread, ThreadId, Write};
 use threadkeep_store::{Found, Reader, Whole, WriteError};
 
-/// Bytes of how long a thread lives from now, and of whether it has a field, which follow its meta: see `look.lua`.
+/// Sizes of the remaining lifetime and of the field flag after the meta: see `look.lua`.
 const LEFT_BYTES: usize = 5;
 const HAS_BYTES: usize = 1;
 
-/// A look at a living thread, whose end it has moved if that is a use.
 struct Look {
     meta: Meta,
-    /// The end that it has moved, if that lasts.
     moved: Option<Moved>,
-    /// Whether the thread has the field in question.
     has_field: bool,
 }
 
-/// The answer of a copy.
 pub(super) enum Copied<T> {
-    /// The content, or that there is no such thread.
     Known(Option<Found<T>>),
-    /// Redis is to be asked for the content.
     Unknown,
 }
 
 impl RedisStore {
-    /// Drops the copy of a thread that has ended or moved.
     pub(super) fn forget_copy(&self, id: &ThreadId) {
         if let Some(cache) = &self.cache {
             cache.forget(id);
         }
     }
 
-    /// Does to the copy what a write has done to the thread.
     pub(super) fn follow(&self, id: &ThreadId, write: &Write<'_>, step: &Step) {
         if let Some(cache) = &self.cache {
             cache.follow(id, write, self.mark(step.meta), step.written_ms);
         }
     }
 
-    /// Reads the copy of a thread, once Redis has said that the thread is living, whose it is and which content it has.
+    /// Reads the copy of a thread, once Redis has confirmed its life, its owner and its content.
     pub(super) async fn read_copy<T>(
         &self,
         id: &ThreadId,
@@ -87,7 +79,6 @@ impl RedisStore {
         }))
     }
 
-    /// A read of the whole thread, from its copy or from Redis.
     pub(super) async fn text<T>(
         &self,
         id: &ThreadId,
@@ -104,7 +95,7 @@ impl RedisStore {
         }
     }
 
-    /// Version and life; a use moves the end unless it was moved a moment ago.
+    /// Reads version and life. A use moves the end unless it was moved a moment ago.
     pub(super) async fn stamp(
         &self,
         id: &ThreadId,
@@ -123,7 +114,6 @@ impl RedisStore {
         }))
     }
 
-    /// Version and life, and whether there is a value under a key.
     pub(super) async fn key(
         &self,
         id: &ThreadId,
@@ -144,14 +134,12 @@ impl RedisStore {
         }))
     }
 
-    /// Notes in the copy of a thread of that meta that its end was moved, if that lasts.
     pub(super) fn note_moved(&self, id: &ThreadId, meta: Meta, moved: Option<Moved>) {
         if let (Some(cache), Some(moved)) = (&self.cache, moved) {
             cache.note_moved(id, &self.mark(meta), moved);
         }
     }
 
-    /// The mark of a copy of a thread whose end was moved so short a time ago that it need not be moved.
     fn just_moved(&self, id: &ThreadId) -> Option<Mark> {
         let info = self
             .cache
@@ -160,8 +148,7 @@ impl RedisStore {
         info.is_moved.then_some(info.mark)
     }
 
-    /// The thread from its copy, if that is still right, and its end was moved a moment ago; none if Redis is to be asked
-    /// for more.
+    /// Returns the thread from its copy if that is current and its end was moved a moment ago. `None`: ask Redis.
     pub(super) async fn thread_from_copy(
         &self,
         id: &ThreadId,
@@ -174,7 +161,7 @@ impl RedisStore {
         };
         let mut left = command("PTTL");
         left.arg(self.names.thread(id));
-        // the meta last: as it is that of the copy, the times are of the same version
+        // the meta last: if it is the copy's, the times belong to the same version
         let asked = [left.guarded(), command("TIME"), self.meta_of(id)];
         let [left, time, packed] = calls.read_all(asked).await?;
         let meta = living(&packed, reader.access)?.filter(|meta| self.mark(*meta) == mark);
@@ -189,18 +176,17 @@ impl RedisStore {
         Ok(Some(meta.describe(metadata, expires_ms, owner)))
     }
 
-    /// The meta of a thread whose end was moved a moment ago, to long enough from then; none if there is no thread any more.
+    /// Reads the meta of a thread whose end was moved a moment ago. Returns `None` if it no longer exists.
     async fn read_meta(&self, id: &ThreadId, access: Access) -> Result<Option<Meta>, WriteError> {
         let calls = self.link.calls();
         let meta = match calls.is_of_several() {
-            // a replica of a cluster answers nobody
+            // cluster replicas redirect reads, so no guard is needed
             true => self.meta_of(id),
             false => self.meta_of(id).guarded(),
         };
         living(&calls.read(meta).await?, access)
     }
 
-    /// Looks at a living thread, whose end is moved if that is a use, and perhaps for a key.
     async fn touch_meta(
         &self,
         id: &ThreadId,
@@ -228,7 +214,6 @@ impl RedisStore {
         }
     }
 
-    /// State and metadata from Redis, of which a copy is kept.
     pub(super) async fn fetch(
         &self,
         id: &ThreadId,
@@ -273,7 +258,6 @@ impl RedisStore {
         }
     }
 
-    /// An end that is moved now, if the read is a use.
     pub(super) fn moving(&self, reader: Reader) -> Option<Moved> {
         reader.touch.then(|| Moved {
             at: Instant::now(),
@@ -281,14 +265,12 @@ impl RedisStore {
         })
     }
 
-    /// A script that reads a thread's hash alone.
     pub(super) fn reading(&self, script: Script, id: &ThreadId, reader: Reader) -> Command {
         let mut cmd = self.on_thread(script, id, reader.access);
         cmd.arg(if reader.touch { "" } else { "g" });
         cmd
     }
 
-    /// A script on a thread's hash alone.
     pub(super) fn on_thread(&self, script: Script, id: &ThreadId, access: Access) -> Command {
         let mut cmd = script.call(1);
         cmd.arg(self.names.thread(id))
@@ -298,7 +280,6 @@ impl RedisStore {
     }
 }
 
-/// The meta of a thread that was living a second ago.
 fn living(packed: &Value, access: Access) -> Result<Option<Meta>, WriteError> {
     match packed {
         Value::Nil => Ok(None),

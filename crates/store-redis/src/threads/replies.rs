@@ -1,5 +1,3 @@
-//! Replies of the scripts that write.
-
 use redis::Value;
 
 use crate::scopes::replies::appended;
@@ -12,11 +10,10 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Destroyed, Rotated, StoreError, WriteError};
 
-/// Words that describe a thread: metadata, milliseconds to live, now, owner. Answers that servers of an earlier version
-/// remembered lack the last.
+/// Values that describe a thread: metadata, milliseconds to live, now, owner. Answers that earlier versions remembered lack
+/// the owner.
 const DESCRIBED: usize = 4;
 
-/// The reply of the list script.
 pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<(Meta, Written), WriteError> {
     let limits = Limits::of(write.policy, &write.history);
     let reply =
@@ -41,15 +38,14 @@ pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<(Meta, Written)
     Ok((meta, written))
 }
 
-/// The place of a write among those of its thread.
+/// The effect of a write in the sequence of its thread's writes.
 pub(super) struct Step {
-    /// The meta that it has led to.
     pub(super) meta: Meta,
-    /// When the thread was last written to before; 0 if it is new.
+    /// Time of the thread's previous write; 0 for a new thread.
     pub(super) written_ms: u64,
 }
 
-/// The reply of the list script for a write of a thread; no step for a replay.
+/// Returns no step for a replay.
 pub(super) fn step_of_list(
     mut reply: Value,
     write: &Write<'_>,
@@ -67,7 +63,7 @@ pub(super) fn step_of_list(
     Ok((step, written))
 }
 
-/// The reply of a fast script; none when it is for the list script.
+/// Returns `None` if the write needs the list script.
 pub(super) fn step_of_fast(
     reply: Value,
     write: &Write<'_>,
@@ -98,7 +94,6 @@ pub(super) fn step_of_fast(
     Ok(Some((step, written)))
 }
 
-/// The reply of the script that ends a thread.
 pub(crate) fn destroyed(reply: Value) -> Result<Destroyed, WriteError> {
     let reply = unless_refused(array(reply)?)?;
     let [_, replayed, existed] = &reply[..] else {
@@ -110,7 +105,6 @@ pub(crate) fn destroyed(reply: Value) -> Result<Destroyed, WriteError> {
     })
 }
 
-/// The reply of the script that moves a thread to another id.
 pub(crate) fn rotated(reply: Value) -> Result<Rotated, WriteError> {
     let reply = unless_refused(array(reply)?)?;
     let [_, replayed, id, thread @ ..] = &reply[..] else {
@@ -127,7 +121,6 @@ pub(crate) fn rotated(reply: Value) -> Result<Rotated, WriteError> {
     })
 }
 
-/// The reply of the script that reads all but the state.
 pub(crate) fn thread(reply: Value) -> Result<Option<Thread>, StoreError> {
     if reply == Value::Nil {
         return Ok(None);
@@ -139,7 +132,7 @@ pub(crate) fn thread(reply: Value) -> Result<Option<Thread>, StoreError> {
     describe(&Meta::read(bytes(packed)?)?, description)
 }
 
-/// The meta in the same reply, and how many milliseconds the thread lives from then.
+/// Returns the meta, and the milliseconds that the thread lives from the time of the reply.
 pub(super) fn left(reply: &Value) -> Result<Option<(Meta, u64)>, StoreError> {
     let Value::Array(parts) = reply else {
         return Ok(None);
@@ -150,7 +143,6 @@ pub(super) fn left(reply: &Value) -> Result<Option<(Meta, u64)>, StoreError> {
     Ok(Some((Meta::read(bytes(packed)?)?, integer(left_ms)?)))
 }
 
-/// The reply of the script that restores a thread.
 pub(crate) fn restored(reply: Value, policy: &ThreadPolicy) -> Result<Option<Thread>, WriteError> {
     if reply == Value::Nil {
         return Ok(None);
@@ -158,7 +150,6 @@ pub(crate) fn restored(reply: Value, policy: &ThreadPolicy) -> Result<Option<Thr
     Ok(thread(Value::Array(accepted(array(reply)?, policy)?))?)
 }
 
-/// The reply of a script that describes a thread as the list script does, without operations.
 pub(super) fn described(reply: &[Value]) -> Result<Written, StoreError> {
     let [_, replayed, packed, _, description @ ..] = reply else {
         return Err(UNKNOWN);
@@ -173,7 +164,6 @@ pub(super) fn described(reply: &[Value]) -> Result<Written, StoreError> {
     })
 }
 
-/// Metadata, milliseconds to live, now and perhaps an owner make a meta whole.
 pub(super) fn describe(meta: &Meta, description: &[Value]) -> Result<Option<Thread>, StoreError> {
     let [metadata, left_ms, now_ms, owner @ ..] = description else {
         return Ok(None);
@@ -194,7 +184,7 @@ pub(super) fn describe(meta: &Meta, description: &[Value]) -> Result<Option<Thre
     Ok(Some(meta.describe(metadata, expires_ms, owner)))
 }
 
-/// The answers of operations. Those that say something stand in the reply in order, as `kind value;`.
+/// Parses the answers of operations, which the reply lists in order as `kind value;`, without empty ones.
 fn answers(
     results: &str,
     popped: &[Value],
@@ -212,7 +202,7 @@ fn answers(
             continue;
         }
         let (index, answer) = match result.split_once(' ') {
-            // a replay of an answer of an earlier release, which had the place
+            // a replayed answer of an earlier release, which included the index
             Some((index, answer)) => (index.parse().map_err(|_| UNKNOWN)?, answer),
             None => (speaking.next().ok_or(UNKNOWN)?.0, result),
         };
@@ -225,13 +215,12 @@ fn answers(
             "v" => Answer::Value(value.parse().map_err(|_| UNKNOWN)?),
             _ => return Err(UNKNOWN),
         };
-        // a replayed request was the same to the byte, so there is such a place
+        // a replayed request is identical, so the index exists
         *answers.get_mut::<usize>(index).ok_or(UNKNOWN)? = answer;
     }
     Ok(answers)
 }
 
-/// Elements, each with a line feed before it, as a JSON array.
 fn elements(reply: &Value) -> Result<Json, StoreError> {
     let mut json = bytes(reply)?.to_vec();
     close_array(0, &mut json);
@@ -239,7 +228,7 @@ fn elements(reply: &Value) -> Result<Json, StoreError> {
     Ok(Json::from_compact(json))
 }
 
-/// A refusal with the place of its operation in the list: the script counts appends and other operations apart.
+/// Translates the index of a refused operation: the script counts appends separately.
 fn in_list(error: WriteError, operations: &[Operation]) -> WriteError {
     let WriteError::Refused(mut refusal) = error else {
         return error;
@@ -260,7 +249,7 @@ fn in_list(error: WriteError, operations: &[Operation]) -> WriteError {
 
 fn says_something(operation: &Operation) -> bool {
     match operation {
-        // the answers of appends have a mark of their own
+        // appends have their own answers
         Operation::Set { .. } | Operation::Clear | Operation::Append(_) => false,
         Operation::Delete { .. }
         | Operation::Push { .. }

@@ -1,5 +1,3 @@
-//! Parts of arrays.
-
 use bytes::Bytes;
 use redis::Value;
 
@@ -10,7 +8,6 @@ use threadkeep_store::{Found, Part, StoreError};
 
 const CORRUPT: StoreError = StoreError::Corrupt("a part of an array that it does not have");
 
-/// The reply of the script that reads a part of an array.
 pub(crate) fn part(reply: &Value, slice: Slice) -> Result<Option<Found<Option<Part>>>, StoreError> {
     let Value::Array(reply) = reply else {
         return Ok(None);
@@ -35,7 +32,7 @@ pub(crate) fn part(reply: &Value, slice: Slice) -> Result<Option<Found<Option<Pa
     }))
 }
 
-/// A part of an array of one field; something else than an array as it is.
+/// Returns a part of a plain array; any other value unchanged.
 fn plain(text: &[u8], slice: Slice) -> Part {
     let Some(elements) = text.strip_prefix(b"[") else {
         return Part {
@@ -43,7 +40,7 @@ fn plain(text: &[u8], slice: Slice) -> Part {
             total: None,
         };
     };
-    // only an empty array has its closing bracket; the last element of another may end with one
+    // only an empty array keeps its closing bracket; the last element of another may end with one
     let elements = if elements == b"]" { b"" } else { elements };
     let total = memchr::memchr_iter(b'\n', elements).count() as u64;
     let (from, count) = slice.of(total);
@@ -53,7 +50,7 @@ fn plain(text: &[u8], slice: Slice) -> Part {
     }
 }
 
-/// The elements with these ordinals, from the number of a chunk and the chunks from there on.
+/// Returns the elements with ordinals `from` to `to`. `parts`: number of the first chunk, then the chunks.
 fn chunked(header: &Header, from: u64, to: u64, parts: &[Value]) -> Result<Bytes, StoreError> {
     let mut elements = Vec::new();
     let mut first = header.first;
@@ -75,7 +72,6 @@ fn chunked(header: &Header, from: u64, to: u64, parts: &[Value]) -> Result<Bytes
     Ok(cut_array(&elements, from, count))
 }
 
-/// So many elements from the one of that number on, as a JSON array.
 fn cut_array(elements: &[u8], from: u64, count: u64) -> Bytes {
     let mut json = cut(elements, from, count).to_vec();
     close_array(0, &mut json);

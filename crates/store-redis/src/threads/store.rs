@@ -1,5 +1,3 @@
-//! Threads as the store's callers read and write them.
-
 use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
@@ -17,7 +15,7 @@ use threadkeep_store::{
     StoreError, Whole, WriteError,
 };
 
-/// How long the key of a probe of readiness stays. It is set again at the next probe.
+/// Lifetime of the readiness probe's key. Each probe renews it.
 const PROBE_MS: u64 = 60_000;
 
 #[async_trait]
@@ -185,7 +183,7 @@ impl Store for RedisStore {
     }
 
     async fn rotate(&self, id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError> {
-        // of the same slot, so that one script can move everything
+        // in the same slot, so that one script can move everything
         let number = bucket_number(id);
         let to = ThreadId::random_where(|to| bucket_number(to) == number);
         let (bucket, conditions) = (self.names.bucket_of(id), &rotate.conditions);

@@ -1,5 +1,3 @@
-//! Turns of threads.
-
 use std::time::Duration;
 
 use async_trait::async_trait;

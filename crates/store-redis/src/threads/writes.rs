@@ -1,5 +1,3 @@
-//! Writes to states.
-
 use redis::Value;
 
 use super::arguments::WriteContext;
@@ -13,11 +11,9 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Conditions, ThreadId, Write, Written, appends};
 use threadkeep_store::{StoreError, WriteError};
 
-/// The keys of the list script.
 const WRITE_KEYS: usize = 7;
 
 impl RedisStore {
-    /// The arguments of scripts that change a thread without writing to its state.
     pub(super) fn add_conditions(&self, cmd: &mut Command, conditions: &Conditions) {
         cmd.arg(self.ahead())
             .arg(arguments::who(conditions.access))
@@ -56,7 +52,6 @@ impl RedisStore {
         replies::step_of_list(reply, write)
     }
 
-    /// The same with items that are appended to the history.
     async fn write_with_history(
         &self,
         calls: &Calls<'_>,
@@ -68,7 +63,7 @@ impl RedisStore {
         replies::step_of_list(reply, write)
     }
 
-    /// Writes at the end of a response, unless `earlier` finds the answer of an earlier end in the reply.
+    /// Writes at the end of a response, unless `earlier` finds an earlier answer in the reply.
     pub(crate) async fn write_in_response<T>(
         &self,
         id: &ThreadId,
@@ -87,8 +82,7 @@ impl RedisStore {
         Ok(earlier)
     }
 
-    /// Calls the script that writes to state and history, and makes room before it if necessary. The write may be the end of
-    /// a response.
+    /// Calls the script that writes state and history, after making room if necessary. The write may end a response.
     async fn call_write(
         &self,
         calls: &Calls<'_>,
@@ -134,8 +128,8 @@ impl RedisStore {
             .arg(bucket.watch(id));
     }
 
-    /// One set or one push of a living thread that is not watched, on one key and without the list
-    /// script's tables; none when the script says that it is not for it.
+    /// Sets or pushes one value of a living thread that is not watched, with one key and without the list script's tables.
+    /// Returns `None` if the write needs the list script.
     pub(super) async fn write_fast(
         &self,
         calls: &Calls<'_>,
@@ -147,7 +141,7 @@ impl RedisStore {
             return Ok(None);
         };
         let key = self.names.thread(id);
-        // not in a cluster: few writes that wait are of one slot, and while that moves, a script with two keys is refused
+        // not in a cluster: few waiting writes share a slot, and a script with two keys is rejected while the slot moves
         let mut cmd = fast.script.call_on(&key, !self.link.is_cluster());
         cmd.arg(arguments::policy(write, context))
             .arg(member::field(fast.key))

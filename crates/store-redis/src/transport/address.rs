@@ -1,4 +1,4 @@
-//! Where Redis is: one server, a master that sentinels know, or a cluster.
+//! Where Redis is: one server, a master behind sentinels, or a cluster.
 
 use std::fmt;
 
@@ -12,36 +12,32 @@ use crate::client_certificate::{ClientCertificate, ClientCertificateError};
 const REDIS_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
-/// The URL of a deployment.
 #[derive(Debug, Clone)]
 pub(crate) enum Address {
     /// `redis://`, `rediss://`, `unix://`: one server.
     Server(Box<Endpoint>),
-    /// `redis+sentinel://`, `rediss+sentinel://`: the master of that name, whichever it is.
+    /// `redis+sentinel://`, `rediss+sentinel://`: the present master, by its name at the sentinels.
     Sentinels {
         sentinels: Vec<Endpoint>,
-        /// The sentinels' name of the master.
         master: String,
-        /// The connection to the master, without its host.
+        /// Connection settings for the master, without its host.
         server: Box<Endpoint>,
     },
     /// `redis+cluster://`, `rediss+cluster://`: all masters that these nodes know.
     Cluster {
-        /// Nodes to begin with.
         seeds: Vec<Host>,
-        /// The connection to a node, without its host.
+        /// Connection settings for a node, without its host.
         node: Box<Endpoint>,
     },
 }
 
-/// A host and its port.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Host {
     pub(crate) name: String,
     pub(super) port: u16,
 }
 
-/// Whether connections by TCP are encrypted.
+/// Whether TCP connections are encrypted.
 #[derive(Clone, Copy)]
 enum Scheme {
     Plain,
@@ -49,7 +45,6 @@ enum Scheme {
 }
 
 impl Address {
-    /// Reads a URL.
     pub(crate) fn parse(url: &str) -> Result<Self, RedisUrlError> {
         let (scheme, rest) = url.split_once("://").ok_or(RedisUrlError::Scheme)?;
         if scheme.starts_with("rediss") && !cfg!(feature = "tls") {
@@ -130,10 +125,7 @@ impl Address {
         Ok(Self::Cluster { seeds, node })
     }
 
-    /// Shows that certificate over all connections.
-    ///
-    /// # Errors
-    /// [`ClientCertificateError`], also if the connections are not encrypted.
+    /// Uses the client certificate on all connections. Fails if they are not encrypted.
     #[cfg(feature = "tls")]
     pub(crate) fn showing(
         mut self,
@@ -155,8 +147,7 @@ impl Address {
         Ok(self)
     }
 
-    /// # Errors
-    /// Always: without the feature `tls`, no connection is encrypted.
+    /// Always fails: without the feature `tls`, no connection is encrypted.
     #[cfg(not(feature = "tls"))]
     pub(crate) fn showing(
         self,
@@ -190,10 +181,6 @@ impl fmt::Display for Host {
     }
 }
 
-/// Whether a URL is one of a deployment of Redis.
-///
-/// # Errors
-/// [`RedisUrlError`].
 pub fn check_redis_url(url: &str) -> Result<(), RedisUrlError> {
     Address::parse(url).map(drop)
 }

@@ -1,8 +1,5 @@
-//! The circuit breaker of a server.
-//!
-//! It opens when a connection failed, or when a call timed out, no call has been answered since, and a probe times out
-//! too. A reply never opens it, not even an error: an error belongs to its call, and a server that replies is
-//! available.
+//! A server's circuit breaker. It opens when a connection fails, or when a call and then a probe time out and no call is
+//! answered in between. A reply never opens it, not even an error: a server that replies is available.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,66 +13,61 @@ use super::fault::Fault;
 use super::registry::ConnectionRegistry;
 use threadkeep_store::CallRejected;
 
-/// From one probe to the next, at first and at most.
+/// First and longest pause between probes.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
 
-/// The state of one server, shared by all connections to it.
 #[derive(Debug)]
 pub(super) struct Breaker {
-    /// For the log.
     name: String,
-    /// All that a call costs while there is no trouble is a look at this.
+    /// The only cost of a call without trouble is reading this flag.
     is_closed: AtomicBool,
     state: Mutex<State>,
-    /// Tells that a probe is over.
+    /// Announces the end of a probe.
     probed: Notify,
     registry: Arc<ConnectionRegistry>,
-    /// How often it was found to be silent. Connections from before that are not trusted.
+    /// How often the server was found silent. Earlier connections are not trusted.
     silences: AtomicU64,
 }
 
 #[derive(Debug)]
 struct State {
     trouble: Option<Trouble>,
-    /// When the next probe may begin, and how long after it another one.
+    /// Time of the next probe, and the pause after it.
     due: Instant,
     pause: Duration,
-    /// When it was found out last.
+    /// When the state was last determined.
     known: Instant,
     probe: Option<Underway>,
 }
 
 #[derive(Debug, Clone)]
 enum Trouble {
-    /// A call was not answered in time, and no call has been answered since.
+    /// A call timed out, and no call has been answered since.
     Suspected,
-    /// No connection could be made, since then.
+    /// No connection could be made, since the given time.
     Unreachable(Arc<RedisError>, Instant),
-    /// Nothing was answered, the probe included.
+    /// Neither a call nor the probe was answered.
     Silent,
 }
 
-/// The one probe in flight.
 #[derive(Debug, Clone, Copy)]
 struct Underway {
-    /// The state before the probe is so old that callers wait for its result.
+    /// The last result is so old that callers wait for the probe.
     is_awaited: bool,
 }
 
-/// The decision about a call.
 #[derive(Debug)]
 pub(super) enum Verdict<'a> {
     Pass,
-    /// It is not to be sent; or, where the end of a probe is to be awaited, not before that.
+    /// Do not send the call. With a future, decide again once the probe ends.
     Refused(Fault, Option<Notified<'a>>),
 }
 
-/// The start of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Begun {
-    /// It is to tell whether the server is silent.
+    /// The probe decides whether the server is silent.
     pub(super) is_suspicion: bool,
-    /// Connections that there are go on being used.
+    /// Existing connections stay in use.
     pub(super) spares_connections: bool,
 }
 
@@ -97,23 +89,19 @@ impl Breaker {
         }
     }
 
-    /// Whether there is no trouble at all.
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Relaxed)
     }
 
-    /// Whether calls are refused.
     pub(super) fn is_open(&self) -> bool {
         let is_open = |state: &State| state.is_open();
         !self.is_closed() && is_open(&self.state())
     }
 
-    /// Counts the times in which nothing was answered.
     pub(super) fn silences(&self) -> u64 {
         self.silences.load(Ordering::Relaxed)
     }
 
-    /// A connection could not be made.
     pub(super) fn failed(&self, error: &RedisError, now: Instant) {
         let mut state = self.state();
         let error = Arc::new(error.clone());
@@ -127,26 +115,23 @@ impl Breaker {
         }
     }
 
-    /// A connection was made, over which the server has answered.
     pub(super) fn reached(&self) {
         if !self.is_closed() {
             self.close(&mut self.state());
         }
     }
 
-    /// A call was answered.
     pub(super) fn answered(&self) {
         if self.is_closed() {
             return;
         }
         let mut state = self.state();
-        // that connections go on that were made before does not mean that others can be made
+        // working connections do not prove that new ones can be made
         if !matches!(state.trouble, Some(Trouble::Unreachable(..))) {
             self.close(&mut state);
         }
     }
 
-    /// A call was not answered in time.
     pub(super) fn unanswered(&self) {
         let mut state = self.state();
         if state.trouble.is_none() {
@@ -155,7 +140,7 @@ impl Breaker {
         }
     }
 
-    /// A probe that is to tell whether the server is silent has waited for long enough.
+    /// A probe that tests for silence has waited long enough.
     pub(super) fn silent(&self, now: Instant) {
         let mut state = self.state();
         if matches!(state.trouble, Some(Trouble::Suspected)) {
@@ -165,12 +150,11 @@ impl Breaker {
         }
     }
 
-    /// Begins a probe if one is due.
     pub(super) fn begin(&self, now: Instant) -> Option<Begun> {
         let mut state = self.state();
         let trouble = state.trouble.as_ref()?;
         let is_suspicion = matches!(trouble, Trouble::Suspected);
-        // a suspicion is of the server; whose call it was has given its connection up
+        // a suspicion concerns the server; the suspect connection was already given up
         let spares_connections = !matches!(trouble, Trouble::Silent);
         if state.probe.is_some() || now < state.due {
             return None;
@@ -179,7 +163,7 @@ impl Breaker {
             is_awaited: now > state.known.max(state.due) + PAUSES[1],
         });
         state.pause = match is_suspicion {
-            // a server that answers others is not to be asked all the time whether it is there
+            // a server that answers other calls must not be probed constantly
             true => PAUSES[1],
             false => (2 * state.pause).min(PAUSES[1]),
         };
@@ -190,7 +174,7 @@ impl Breaker {
         })
     }
 
-    /// The probe is over, whatever it found or whether it was cut short.
+    /// Ends the probe, even if it was cancelled.
     pub(super) fn end(&self, now: Instant) {
         let mut state = self.state();
         state.probe = None;
@@ -199,7 +183,6 @@ impl Breaker {
         self.probed.notify_waiters();
     }
 
-    /// The decision about a call, which has a working connection or none.
     pub(super) fn judge(&self, has_connection: bool) -> Verdict<'_> {
         let state = self.state();
         let (why, since) = match &state.trouble {
@@ -212,7 +195,7 @@ impl Breaker {
             Some(Trouble::Silent) => (CallRejected::Silent, None),
         };
         let awaited = state.probe.filter(|probe| probe.is_awaited);
-        // made while it cannot end, so that no end is missed
+        // created while the probe cannot end, so that no end is missed
         let probed = awaited.map(|_| self.probed.notified());
         Verdict::Refused(Fault::Refused { why, since }, probed)
     }
@@ -253,7 +236,6 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// A breaker, and when it was made.
     fn breaker() -> (Breaker, Instant) {
         let now = Instant::now();
         (Breaker::new("redis".into(), Arc::default(), now), now)
@@ -267,7 +249,7 @@ mod tests {
         matches!(breaker.judge(has_connection), Verdict::Pass)
     }
 
-    /// The times, from now on, at which probes begin that all fail at once, in so long.
+    /// Returns when probes begin within `time`, if each fails at once.
     fn probes(breaker: &Breaker, mut now: Instant, time: Duration) -> Vec<Duration> {
         let start = now;
         let mut begun = Vec::new();
@@ -353,11 +335,11 @@ mod tests {
 
         assert!(begun.is_suspicion && !breaker.is_open());
         assert!(passes(&breaker, false));
-        // another call's reply, which shows that the failure belongs to that call
+        // another call's reply shows that only the first call is slow
         breaker.answered();
         breaker.silent(now + SECOND);
         assert!(breaker.is_closed());
-        // and slow calls, one after the other, are not a storm of probes
+        // and a series of slow calls does not cause a storm of probes
         breaker.end(now);
         breaker.unanswered();
         assert!(breaker.begin(now + SECOND / 2).is_none());
@@ -373,14 +355,13 @@ mod tests {
 
         assert!(breaker.is_open() && !passes(&breaker, true));
         assert_eq!(breaker.silences(), 1);
-        // the same probe goes on, and no other begins
+        // no second probe begins
         assert!(breaker.begin(now + 5 * SECOND).is_none());
         breaker.end(now + 5 * SECOND);
         let begun = breaker.begin(now + 5 * SECOND).unwrap();
         assert!(!begun.spares_connections);
-        // nobody waits for its result, since the state was known just now
+        // callers do not wait, because the state was determined just now
         assert!(matches!(breaker.judge(true), Verdict::Refused(_, None)));
-        // a late answer, by whatever connection
         breaker.answered();
         assert!(passes(&breaker, true));
     }
@@ -398,7 +379,7 @@ mod tests {
         let Verdict::Refused(_, Some(probed)) = breaker.judge(false) else {
             panic!("it need not wait");
         };
-        // before it is polled for the first time
+        // before the first poll
         breaker.reached();
         breaker.end(now + 60 * SECOND);
         probed.await;

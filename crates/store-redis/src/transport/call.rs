@@ -1,5 +1,3 @@
-//! Calls to one server, from the operation down to the connection.
-
 use std::mem;
 use std::time::Instant;
 
@@ -7,22 +5,20 @@ use redis::{RedisError, Value};
 
 use super::{Command, Confirmation};
 
-/// Commands that are sent to one server together.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call<'a> {
     pub(super) commands: &'a [Command],
     pub(super) deadline: Instant,
-    /// How many of the first replies fail the call if they are errors. Others are errors among the
-    /// replies.
+    /// Number of leading replies whose errors fail the call. Later errors are returned as replies.
     pub(super) checked: usize,
-    /// Whether it needs a permit. Calls that others wait for need none.
+    /// Whether the call needs a permit. Calls that others wait for need none.
     pub(super) is_limited: bool,
-    /// Whether replicas are waited for after the commands. The reply to that comes last.
+    /// If set, waits for replicas after the commands. The reply to WAIT comes last.
     pub(super) confirmation: Option<&'a Confirmation>,
 }
 
 impl<'a> Call<'a> {
-    /// A call that fails when any reply is an error.
+    /// Creates a call that fails if any reply is an error.
     pub(super) fn new(commands: &'a [Command], deadline: Instant) -> Self {
         Self {
             commands,
@@ -33,7 +29,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The same without a permit.
     pub(super) fn unlimited(self) -> Self {
         Self {
             is_limited: false,
@@ -41,7 +36,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// All replies, or the first error among those that are checked.
     pub(super) fn check(&self, mut replies: Vec<Value>) -> Result<Vec<Value>, RedisError> {
         for reply in replies.iter_mut().take(self.checked) {
             *reply = mem::replace(reply, Value::Nil).extract_error()?;

@@ -1,44 +1,34 @@
-//! Commands as they are sent, and what they are about.
-
 use std::{fmt, iter};
 
 use memchr::memchr;
 
-/// A command. It is our own to save CPU: its words are packed as they are added, just as they are sent ([arrays of
-/// bulk strings](https://redis.io/docs/latest/develop/reference/protocol-spec/)).
+/// Packed as it is sent ([RESP](https://redis.io/docs/latest/develop/reference/protocol-spec/)). Our own type, to save CPU.
 #[derive(Clone)]
 pub(crate) struct Command {
     count: usize,
     packed: Vec<u8>,
-    /// Where the number of keys, the key and the arguments begin, if it is one of many.
+    /// Offsets of the number of keys, the key and the arguments, if the call can be batched.
     parts: Option<[usize; 3]>,
     is_guarded: bool,
 }
 
-/// A call of a script with one key, which may be sent as one call with others of the same script: first all keys, then all
-/// arguments.
+/// A script call with one key, which can be batched with others of the script: first all keys, then all arguments.
 pub(super) struct OneOfMany<'a> {
-    /// The words up to the number of keys, packed.
     pub(super) head: &'a [u8],
-    /// The key, packed.
     pub(super) key: &'a [u8],
-    /// The arguments, packed.
     pub(super) arguments: &'a [u8],
-    /// The number of arguments.
     pub(super) count: usize,
 }
 
-/// A word of a command.
 pub(crate) trait Word {
     fn add_to(&self, command: &mut Command);
 }
 
-/// A command of that name, with room for the key of a thread and some words.
 pub(crate) fn command(name: &str) -> Command {
     with_room(name, 128)
 }
 
-/// A command with room for what most calls of scripts have, so that adding it moves nothing.
+/// Reserves room for most script calls, so that adding words does not reallocate.
 pub(crate) fn long_command(name: &str) -> Command {
     with_room(name, 512)
 }
@@ -55,14 +45,12 @@ fn with_room(name: &str, bytes: usize) -> Command {
 }
 
 impl Command {
-    /// Adds a word.
     pub(crate) fn arg(&mut self, word: impl Word) -> &mut Self {
         word.add_to(self);
         self
     }
 
-    /// Adds a key, after their number, 1, and lets the call be sent together with others of the same script. The arguments
-    /// follow, as many for each.
+    /// Adds the number of keys, 1, and the key. Calls in a batch must have equal numbers of arguments.
     pub(crate) fn only_key(&mut self, key: impl Word) -> &mut Self {
         let numbers = self.packed.len();
         self.arg(1);
@@ -72,25 +60,22 @@ impl Command {
         self
     }
 
-    /// The number of its words.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    /// Its parts, if it may be sent together with others.
     pub(super) fn one_of_many(&self) -> Option<OneOfMany<'_>> {
         let [number, key, arguments] = self.parts?;
         Some(OneOfMany {
             head: &self.packed[..number],
             key: &self.packed[key..arguments],
             arguments: &self.packed[arguments..],
-            // without name, digest, number and key
+            // without name, digest, number of keys and key
             count: self.count - 4,
         })
     }
 
-    /// Lets only a server answer that takes writes, to it and the commands that are sent with it. Not for a cluster, whose
-    /// servers send callers on by themselves.
+    /// Makes this command and those sent with it fail on a replica. Not for clusters, whose replicas redirect.
     pub(crate) fn guarded(mut self) -> Self {
         self.is_guarded = true;
         self
@@ -100,7 +85,6 @@ impl Command {
         self.is_guarded
     }
 
-    /// Adds several words.
     pub(crate) fn args(&mut self, words: impl IntoIterator<Item: Word>) -> &mut Self {
         for word in words {
             self.arg(word);
@@ -108,14 +92,12 @@ impl Command {
         self
     }
 
-    /// Appends it as it is sent.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         out.reserve(self.packed.len() + 16);
         write_count(self.count, out);
         out.extend_from_slice(&self.packed);
     }
 
-    /// Its words, the name first.
     pub(super) fn words(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = &self.packed[..];
         iter::from_fn(move || {
@@ -134,14 +116,12 @@ impl Command {
     }
 }
 
-/// Appends the number of words that follow.
 pub(super) fn write_count(count: usize, out: &mut Vec<u8>) {
     out.push(b'*');
     out.extend_from_slice(itoa::Buffer::new().format(count).as_bytes());
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends a word as it is sent.
 pub(super) fn write_word(word: &[u8], out: &mut Vec<u8>) {
     out.reserve(word.len() + 16);
     out.push(b'$');
@@ -151,7 +131,7 @@ pub(super) fn write_word(word: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// The first key of a command of the store; the others are in the same slot.
+/// Returns the first key; all keys of a command are in one slot.
 pub(crate) fn key_of(command: &Command) -> Option<&[u8]> {
     let mut words = command.words();
     match words.next()? {
@@ -164,7 +144,6 @@ pub(crate) fn key_of(command: &Command) -> Option<&[u8]> {
     }
 }
 
-/// The same for connections of the library.
 impl From<&Command> for redis::Cmd {
     fn from(command: &Command) -> Self {
         let mut cmd = Self::with_capacity(command.count, command.packed.len());
@@ -223,7 +202,7 @@ macro_rules! numbers {
 
 numbers!(i32 i64 u16 u32 u64 usize);
 
-/// State and passwords are nobody's to see.
+/// Omits state and passwords.
 impl fmt::Debug for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Command").finish_non_exhaustive()

@@ -1,5 +1,4 @@
-//! Writes that are answered when replicas have them
-//! ([WAIT](https://redis.io/docs/latest/commands/wait/)).
+//! Writes that wait for replicas ([WAIT](https://redis.io/docs/latest/commands/wait/)).
 
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -12,13 +11,12 @@ use super::fault::Fault;
 use super::{Command, command, key_of};
 use threadkeep_store::millis;
 
-/// Writes a mark that changes nothing, to any key. Since Redis 7.2, WAIT waits for the last write of its own
-/// connection, and not for those of others: on a new one it returns at once. But a reply may repeat the answer to a
-/// write on another connection, or say that nothing had to be done. With the mark next to it, WAIT returns only when
-/// replicas have everything that the reply reports.
+/// Writes a mark to any key, without changing it. Since Redis 7.2, WAIT waits for the last write of its own connection only,
+/// and returns at once on a new one. But a reply may repeat the answer to a write on another connection, or report that
+/// nothing was necessary. After the mark, WAIT covers everything that the reply reports.
 ///
-/// The first DEL changes nothing: when memory is full, Redis allows a script that has written before to use more. The
-/// script is sent in full, since a script that the server has lost would repeat all commands.
+/// The first DEL changes nothing, but a full Redis gives more memory to a script that has written. The script is sent in
+/// full, because a lost script would repeat all commands.
 const MARK: &str = "local c,k=redis.call,KEYS[1] \
     local left=c('PTTL',k) \
     if left==-2 then c('DEL',k) c('SET',k,'') c('DEL',k) \
@@ -26,20 +24,17 @@ const MARK: &str = "local c,k=redis.call,KEYS[1] \
     else c('PEXPIRE',k,math.max(left,1)) end \
     return 1";
 
-/// How late Redis may be to say that the time of a WAIT has passed: it looks ten times a second when it
-/// has nothing else to do (`hz`).
+/// Maximum delay of Redis after the timeout of a WAIT: when idle, it checks ten times a second (`hz`).
 const LATENESS: Duration = Duration::from_millis(200);
 
-/// How many replicas must have a write before it is answered.
 #[derive(Debug, Clone)]
 pub(crate) struct Confirmation {
     replicas: NonZeroU16,
-    /// Writes that too few of them had in time.
+    /// Writes that too few replicas confirmed in time.
     missed: Arc<AtomicU64>,
 }
 
 impl Confirmation {
-    /// None: no write waits for any.
     pub(crate) fn of(replicas: u16, missed: &Arc<AtomicU64>) -> Option<Self> {
         Some(Self {
             replicas: NonZeroU16::new(replicas)?,
@@ -47,24 +42,22 @@ impl Confirmation {
         })
     }
 
-    /// Waits for the replicas, but not up to that time: a connection that answers too late is of no
-    /// more use.
+    /// Returns a WAIT that ends before `deadline`, because a connection that answers too late is given up.
     pub(super) fn wait(&self, deadline: Instant) -> Command {
         let left = deadline.saturating_duration_since(Instant::now());
         let margin = (left / 8).max(LATENESS.min(left / 2));
         let mut wait = command("WAIT");
         wait.arg(self.replicas.get())
-            // 0 would be for ever
+            // 0 means forever
             .arg(millis(left - margin).max(1));
         wait
     }
 
-    /// Whether enough replicas have it, by the replies to WAIT and to the mark before it.
     pub(crate) fn check(&self, waited: Option<Value>, marked: Option<Value>) -> Result<(), Fault> {
         let wanted = self.replicas.get();
         let confirmed = match (waited, marked) {
             (Some(Value::Int(confirmed)), Some(Value::Int(_))) => confirmed.max(0) as u64,
-            // it has become a replica itself
+            // the server has become a replica
             _ => 0,
         };
         if confirmed >= u64::from(wanted) {
@@ -75,12 +68,11 @@ impl Confirmation {
     }
 }
 
-/// A write that changes nothing, in the slot of a command.
+/// Returns a write that changes nothing, in the slot of `cmd`.
 pub(super) fn mark_beside(cmd: &Command) -> Command {
     mark(key_of(cmd).unwrap_or_default())
 }
 
-/// A write that changes nothing, in the slot of a key.
 pub(crate) fn mark(key: &[u8]) -> Command {
     let mut mark = command("EVAL");
     mark.arg(MARK).arg(1).arg(key);
@@ -95,7 +87,7 @@ mod tests {
         Confirmation::of(2, &Arc::default()).unwrap()
     }
 
-    /// Returns the longest of 100 waits, as a pause of the machine shortens single ones.
+    /// Returns the longest of 100 waits, because pauses of the machine shorten some.
     fn wait_ms(left: Duration) -> u64 {
         let waits = (0..100).map(|_| {
             let wait = confirmation().wait(Instant::now() + left);
@@ -123,7 +115,6 @@ mod tests {
             assert!(fault.may_be_done());
             assert!(!fault.is_of_the_connection() && !fault.is_of_the_role());
         }
-        // nor without the mark
         let unmarked = confirmation().check(Some(Value::Int(2)), Some(Value::Nil));
         assert!(unmarked.is_err());
         assert!(Confirmation::of(0, &Arc::default()).is_none());

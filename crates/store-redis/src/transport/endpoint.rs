@@ -1,5 +1,3 @@
-//! One server or sentinel, and how to reach it.
-
 use std::fmt;
 #[cfg(feature = "tls")]
 use std::sync::Arc;
@@ -13,7 +11,6 @@ use socket2::TcpKeepalive;
 use super::tls::{self, CurrentCertificate};
 use super::{Host, Login, RedisUrlError};
 
-/// The address of a server, the login, and the certificate that it is shown. Every connection is made to one of these.
 #[derive(Clone)]
 pub(crate) struct Endpoint {
     info: ConnectionInfo,
@@ -46,7 +43,6 @@ impl Endpoint {
         })
     }
 
-    /// The same with that host.
     pub(super) fn at(&self, host: &Host) -> Self {
         let addr = match self.info.addr() {
             ConnectionAddr::TcpTls { .. } => encrypted(host),
@@ -58,15 +54,10 @@ impl Endpoint {
         }
     }
 
-    /// The address, the login and the settings of the socket.
     pub(super) fn info(&self) -> &ConnectionInfo {
         &self.info
     }
 
-    /// How a connection of the library is made.
-    ///
-    /// # Errors
-    /// [`RedisError`] if the certificate cannot be used.
     #[cfg_attr(
         not(feature = "tls"),
         expect(clippy::unused_async, reason = "the certificate is read from a file")
@@ -87,12 +78,10 @@ impl Endpoint {
         matches!(self.info.addr(), ConnectionAddr::TcpTls { .. })
     }
 
-    /// Shows that certificate from now on.
     pub(super) fn show(&mut self, certificate: &Arc<CurrentCertificate>) {
         self.certificate = Some(Arc::clone(certificate));
     }
 
-    /// How a connection of our own is encrypted.
     pub(super) async fn encryption(&self) -> Result<Arc<rustls::ClientConfig>, RedisError> {
         match &self.certificate {
             Some(certificate) => certificate.get().await.encryption(),
@@ -100,7 +89,7 @@ impl Endpoint {
         }
     }
 
-    /// The error of an attempt to connect, with a hint if the server may want a certificate.
+    /// Adds a hint to a connection error if the server may require a certificate.
     pub(super) fn explain(&self, error: RedisError) -> RedisError {
         match self.is_encrypted() && self.certificate.is_none() {
             true => tls::explain(error),
@@ -116,7 +105,6 @@ impl Endpoint {
     }
 }
 
-/// The encrypted address of a host.
 pub(super) fn encrypted(host: &Host) -> ConnectionAddr {
     ConnectionAddr::TcpTls {
         host: host.name.clone(),
@@ -126,8 +114,8 @@ pub(super) fn encrypted(host: &Host) -> ConnectionAddr {
     }
 }
 
-/// Asks an idle connection for a sign of life before a NAT or a load balancer forgets it, which happens without notice: after 4
-/// minutes in Azure, after 350 s in AWS. A connection without an answer is closed 90 s after its last use.
+/// Probes idle connections before a NAT or load balancer silently drops them: 4 minutes in Azure, 350 s in AWS. An
+/// unresponsive connection is closed 90 s after its last use.
 fn keepalive() -> TcpKeepalive {
     let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(60));
     let keepalive = keepalive.with_interval(Duration::from_secs(10));
@@ -136,7 +124,7 @@ fn keepalive() -> TcpKeepalive {
     keepalive
 }
 
-/// It contains a password.
+/// Omits the password.
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint").finish_non_exhaustive()

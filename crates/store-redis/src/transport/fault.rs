@@ -1,25 +1,22 @@
-//! Why a call to Redis failed, and whether it may have run.
-
 use std::time::{Duration, Instant};
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use threadkeep_store::CallRejected;
 
-/// Why a call failed.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// No connection could be made. Nothing was sent.
+    /// No connection could be made, and nothing was sent.
     Connect(RedisError),
-    /// The server answered with an error, or the connection ended before it answered.
+    /// The server replied with an error, or the connection ended before a reply.
     Call(RedisError),
-    /// The deadline has passed.
+    /// The deadline passed. The commands may have run.
     Timeout,
-    /// The write was done, and a command after it failed.
+    /// The write was done, but a later command failed.
     Late(RedisError),
-    /// The write was done, and too few replicas have confirmed it in time.
+    /// The write was done, but too few replicas confirmed it in time.
     Unconfirmed { confirmed: u64, wanted: u16 },
-    /// The call was not sent. `since` is when connections began to fail, if that is why.
+    /// The call was not sent. `since`: when connections began to fail, if that is the cause.
     Refused {
         why: CallRejected,
         since: Option<Instant>,
@@ -38,13 +35,12 @@ impl Fault {
         matches!(self.kind(), Some(ErrorKind::Io | ErrorKind::Parse))
     }
 
-    /// Whether the server answered.
     pub(super) fn is_an_answer(&self) -> bool {
         matches!(self, Self::Call(_)) && !self.is_of_the_connection()
     }
 
-    /// Whether the server had no memory left and has done nothing: it checks only before the first write of a script.
-    /// Redis 6.2 wraps that reply into an error of the script, without a code of its own.
+    /// Whether the server was out of memory and did nothing, which it checks only before a script's first write. Redis 6.2
+    /// wraps that reply in a script error without its own code.
     pub(crate) fn is_full(&self) -> bool {
         let Self::Call(error) = self else {
             return false;
@@ -56,8 +52,7 @@ impl Fault {
         error.code() == Some("OOM") || error.code() == Some("ERR") && is_wrapped()
     }
 
-    /// Whether the server may have executed the commands: the connection ended before a reply, or a script failed
-    /// midway.
+    /// Whether the commands may have run: the connection ended before a reply, or a script failed midway.
     pub(crate) fn may_be_done(&self) -> bool {
         let script = Some(ErrorKind::Server(ServerErrorKind::ResponseError));
         match self {
@@ -68,12 +63,12 @@ impl Fault {
         }
     }
 
-    /// Whether the server has lost a script. It has done nothing.
+    /// Whether the server lacks the script, and did nothing.
     pub(super) fn is_missing_script(&self) -> bool {
         matches!(self, Self::Call(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript))
     }
 
-    /// Whether the server takes no writes, or not yet. It has done nothing.
+    /// Whether the server does not accept writes now, and did nothing.
     pub(crate) fn is_of_the_role(&self) -> bool {
         matches!(
             self.kind(),
@@ -85,7 +80,7 @@ impl Fault {
         )
     }
 
-    /// Whether the call was refused for a reason that has lasted for at least that time.
+    /// Whether the cause of a refusal has lasted for at least `time`.
     pub(crate) fn lasts(&self, time: Duration) -> bool {
         match self {
             Self::Refused { since, .. } => since.is_none_or(|since| since.elapsed() >= time),

@@ -1,5 +1,3 @@
-//! All fields of a hash.
-
 use bytes::Bytes;
 use redis::{RedisError, Value};
 
@@ -7,10 +5,9 @@ use super::node::Reader;
 use crate::transport::{UNKNOWN, bytes};
 use threadkeep_store::StoreError;
 
-/// All fields of a hash, as they came from one server or from a cluster.
 #[derive(Debug)]
 pub(crate) enum Fields {
-    /// After the header of the map, with that many pairs.
+    /// `count` pairs, after the header of the map.
     Raw {
         pairs: Bytes,
         count: usize,
@@ -18,17 +15,14 @@ pub(crate) enum Fields {
     Read(Value),
 }
 
-/// A field and its value.
 pub(crate) type Field<'a> = (&'a [u8], &'a [u8]);
 
 impl Fields {
-    /// From the replies to a script that answers with a number, and to HGETALL after it; none when they are of
-    /// another form, such as errors.
+    /// Parses replies to a script that returns a number, and to HGETALL; `None` for others, such as errors.
     pub(super) fn touched(replies: &Bytes) -> Option<(i64, Self)> {
         Self::read_touched(replies).ok().flatten()
     }
 
-    /// The same from replies that were read.
     pub(crate) fn read(touched: &Value, fields: Value) -> Result<(i64, Self), StoreError> {
         match touched {
             Value::Int(touched) => Ok((*touched, Self::Read(fields))),
@@ -48,7 +42,6 @@ impl Fields {
         Ok(Some((touched, Self::Raw { pairs, count })))
     }
 
-    /// Each field with its value.
     pub(crate) fn pairs(&self) -> Result<Vec<Field<'_>>, StoreError> {
         match self {
             Self::Raw { pairs, count } => {
@@ -56,7 +49,7 @@ impl Fields {
                 let mut string = || reader.string().ok().flatten().ok_or(UNKNOWN);
                 (0..*count).map(|_| Ok((string()?, string()?))).collect()
             }
-            // the form that the protocol of our connections has for it
+            // RESP3 replies with a map
             Self::Read(Value::Map(pairs)) => pairs
                 .iter()
                 .map(|(field, value)| Ok((bytes(field)?, bytes(value)?)))

@@ -1,10 +1,8 @@
-//! Hash slots, by which a cluster shares keys among its masters
-//! ([specification](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)).
+//! Hash slots ([specification](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)).
 
-/// Cluster slots.
 pub(crate) const SLOTS: u16 = 16_384;
 
-/// The cluster slot of a key: that of the text in its first braces, if there is any.
+/// Hashes the text in the first braces of a key, if there is any, else the key.
 pub(crate) fn slot_of(key: &[u8]) -> u16 {
     let tag = memchr::memchr(b'{', key).and_then(|open| {
         let rest = &key[open + 1..];

@@ -1,5 +1,3 @@
-//! Limits on the calls in flight over one connection.
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -10,16 +8,13 @@ use threadkeep_store::CallRejected;
 use threadkeep_trace as trace;
 use threadkeep_trace::Phase;
 
-/// Limits on the calls of one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallLimits {
-    /// Calls in flight.
     pub in_flight: usize,
     /// Calls that wait for a permit; more are rejected.
     pub waiting: usize,
 }
 
-/// Permits for the calls of one connection. Calls that find none wait, first come, first served.
 #[derive(Debug)]
 pub(super) struct CallLimiter {
     permits: Semaphore,
@@ -27,21 +22,19 @@ pub(super) struct CallLimiter {
     bounds: CallLimits,
 }
 
-/// The right to call, until the value is dropped.
 pub(super) type Permit<'a> = SemaphorePermit<'a>;
 
-/// A call that is counted as waiting until this is dropped.
+/// Counts a call as waiting until dropped.
 #[derive(Debug)]
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl CallLimits {
-    /// The documented defaults.
     pub const DEFAULT: Self = Self {
         in_flight: 128,
         waiting: 8_192,
     };
 
-    /// No bounds, for callers that bound themselves.
+    /// No limits, for callers that limit themselves.
     pub(crate) const NONE: Self = Self {
         in_flight: Semaphore::MAX_PERMITS,
         waiting: usize::MAX,
@@ -61,10 +54,7 @@ impl CallLimiter {
         }
     }
 
-    /// A permit for a call with that deadline.
-    ///
-    /// # Errors
-    /// [`CallRejected::Full`] at once, or [`CallRejected::Late`] when a permit comes too late for the call.
+    /// Returns [`CallRejected::Full`] at once, or [`CallRejected::Late`] when a permit would come too late.
     pub(super) async fn acquire(&self, deadline: Instant) -> Result<Permit<'_>, CallRejected> {
         match self.take() {
             Some(permit) => Ok(permit),
@@ -72,13 +62,12 @@ impl CallLimiter {
         }
     }
 
-    /// A permit, if one is free and nobody waits for it.
     fn take(&self) -> Option<Permit<'_>> {
         self.permits.try_acquire().ok()
     }
 
-    /// Latest useful time of a permit for a call with that deadline: commands that are sent with no time
-    /// left run, but their answer comes too late, and the connection is given up.
+    /// Latest useful time for a permit: a call that is sent with no time left runs, but its answer comes too late, and the
+    /// connection is given up.
     pub(super) fn last_of_use(deadline: Instant) -> Instant {
         let left = deadline.saturating_duration_since(Instant::now());
         deadline - left / 4
@@ -95,7 +84,7 @@ impl CallLimiter {
 
     fn queue(&self) -> Result<Waiting<'_>, CallRejected> {
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);
-        // from here on, dropping it takes it off the count
+        // from here on, dropping `waiting` reduces the count
         let waiting = Waiting(&self.waiting);
         match before < self.bounds.waiting {
             true => Ok(waiting),
@@ -107,12 +96,10 @@ impl CallLimiter {
         self.bounds
     }
 
-    /// Calls in flight.
     pub(super) fn in_flight(&self) -> usize {
         self.bounds.in_flight - self.permits.available_permits()
     }
 
-    /// Calls that wait.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
@@ -158,7 +145,7 @@ mod tests {
         assert!(waiting.as_mut().now_or_never().is_none());
         assert_eq!((limiter.in_flight(), limiter.waiting()), (1, 3));
         drop(first);
-        // it belongs to the waiting calls
+        // the permit belongs to the waiting calls
         assert!(limiter.take().is_none());
         waiting.await;
 

@@ -1,5 +1,3 @@
-//! How the store calls Redis, be it one server or a cluster.
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,27 +9,23 @@ use super::node::{CallLimits, ConnectionRegistry, Fault, Mode, Node, Origin, Sen
 use super::{Address, Call, Command, Confirmation, Fields, command, mark, replies};
 use threadkeep_store::{Links, StoreError, millis};
 
-/// Connections of one user of the store.
 #[derive(Debug)]
 pub(crate) struct Link {
     form: Form,
     timeout: Duration,
-    /// Whether writes wait for replicas.
     confirmation: Option<Confirmation>,
     bounds: CallLimits,
     registry: Arc<ConnectionRegistry>,
 }
 
-/// One server or several.
 #[derive(Debug)]
 enum Form {
-    /// One, which sentinels may replace.
+    /// One server, which sentinels may replace.
     Node(Node),
-    /// Several, each with a share of the slots.
     Cluster(Cluster),
 }
 
-/// The calls of one operation, which share a deadline.
+/// Calls of one operation, which share a deadline.
 #[derive(Debug)]
 pub(crate) struct Calls<'a> {
     link: &'a Link,
@@ -78,22 +72,22 @@ impl Link {
         })
     }
 
-    /// Connections to the same place for one worker.
+    /// Opens separate connections for one worker.
     pub(crate) fn another(&self) -> Self {
         self.bounded(self.bounds, Mode::Own)
     }
 
-    /// Connections to the same place that several threads use, and this runtime drives.
+    /// Opens separate connections that several threads share, and `runtime` drives.
     pub(crate) fn driven_by(&self, runtime: Handle) -> Self {
         self.bounded(self.bounds, Mode::Shared(Some(runtime)))
     }
 
-    /// Connections for background tasks, which limit themselves.
+    /// Opens connections for background tasks, which limit themselves.
     pub(crate) fn background(&self) -> Self {
         self.bounded(CallLimits::NONE, Mode::Shared(None))
     }
 
-    /// Connections for administration, such as health checks, that each serve one call at a time.
+    /// Opens connections for administration, such as health checks, each with one call at a time.
     pub(crate) fn administration(&self) -> Self {
         self.bounded(CallLimits::NONE, Mode::Pooled)
     }
@@ -115,7 +109,6 @@ impl Link {
         }
     }
 
-    /// Makes writes wait for replicas, if a confirmation is given.
     pub(crate) fn confirming(self, confirmation: Option<Confirmation>) -> Self {
         Self {
             confirmation,
@@ -123,7 +116,6 @@ impl Link {
         }
     }
 
-    /// The state of all connections to that place.
     pub(crate) fn links(&self) -> Links {
         let open = match &self.form {
             Form::Node(node) => node.server().is_open().into(),
@@ -135,20 +127,15 @@ impl Link {
         }
     }
 
-    /// The epoch of the connections: see [`ConnectionRegistry::epoch`].
     pub(crate) fn epoch(&self) -> u64 {
         self.registry.epoch()
     }
 
-    /// Whether there are several servers, each with a share of the slots.
     pub(crate) fn is_cluster(&self) -> bool {
         matches!(self.form, Form::Cluster(_))
     }
 
-    /// Where a server is that a subscriber can be connected to.
-    ///
-    /// # Errors
-    /// [`RedisError`] if no sentinel knows.
+    /// Returns a server for subscribers. Fails if no sentinel names one.
     pub(crate) async fn locate(&self) -> Result<ConnectionInfo, RedisError> {
         let endpoint = match &self.form {
             Form::Node(node) => node.server().locate().await?,
@@ -157,12 +144,10 @@ impl Link {
         endpoint.for_library().await
     }
 
-    /// How long an operation may take.
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// Begins an operation.
     pub(crate) fn calls(&self) -> Calls<'_> {
         Calls {
             link: self,
@@ -172,14 +157,14 @@ impl Link {
 }
 
 impl Calls<'_> {
-    /// Sends a command that changes nothing except an expiry, and repeats it once if the connection breaks.
+    /// Sends a command that changes at most an expiry. Retries it once if the connection breaks.
     pub(crate) async fn read(&self, cmd: Command) -> Result<Value, StoreError> {
         let [reply] = self.read_all([cmd]).await?;
         Ok(reply)
     }
 
-    /// Sends such a command for an operation that goes on without a reply: where there are several servers, it
-    /// takes no more than a quarter of the time, and waits for none that is known to be away.
+    /// Reads for an operation that can continue without the reply. In a cluster, it takes at most a quarter of the time, and
+    /// waits for no server that is known to be unavailable.
     pub(crate) async fn peek(&self, cmd: Command) -> Result<Value, StoreError> {
         let Form::Cluster(cluster) = &self.link.form else {
             return self.read(cmd).await;
@@ -190,12 +175,11 @@ impl Calls<'_> {
         replies.pop().ok_or(replies::UNKNOWN)
     }
 
-    /// Whether one server may be unavailable while others are not.
+    /// Whether one server may be unavailable while others are available.
     pub(crate) fn is_of_several(&self) -> bool {
         self.link.is_cluster()
     }
 
-    /// Sends several such commands, one after the other.
     pub(crate) async fn read_all<const N: usize>(
         &self,
         cmds: [Command; N],
@@ -204,12 +188,12 @@ impl Calls<'_> {
             Form::Node(node) => self.read_from(node, &cmds).await,
             Form::Cluster(cluster) => cluster.call_all(cmds, self.deadline, Repeat::Once).await,
         };
-        // one reply for each command, as it was checked
+        // the number of replies was checked
         let replies = replies.map_err(|fault| self.error(fault))?;
         replies.try_into().map_err(|_| replies::UNKNOWN)
     }
 
-    /// Sends a script that answers with a number, and HGETALL for a hash, which count if that number says so.
+    /// Sends a script that returns a number, and HGETALL, which counts if that number allows it.
     pub(crate) async fn read_fields(
         &self,
         touch: Command,
@@ -224,7 +208,7 @@ impl Calls<'_> {
         let replies = match node.call_raw(&call).await {
             Ok(replies) => match replies.as_ref().and_then(Fields::touched) {
                 Some(fields) => return Ok(fields),
-                // again, in the way that handles errors and lost scripts
+                // a retry that handles errors and lost scripts
                 None => Box::pin(self.read_from(node, &commands)).await,
             },
             Err(fault) if fault.is_of_the_connection() => node.call(call).await,
@@ -235,7 +219,6 @@ impl Calls<'_> {
         Fields::read(&touched, fields)
     }
 
-    /// Sends any number of such commands, in any order.
     pub(crate) async fn read_many(
         &self,
         cmds: impl IntoIterator<Item = Command>,
@@ -250,7 +233,7 @@ impl Calls<'_> {
         replies.map_err(|fault| self.error(fault))
     }
 
-    /// Sends such a command to every server that takes writes.
+    /// Sends a read to every server that accepts writes.
     pub(crate) async fn read_everywhere(&self, cmd: Command) -> Result<Vec<Value>, StoreError> {
         let replies = match &self.link.form {
             Form::Node(node) => self.read_from(node, &[cmd]).await,
@@ -259,7 +242,7 @@ impl Calls<'_> {
         replies.map_err(|fault| self.error(fault))
     }
 
-    /// Asks every server that takes writes for its time, then sends such commands. Returns the times first.
+    /// Asks every writable server for its time before the reads. Returns the times first.
     pub(crate) async fn read_many_timed(
         &self,
         cmds: impl IntoIterator<Item = Command>,
@@ -276,7 +259,7 @@ impl Calls<'_> {
         Ok((times, replies))
     }
 
-    /// Checks that at least one server takes writes. Sends as many of these idempotent writes as that needs.
+    /// Checks that at least one server accepts writes. Sends as many of these idempotent writes as necessary.
     pub(crate) async fn probe(
         &self,
         mut probes: impl Iterator<Item = Command>,
@@ -291,8 +274,8 @@ impl Calls<'_> {
         answered.map_err(|fault| self.error(fault))
     }
 
-    /// Sends a command that changes a thread. Repeats it only when the server surely did not run it; when the
-    /// connection breaks after it was sent, the caller's idempotency key decides at the retry.
+    /// Sends a write. Repeats it only if the server did not run it; if the connection breaks afterwards, the caller's
+    /// idempotency key decides at the retry.
     pub(crate) async fn write(&self, cmd: Command) -> Result<Value, StoreError> {
         let replies = match &self.link.form {
             Form::Node(node) => self.write_to(node, [cmd]).await,
@@ -305,7 +288,6 @@ impl Calls<'_> {
         reply.ok_or(replies::UNKNOWN)
     }
 
-    /// Sends an idempotent write.
     pub(crate) async fn write_idempotent(&self, cmd: Command) -> Result<Value, StoreError> {
         match &self.link.confirmation {
             None => self.read(cmd).await,
@@ -313,7 +295,7 @@ impl Calls<'_> {
         }
     }
 
-    /// Waits until replicas have all writes to the slot of that key, if writes wait for replicas.
+    /// If writes wait for replicas, waits until they have all writes to the slot of `key`.
     pub(crate) async fn confirm(&self, key: &str) -> Result<(), StoreError> {
         match &self.link.confirmation {
             None => Ok(()),
@@ -321,7 +303,6 @@ impl Calls<'_> {
         }
     }
 
-    /// Sends a command that changes a thread, and after it one that only reads.
     pub(crate) async fn write_then_read(
         &self,
         write: Command,
@@ -354,7 +335,7 @@ impl Calls<'_> {
         }
     }
 
-    /// A server that no longer takes writes has done nothing, so the write goes to the one that does.
+    /// A server that no longer accepts writes did nothing, so the write goes to its successor.
     async fn write_to<const N: usize>(
         &self,
         node: &Node,

@@ -1,5 +1,3 @@
-//! How commands reach Redis: addresses, connections, clusters, deadlines and faults.
-
 pub(super) mod address;
 mod breaker;
 mod call;

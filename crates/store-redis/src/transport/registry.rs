@@ -1,13 +1,10 @@
-//! All connections of a store, for operators.
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::limiter::{CallLimiter, CallLimits};
 use threadkeep_store::{CallRejected, Links};
 
-/// The limiters of all connections, and how often calls were refused. Calls in flight are counted when the
-/// metrics are read, so no call pays for it.
+/// Limiters and counts of refused calls. Metrics count calls in flight when they are read, so no call pays for it.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionRegistry {
     limiters: Mutex<Vec<Weak<CallLimiter>>>,
@@ -19,7 +16,6 @@ pub(crate) struct ConnectionRegistry {
 }
 
 impl ConnectionRegistry {
-    /// A limiter for another connection.
     pub(super) fn limiter(&self, bounds: CallLimits) -> Arc<CallLimiter> {
         let limiter = Arc::new(CallLimiter::new(bounds));
         let mut all = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
@@ -28,23 +24,21 @@ impl ConnectionRegistry {
         limiter
     }
 
-    /// Begins an epoch, because a server has started again or changed its role, or another one answers in its place.
+    /// Begins an epoch: a server has restarted, changed its role, or was replaced.
     pub(super) fn begin_epoch(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// The number of the epoch. A server that may have lost something is asked over a new connection, and that begins an
-    /// epoch: replies of an earlier one may not hold for it.
+    /// A server that may have lost data is asked over a new connection, which begins an epoch. Replies of an earlier epoch
+    /// may not apply.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// Counts a breaker that opened.
     pub(super) fn opened(&self) {
         self.opened.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a call that was not sent.
     pub(crate) fn refused(&self, why: &CallRejected) {
         let count = match why {
             CallRejected::Unreachable(_) | CallRejected::Silent => &self.open,
@@ -54,7 +48,6 @@ impl ConnectionRegistry {
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// All figures except how many breakers are open.
     pub(crate) fn count(&self) -> Links {
         let all = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
         let all: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();

@@ -1,5 +1,3 @@
-//! Values in replies.
-
 use redis::Value;
 
 use threadkeep_store::StoreError;
@@ -24,7 +22,7 @@ pub(crate) fn text(value: &Value) -> Result<&str, StoreError> {
     std::str::from_utf8(bytes(value)?).map_err(|_| UNKNOWN)
 }
 
-/// A whole number from 0, as the protocol's integer or as text where a double would be too small.
+/// Parses a non-negative integer, or its text where a double is too small.
 pub(crate) fn integer(value: &Value) -> Result<u64, StoreError> {
     match value {
         Value::Int(number) => u64::try_from(*number).map_err(|_| UNKNOWN),
@@ -32,7 +30,6 @@ pub(crate) fn integer(value: &Value) -> Result<u64, StoreError> {
     }
 }
 
-/// Whether a script answered 1.
 pub(crate) fn is_done(reply: &Value) -> Result<bool, StoreError> {
     match integer(reply)? {
         0 => Ok(false),
@@ -41,7 +38,6 @@ pub(crate) fn is_done(reply: &Value) -> Result<bool, StoreError> {
     }
 }
 
-/// The reply of TIME: seconds and microseconds.
 pub(crate) fn time_ms(time: &Value) -> Result<u64, StoreError> {
     match time {
         Value::Array(parts) if parts.len() == 2 => {

@@ -1,16 +1,14 @@
-//! Answers to writes that may be repeats.
-
-/// The answer to a write, or to its first run.
+/// The answer to a write that takes an idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answered<T> {
     /// The answer.
     pub answer: T,
-    /// Whether this is the answer to an earlier write with the same idempotency key.
+    /// Whether the answer was replayed for the idempotency key.
     pub replayed: bool,
 }
 
 impl<T> Answered<T> {
-    /// The answer to a write that was done now.
+    /// Wraps the answer to a new write.
     pub fn fresh(answer: T) -> Self {
         Self {
             answer,
@@ -18,7 +16,7 @@ impl<T> Answered<T> {
         }
     }
 
-    /// The answer to an earlier write.
+    /// Wraps the answer to an earlier write.
     pub fn replay(answer: T) -> Self {
         Self {
             answer,

@@ -1,5 +1,3 @@
-//! All that a back end does.
-
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
@@ -9,7 +7,7 @@ use crate::{
     Owners, Rates, Registry, Responses, Scopes, Store, Turns, Upkeep,
 };
 
-/// All parts of a store. Each part is a trait of its own, for callers that need only that one.
+/// All parts of a store. Each part is a separate trait, for callers that need only that one.
 pub trait Backend:
     Store
     + EventLog
@@ -29,12 +27,10 @@ pub trait Backend:
     + Responses
     + Images
 {
-    /// The back end as one worker thread should use it: one with connections gives each worker its
-    /// own, made on the worker's runtime, which saves a wake-up of another thread for each request. All
-    /// that a worker does goes over it, so that commands of several requests are sent at once.
+    /// Returns the back end for one worker thread. A networked store gives each worker its own connections, which saves a
+    /// thread wake-up per request and pipelines the commands of several requests.
     fn for_worker(&self) -> Arc<dyn Backend>;
 
-    /// The back end for responses, with connections of its own. The runtime that drives responses drives these too, and
-    /// workers use them to read responses.
+    /// Returns the back end for responses, with its own connections on `runtime`, which also drives responses.
     fn for_responses(&self, runtime: Handle) -> Arc<dyn Backend>;
 }

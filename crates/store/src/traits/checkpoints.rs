@@ -1,5 +1,3 @@
-//! Checkpoints of threads.
-
 use std::fmt;
 
 use async_trait::async_trait;
@@ -7,60 +5,56 @@ use async_trait::async_trait;
 use crate::{Found, Whole, WriteError};
 use threadkeep_domain::{Access, CheckpointName, Conditions, Stamp, ThreadId, Write, Written};
 
-/// A checkpoint without what it holds.
+/// A checkpoint without its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointHead {
-    /// Its number: from 1 in each life of a thread, and never used again in that life.
+    /// The number: counted from 1 in each life of a thread, and never reused in that life.
     pub number: u32,
-    /// Its name, if it has one.
+    /// The optional name.
     pub name: Option<CheckpointName>,
-    /// The version of the thread that was saved.
+    /// The saved version of the thread.
     pub version: u64,
-    /// Bytes of the state.
+    /// Size of the state in bytes.
     pub size_bytes: u64,
-    /// When it was made, in milliseconds of the Unix epoch.
+    /// When the checkpoint was saved, in Unix milliseconds.
     pub created_ms: u64,
 }
 
 /// A checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// All but what it holds.
+    /// Everything except the content.
     pub head: CheckpointHead,
     /// The saved state and metadata.
     pub content: Whole,
 }
 
-/// The answer of saving a checkpoint, or of its first run.
+/// The result of saving a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointSaved {
-    /// Version and life of the thread, which stay.
+    /// The unchanged version and life of the thread.
     pub stamp: Stamp,
     /// The new checkpoint.
     pub head: CheckpointHead,
-    /// Whether this is the answer to an earlier call with the same idempotency key.
+    /// Whether the answer was replayed for the idempotency key.
     pub replayed: bool,
 }
 
-/// The answer of deleting a checkpoint, or of its first run.
+/// The result of deleting a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckpointDeleted {
-    /// Version and life of the thread, which stay.
+    /// The unchanged version and life of the thread.
     pub stamp: Stamp,
-    /// Whether this is the answer to an earlier call with the same idempotency key.
+    /// Whether the answer was replayed for the idempotency key.
     pub replayed: bool,
 }
 
-/// The checkpoints of threads. They end with the life of their thread, whose archive has only their numbers.
+/// The checkpoints of threads. They end with the thread's life; the archive keeps only their numbers.
 ///
-/// Each call moves the end of the thread. Saving and deleting change neither state nor version, and are not logged.
+/// Each call extends the thread's lifetime. Saving and deleting change neither state nor version, and are not logged.
 #[async_trait]
 pub trait Checkpoints: fmt::Debug + Send + Sync {
-    /// Saves state and metadata as they are, under the next number, in one step.
-    ///
-    /// # Errors
-    /// [`WriteError::Refused`] with `ThreadNotFound`, `TooManyCheckpoints`, or as the conditions say;
-    /// [`WriteError::Store`].
+    /// Saves state and metadata under the next number, atomically. Refused with `TooManyCheckpoints` at the limit.
     async fn save_checkpoint(
         &self,
         id: &ThreadId,
@@ -68,20 +62,14 @@ pub trait Checkpoints: fmt::Debug + Send + Sync {
         conditions: &Conditions,
     ) -> Result<CheckpointSaved, WriteError>;
 
-    /// All checkpoints, the newest first. None: no such thread.
-    ///
-    /// # Errors
-    /// [`WriteError`]: the owner refuses the caller, or the store fails.
+    /// Returns all checkpoints, newest first; `None` if the thread does not exist.
     async fn list_checkpoints(
         &self,
         id: &ThreadId,
         access: Access,
     ) -> Result<Option<Found<Vec<CheckpointHead>>>, WriteError>;
 
-    /// A checkpoint with the version of the thread. None: no such thread or checkpoint.
-    ///
-    /// # Errors
-    /// [`WriteError`]: the owner refuses the caller, or the store fails.
+    /// Returns a checkpoint and the thread's version; `None` if the thread or the checkpoint does not exist.
     async fn get_checkpoint(
         &self,
         id: &ThreadId,
@@ -89,13 +77,9 @@ pub trait Checkpoints: fmt::Debug + Send + Sync {
         number: u32,
     ) -> Result<Option<Found<Checkpoint>>, WriteError>;
 
-    /// Puts state and metadata of a checkpoint in the place of the thread's, as a write in one step. Owner, TTL, turn
-    /// and time of creation stay. Of the write, its conditions, its owner and `describe` count: it has no changes of
-    /// its own, and limits are not judged, since what returns was accepted before. The event names all keys from before
-    /// and after.
-    ///
-    /// # Errors
-    /// As [`Store::write`](crate::Store::write); `ThreadNotFound` and `CheckpointNotFound`.
+    /// Replaces the thread's state and metadata with those of a checkpoint, atomically. Owner, TTL, turn and creation time
+    /// stay. Only the conditions, owner and `describe` of `write` apply. Size limits are not checked, because the content
+    /// was accepted before. The event names all keys of both states.
     async fn restore_checkpoint(
         &self,
         id: &ThreadId,
@@ -103,10 +87,7 @@ pub trait Checkpoints: fmt::Debug + Send + Sync {
         write: &Write<'_>,
     ) -> Result<Written, WriteError>;
 
-    /// Deletes a checkpoint. Its number is not used again.
-    ///
-    /// # Errors
-    /// As [`Self::save_checkpoint`]; `CheckpointNotFound`.
+    /// Deletes a checkpoint. Its number is not reused.
     async fn delete_checkpoint(
         &self,
         id: &ThreadId,

@@ -1,5 +1,3 @@
-//! Threads as a whole: moved out of a store, into one, and copied.
-
 use std::fmt;
 
 use async_trait::async_trait;
@@ -10,17 +8,14 @@ use threadkeep_domain::{Access, Fork, Image, Import, Refusal, Thread, ThreadId, 
 /// The outcome of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Imported {
-    /// The thread is made. The answer has the whole thread.
+    /// The thread was created. The answer has the whole thread.
     Made(Written),
-    /// The thread existed, and stays as it is.
+    /// The thread existed and is unchanged.
     Skipped(Thread),
 }
 
 impl Imported {
-    /// The outcome for an import that skips no thread.
-    ///
-    /// # Errors
-    /// [`Refusal::ThreadExists`].
+    /// Converts the outcome of an import that may not skip.
     pub fn made(self) -> Result<Written, Refusal> {
         match self {
             Self::Made(written) => Ok(written),
@@ -29,33 +24,23 @@ impl Imported {
     }
 }
 
-/// Threads as a whole.
+/// Exports, imports and copies whole threads.
 #[async_trait]
 pub trait Images: fmt::Debug + Send + Sync {
-    /// All that a thread has at one moment; none if the thread does not exist. Moves no end.
-    ///
-    /// # Errors
-    /// [`WriteError`]: the owner refuses the caller, or the store fails.
+    /// Exports a thread as it is at one moment, without extending its lifetime; `None` if it does not exist.
     async fn export(&self, id: &ThreadId, access: Access) -> Result<Option<Image>, WriteError>;
 
-    /// Makes a thread of an image, in one step: the thread has all of it, or does not exist. Its life is a new one, which
-    /// ends after its TTL. Logged as created, and as forked if it has an origin. An import that replaces a thread ends
-    /// that in the same step, without a tombstone.
+    /// Creates a thread from an image, atomically, in a new life that ends after its TTL. Logged as created, or as forked if
+    /// it has an origin. An import that replaces a thread ends the old one in the same step, without a tombstone.
     ///
-    /// # Errors
-    /// [`WriteError::Refused`]: nothing has changed; with `CreatedAhead` if its first write is more than a minute ahead of
-    /// the store's clock, with `ThreadExists` if the thread exists and may not be replaced, with `Destroyed` during its
-    /// tombstone time, with `NoPlace` as [`Import::has_place`] says. [`WriteError::Store`]: see
-    /// [`StoreError::is_ambiguous`](crate::StoreError::is_ambiguous).
+    /// Refused with `CreatedAhead` if the first write is more than a minute ahead of the store's clock, `ThreadExists` if
+    /// the thread may not be replaced, `Destroyed` during its tombstone time, and `NoPlace` as [`Import::has_place`] says.
     async fn import(&self, id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError>;
 
-    /// Makes a thread that is a copy of another one, the source, as that is at one moment; the answer has the whole new
-    /// thread. Moves the end of the source. The copy is one step if both threads have the same bucket. In any case, the
-    /// new thread appears in one step, with the source as it was at one moment.
+    /// Creates a thread as a copy of the source at one moment, and extends the source's lifetime, perhaps even if
+    /// refused. The new thread appears atomically; the copy is a single step only if both threads have the same bucket.
     ///
-    /// # Errors
-    /// [`WriteError::Refused`]: no thread is made, and of the source at most its end has moved; with `ThreadNotFound` or
-    /// `CheckpointNotFound` without that source, and otherwise as [`Self::import`]. [`WriteError::Store`].
+    /// Refused with `ThreadNotFound` or `CheckpointNotFound` if the source does not exist, otherwise as [`Self::import`].
     async fn fork(
         &self,
         source: &ThreadId,

@@ -1,5 +1,3 @@
-//! Entries in namespaces: data of applications that outlives threads.
-
 use std::fmt;
 use std::time::Duration;
 
@@ -10,68 +8,65 @@ pub use threadkeep_domain::kv::entry::{Entry, EntryHead, NewEntry, Put};
 pub use threadkeep_domain::kv::space::{IdleEnd, NamespaceChange, NamespacePlace, NamespaceRecord};
 use threadkeep_domain::{EntryKey, IdempotencyKey, Namespace, Precondition};
 
-/// For how long a use of a namespace that ends when it is idle may count without being noted: so much later than its
-/// idle time it may end. Each process notes one use in that time, however many there are.
+/// How long after its idle time a namespace may end. Each process records at most one use of a namespace per `NOTED`.
 pub const NOTED: Duration = Duration::from_secs(2);
 
 /// The effect of a read on an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// Nothing.
+    /// No effect.
     Plain,
-    /// Counts as a use. When less than half of its lifetime is left, the entry lives for all of it
-    /// again.
+    /// Counts as a use: an entry with less than half of its lifetime left gets its full lifetime again.
     Use,
 }
 
 /// Conditions of a write to an entry.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EntryTerms {
-    /// The condition on the entry.
+    /// The precondition, checked against the entry.
     pub precondition: Option<Precondition>,
-    /// The identity of a repeat, within the entry.
+    /// The idempotency key, unique within the entry.
     pub idempotency: Option<IdempotencyKey>,
-    /// Whether a put that finds its precondition unmet is remembered, too: in a request of several puts, that is an
-    /// answer like any other.
+    /// Whether a failed precondition is remembered as the answer. Batch puts set this.
     pub remembers_mismatch: bool,
 }
 
-/// The order of a list of entries, by the bytes of their keys.
+/// The order of listed entries: bytewise by key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KeyOrder {
-    /// The first key first.
+    /// Smallest key first.
     #[default]
     Ascending,
-    /// The last key first.
+    /// Largest key first.
     Descending,
 }
 
-/// Which entries of a namespace are listed.
+/// The entries of a namespace to list.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EntryRange<'a> {
-    /// Their keys begin with this.
+    /// The prefix that keys must have.
     pub prefix: &'a str,
-    /// They come after this key, in the order of the list.
+    /// The key after which the list starts.
     pub after: Option<&'a EntryKey>,
-    /// The order of the list.
+    /// The sort order.
     pub order: KeyOrder,
 }
 
-/// A part of the list of entries.
+/// One page of entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryPage {
-    /// In the order of the list.
+    /// Keys and heads, sorted.
     pub entries: Vec<(EntryKey, EntryHead)>,
-    /// The last key of the page; none on the last page.
+    /// The last key of this page; `None` on the last page.
     pub next: Option<EntryKey>,
 }
 
-/// A part of the list of namespaces.
+/// One page of namespaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamespacePage {
-    /// The newest first; those of one millisecond by their names, from the last to the first.
+    /// Newest first. Namespaces created in the same millisecond are in descending order of their names.
     pub records: Vec<NamespaceRecord>,
-    /// The place of the next page; none on the last page.
+    /// The cursor of the next page; `None` on the last page.
     pub next: Option<NamespacePlace>,
 }
 
@@ -80,27 +75,21 @@ pub struct NamespacePage {
 pub struct Usage {
     /// Number of entries.
     pub entries: u64,
-    /// Bytes of their bodies.
+    /// Total size of the bodies in bytes.
     pub bytes: u64,
-    /// When an entry was last put or used; may go back when entries expire; none without entries.
+    /// When an entry was last put or used. May decrease when entries expire; `None` without entries.
     pub last_used_ms: Option<u64>,
 }
 
 /// Entries by namespace and key.
 ///
-/// From the millisecond at which it expires, an entry reads as never put and counts for nothing. Expiry follows the
-/// store's own clock.
+/// An entry that expires reads as never put and is not counted from that millisecond on, by the store's clock.
 ///
-/// A namespace with an idle time ends when none of its entries was read, listed, put or deleted for that long, or up to
-/// [`NOTED`] later, and never earlier. From that moment on it reads as never made, with all that is in it. The next put
-/// makes a new namespace, without the settings of the old one.
+/// A namespace with an idle time ends once none of its entries was read, listed, put or deleted during it: never earlier, up
+/// to [`NOTED`] later. It then reads as never created. The next put creates a namespace with default settings.
 #[async_trait]
 pub trait Namespaces: fmt::Debug + Send + Sync {
-    /// An entry, if it exists. The effect of the read happens in the same step in which the entry is found to exist;
-    /// the returned body may be that of a put right after it.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns an entry. `reading` takes effect atomically with the check that the entry exists; the body may be newer.
     async fn get_entry(
         &self,
         namespace: &Namespace,
@@ -108,28 +97,15 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         reading: Reading,
     ) -> Result<Option<Entry>, StoreError>;
 
-    /// The heads of these entries, in that order; none for one that does not exist.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns the heads of entries in the order of `keys`; `None` for an entry that does not exist.
     async fn get_heads(
         &self,
         namespace: &Namespace,
         keys: &[EntryKey],
     ) -> Result<Vec<Option<EntryHead>>, StoreError>;
 
-    /// Puts an entry whole in the place of another one or of none, in one step with what the
-    /// namespace's usage and list say, and with the check of the idempotency key, which comes first. Makes the
-    /// namespace.
-    ///
-    /// # Errors
-    /// [`WriteError::Refused`] with [`Refusal::VersionMismatch`] when there is not what the
-    /// precondition says, or with [`Refusal::IdempotencyKeyReused`] or [`Refusal::TooManyIdempotencyKeys`]: nothing has
-    /// changed. [`WriteError::Store`]: see [`StoreError::is_ambiguous`].
-    ///
-    /// [`Refusal::VersionMismatch`]: threadkeep_domain::Refusal::VersionMismatch
-    /// [`Refusal::IdempotencyKeyReused`]: threadkeep_domain::Refusal::IdempotencyKeyReused
-    /// [`Refusal::TooManyIdempotencyKeys`]: threadkeep_domain::Refusal::TooManyIdempotencyKeys
+    /// Creates or replaces an entry, and creates its namespace. Checks the idempotency key, then the precondition, and
+    /// updates the namespace's usage and list, all atomically.
     async fn put_entry(
         &self,
         namespace: &Namespace,
@@ -138,11 +114,7 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         terms: EntryTerms,
     ) -> Result<Answered<Put>, WriteError>;
 
-    /// Deletes an entry, in one step with what the namespace's usage and list say, and with the check of the
-    /// idempotency key, which comes first. Whether there was one.
-    ///
-    /// # Errors
-    /// As [`Self::put_entry`].
+    /// Deletes an entry, with the same checks and atomicity as [`Self::put_entry`]. Returns whether it existed.
     async fn delete_entry(
         &self,
         namespace: &Namespace,
@@ -150,11 +122,8 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         terms: EntryTerms,
     ) -> Result<Answered<bool>, WriteError>;
 
-    /// Up to `limit` entries in a range. A page may be shorter, and even empty, although more follow. An entry that
-    /// exists all the while is on exactly one page, despite concurrent puts and deletions.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns up to `limit` entries of `range`. A page may be short or empty before the end of the list. An entry that
+    /// exists throughout appears on exactly one page, despite concurrent puts and deletions.
     async fn list_entries(
         &self,
         namespace: &Namespace,
@@ -162,17 +131,11 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<EntryPage, StoreError>;
 
-    /// Makes a namespace, unless there is one, which stays as it is.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Creates a namespace unless it exists, and returns its record.
     async fn open_namespace(&self, namespace: &Namespace) -> Result<NamespaceRecord, StoreError>;
 
-    /// Changes the settings of a namespace, and makes it, in one step with the check of the idempotency key, which comes
-    /// first. An idle time counts from this moment on. Returns the usage, too, as it was right before.
-    ///
-    /// # Errors
-    /// As [`Self::put_entry`].
+    /// Changes the settings of a namespace, creating it if necessary. Checks the idempotency key first, atomically. A new
+    /// idle time starts now. Also returns the usage immediately before the change.
     async fn set_namespace(
         &self,
         namespace: &Namespace,
@@ -180,54 +143,35 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         idempotency: Option<IdempotencyKey>,
     ) -> Result<Answered<(NamespaceRecord, Usage)>, WriteError>;
 
-    /// A namespace; none when nothing was ever put there, or it was deleted since, or ended.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns a namespace; `None` if it was never created, was deleted or has ended.
     async fn get_namespace(
         &self,
         namespace: &Namespace,
     ) -> Result<Option<NamespaceRecord>, StoreError>;
 
-    /// Up to `limit` namespaces, newest first, after a place if one is given.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns up to `limit` namespaces after the cursor `after`, newest first.
     async fn list_namespaces(
         &self,
         after: Option<&NamespacePlace>,
         limit: usize,
     ) -> Result<NamespacePage, StoreError>;
 
-    /// The usage of each of these namespaces, exact without concurrent writes.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns the usage of each namespace. The numbers are exact unless writes run concurrently.
     async fn measure(&self, namespaces: &[Namespace]) -> Result<Vec<Usage>, StoreError>;
 
-    /// Deletes a namespace with all its entries, and returns their number. It is not a single step: entries go in
-    /// batches, then the namespace, then entries that were put meanwhile. An entry that is put while this runs is
-    /// deleted, or it stays and creates the namespace again. If this fails, or its caller is gone, some entries are
-    /// left, and a repeat continues. The idempotency key is checked first, and the answer is remembered at the end: a
-    /// repeat after that deletes nothing that was put since.
+    /// Deletes a namespace and returns the number of deleted entries. Not atomic: deletes entries in batches, then the
+    /// namespace, then entries that were put meanwhile; an entry put during the call may also stay and create the namespace
+    /// again.
     ///
-    /// # Errors
-    /// [`WriteError::Refused`] with [`Refusal::IdempotencyKeyReused`] or [`Refusal::TooManyIdempotencyKeys`], or
-    /// [`WriteError::Store`].
-    ///
-    /// [`Refusal::IdempotencyKeyReused`]: threadkeep_domain::Refusal::IdempotencyKeyReused
-    /// [`Refusal::TooManyIdempotencyKeys`]: threadkeep_domain::Refusal::TooManyIdempotencyKeys
+    /// If the call fails or is dropped, a repeat continues. The idempotency key is checked first and the answer is
+    /// remembered at the end, so a later repeat does not delete newer entries.
     async fn delete_namespace(
         &self,
         namespace: &Namespace,
         idempotency: Option<IdempotencyKey>,
     ) -> Result<Answered<u64>, WriteError>;
 
-    /// Notes that a request of several writes to a namespace begins, each of which has its own identity of a repeat.
-    /// Whether it began before.
-    ///
-    /// # Errors
-    /// As [`Self::delete_namespace`].
+    /// Records the start of a batch whose writes have idempotency keys of their own. Returns whether it started before.
     async fn begin_writes(
         &self,
         namespace: &Namespace,

@@ -1,5 +1,3 @@
-//! Which replica does what.
-
 use std::fmt;
 use std::time::Duration;
 
@@ -8,28 +6,21 @@ use bytes::Bytes;
 
 use crate::StoreError;
 
-/// The words of the holders of a pool.
+/// The announcements of a pool's holders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Heard {
-    /// The announcements of all living holders, including the caller; none for one that takes part and has announced
-    /// nothing.
+    /// The announcements of all living holders, including the caller; `None` for a holder that has announced nothing.
     pub said: Vec<Option<Bytes>>,
-    /// The note that was there before, which stays for a year after all holders have gone.
+    /// The previous note. It is kept for one year after the last holder has left.
     pub note: Option<Bytes>,
 }
 
-/// Shares of common work, each held by one replica at a time.
-///
-/// A pool is a kind of work, cut into slots that are numbered from 0. Its name has 1 to 64
-/// characters of `[A-Za-z0-9._-]`.
+/// Leases of common work, each held by one replica at a time. A pool is a kind of work, divided into slots numbered from 0.
+/// Its name has 1 to 64 characters of `[A-Za-z0-9._-]`.
 #[async_trait]
 pub trait Leases: fmt::Debug + Send + Sync {
-    /// Announces that `holder` is alive in a pool of `slots` slots, renews its leases, takes free ones up to its fair
-    /// share (slots by living holders, rounded up) and gives back the excess, all in one step. Returns the slots that
-    /// it now holds for `lasts`.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Announces that `holder` is alive, renews its leases, takes free slots up to its fair share (slots by living holders,
+    /// rounded up) and gives back the excess, atomically. Returns the slots that it holds for `lasts`.
     async fn hold(
         &self,
         pool: &str,
@@ -38,12 +29,8 @@ pub trait Leases: fmt::Debug + Send + Sync {
         lasts: Duration,
     ) -> Result<Vec<u16>, StoreError>;
 
-    /// Announces something about `holder` to the other holders of a pool, valid for `lasts`, replacing its earlier
-    /// announcement, and leaves a note for later ones, replacing the earlier note. Returns the announcements of the
-    /// others in the same step.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Publishes an announcement of `holder`, valid for `lasts`, and a note for later holders. Both replace earlier ones.
+    /// Returns the announcements and the previous note in the same step.
     async fn introduce(
         &self,
         pool: &str,
@@ -54,8 +41,5 @@ pub trait Leases: fmt::Debug + Send + Sync {
     ) -> Result<Heard, StoreError>;
 
     /// Gives back all slots, leaves the pool, and removes the announcement.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     async fn release(&self, pool: &str, holder: &str) -> Result<(), StoreError>;
 }

@@ -1,5 +1,3 @@
-//! How far durable consumers are.
-
 use std::fmt;
 
 use async_trait::async_trait;
@@ -8,142 +6,109 @@ use bytes::Bytes;
 use crate::StoreError;
 use threadkeep_domain::{EventId, Position};
 
-/// Events that a consumer has parked at most; then the oldest are given up.
+/// Maximum number of parked events of a consumer. Beyond it, the oldest are dropped.
 pub const MOST_PARKED: u64 = 100_000;
 
-/// A consumer's progress and pending events. The format of its records is the consumer's own.
+/// A consumer's progress and pending events. The consumer defines the format of its records.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ledger {
-    /// Up to where each log is handled, by the number of the bucket: every event up to there was
-    /// delivered, or is pending or parked.
+    /// The cursor of each log, by bucket. Every event up to it was delivered, is pending or is parked.
     pub cursors: Vec<Position>,
-    /// Events that are to be delivered once more, with a record each.
+    /// Events to deliver again, each with a record.
     pub pending: Vec<(EventId, Bytes)>,
-    /// A record of the consumer as a whole.
+    /// The record of the consumer itself.
     pub note: Option<Bytes>,
-    /// Its signals when it was read.
+    /// The signals at the time of the read.
     pub signals: LedgerSignals,
 }
 
 /// Some of a consumer's pending events.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PendingEvents {
-    /// With a record each.
+    /// Events with their records.
     pub some: Vec<(EventId, Bytes)>,
-    /// The number of all.
+    /// Number of all pending events.
     pub total: u64,
 }
 
-/// Counts of others' changes to a ledger, which the holders of its leases watch.
+/// Counts other clients' changes to a ledger. The holders of its leases watch them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LedgerSignals {
-    /// Replays that were asked for.
+    /// Requested replays.
     pub replays: u64,
-    /// Erasures of events in it, or in the log.
+    /// Erasures of events in the ledger or in the log.
     pub erasures: u64,
 }
 
-/// Changes of a ledger, stored in one step.
+/// Changes of a ledger, stored atomically.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LedgerChange {
-    /// Logs that are handled further than before.
+    /// Cursors to advance.
     pub cursors: Vec<(u16, Position)>,
-    /// Records of events that are pending from now on, or still are.
+    /// New records of pending events.
     pub pending: Vec<(EventId, Bytes)>,
-    /// Events that are no longer pending.
+    /// Events to remove from the pending ones.
     pub done: Vec<EventId>,
-    /// Events that are parked, with a record each; they are no longer pending.
+    /// Events to move from pending to parked, each with a record.
     pub parked: Vec<(EventId, Bytes)>,
-    /// A new record of the consumer as a whole.
+    /// The new record of the consumer itself.
     pub note: Option<Bytes>,
 }
 
-/// The right to write in a ledger: the lease of a slot of the pool that bears the consumer's name.
+/// The right to write to a ledger: the lease of a slot in the pool that is named after the consumer.
 #[derive(Debug, Clone, Copy)]
 pub struct Holding<'a> {
-    /// The consumer, which is the name of the pool too.
+    /// The consumer, also the name of the pool.
     pub consumer: &'a str,
-    /// The slot.
+    /// The leased slot.
     pub slot: u16,
-    /// The holder.
+    /// The holder of the lease.
     pub holder: &'a str,
-    /// The count of erasures when the holder began: events that it read before a later one may be erased.
+    /// [`LedgerSignals::erasures`] when the holder started. A later erasure may cover events that it has read.
     pub erasures: u64,
 }
 
-/// The ledgers of durable consumers, which are named like pools of leases.
+/// The ledgers of durable consumers. Consumer names follow the rules of [pool names](crate::Leases).
 #[async_trait]
 pub trait Ledgers: fmt::Debug + Send + Sync {
-    /// Makes a consumer, unless it is known: from these positions on, one for each bucket.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Creates the ledger of a consumer unless it exists. `start` has one position per bucket.
     async fn open_ledger(&self, consumer: &str, start: &[Position]) -> Result<(), StoreError>;
 
-    /// Forgets a consumer with all its records, and its leases.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Deletes a consumer with all its records and leases.
     async fn drop_ledger(&self, consumer: &str) -> Result<(), StoreError>;
 
-    /// The names of all consumers.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns the names of all consumers.
     async fn consumers(&self) -> Result<Vec<String>, StoreError>;
 
-    /// The ledger as it stands; none when there is no such consumer.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns the whole ledger; `None` if the consumer does not exist.
     async fn load_ledger(&self, consumer: &str) -> Result<Option<Ledger>, StoreError>;
 
-    /// The cursors alone.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns the cursors only.
     async fn load_cursors(&self, consumer: &str) -> Result<Option<Vec<Position>>, StoreError>;
 
-    /// Writes a change down whole, if that lease is still held and the ledger has seen no later erasure; else nothing,
-    /// and answers false.
-    /// Doing the same again changes nothing. Past 100,000 parked events the oldest are given up,
-    /// which is logged as an error.
-    ///
-    /// # Errors
-    /// [`StoreError`]; see [`StoreError::is_ambiguous`].
+    /// Stores a change atomically if the lease is still held and no erasure happened since; otherwise changes nothing and
+    /// returns false. Idempotent. Drops the oldest events beyond [`MOST_PARKED`] parked ones, and logs that as an error.
     async fn commit(
         &self,
         holding: &Holding<'_>,
         change: &LedgerChange,
     ) -> Result<bool, StoreError>;
 
-    /// The signals for the holders of leases.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns the signals for lease holders.
     async fn signals(&self, consumer: &str) -> Result<LedgerSignals, StoreError>;
 
-    /// Forgets these events, pending or parked, in one step, or replaces their records where one is given, and counts an
-    /// erasure, so that no holder of a lease that knows them writes them down again. Does nothing without such a consumer.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Deletes events, pending or parked, or replaces their records where one is given, atomically. Also counts an erasure,
+    /// so that no lease holder stores them again. Has no effect if the consumer does not exist.
     async fn forget_events(
         &self,
         consumer: &str,
         events: &[(EventId, Option<Bytes>)],
     ) -> Result<(), StoreError>;
 
-    /// Up to `limit` pending events, in any order.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns up to `limit` pending events, in any order.
     async fn pending(&self, consumer: &str, limit: usize) -> Result<PendingEvents, StoreError>;
 
-    /// Up to `limit` parked events after that one, by position and then bucket.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns up to `limit` parked events after `after`, by position and then bucket.
     async fn parked(
         &self,
         consumer: &str,
@@ -151,16 +116,12 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Vec<(EventId, Bytes)>, StoreError>;
 
-    /// Makes parked events pending again, with new records, in one step, and counts a replay.
-    /// Answers how many were still parked.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Makes parked events pending again with new records, atomically, and counts a replay. Returns how many were parked.
     async fn replay(&self, consumer: &str, records: &[(EventId, Bytes)])
     -> Result<u64, StoreError>;
 }
 
-/// Says that parked events were given up.
+/// Logs that parked events were dropped.
 pub fn note_given_up(consumer: &str, events: u64) {
     if events > 0 {
         tracing::error!(

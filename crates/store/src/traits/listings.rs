@@ -1,29 +1,23 @@
-//! Lists of created objects, for paging through them.
-
 use std::fmt;
 
 use async_trait::async_trait;
 
 use crate::StoreError;
 
-/// A list, or the part of one owner.
+/// A list, or one owner's part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Listing<'a> {
-    /// Its name: 1 to 64 characters of `[A-Za-z0-9._-]`.
+    /// The name: 1 to 64 characters of `[A-Za-z0-9._-]`.
     pub name: &'a str,
-    /// The owner of the part, in free text; none for the whole list.
+    /// The owner of the part, in free text; `None` for the whole list.
     pub owner: Option<&'a str>,
 }
 
-/// Names in the order in which they were added. A list says what was created, not that it still exists: readers check,
-/// and remove deleted objects.
+/// Names in the order in which they were added, whether or not they still exist. Readers check, and remove deleted ones.
 #[async_trait]
 pub trait Listings: fmt::Debug + Send + Sync {
-    /// Adds a member to a list, and to the part of its owner, as of a time, to be looked at again
-    /// by another time; both in milliseconds of the Unix epoch. One that is there keeps its place.
-    ///
-    /// # Errors
-    /// [`StoreError`]; see [`StoreError::is_ambiguous`]. Doing the same again changes nothing.
+    /// Adds a member to a list and to its owner's part at `at_ms`, with the next check at `look_ms`, both in Unix
+    /// milliseconds. A member that is already listed keeps its position. Idempotent.
     async fn list_add(
         &self,
         listing: &Listing<'_>,
@@ -32,10 +26,7 @@ pub trait Listings: fmt::Debug + Send + Sync {
         look_ms: u64,
     ) -> Result<(), StoreError>;
 
-    /// Up to `limit` members from an offset on, newest first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns up to `limit` members from `offset`, newest first.
     async fn list_page(
         &self,
         listing: &Listing<'_>,
@@ -43,16 +34,10 @@ pub trait Listings: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Vec<String>, StoreError>;
 
-    /// Removes members from a list and from the parts of their owners.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Removes members from a list and from their owners' parts.
     async fn list_remove(&self, name: &str, members: &[String]) -> Result<(), StoreError>;
 
-    /// Up to `limit` members whose next check was due by a time, the most overdue first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns up to `limit` members whose next check was due by `by_ms`, the most overdue first.
     async fn list_due(
         &self,
         name: &str,
@@ -60,10 +45,7 @@ pub trait Listings: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Vec<String>, StoreError>;
 
-    /// Has members that are still on the list looked at again by other times.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Reschedules the next checks of members that are still listed.
     async fn list_look_again(
         &self,
         name: &str,

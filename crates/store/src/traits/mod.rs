@@ -1,5 +1,3 @@
-//! The promises of a store, one trait for each thing that it keeps.
-
 pub(super) mod answered;
 pub(super) mod archives;
 pub(super) mod backend;

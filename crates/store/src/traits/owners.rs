@@ -1,5 +1,3 @@
-//! Lists of threads, those of an owner and all.
-
 use std::fmt;
 use std::time::Duration;
 
@@ -8,7 +6,7 @@ use async_trait::async_trait;
 use crate::StoreError;
 use threadkeep_domain::{OwnerTag, Thread, ThreadId};
 
-/// By which time an owner's threads are listed, the newest first.
+/// The time by which an owner's threads are listed, newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThreadOrder {
     /// The last write.
@@ -17,60 +15,56 @@ pub enum ThreadOrder {
     Created,
 }
 
-/// A place in the list of an owner's threads: the time of one, and its id.
+/// A position in the list of an owner's threads: the time and id of a thread.
 pub type OwnedPlace = (u64, ThreadId);
 
-/// Some threads of a list, and where it goes on; none at its end. Threads that have just ended are missing.
+/// One page of threads. Threads that have just ended are omitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadPage<P> {
-    /// Thread objects with their places.
+    /// Thread objects with their positions.
     pub threads: Vec<(P, Thread)>,
-    /// After which place the list goes on.
+    /// The cursor of the next page; `None` on the last page.
     pub next: Option<P>,
 }
 
-/// The threads of an owner as a whole.
+/// Totals for an owner's threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OwnerUsage {
-    /// Living threads.
+    /// Number of living threads.
     pub threads: u64,
-    /// The bytes of their states.
+    /// Total size of the states in bytes.
     pub size_bytes: u64,
 }
 
-/// A history as a list of threads shows it.
+/// The summary of a history that a list of threads shows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HistoryGlance {
-    /// Items that it has.
+    /// Number of items.
     pub items: u64,
-    /// When the newest one was added.
+    /// When the newest item was added.
     pub newest_ms: Option<u64>,
-    /// The values of its oldest items, as many as were asked for; of a longer one, the first
-    /// [`GLANCE_MAX_BYTES`] or a few less, to the end of a character. There may be fewer if values are very long.
+    /// The values of the oldest items, each cut to [`GLANCE_MAX_BYTES`] at a character boundary. Fewer if values are very
+    /// long.
     pub opening: Vec<Box<str>>,
 }
 
-/// The bytes of an item's value that a glance shows at most.
+/// Maximum bytes of an item's value in a glance.
 pub const GLANCE_MAX_BYTES: usize = 4_096;
 
-/// A history that grows moves its thread to the top of its owner's list, unless the thread was written to, or moved, less
-/// than this before.
+/// How long after a write or a move an appended item does not move its thread to the top of the owner's list.
 pub const MOVES_AFTER_MS: u64 = 1_000;
 
-/// Names a place that is reserved for a thread.
+/// Identifies a reservation for a new thread of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PlaceToken(pub [u8; 16]);
 
-/// The threads of a store as lists. No list moves the end of a thread.
+/// Lists of threads. Listing does not extend the lifetime of a thread.
 ///
-/// A thread that exists during the whole listing, and is not written meanwhile, is on exactly one page. An item that is
+/// A thread that exists throughout a listing and is not written meanwhile appears on exactly one page. An item that is
 /// appended to its history counts as a write: see [`MOVES_AFTER_MS`].
 #[async_trait]
 pub trait Owners: fmt::Debug + Send + Sync {
-    /// The threads of an owner, the newest first. A page may be short, or empty, before the end.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns an owner's threads, newest first. A page may be short or empty before the end of the list.
     async fn list_owned(
         &self,
         owner: OwnerTag,
@@ -79,62 +73,37 @@ pub trait Owners: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<ThreadPage<OwnedPlace>, StoreError>;
 
-    /// All threads, in the order of their ids. A page may be short, or empty, before the end.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns all threads in the order of their ids. A page may be short or empty before the end of the list.
     async fn list_threads(
         &self,
         after: Option<&ThreadId>,
         limit: usize,
     ) -> Result<ThreadPage<ThreadId>, StoreError>;
 
-    /// A thread as lists show it. This is no use of the thread.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns a thread as lists show it, without extending its lifetime.
     async fn peek_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError>;
 
-    /// How many threads there are. It may count threads that have just ended.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns the number of threads, possibly including some that have just ended.
     async fn count_threads(&self) -> Result<u64, StoreError>;
 
-    /// The owner of a thread or, if there is no thread, of its last life. This is no use of the thread.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns the owner of a thread, or of its last life if it has ended, without extending its lifetime.
     async fn owner_of(&self, id: &ThreadId) -> Result<Option<OwnerTag>, StoreError>;
 
-    /// Looks at the histories of threads as a list shows them, with the values of up to `opening` of their oldest items.
-    /// None for a thread that does not exist. This is no use of the threads.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Summarizes histories, with up to `opening` of their oldest items; `None` for absent threads. Extends no lifetime.
     async fn glance_histories(
         &self,
         ids: &[ThreadId],
         opening: usize,
     ) -> Result<Vec<Option<HistoryGlance>>, StoreError>;
 
-    /// The number and size of an owner's threads. It takes time in proportion to their number, but holds nothing up.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns the number and size of an owner's threads. Takes time proportional to their number, but blocks no other call.
     async fn measure_owned(&self, owner: OwnerTag) -> Result<OwnerUsage, StoreError>;
 
-    /// How many threads an owner's list has. It may count threads that have just ended.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns the length of an owner's list, possibly including threads that have just ended.
     async fn count_owned(&self, owner: OwnerTag) -> Result<u64, StoreError>;
 
-    /// Reserves a place for one more thread of an owner, for that long unless it is released. Returns how many places
-    /// were reserved before and are still; whichever of their threads exist by now are listed.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Reserves room for a new thread of an owner, for `lasts` or until released. Returns the number of other unexpired
+    /// reservations. Threads already created under them are listed.
     async fn reserve_place(
         &self,
         owner: OwnerTag,
@@ -142,9 +111,6 @@ pub trait Owners: fmt::Debug + Send + Sync {
         lasts: Duration,
     ) -> Result<u64, StoreError>;
 
-    /// Releases a place, because its thread is listed or was not made.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Releases a reservation, because its thread is listed or was not created.
     async fn release_place(&self, owner: OwnerTag, place: PlaceToken) -> Result<(), StoreError>;
 }

@@ -1,5 +1,3 @@
-//! Small records of a deployment, such as its webhook endpoints.
-
 use std::fmt;
 
 use async_trait::async_trait;
@@ -7,21 +5,14 @@ use bytes::Bytes;
 
 use crate::StoreError;
 
-/// Named records under a kind. Kind and name have 1 to 64 characters of `[A-Za-z0-9._-]`.
+/// Named records of a deployment, such as webhook endpoints. Kind and name have 1 to 64 characters of `[A-Za-z0-9._-]`.
 #[async_trait]
 pub trait Registry: fmt::Debug + Send + Sync {
-    /// All records of a kind, by name.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns all records of a kind, by name.
     async fn records(&self, kind: &str) -> Result<Vec<(String, Bytes)>, StoreError>;
 
-    /// Puts a record in the place of the one that is expected there, or nowhere if none is
-    /// expected. False, and nothing is changed, when there is another, or none, or, for a new one,
-    /// there are `most` already.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Replaces the record that equals `expected`, or creates one if `expected` is `None`. Returns false and changes nothing
+    /// if the stored record differs, or if a new one would exceed `limit` records.
     async fn put_record(
         &self,
         kind: &str,
@@ -31,9 +22,6 @@ pub trait Registry: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<bool, StoreError>;
 
-    /// Deletes a record. Whether there was one.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Deletes a record. Returns whether it existed.
     async fn delete_record(&self, kind: &str, name: &str) -> Result<bool, StoreError>;
 }

@@ -1,5 +1,3 @@
-//! Responses: the work of models on requests, which survives the process that drives it.
-
 use std::fmt;
 use std::time::Duration;
 
@@ -14,26 +12,26 @@ pub use threadkeep_domain::response::steps::{
 use threadkeep_domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
 use threadkeep_domain::{ResponseId, ThreadId, TurnToken, Write};
 
-/// The outcome of an attempt to write an entry.
+/// The outcome of an attempt to write a journal entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Journaled {
-    /// It is written, and so is the write to the scope, if there was one.
+    /// The entry and the write to the scope, if any, are stored.
     New(Option<ScopeWritten>),
-    /// An earlier attempt has written that entry, with its write.
+    /// The entry that an earlier attempt stored, with its write.
     Known(Bytes),
 }
 
-/// A write in the step that ends a response.
+/// The write in the step that ends a response.
 #[derive(Debug, Clone, Copy)]
 pub enum EndWrite<'a> {
-    /// Changes of its scope.
+    /// A write to the scope.
     Scope(&'a ScopeWrite<'a>),
-    /// Changes of the state of its thread, and items for the history of that.
+    /// A write to the state of the thread, with items for its history.
     Thread(&'a Write<'a>),
 }
 
 impl EndWrite<'_> {
-    /// Whether it only makes room.
+    /// Whether the write only frees memory.
     pub fn only_deletes(&self) -> bool {
         match self {
             Self::Scope(write) => write.only_deletes(),
@@ -42,42 +40,39 @@ impl EndWrite<'_> {
     }
 }
 
-/// Responses.
+/// Responses: the work of a model on a request. They survive the process that drives them.
 ///
-/// One driver at a time has a response. Its token is part of each write, and a write is refused with
-/// [`TurnLost`](threadkeep_domain::Refusal::TurnLost) in its own atomic step once another driver has taken over, the response has ended or is no longer kept. A
-/// write that is refused changes nothing.
+/// One driver at a time owns a response. Every write carries the driver's token, and is refused with
+/// [`TurnLost`](threadkeep_domain::Refusal::TurnLost), atomically, once another driver has taken over, or the response has
+/// ended or expired. A refused write changes nothing.
 ///
-/// A response in the scope of a thread belongs to the life of that thread: with another life, or none, its entries and its
-/// end with a write are refused with [`Destroyed`](threadkeep_domain::Refusal::Destroyed). They are refused with
-/// [`TurnLost`](threadkeep_domain::Refusal::TurnLost) too once the turn that it works under was granted to another caller; only
-/// an end without a token asks for no turn. A thread that is rotated takes its turn along: its responses can be ended in the
-/// scope of the new id, and are not driven further. Responses that have ended outlive the thread, unless an erasure of its
-/// owner deletes them.
+/// A response in the scope of a thread belongs to the thread's life. In another life, or without a thread, entries and an
+/// end with a write are refused with [`Destroyed`](threadkeep_domain::Refusal::Destroyed). They are refused with `TurnLost`
+/// once the turn was granted to another caller; only an end without a token skips this check. A rotated thread takes its
+/// turn along: its responses can be ended in the scope of the new id, but not driven further. Ended responses outlive the
+/// thread, unless an erasure of its owner deletes them.
 ///
-/// Writes that are steps of a response need no idempotency key; theirs is ignored.
+/// Writes that are steps of a response need no idempotency key, and ignore one.
 #[async_trait]
 pub trait Responses: fmt::Debug + Send + Sync {
-    /// The bucket of a scope, which is part of the ids of its responses.
+    /// Returns the bucket of a scope. Response ids contain it.
     fn bucket_of_scope(&self, scope: &ScopeId) -> u8;
 
-    /// Begins a response, or goes on with one whose driver is gone. A repeat with the same token goes on. In the same step it takes the floor of its scope, if it
-    /// is to have that.
+    /// Begins a response, or resumes one whose driver has stopped or has the same token. Reserves the floor of its scope in
+    /// the same step, if requested.
     ///
-    /// # Errors
-    /// [`WriteError::Refused`]: [`NoThread`](threadkeep_domain::Refusal::NoThread) for a thread that must be created first, [`ScopeNotFound`](threadkeep_domain::Refusal::ScopeNotFound) if the floor is that of a scope that does not exist, [`Destroyed`](threadkeep_domain::Refusal::Destroyed), [`TurnLost`](threadkeep_domain::Refusal::TurnLost) if the lent turn is
-    /// lost, [`IdempotencyKeyReused`](threadkeep_domain::Refusal::IdempotencyKeyReused) for another request, or the owner refuses the caller. [`WriteError::Store`].
+    /// Refused with [`NoThread`](threadkeep_domain::Refusal::NoThread) if the thread must be created first,
+    /// [`ScopeNotFound`](threadkeep_domain::Refusal::ScopeNotFound) if the scope of the floor does not exist, `TurnLost` if
+    /// the lent turn is lost, and [`IdempotencyKeyReused`](threadkeep_domain::Refusal::IdempotencyKeyReused) for another
+    /// request.
     async fn begin_response(
         &self,
         id: &ResponseId,
         begin: &BeginResponse<'_>,
     ) -> Result<Begun, WriteError>;
 
-    /// Gives a sign of life: driver, turn and thread last longer. No time lets the turn go at once, which a driver may do
-    /// that has lost the floor alone.
-    ///
-    /// # Errors
-    /// [`WriteError::Refused`], or [`WriteError::Store`].
+    /// Extends the lease of the driver, the turn and the thread. A zero `lease` releases the turn at once, which a driver
+    /// may do if it lost only the floor.
     async fn keep_response(
         &self,
         id: &ResponseId,
@@ -86,10 +81,8 @@ pub trait Responses: fmt::Debug + Send + Sync {
         lease: Duration,
     ) -> Result<(), WriteError>;
 
-    /// Writes an entry with its events, and does a write to the scope in the same step.
-    ///
-    /// # Errors
-    /// [`WriteError::Refused`]: as the write; [`Changed`](threadkeep_domain::Refusal::Changed) if an entry or event before is missing. [`WriteError::Store`].
+    /// Appends an entry with its events, and applies `write` to the scope in the same step. Refused with
+    /// [`Changed`](threadkeep_domain::Refusal::Changed) if an earlier entry or event is missing.
     async fn journal(
         &self,
         id: &ResponseId,
@@ -98,10 +91,8 @@ pub trait Responses: fmt::Debug + Send + Sync {
         write: Option<&ScopeWrite<'_>>,
     ) -> Result<Journaled, WriteError>;
 
-    /// Adds events, of which the first has that number, from 0 on. Those that are there already are skipped.
-    ///
-    /// # Errors
-    /// [`WriteError::Refused`]: [`Changed`](threadkeep_domain::Refusal::Changed) if an event before is missing. [`WriteError::Store`].
+    /// Appends events; `first` is the number of the first one, counted from 0. Skips events that are already stored. Refused
+    /// with [`Changed`](threadkeep_domain::Refusal::Changed) if an earlier event is missing.
     async fn tell(
         &self,
         id: &ResponseId,
@@ -110,10 +101,7 @@ pub trait Responses: fmt::Debug + Send + Sync {
         events: &[Bytes],
     ) -> Result<(), WriteError>;
 
-    /// Up to `limit` events from a number on. None: there is no such response, or its events are no longer kept.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns up to `limit` events from number `from`; `None` if the response does not exist or its events have expired.
     async fn told(
         &self,
         id: &ResponseId,
@@ -121,11 +109,10 @@ pub trait Responses: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Option<Told>, StoreError>;
 
-    /// Ends a response, does a write, and gives the turn of its thread back, in one step. A response that has ended already
-    /// stays as it is: then the answer is the earlier one, as a replay.
-    ///
-    /// # Errors
-    /// [`WriteError::Refused`]: as the write; [`Changed`](threadkeep_domain::Refusal::Changed) if there are other entries or events; [`ThreadNotFound`](threadkeep_domain::Refusal::ThreadNotFound) for a write to the thread of a scope that has none. [`WriteError::Store`].
+    /// Ends a response, applies `write` and gives back the turn of its thread, atomically. If the response has already
+    /// ended, replays the earlier answer. Refused with [`Changed`](threadkeep_domain::Refusal::Changed) if other entries or
+    /// events exist, and with [`ThreadNotFound`](threadkeep_domain::Refusal::ThreadNotFound) for a thread write in a scope
+    /// without one.
     async fn end_response(
         &self,
         id: &ResponseId,
@@ -134,37 +121,22 @@ pub trait Responses: fmt::Debug + Send + Sync {
         write: Option<EndWrite<'_>>,
     ) -> Result<Answered<Bytes>, WriteError>;
 
-    /// Reads a response.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns a response.
     async fn get_response(&self, id: &ResponseId) -> Result<Option<ResponseView>, StoreError>;
 
-    /// The response that worked under the turn of a thread last.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns the last response that worked under a turn of the thread.
     async fn last_response(&self, thread: &ThreadId) -> Result<Option<ResponseId>, StoreError>;
 
-    /// Notes that the answer of a response has reached its caller.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Records that the caller has received the answer.
     async fn note_delivered(&self, id: &ResponseId) -> Result<(), StoreError>;
 
-    /// Up to `limit` responses of each bucket that are due.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns up to `limit` due responses per bucket.
     async fn due_responses(
         &self,
         buckets: &[u16],
         limit: usize,
     ) -> Result<Vec<ResponseId>, StoreError>;
 
-    /// Deletes a response that has ended. Returns whether there was one.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Deletes an ended response. Returns whether it existed.
     async fn delete_response(&self, id: &ResponseId) -> Result<bool, StoreError>;
 }

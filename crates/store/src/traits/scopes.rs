@@ -1,5 +1,3 @@
-//! Scopes.
-
 use std::fmt;
 
 use async_trait::async_trait;
@@ -12,79 +10,78 @@ use threadkeep_domain::scope::{
 };
 use threadkeep_domain::{Access, IdempotencyKey, Life, Refusal, Stamp, ThreadId, TurnToken};
 
-/// Which parts of a scope are read.
+/// Selects the parts of a scope to read.
 #[derive(Debug, Clone, Copy)]
 pub struct ScopeParts<'a> {
-    /// The threads that the caller may use.
+    /// The caller's access to threads.
     pub access: Access,
-    /// The values of these keys.
+    /// The keys whose values to read.
     pub values: &'a [ScopeKey],
-    /// All keys.
+    /// Whether to read all keys.
     pub keys: bool,
-    /// The task list.
+    /// Whether to read the task list.
     pub tasks: bool,
-    /// The record.
+    /// Whether to read the record.
     pub record: bool,
-    /// Whether this is a use of the scope, which moves its end.
+    /// Whether the read extends the lifetime of the scope.
     pub touch: bool,
 }
 
-/// A scope as it was read.
+/// The requested parts of a scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScopeView {
     /// Version and life.
     pub stamp: Stamp,
-    /// Bytes of all values.
+    /// Total size of all values in bytes.
     pub kv_bytes: u64,
     /// Number of keys.
     pub key_count: u32,
-    /// When its first write came, in milliseconds of the Unix epoch.
+    /// Time of the first write, in Unix milliseconds.
     pub created_ms: u64,
-    /// When its last write came.
+    /// Time of the last write, in Unix milliseconds.
     pub updated_ms: u64,
-    /// The time of its end, unless it is used before; none if it ends with its thread, or not by itself.
+    /// When the scope expires unless it is used; `None` if it ends only with its thread, or never.
     pub expires_ms: Option<u64>,
-    /// Whether it rejects writes.
+    /// Whether the scope rejects writes.
     pub is_sealed: bool,
-    /// The values that were asked for, in that order; none for a key that is absent.
+    /// The requested values, in the order requested; `None` for an absent key.
     pub values: Vec<Option<ScopeValue>>,
-    /// The keys, sorted by their bytes, if they were asked for.
+    /// The keys in bytewise order, if requested.
     pub keys: Vec<ScopeKey>,
-    /// The task list, if it was asked for.
+    /// The task list, if requested.
     pub tasks: TaskList,
-    /// The stamp that a change of the task list is based on: the life, and the version of the list's last write, 0
-    /// before the first.
+    /// The scope's life, and the version of the last write to the task list (0 before the first), which changes compare.
     pub tasks_stamp: Stamp,
-    /// The record, if it was asked for and there is one.
+    /// The record, if requested and present.
     pub record: Option<Bytes>,
-    /// How much history there is.
+    /// The extent of the history.
     pub history: HistorySummary,
-    /// Whether it may have segments.
+    /// Whether the history may have segments.
     pub has_segments: bool,
 }
 
-/// A part of a history.
+/// One page of a history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryPage {
-    /// The items, in the order in which they were asked for.
+    /// The items, in the direction of the read.
     pub items: Vec<StoredItem>,
-    /// How much there is.
+    /// The extent of the whole history.
     pub summary: HistorySummary,
-    /// The segments that summaries among the items stand for; none for a page of originals.
+    /// The segments that summaries on this page represent; empty for a page of originals.
     pub segments: Vec<Segment>,
 }
 
-/// The place of an item in a history.
+/// The position of an item in a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ItemPlace {
-    /// The place.
+    /// The sequence number.
     pub seq: u64,
-    /// Whether the item is gone from it.
+    /// Whether the item has been removed.
     pub is_removed: bool,
 }
 
 impl HistoryPage {
-    /// That of a scope without a history.
+    /// The page of a scope that has no history.
     pub const EMPTY: Self = Self {
         items: Vec::new(),
         summary: HistorySummary::EMPTY,
@@ -93,7 +90,7 @@ impl HistoryPage {
 }
 
 impl ScopeParts<'_> {
-    /// None of them.
+    /// Reads no optional part, and counts as a use.
     pub const NONE: Self = Self {
         access: Access::All,
         values: &[],
@@ -102,7 +99,7 @@ impl ScopeParts<'_> {
         record: false,
         touch: true,
     };
-    /// The record alone.
+    /// Reads the record only.
     pub const RECORD: Self = Self {
         record: true,
         ..Self::NONE
@@ -116,7 +113,7 @@ impl Default for ScopeParts<'_> {
 }
 
 impl ScopeView {
-    /// A scope that does not exist.
+    /// Describes a scope that does not exist.
     #[must_use]
     pub fn absent(parts: &ScopeParts<'_>) -> Self {
         Self {
@@ -138,39 +135,39 @@ impl ScopeView {
     }
 }
 
-/// From where a history is read, and which way.
+/// The start and direction of a history read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HistoryFrom {
-    /// After a place, the oldest first; 0: from the beginning.
+    /// After this sequence number, oldest first; 0 starts at the beginning.
     After(u64),
-    /// Before a place, the newest first; [`u64::MAX`]: from the end.
+    /// Before this sequence number, newest first; [`u64::MAX`] starts at the end.
     Before(u64),
 }
 
-/// Items as they were before compactions.
+/// Selects items as they were before compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Originals {
-    /// The whole history, with originals in the place of summaries as far as they are kept.
+    /// The whole history. Originals replace summaries where they are still kept.
     All,
-    /// Those of the segment of that number.
+    /// The originals of the segment with this number.
     OfSegment(u32),
 }
 
-/// The end of a scope, and on what conditions.
+/// Conditions for ending a scope.
 #[derive(Debug, Clone, Copy)]
 pub struct ScopeEnd {
-    /// The threads that the caller may use.
+    /// The caller's access to threads.
     pub access: Access,
     /// The version that the scope must have.
     pub expected: Option<u64>,
-    /// The turn of the scope's thread that it belongs to.
+    /// The turn under which the caller works.
     pub turn: Option<TurnToken>,
-    /// The identity of a repeat.
+    /// The idempotency key.
     pub idempotency: Option<IdempotencyKey>,
 }
 
 impl ScopeEnd {
-    /// An end without other conditions.
+    /// Requires `access` only.
     #[must_use]
     pub fn new(access: Access) -> Self {
         Self {
@@ -182,34 +179,26 @@ impl ScopeEnd {
     }
 }
 
-/// Scopes: keys, tasks, a history and a record each.
+/// Scopes. Each has keys, tasks, a history and a record.
 ///
-/// Reading or writing a scope with a lifetime extends it in the same step, unless the reader does not touch it. Using a
-/// thread's scope is a use of the thread. From the millisecond at which it expires, by the store's own clock, a scope or a key reads as never
-/// written.
+/// Reading or writing a scope with a lifetime extends the lifetime atomically, unless the reader does not touch it. Using a
+/// thread's scope also extends the thread's lifetime. From the millisecond at which it expires, by the store's clock, a
+/// scope or key reads as never written.
 ///
-/// The scope of a thread has the life of the thread and ends in the same step: its content is then archived next to
-/// the thread's final state, and restored with it.
+/// The scope of a thread shares the thread's life and ends in the same step. Its content is archived and restored with the
+/// thread's final state. Only histories of threads are compacted; other stores need not implement the segment methods.
 ///
-/// Only histories of threads are compacted. Stores without threads need not implement the segment methods.
-///
-/// Changes of keys or tasks are logged in the same step, while all threads are watched.
+/// Changes of keys or tasks are logged in the same step while all threads are watched.
 #[async_trait]
 pub trait Scopes: fmt::Debug + Send + Sync {
-    /// Some parts of a scope, at one version. None: there is no such scope.
-    ///
-    /// # Errors
-    /// [`WriteError`]: the owner refuses the caller, or the store fails.
+    /// Reads parts of a scope at one version. Returns `None` if the scope does not exist.
     async fn read_scope(
         &self,
         scope: &ScopeId,
         parts: &ScopeParts<'_>,
     ) -> Result<Option<ScopeView>, WriteError>;
 
-    /// Up to `limit` items of a scope's history; none if the scope does not exist.
-    ///
-    /// # Errors
-    /// [`WriteError`]: the owner refuses the caller, or the store fails.
+    /// Returns up to `limit` items of a history; `None` if the scope does not exist.
     async fn read_history(
         &self,
         scope: &ScopeId,
@@ -218,10 +207,7 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Option<HistoryPage>, WriteError>;
 
-    /// The segments of a scope's history that are kept, the newest first; none if the scope does not exist.
-    ///
-    /// # Errors
-    /// [`WriteError`]: the owner refuses the caller, or the store fails.
+    /// Returns the kept segments of a history, newest first; `None` if the scope does not exist.
     async fn read_segments(
         &self,
         _: &ScopeId,
@@ -230,11 +216,7 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Up to `limit` items of a scope's history as they were before compactions, of one moment; none if there is no such scope or
-    /// segment.
-    ///
-    /// # Errors
-    /// [`WriteError`]: the owner refuses the caller, or the store fails.
+    /// Returns items as they were before compaction, from one snapshot; `None` if the scope or the segment does not exist.
     async fn read_originals(
         &self,
         _: &ScopeId,
@@ -246,12 +228,8 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Finds an item of a scope's history by its id, without a scan. The store knows the places of the last 256 items
-    /// that were removed or dropped, except by a clear, for as long as the scope lives under its id or is moved to
-    /// another.
-    ///
-    /// # Errors
-    /// [`WriteError`]: the owner refuses the caller, or the store fails.
+    /// Finds an item by its id without a scan. Positions of the last 256 removed or dropped items are also known, except
+    /// items removed by a clear, for the life of the scope, including across a rotation.
     async fn find_item(
         &self,
         scope: &ScopeId,
@@ -259,24 +237,20 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         id: &ItemId,
     ) -> Result<Option<ItemPlace>, WriteError>;
 
-    /// Performs a write completely or not at all. Creates the scope unless its kind must be created first. An accepted
-    /// write is in the store when this returns. A write that only appends items that exist already changes nothing,
-    /// not even the version, but is a use. A rejected or repeated write is not a use.
+    /// Applies a write atomically, and creates the scope unless its kind requires explicit creation. An accepted write is
+    /// stored when this returns.
     ///
-    /// # Errors
-    /// [`WriteError::Refused`]: nothing has changed; [`NoThread`](threadkeep_domain::Refusal::NoThread) for the scope of a thread that must be created first. [`WriteError::Store`]: see
-    /// [`StoreError::is_ambiguous`].
+    /// A write that only appends existing items changes nothing, not even the version, but counts as a use. Rejected and
+    /// repeated writes do not. Refused with [`NoThread`](threadkeep_domain::Refusal::NoThread) if the thread must be created
+    /// first.
     async fn write_scope(
         &self,
         scope: &ScopeId,
         write: &ScopeWrite<'_>,
     ) -> Result<ScopeWritten, WriteError>;
 
-    /// Compacts the history of a thread, in one step with the check of its conditions. Nothing that is appended meanwhile is lost.
-    ///
-    /// # Errors
-    /// [`WriteError::Refused`]: nothing has changed; [`NoThread`](threadkeep_domain::Refusal::NoThread) if there is no thread, or it must get
-    /// its owner first. [`WriteError::Store`]: see [`StoreError::is_ambiguous`].
+    /// Compacts the history of a thread, atomically with the check of its conditions. Concurrent appends are kept. Refused
+    /// with [`NoThread`](threadkeep_domain::Refusal::NoThread) if the thread does not exist or must first get its owner.
     async fn compact_history(
         &self,
         _: &ThreadId,
@@ -285,21 +259,15 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         Err(Refusal::PrefixChanged { count: 0 }.into())
     }
 
-    /// Ends a scope with all that it holds, in one step with the check of its conditions, of which that of the
-    /// idempotency key comes first. Whether there was one. That of a thread is emptied, and the thread goes on.
-    ///
-    /// # Errors
-    /// [`WriteError::Refused`]: nothing has changed; or [`WriteError::Store`].
+    /// Ends a scope and deletes its contents, atomically with the check of its conditions, the idempotency key first. The
+    /// scope of a thread is emptied instead, and the thread continues. Returns whether the scope existed.
     async fn end_scope(
         &self,
         scope: &ScopeId,
         end: &ScopeEnd,
     ) -> Result<Answered<bool>, WriteError>;
 
-    /// Items of the history of an archived life; none if the archive does not exist.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns history items of an archived life; `None` if the archive does not exist.
     async fn read_final_history(
         &self,
         id: &ThreadId,

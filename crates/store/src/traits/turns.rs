@@ -1,5 +1,3 @@
-//! Turns of threads.
-
 use std::fmt;
 use std::time::Duration;
 
@@ -11,14 +9,10 @@ use threadkeep_domain::{
     Access, IdempotencyKey, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
 };
 
-/// The turns of threads. They change no version, and each call moves the end of the thread.
+/// The turns of threads. They change no version. Each call extends the thread's lifetime unless it says otherwise.
 #[async_trait]
 pub trait Turns: fmt::Debug + Send + Sync {
-    /// Grants a turn in an existing thread.
-    ///
-    /// # Errors
-    /// [`WriteError::Refused`] with `TurnTaken` while another is held, and `NoThread` without a thread.
-    /// [`WriteError::Store`]: see [`StoreError::is_ambiguous`](crate::StoreError::is_ambiguous).
+    /// Grants a turn. Refused with `TurnTaken` while another turn is held, and with `NoThread` if the thread does not exist.
     async fn take_turn(
         &self,
         id: &ThreadId,
@@ -26,10 +20,8 @@ pub trait Turns: fmt::Debug + Send + Sync {
         take: &TakeTurn,
     ) -> Result<TurnGranted, WriteError>;
 
-    /// The turn that was granted to an earlier request with that idempotency key. Grants none, and moves no end.
-    ///
-    /// # Errors
-    /// [`WriteError::Refused`] with `IdempotencyKeyReused` if the key came with another request. [`WriteError::Store`].
+    /// Returns the turn that an earlier request with `key` was granted. Grants no turn and does not extend a lifetime.
+    /// Refused with `IdempotencyKeyReused` if the key came with another request.
     async fn recall_turn(
         &self,
         id: &ThreadId,
@@ -37,10 +29,8 @@ pub trait Turns: fmt::Debug + Send + Sync {
         key: IdempotencyKey,
     ) -> Result<Option<TurnGranted>, WriteError>;
 
-    /// Has a turn end that long from now, even if its time has passed.
-    ///
-    /// # Errors
-    /// [`WriteError::Refused`] with `TurnLost` if it was given back, or a later one was granted. [`WriteError::Store`].
+    /// Sets a turn to end after `ttl`, even if it has already expired. Refused with `TurnLost` if it was given back or a
+    /// later one was granted.
     async fn renew_turn(
         &self,
         id: &ThreadId,
@@ -49,10 +39,7 @@ pub trait Turns: fmt::Debug + Send + Sync {
         ttl: Duration,
     ) -> Result<TurnGranted, WriteError>;
 
-    /// Ends a turn, and does nothing if it has ended already.
-    ///
-    /// # Errors
-    /// [`WriteError::Refused`] with `TurnLost` if another is held. [`WriteError::Store`].
+    /// Ends a turn. Has no effect if it has already ended. Refused with `TurnLost` if another turn is held.
     async fn end_turn(
         &self,
         id: &ThreadId,
@@ -60,14 +47,10 @@ pub trait Turns: fmt::Debug + Send + Sync {
         token: TurnToken,
     ) -> Result<(), WriteError>;
 
-    /// The turn that is held now.
-    ///
-    /// # Errors
-    /// [`WriteError`]: the owner refuses the caller, or the store fails.
+    /// Returns the current turn.
     async fn get_turn(&self, id: &ThreadId, access: Access)
     -> Result<Option<TurnHeld>, WriteError>;
 
-    /// The threads whose turns are given back from now on, on any replica, while another caller waits. Messages may be
-    /// lost, so waiting callers have to look from time to time.
+    /// Receives the threads whose turns end, on any replica, while another caller waits. Messages can be lost: also poll.
     fn ended_turns(&self) -> broadcast::Receiver<ThreadId>;
 }

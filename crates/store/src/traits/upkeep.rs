@@ -1,5 +1,3 @@
-//! Regular maintenance.
-
 use std::fmt;
 
 use async_trait::async_trait;
@@ -12,45 +10,33 @@ use threadkeep_domain::{Position, ThreadId};
 pub struct Due {
     /// How far the store's clock is ahead of this machine's, in milliseconds.
     pub skew_ms: i64,
-    /// Of each bucket that was asked for, in order, the ids that are due, those of the earliest
-    /// deadline first.
+    /// The due ids of each requested bucket, in order, earliest deadline first.
     pub ids: Vec<Vec<ThreadId>>,
 }
 
 /// The outcome of ending expired threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reaped {
-    /// Ended with their final state.
+    /// Threads ended with their final state.
     pub ended: u64,
-    /// Found without it, because nobody looked for longer than the grace.
+    /// Threads whose final state was already gone, because no replica ended them within the grace period.
     pub lost: u64,
-    /// Used since, and given their real deadline.
+    /// Threads used since, and rescheduled to their actual deadline.
     pub moved: u64,
 }
 
-/// The upkeep of a store: each thread's end is logged exactly once, whichever replica runs it.
+/// The upkeep of a store. Each thread's end is logged exactly once, whichever replica ends it.
 #[async_trait]
 pub trait Upkeep: fmt::Debug + Send + Sync {
-    /// Up to `limit` expired threads of each of these buckets.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Returns up to `limit` expired threads of each bucket.
     async fn due(&self, buckets: &[u16], limit: usize) -> Result<Due, StoreError>;
 
-    /// Ends those of these threads, which are all of that bucket, whose time has passed, in one
-    /// step: each is archived, logged as destroyed and deleted. One that was used since gets its
-    /// real deadline. Nobody should ask for more than a hundred at once: the store stands still
-    /// meanwhile.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Ends the expired threads among `ids`, all of one bucket, atomically: archives, logs and deletes each. Reschedules
+    /// threads that were used since. Pass at most a hundred ids, because the call blocks the store.
     async fn end_due(&self, bucket: u16, ids: &[ThreadId]) -> Result<Reaped, StoreError>;
 
-    /// Deletes data past its retention in these buckets: events that all durable consumers have handled (`slowest`:
-    /// the position of the last consumer for each bucket, if there is one) or that are past the longest retention,
-    /// final states that neither the archive nor the log needs, and expired entries of namespaces.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+    /// Deletes data past its retention: events that all durable consumers have handled or that exceed the longest retention,
+    /// final states that neither the archive nor the log needs, and expired entries. `slowest` is the position of the last
+    /// consumer in each bucket, if any.
     async fn tidy(&self, buckets: &[u16], slowest: &[Option<Position>]) -> Result<(), StoreError>;
 }

@@ -1,5 +1,3 @@
-//! Whole answers, and what tells how an answer ended.
-
 use super::blocks::Blocks;
 use crate::answer::read_body;
 use crate::client::Failure;
@@ -8,14 +6,11 @@ use crate::names::Names;
 use threadkeep_domain::{Usage, member, member_elements};
 use threadkeep_responses::{Finish, ModelAnswer};
 
-/// Reads a whole answer. Fields are looked up where they are needed: further fields and fields of other types do no harm.
-///
-/// # Errors
-/// [`Failure`] if it is an error or unreadable.
+/// Parses a whole answer. Ignores unknown fields and fields of other types.
 pub(super) fn read(body: &[u8], names: &Names) -> Result<ModelAnswer, Failure> {
     let body = read_body(body)?;
     let body = body.as_str();
-    // the body is bounded itself
+    // the body itself is bounded
     let mut blocks = Blocks::new(names, u64::MAX);
     for block in member_elements(body, "content") {
         blocks.begin("", block)?;
@@ -29,7 +24,6 @@ pub(super) fn read(body: &[u8], names: &Names) -> Result<ModelAnswer, Failure> {
     Ok(answer)
 }
 
-/// Why an answer ended, and its tokens.
 #[derive(Debug, Default)]
 pub(super) struct Ending {
     finish: Option<Finish>,
@@ -41,7 +35,6 @@ pub(super) struct Ending {
 }
 
 impl Ending {
-    /// Reads the member `stop_reason`.
     pub(super) fn read_reason(&mut self, value: &str) {
         let Some(reason) = inside_member(value, "stop_reason") else {
             return;
@@ -53,7 +46,7 @@ impl Ending {
         });
     }
 
-    /// Reads the member `usage`, whose numbers are totals so far. Those that it leaves out keep their values.
+    /// Reads `usage`, whose numbers are totals so far. Omitted numbers keep their values.
     pub(super) fn read_usage(&mut self, value: &str) {
         let usage = member(value, "usage").unwrap_or_default();
         let details = member(usage, "output_tokens_details").unwrap_or_default();
@@ -74,12 +67,12 @@ impl Ending {
         }
     }
 
-    /// The reason; an answer without one came to its end.
+    /// Returns the reason; without one, the answer is complete.
     pub(super) fn finish(&self) -> Finish {
         self.finish.unwrap_or(Finish::Done)
     }
 
-    /// The tokens, with those of the cache among the input as in OpenAI's APIs.
+    /// Returns the usage. Cached tokens count as input, as in OpenAI's APIs.
     pub(super) fn usage(&self) -> Usage {
         let cached = self.cache_creation.saturating_add(self.cache_read);
         Usage {

@@ -1,5 +1,3 @@
-//! The content blocks of an answer.
-
 use std::collections::HashMap;
 
 use super::answer::Ending;
@@ -11,14 +9,13 @@ use crate::names::Names;
 use threadkeep_domain::{CallForm, Json, given, member, quoted};
 use threadkeep_responses::{ModelAnswer, Piece, TextKind};
 
-/// Reads blocks, whole or in deltas.
 #[derive(Debug)]
 pub(super) struct Blocks<'a> {
     names: &'a Names,
     draft: Draft,
-    /// The message that further text belongs to: texts next to each other are one.
+    /// The message that further text belongs to. Adjacent texts form one message.
     message: Option<usize>,
-    /// The blocks that have not ended, by their index as JSON.
+    /// Unfinished blocks by their index as JSON.
     open: HashMap<String, Block>,
 }
 
@@ -27,7 +24,7 @@ enum Block {
     Text,
     Call {
         part: usize,
-        /// The arguments as the block began, for servers that send no deltas.
+        /// The arguments at the start of the block, for servers that send no deltas.
         input: String,
         has_deltas: bool,
     },
@@ -51,7 +48,6 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Begins a block.
     pub(super) fn begin(&mut self, index: &str, block: &str) -> Result<(), Failure> {
         self.draft.count(index.len() + block.len())?;
         let kind = inside_member(block, "type");
@@ -115,7 +111,6 @@ impl<'a> Blocks<'a> {
         })
     }
 
-    /// Adds a delta to a block that has begun.
     pub(super) fn add(&mut self, index: &str, delta: &str) -> Result<(), Failure> {
         match self.open.get_mut(index).ok_or_else(Failure::malformed)? {
             Block::Text => self.text(delta),
@@ -131,7 +126,7 @@ impl<'a> Blocks<'a> {
             Block::Thinking { part, thinking } => {
                 let bytes = thinking.add(delta);
                 let part = *part;
-                // its item has the text twice
+                // the item contains the text twice
                 self.draft.count(bytes)?;
                 self.think(part, delta)
             }
@@ -142,7 +137,6 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Ends a block.
     pub(super) fn end_block(&mut self, index: &str) -> Result<(), Failure> {
         match self.open.remove(index) {
             Some(Block::Call {
@@ -158,7 +152,7 @@ impl<'a> Blocks<'a> {
                 let item = thinking::item(&thinking.end());
                 self.draft.end_item(part, item)
             }
-            // one that was not understood cannot be put together from its deltas
+            // an unknown block cannot be assembled from its deltas
             Some(Block::Other {
                 block,
                 has_deltas: false,
@@ -171,12 +165,10 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// The pieces that were not sent.
     pub(super) fn pieces(&mut self) -> &mut Vec<Piece> {
         self.draft.pieces()
     }
 
-    /// The answer of all blocks, and the last pieces.
     pub(super) fn end(mut self, ending: Ending) -> Result<(ModelAnswer, Vec<Piece>), Failure> {
         let open: Vec<_> = self.open.keys().cloned().collect();
         for index in open {

@@ -1,19 +1,17 @@
-//! Images and documents.
-
 use crate::json::{Object, text, text_member};
 use threadkeep_domain::member;
 
-/// Types of images that the API takes as data.
+/// Image types that the API accepts as data.
 const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 const PDF: &str = "application/pdf";
 
-/// The block of an `input_image` part; None if its data have another type.
+/// Converts an `input_image` part to a block; `None` if the API rejects its type.
 pub(super) fn image(part: &str) -> Option<String> {
     let url = text(member(part, "image_url")?)?;
     block("image", &source(&url, &IMAGES)?)
 }
 
-/// The block of an `input_file` part. The API takes PDF documents, by their data or their URL.
+/// Converts an `input_file` part to a block. The API accepts PDF documents, as data or by URL.
 pub(super) fn document(part: &str) -> Option<String> {
     let place = text_member(part, "file_data").or_else(|| text_member(part, "file_url"))?;
     block("document", &source(&place, &[PDF])?)
@@ -23,13 +21,12 @@ fn block(kind: &str, source: &str) -> Option<String> {
     Some(Object::of_type(kind).json("source", source).close())
 }
 
-/// The source of a URL, which may hold the data itself.
 fn source(url: &str, types: &[&str]) -> Option<String> {
     let Some(data) = url.strip_prefix("data:") else {
         return Some(Object::of_type("url").text("url", url).close());
     };
     let (kind, data) = data.split_once(";base64,")?;
-    // parameters of the type do not matter
+    // ignores parameters of the type
     let kind = kind.split(';').next().unwrap_or_default();
     types.contains(&kind).then(|| {
         let source = Object::of_type("base64").text("media_type", kind);

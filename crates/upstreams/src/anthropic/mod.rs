@@ -1,5 +1,3 @@
-//! Anthropic's Messages API.
-
 mod answer;
 mod blocks;
 mod media;
@@ -22,13 +20,13 @@ use threadkeep_responses::{
     MediaPlace, Model, ModelAnswer, Parameters, Piece, Question, UpstreamError,
 };
 
-/// The version of the API, and the form of its credential, are those of Anthropic's Python client 2.14.0.
+/// The API version and the form of the credential match Anthropic's Python client 2.14.0.
 const VERSION: (HeaderName, HeaderValue) = (
     HeaderName::from_static("anthropic-version"),
     HeaderValue::from_static("2026-10-21"),
 );
 
-/// The models of an upstream that speaks Anthropic's Messages API: `POST {url}/v1/messages`.
+/// Models behind Anthropic's Messages API: `POST {url}/v1/messages`.
 #[derive(Debug)]
 pub struct AnthropicMessages {
     endpoint: Endpoint,
@@ -37,8 +35,6 @@ pub struct AnthropicMessages {
 }
 
 impl AnthropicMessages {
-    /// The upstream of those settings. Requests that set no limit of tokens get `max_output_tokens`, because the API
-    /// wants one.
     #[must_use]
     pub fn new(http: &HttpClient, settings: &UpstreamSettings, max_output_tokens: u64) -> Self {
         let mut headers = settings.headers();

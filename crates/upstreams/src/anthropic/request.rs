@@ -1,5 +1,3 @@
-//! The body of a request.
-
 use super::messages::{Conversation, conversation};
 use crate::json::{Object, array, inside_member, text};
 use crate::names::Names;
@@ -7,12 +5,13 @@ use threadkeep_domain::{Json, PromptItem, member, quoted};
 use threadkeep_responses::{Function, Parameters, Question, ToolChoice};
 
 const ANY_OBJECT: &str = r#"{"type":"object"}"#;
-/// Levels of effort that have the same name in OpenAI's API.
+/// Effort levels that have the same name in OpenAI's API.
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 
-/// Writes the body, which may ask for a stream. Fields that this API cannot express are left out: `temperature` and `top_p`,
-/// which this version does not have, `text.verbosity`, formats other than `json_schema`, `prompt_cache_key`. `names` gets the names of
-/// all functions.
+/// Writes the request body. Adds the names of all functions to `names`.
+///
+/// Fields that this API cannot express are omitted: `temperature` and `top_p`, which this version does not have,
+/// `text.verbosity`, formats other than `json_schema`, and `prompt_cache_key`.
 pub(super) fn write(
     question: &Question<'_>,
     max_output_tokens: u64,
@@ -50,7 +49,7 @@ pub(super) fn write(
     body.optional("service_tier", tier.filter(has_tier)).close()
 }
 
-/// Writes the body of a request that counts the tokens of the question, which takes fewer fields.
+/// Writes the body of a token count request, which accepts fewer fields.
 pub(super) fn write_counted(question: &Question<'_>) -> String {
     let names = &mut Names::default();
     let thinking = Thinking::of(question.parameters);
@@ -74,7 +73,8 @@ pub(super) fn write_counted(question: &Question<'_>) -> String {
         .close()
 }
 
-/// The first field that this API cannot express, and that would change the answer. `include` asks for log probabilities.
+/// Returns the first field that this API cannot express and that would change the answer. `include` requests log
+/// probabilities.
 pub(super) fn lacks(parameters: &Parameters) -> Option<&'static str> {
     let fields = [
         (parameters.top_logprobs.is_some(), "top_logprobs"),
@@ -86,9 +86,8 @@ pub(super) fn lacks(parameters: &Parameters) -> Option<&'static str> {
     given.next().map(|(_, name)| name)
 }
 
-/// The request's wish about reasoning.
 enum Thinking {
-    /// Nothing: the model decides.
+    /// The model decides.
     Unset,
     Off,
     On {
@@ -158,8 +157,8 @@ fn metadata(parameters: &Parameters) -> Option<String> {
     Some(Object::new().json("user_id", id).close())
 }
 
-/// The tools and the choice among them. A conversation with calls needs tools even where none may be called: then they are
-/// those of its calls.
+/// The tools and the tool choice. The API requires tools if the conversation has calls. Without functions, the tools are
+/// derived from the calls.
 fn tools(
     question: &Question<'_>,
     thinking: &Thinking,
@@ -201,7 +200,7 @@ fn tool(function: &Function, names: &mut Names) -> String {
         .close()
 }
 
-/// With thinking, the API takes no choice that forces a call.
+/// With thinking, the API rejects a choice that forces a call.
 fn choice(question: &Question<'_>, thinking: &Thinking, names: &mut Names) -> Option<String> {
     let is_thinking = matches!(thinking, Thinking::On { .. });
     let is_single = question.parameters.parallel_tool_calls == Some(false);
@@ -211,7 +210,6 @@ fn choice(question: &Question<'_>, thinking: &Thinking, names: &mut Names) -> Op
         ToolChoice::Function(name) if !is_thinking => {
             Object::of_type("tool").text("name", &names.send(name))
         }
-        // the default
         ToolChoice::Auto if !is_single => return None,
         _ => Object::of_type("auto"),
     };

@@ -1,5 +1,3 @@
-//! Streamed answers.
-
 use std::ops::ControlFlow;
 
 use super::answer::Ending;
@@ -10,12 +8,11 @@ use crate::names::Names;
 use threadkeep_domain::{given, member};
 use threadkeep_responses::{ModelAnswer, Piece};
 
-/// Reads the events of a stream.
 #[derive(Debug)]
 pub(super) struct MessageStream<'a> {
     blocks: Blocks<'a>,
     ending: Ending,
-    /// Whether it came to `message_stop`: a stream without it was cut off.
+    /// `message_stop` was received. A stream without it was cut off.
     has_stopped: bool,
 }
 
@@ -51,7 +48,7 @@ impl EventReader for MessageStream<'_> {
                 return Ok(ControlFlow::Break(()));
             }
             Some("error") => return Err(Failure::of_error(given(event, "error").unwrap_or(event))),
-            // `ping`, and those of tomorrow
+            // `ping`, and events of later versions
             _ => {}
         }
         Ok(ControlFlow::Continue(()))

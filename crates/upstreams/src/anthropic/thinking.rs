@@ -1,18 +1,17 @@
-//! Content blocks that go back as they came, as items.
+//! Items that preserve content blocks, so that the blocks can be sent back unchanged.
 
 use std::borrow::Cow;
 
 use crate::json::{Object, array, inside, inside_member};
 use threadkeep_domain::{Json, carried, carry, member, members, object_of};
 
-/// The member of an item that has its block, unchanged. Other kinds of upstreams do not read it.
+/// The member of an item that contains its block, unchanged. Other kinds of upstreams ignore it.
 const BLOCK: &str = "anthropic_block";
-/// The kind of block that `encrypted_content` of an item carries, since many clients send no other member back.
+/// The kind of block in an item's `encrypted_content`. Many clients send no other member back.
 const CARRIED: &str = "thinking";
-/// The type of items whose block is neither thinking nor anything else that has an item of its own.
+/// The type of items for blocks without an item type of their own.
 const OTHER: &str = "\"anthropic_block\"";
 
-/// Whether a block is thinking, readable or not.
 pub(super) fn is_thinking(block: &str) -> bool {
     matches!(
         inside_member(block, "type"),
@@ -20,12 +19,11 @@ pub(super) fn is_thinking(block: &str) -> bool {
     )
 }
 
-/// The item of a block of thinking that is still to come.
 pub(super) fn begun() -> Json {
     Json::from_compact(r#"{"type":"reasoning","summary":[]}"#)
 }
 
-/// The item of a block. Thinking, which is a summary in this API, is the summary of a `reasoning` item.
+/// Converts a block to an item. This API returns thinking as a summary, so it becomes the summary of a `reasoning` item.
 pub(super) fn item(block: &str) -> Json {
     let item = if is_thinking(block) {
         let summary = inside_member(block, "thinking")
@@ -40,12 +38,12 @@ pub(super) fn item(block: &str) -> Json {
     Json::from_compact(item.close())
 }
 
-/// The block of an item. Items of other kinds of upstreams have none.
+/// Returns the block in an item; `None` for items of other kinds of upstreams.
 pub(super) fn block(item: &str) -> Option<Cow<'_, str>> {
     let kept = member(item, BLOCK).map(Cow::Borrowed);
     match member(item, "type")? {
         "\"reasoning\"" => {
-            // earlier versions kept thinking in this member too
+            // earlier versions stored thinking in this member too
             let block = kept.or_else(|| Some(of_client(&carried(CARRIED, item)?)?.into()));
             block.filter(|block| is_thinking(block))
         }
@@ -54,17 +52,14 @@ pub(super) fn block(item: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// A block that a client has sent, if it is JSON.
 fn of_client(block: &str) -> Option<String> {
     Some(Json::parse(block).ok()?.as_str().to_owned())
 }
 
-/// A block of thinking that comes in deltas.
 #[derive(Debug)]
 pub(super) struct Thinking {
-    /// The block as it began.
     begin: String,
-    /// The inside of a JSON string.
+    /// JSON-escaped, without quotes.
     text: String,
     /// A JSON string.
     signature: Option<String>,
@@ -80,7 +75,7 @@ impl Thinking {
         }
     }
 
-    /// Adds a delta, and returns its bytes. A signature replaces an earlier one.
+    /// Adds a delta, and returns its size. A signature replaces an earlier one.
     pub(super) fn add(&mut self, delta: &str) -> usize {
         if let Some(text) = inside_member(delta, "thinking") {
             self.text.push_str(text);
@@ -91,7 +86,6 @@ impl Thinking {
         signature.map_or(0, str::len)
     }
 
-    /// The block with all deltas. It keeps further members.
     pub(super) fn end(&self) -> String {
         let text = format!("\"{}\"", self.text);
         let mut values: Vec<_> = members(&self.begin)

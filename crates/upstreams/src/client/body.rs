@@ -1,5 +1,3 @@
-//! Bodies of answers, whole and as streams of events.
-
 use std::future;
 use std::ops::ControlFlow;
 use std::pin::pin;
@@ -17,23 +15,22 @@ use super::outlet::Outlet;
 use crate::codec::{Codec, EventReader};
 use threadkeep_responses::ModelAnswer;
 
-/// Bytes of a stream for each byte of its answer. Models write a token at a time, and servers put some 250 bytes around
-/// each, so the answer would meet its limit far too early if all bytes of a stream counted. They are read and dropped.
+/// Allowed stream bytes per byte of answer. Models write one token at a time, and servers wrap each in about 250 bytes, so a
+/// limit on all bytes of a stream would cut answers far too early.
 const STREAM_BYTES: u64 = 256;
-/// How much may follow the end of a stream, and for how long. A connection that is read to its end is used again.
+/// Maximum size and duration of the rest after a stream's last event. A connection is only reused if it is read to its end.
 const REST_MAX_BYTES: u64 = 65_536;
 const REST_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A body that fails once it is longer than its limit.
 struct Body {
     response: Response,
     bytes_left: u64,
 }
 
 impl Body {
-    /// The next chunk; None at the end. Another attempt would not make a long body shorter.
+    /// Returns the next chunk; `None` at the end. Fails permanently over the limit: a retry would not shorten the body.
     async fn chunk(&mut self) -> Result<Option<Bytes>, Failure> {
-        // an error means that it was cut off
+        // an error means that the body was cut off
         let chunk = self.response.chunk().await;
         let chunk = chunk.map_err(|_| Failure::malformed())?;
         let bytes = chunk.as_ref().map_or(0, Bytes::len);
@@ -50,7 +47,6 @@ impl Body {
     }
 }
 
-/// Reads a body to its end.
 pub(super) async fn read_whole(response: Response, max_bytes: u64) -> Result<Vec<u8>, Failure> {
     let length = response.content_length();
     if length.is_some_and(|bytes| bytes > max_bytes) {
@@ -65,8 +61,8 @@ pub(super) async fn read_whole(response: Response, max_bytes: u64) -> Result<Vec
     Ok(bytes)
 }
 
-/// Reads the answer to a request for a stream, and sends its pieces. An upstream that does not stream answers with an
-/// object, whatever type its header names; no stream of events begins like one.
+/// Reads the answer to a request for a stream, and sends its pieces. Upstreams that do not stream answer with an object,
+/// regardless of `Content-Type`; no event stream begins with `{`.
 pub(super) async fn read_streamed<R: EventReader>(
     response: Response,
     max_bytes: u64,
@@ -79,7 +75,7 @@ pub(super) async fn read_streamed<R: EventReader>(
     };
     let begin = loop {
         let chunk = body.chunk().await?.ok_or_else(Failure::malformed)?;
-        // blank lines before the beginning say nothing
+        // skips blank lines before the first event
         if !chunk.iter().all(u8::is_ascii_whitespace) {
             break chunk;
         }
@@ -100,8 +96,7 @@ pub(super) async fn read_streamed<R: EventReader>(
     Ok(answer)
 }
 
-/// The chunks of a body, unless an event gets longer than the whole answer may be. `unread` counts the bytes since the
-/// last event.
+/// Streams the chunks of a body until an event is larger than `max_bytes`. `unread` counts the bytes since the last event.
 fn chunks<'a>(
     body: &'a mut Body,
     max_bytes: u64,
@@ -163,7 +158,6 @@ mod tests {
     use super::*;
     use threadkeep_responses::{Piece, TextKind, UpstreamError};
 
-    /// Reads each event as a piece, until one says `end`.
     #[derive(Default)]
     struct Lines(Vec<Piece>);
 

@@ -1,4 +1,4 @@
-//! Why an attempt failed, and whether another one may help.
+//! Why an attempt failed, and whether a retry may help.
 
 use std::time::Duration;
 
@@ -11,23 +11,20 @@ use crate::retry::requested_wait;
 use threadkeep_domain::member;
 use threadkeep_responses::UpstreamError;
 
-/// Longer bodies of a 400 are not searched for a message.
 const REFUSAL_MAX_BYTES: u64 = 65_536;
 const MESSAGE_MAX_CHARS: usize = 1_000;
 const NO_REASON: &str = "it gave no reason";
-/// The longest wait that callers are asked for.
+/// Maximum wait that callers are asked for.
 const CALLERS_WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// The failure of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 pub(crate) struct Failure {
     pub(super) error: UpstreamError,
-    /// Whether another attempt may succeed.
     pub(super) is_temporary: bool,
-    /// The status of the answer, unless it was 2xx or there was none.
+    /// The status of the answer, unless it was 2xx or there was no answer.
     pub(super) status: Option<u16>,
-    /// The wait that the upstream asks for.
+    /// The wait that the upstream asked for.
     pub(super) requested_wait: Option<Duration>,
 }
 
@@ -48,18 +45,16 @@ impl Failure {
         }
     }
 
-    /// The failure of an answer that is unreadable or was cut off.
     pub(crate) fn malformed() -> Self {
         Self::temporary(UpstreamError::Malformed)
     }
 
-    /// The failure of an answer that is too long. Another attempt would not make it shorter.
+    /// An answer over the limit. A retry would not shorten it.
     pub(crate) fn too_long() -> Self {
         Self::permanent(UpstreamError::Malformed)
     }
 
-    /// The failure that an error means which comes with status 200: in a stream, or instead of an answer. Its compact JSON has a
-    /// status as `code`, or a name as `code` or `type`.
+    /// Converts an error with status 200. `error` is compact JSON with a status as `code`, or a name as `code` or `type`.
     pub(crate) fn of_error(error: &str) -> Self {
         let code = member(error, "code").unwrap_or_default();
         let status = code
@@ -74,7 +69,6 @@ impl Failure {
         Self::of_status(status, None)
     }
 
-    /// The failure that a status other than 2xx and 400 means.
     fn of_status(status: u16, requested_wait: Option<Duration>) -> Self {
         match status {
             408 => Self::temporary(UpstreamError::Timeout),
@@ -82,12 +76,12 @@ impl Failure {
                 retry_after: requested_wait.map(|wait| wait.min(CALLERS_WAIT_MAX)),
             }),
             500.. => Self::temporary(UpstreamError::Failed),
-            // redirects too: an operator that wants another URL sets it
+            // includes redirects: the operator must set the final URL
             _ => Self::permanent(UpstreamError::Rejected),
         }
     }
 
-    /// The failure of a request that got no answer. The error itself names the URL, so it goes no further.
+    /// A request without an answer. Drops `error`, because it contains the URL.
     pub(super) fn unanswered(error: &reqwest::Error) -> Self {
         Self::temporary(if error.is_timeout() && !error.is_connect() {
             UpstreamError::Timeout
@@ -96,7 +90,7 @@ impl Failure {
         })
     }
 
-    /// The failure that an answer other than 2xx means. Reads the body of a 400 only.
+    /// Converts an answer with a status other than 2xx. Reads only the body of a 400.
     pub(super) async fn of_answer(response: Response) -> Self {
         let requested_wait = requested_wait(response.headers(), OffsetDateTime::now_utc());
         let status = response.status().as_u16();
@@ -111,7 +105,6 @@ impl Failure {
         }
     }
 
-    /// Its name in logs, which contain no text of the upstream.
     pub(super) fn label(&self) -> &'static str {
         match self.error {
             UpstreamError::Refused(_) => "refused",
@@ -124,8 +117,8 @@ impl Failure {
     }
 }
 
-/// The status that the names of an error stand for. OpenAI's type `invalid_request_error` has a code where the fault is not
-/// the request's.
+/// Returns the status that an error's names stand for. OpenAI's type `invalid_request_error` has a code if the request is
+/// not at fault.
 fn status_of_names(error: &str, code: Option<&str>) -> u16 {
     let kind = member(error, "type").and_then(text);
     let kind = kind.as_deref();
@@ -139,7 +132,7 @@ fn status_of_names(error: &str, code: Option<&str>) -> u16 {
     }
 }
 
-/// The status that the name of an error stands for: a type at Anthropic, a code or type at OpenAI.
+/// Returns the status for an error name: a type at Anthropic, a code or type at OpenAI.
 fn status_named(name: &str) -> Option<u16> {
     Some(match name {
         "context_length_exceeded" | "image_parse_error" | "invalid_prompt" => 400,
@@ -156,7 +149,6 @@ fn status_named(name: &str) -> Option<u16> {
     })
 }
 
-/// The reason of a 400.
 async fn refusal(response: Response) -> String {
     let body = read_whole(response, REFUSAL_MAX_BYTES).await;
     body.ok()
@@ -164,15 +156,13 @@ async fn refusal(response: Response) -> String {
         .unwrap_or_else(|| NO_REASON.into())
 }
 
-/// The message in the body of an error: `error.message` at OpenAI and Anthropic, `error` or `message` at others. It is
-/// cut after 1,000 characters, which loses nothing but words: it is for people, and no program reads it.
+/// Returns the message in an error body: `error.message` at OpenAI and Anthropic, `error` or `message` elsewhere.
 fn message(body: &[u8]) -> Option<String> {
     let json = parse(body)?;
     let body = json.as_str();
     message_of(member(body, "error").unwrap_or(body))
 }
 
-/// The message of an error.
 fn message_of(error: &str) -> Option<String> {
     let message = text(error).or_else(|| text(member(error, "message")?))?;
     let message: String = message.chars().take(MESSAGE_MAX_CHARS).collect();

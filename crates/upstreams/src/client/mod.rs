@@ -1,4 +1,4 @@
-//! Requests to upstreams, and their repetition.
+//! Sends requests to upstreams, and retries them.
 
 mod body;
 mod failure;
@@ -26,21 +26,19 @@ use threadkeep_responses::{ModelAnswer, Piece, Question, UpstreamError};
 
 pub(super) use failure::Failure;
 
-/// How long name resolution, connection and handshake may take.
+/// Maximum time for name resolution, connection and handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The wait before the first repetition, when the upstream asks for none.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
-/// The statuses of servers that do not have an operation.
+/// Statuses of servers that do not have an operation.
 const NOT_SERVED: [u16; 3] = [404, 405, 501];
 
-/// The connections to all upstreams: follows no redirect, uses no proxy. Clones share them.
+/// The connections to all upstreams. Follows no redirects and uses no proxy. Clones share the connections.
 #[derive(Debug, Clone)]
 pub struct HttpClient {
     client: Client,
     first_wait: Duration,
 }
 
-/// A place at an upstream that answers questions.
 pub(super) struct Endpoint {
     http: HttpClient,
     name: Box<str>,
@@ -52,7 +50,6 @@ pub(super) struct Endpoint {
 }
 
 impl HttpClient {
-    /// Creates a client without connections.
     #[must_use]
     pub fn new() -> Self {
         Self::with(FIRST_WAIT)
@@ -73,7 +70,7 @@ impl Default for HttpClient {
 }
 
 impl Endpoint {
-    /// The endpoint at that path below the upstream's URL. `headers` are those of its kind: credentials, versions.
+    /// Creates the endpoint at `path` below the upstream's URL. `headers` carry its credentials and API version.
     pub(super) fn new(
         http: &HttpClient,
         settings: &UpstreamSettings,
@@ -94,11 +91,8 @@ impl Endpoint {
         }
     }
 
-    /// Sends a body of JSON until an answer is readable, a failure is final, or the attempts or the time are used up. With
-    /// `pieces`, the body asks for a stream, whose pieces go there.
-    ///
-    /// # Errors
-    /// The failure of the last attempt.
+    /// Sends a JSON body, and retries until an answer is readable, a failure is permanent, or the attempts or the time are
+    /// exhausted. With `pieces`, the body requests a stream, whose pieces are sent there.
     pub(super) async fn ask<R: EventReader>(
         &self,
         body: Bytes,
@@ -129,10 +123,7 @@ impl Endpoint {
         }
     }
 
-    /// As [`ask`](Self::ask), for whole answers of other kinds than a model's. `read` returns `None` for an unreadable one.
-    ///
-    /// # Errors
-    /// The failure of the last attempt.
+    /// Like [`ask`](Self::ask), for whole answers of any type. `read` returns `None` for an unreadable answer.
     pub(super) async fn ask_whole<A>(
         &self,
         body: Bytes,
@@ -143,10 +134,7 @@ impl Endpoint {
         answer.map_err(|failure| failure.error)
     }
 
-    /// As [`ask_whole`](Self::ask_whole), for an operation that an upstream need not have. None: it has not.
-    ///
-    /// # Errors
-    /// The failure of the last attempt.
+    /// Like [`ask_whole`](Self::ask_whole), for an optional operation. Returns `None` if the upstream does not have it.
     pub(super) async fn ask_if_served<A>(
         &self,
         body: Bytes,
@@ -194,10 +182,6 @@ impl Endpoint {
         }
     }
 
-    /// Waits before another attempt.
-    ///
-    /// # Errors
-    /// That of the failure, if it was the last attempt.
     async fn before_next(
         &self,
         failure: Failure,
@@ -205,7 +189,7 @@ impl Endpoint {
         left: Duration,
     ) -> Result<(), Failure> {
         let wait = wait(self.http.first_wait, attempt, failure.requested_wait);
-        // the response would be over
+        // the deadline would pass during the wait
         let is_last = !failure.is_temporary || attempt >= self.retries || wait >= left;
         tracing::warn!(
             upstream = &*self.name,
@@ -237,7 +221,6 @@ impl Endpoint {
         }
     }
 
-    /// Sends a body, and returns an answer of success.
     async fn send(&self, body: Bytes) -> Result<Response, Failure> {
         let request = self.http.client.post(self.url.clone());
         let request = request.headers(self.headers.clone()).body(body);
@@ -250,7 +233,7 @@ impl Endpoint {
     }
 }
 
-/// Shows neither the address nor the headers.
+/// Shows neither the URL nor the headers.
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint")

@@ -1,14 +1,12 @@
-//! Where the pieces of an answer go.
-
 use tokio::sync::mpsc::Sender;
 
 use threadkeep_responses::Piece;
 
-/// The channel for the pieces of one answer, over all attempts.
+/// Sends the pieces of one answer, across all attempts.
 pub(super) struct Outlet<'a> {
-    /// None once nobody reads it.
+    /// `None` once the receiver is dropped.
     channel: Option<&'a Sender<Piece>>,
-    /// Whether it has pieces of an attempt that has not succeeded.
+    /// Pieces of an attempt that has not succeeded were sent.
     has_pieces: bool,
 }
 
@@ -20,13 +18,12 @@ impl<'a> Outlet<'a> {
         }
     }
 
-    /// Sends pieces, and waits while the channel is full.
     pub(super) async fn send(&mut self, pieces: &mut Vec<Piece>) {
         for piece in pieces.drain(..) {
             let Some(channel) = self.channel else {
                 continue;
             };
-            // a piece that is dropped while it waits may have been sent
+            // set first: if this future is dropped while it waits, the piece may already be sent
             self.has_pieces = true;
             if channel.send(piece).await.is_err() {
                 self.channel = None;
@@ -34,7 +31,6 @@ impl<'a> Outlet<'a> {
         }
     }
 
-    /// Says that the pieces so far belong to no answer, if there are any.
     pub(super) async fn void(&mut self) {
         if std::mem::take(&mut self.has_pieces) {
             self.send(&mut vec![Piece::Void]).await;

@@ -1,5 +1,3 @@
-//! The calls of an answer.
-
 use super::text::Text;
 use super::{Draft, Part, part_of};
 use crate::client::Failure;
@@ -11,13 +9,13 @@ use threadkeep_responses::{AnswerPart, Piece};
 #[derive(Debug, Default)]
 pub(super) struct Call {
     form: CallForm,
-    /// The id and the name; arguments are held back until they are known.
+    /// The id and name. Arguments are held back until both are known.
     head: Option<(Option<String>, String)>,
     arguments: Option<Text>,
 }
 
 impl Draft {
-    /// Adds a call whose name is still to come, and returns its number.
+    /// Adds a call whose name is not known yet, and returns its index.
     pub(in super::super) fn add_call(&mut self, form: CallForm) -> Result<usize, Failure> {
         self.nameless += 1;
         self.add(Part::Call(Call {
@@ -26,7 +24,6 @@ impl Draft {
         }))
     }
 
-    /// Begins the call that an object describes, with its id in the member of that name. Returns its number.
     pub(in super::super) fn begin_call(
         &mut self,
         form: CallForm,
@@ -41,7 +38,7 @@ impl Draft {
         Ok(part)
     }
 
-    /// Names a call, which begins it. A call that has a name keeps it.
+    /// Sets the name of a call, which begins it. Has no effect if the call already has a name.
     pub(in super::super) fn name(
         &mut self,
         part: usize,
@@ -64,7 +61,6 @@ impl Draft {
         Ok(())
     }
 
-    /// Adds the inside of a JSON string to the arguments of a call.
     pub(in super::super) fn arguments(&mut self, part: usize, json: &str) -> Result<(), Failure> {
         self.count(json.len())?;
         let Some(Part::Call(call)) = self.parts.get_mut(part) else {
@@ -84,7 +80,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Ends a call with its whole arguments, the inside of a JSON string. Text that was in no delta follows in a piece.
+    /// Ends a call with its complete, JSON-escaped arguments. Sends text that was in no delta.
     pub(in super::super) fn end_arguments(
         &mut self,
         part: usize,
@@ -104,9 +100,8 @@ impl Draft {
 }
 
 impl Call {
-    /// The whole call, with its last piece. None if it has no name.
     pub(super) fn end(mut self, part: usize, pieces: &mut Vec<Piece>) -> Option<AnswerPart> {
-        // a call of a function without parameters may come without arguments, or with empty ones
+        // arguments may be missing or empty if the function has no parameters
         if self.arguments.as_ref().is_none_or(Text::is_empty) {
             self.arguments = Some(Text::of(match self.form {
                 CallForm::Function => "{}",
@@ -123,7 +118,7 @@ impl Call {
         })
     }
 
-    /// Adds everything that no piece has so far.
+    /// Sends all text that no piece contains yet.
     fn flush(&mut self, part: usize, pieces: &mut Vec<Piece>) {
         if let (Some(_), Some(arguments)) = (&self.head, &mut self.arguments) {
             let rest = arguments.rest();

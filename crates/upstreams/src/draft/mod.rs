@@ -1,5 +1,3 @@
-//! Answers that are being written.
-
 mod calls;
 #[cfg(test)]
 mod tests;
@@ -12,27 +10,25 @@ use super::client::Failure;
 use threadkeep_domain::{Json, Usage};
 use threadkeep_responses::{AnswerPart, Finish, ModelAnswer, Piece};
 
-/// Maximum number of parts in one answer. The setting `response_max_tool_calls` allows 10,000 calls.
+/// Maximum parts in one answer. The setting `response_max_tool_calls` allows up to 10,000 calls.
 const PARTS_MAX: usize = 10_240;
 
-/// An answer in the making. Its parts have numbers in the order in which they are added, and begin in that order.
+/// An unfinished answer. Parts are numbered in the order in which they are added, and begin in that order.
 #[derive(Debug)]
 pub(super) struct Draft {
     parts: Vec<Part>,
     bytes_left: u64,
-    /// Calls that have no name yet.
+    /// Number of calls without a name.
     nameless: usize,
-    /// Pieces of parts behind the first of them.
+    /// Pieces that wait until the calls before them have a name.
     held: Vec<Piece>,
-    /// The other pieces, until they are sent.
     pieces: Vec<Piece>,
 }
 
 #[derive(Debug)]
 enum Part {
     Message {
-        /// The content, and further members, in the form of [`AnswerPart::Message`]; none until the upstream sends
-        /// them.
+        /// The content and other members, in the form of [`AnswerPart::Message`]; `None` until the upstream sends them.
         whole: Option<Json>,
         texts: Vec<PlacedText>,
     },
@@ -44,7 +40,6 @@ enum Part {
 }
 
 impl Draft {
-    /// A draft of at most that many bytes.
     pub(super) fn new(max_bytes: u64) -> Self {
         Self {
             parts: Vec::new(),
@@ -55,7 +50,7 @@ impl Draft {
         }
     }
 
-    /// The pieces that were not sent. The caller drains them.
+    /// The unsent pieces. The caller drains them.
     pub(super) fn pieces(&mut self) -> &mut Vec<Piece> {
         &mut self.pieces
     }
@@ -68,7 +63,7 @@ impl Draft {
         Ok(self.parts.len() - 1)
     }
 
-    /// Adds a piece, unless a call before it is to begin first.
+    /// Queues a piece, or holds it back while a call has no name.
     fn send(&mut self, piece: Piece) {
         match self.nameless {
             0 => self.pieces.push(piece),
@@ -76,17 +71,14 @@ impl Draft {
         }
     }
 
-    /// Counts bytes that are kept elsewhere.
+    /// Counts bytes that are stored elsewhere against the limit.
     pub(super) fn count(&mut self, bytes: usize) -> Result<(), Failure> {
         let left = self.bytes_left.checked_sub(bytes as u64);
         self.bytes_left = left.ok_or_else(Failure::too_long)?;
         Ok(())
     }
 
-    /// The answer, and the last pieces.
-    ///
-    /// # Errors
-    /// [`Failure`] if a call has no name.
+    /// Returns the answer, and the last pieces. Fails if a call has no name.
     pub(super) fn end(
         self,
         finish: Finish,
@@ -106,7 +98,6 @@ impl Draft {
     }
 }
 
-/// The part that a piece belongs to.
 fn part_of(piece: &Piece) -> usize {
     match piece {
         Piece::Message { part, .. }

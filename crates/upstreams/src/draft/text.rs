@@ -1,14 +1,12 @@
-//! A text that grows.
-
 use crate::client::Failure;
 use crate::json::text;
 
-/// A text that comes in JSON strings.
+/// A text that arrives in JSON strings.
 #[derive(Debug, Default)]
 pub(super) struct Text {
-    /// The inside of a JSON string, with its escapes unchanged.
+    /// JSON-escaped, without quotes, with its original escapes.
     pub(super) json: String,
-    /// How many of its bytes are in pieces.
+    /// Number of bytes that pieces contain.
     sent: usize,
 }
 
@@ -20,7 +18,7 @@ impl Text {
         }
     }
 
-    /// Adds the inside of a JSON string, and returns the text that can be sent. Servers that count UTF-16 may divide a
+    /// Adds JSON-escaped text, and returns the text that is ready to be sent. Servers that count UTF-16 can split a
     /// character, whose first half then waits for the second.
     pub(super) fn push(&mut self, json: &str) -> Option<String> {
         self.json.push_str(json);
@@ -28,10 +26,7 @@ impl Text {
         self.send_to(self.json.len() - half)
     }
 
-    /// Replaces the text with the whole one, and returns the part that was not sent.
-    ///
-    /// # Errors
-    /// [`Failure`] if the whole text does not begin with the one so far.
+    /// Replaces the text with the complete one, which must begin with it. Returns the unsent rest.
     pub(super) fn complete(&mut self, json: &str) -> Result<Option<String>, Failure> {
         let whole = unquoted(json);
         if !whole.starts_with(&self.all()) {
@@ -48,7 +43,6 @@ impl Text {
         self.json.is_empty()
     }
 
-    /// The text that was not sent.
     pub(super) fn rest(&mut self) -> Option<String> {
         self.send_to(self.json.len())
     }
@@ -69,7 +63,7 @@ fn unquoted(json: &str) -> String {
     text(&quoted).map(Into::into).unwrap_or_default()
 }
 
-/// Whether the inside of a JSON string ends in the escape of a high surrogate.
+/// Returns whether JSON-escaped text ends in the escape of a high surrogate.
 fn ends_in_half(json: &str) -> bool {
     let Some((before, [b'\\', b'u', b'd' | b'D', third, ..])) =
         json.as_bytes().split_last_chunk::<6>()
@@ -77,6 +71,6 @@ fn ends_in_half(json: &str) -> bool {
         return false;
     };
     let backslashes = before.iter().rev().take_while(|byte| **byte == b'\\');
-    // otherwise the backslash of the escape is escaped itself
+    // an odd number of backslashes would escape the backslash of the escape
     matches!(third, b'8' | b'9' | b'a'..=b'b' | b'A'..=b'B') && backslashes.count() % 2 == 0
 }

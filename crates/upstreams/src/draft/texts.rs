@@ -1,5 +1,3 @@
-//! Messages and items of an answer, and their texts.
-
 use super::text::Text;
 use super::{Draft, Part};
 use crate::answer::{message, output_text, refusal};
@@ -9,10 +7,9 @@ use threadkeep_domain::Json;
 use threadkeep_domain::elements;
 use threadkeep_responses::{AnswerPart, Piece, TextKind, content_of};
 
-/// Maximum number of texts in one part. Each has its own index in a content or a summary.
+/// Maximum texts in one part. Each has its own index in a content or a summary.
 pub(super) const TEXTS_MAX: usize = 1_024;
 
-/// A text at its index in a content or a summary.
 #[derive(Debug)]
 pub(super) struct PlacedText {
     kind: TextKind,
@@ -21,7 +18,6 @@ pub(super) struct PlacedText {
 }
 
 impl PlacedText {
-    /// A piece of it.
     fn piece(&self, part: usize, text: String) -> Piece {
         Piece::Text {
             part,
@@ -31,7 +27,6 @@ impl PlacedText {
         }
     }
 
-    /// The last piece, if no piece has all of it.
     fn rest(&mut self, part: usize) -> Option<Piece> {
         let text = self.text.rest()?;
         Some(self.piece(part, text))
@@ -39,7 +34,6 @@ impl PlacedText {
 }
 
 impl Draft {
-    /// Begins a message, and returns its number.
     pub(in super::super) fn begin_message(&mut self, begun: Json) -> Result<usize, Failure> {
         let part = self.add(Part::Message {
             whole: None,
@@ -50,7 +44,6 @@ impl Draft {
         Ok(part)
     }
 
-    /// Begins an item, and returns its number.
     pub(in super::super) fn begin_item(&mut self, item: Json) -> Result<usize, Failure> {
         self.count(item.as_str().len())?;
         let part = self.add(Part::Item {
@@ -61,8 +54,7 @@ impl Draft {
         Ok(part)
     }
 
-    /// Adds the inside of a JSON string to a text of a message or an item. Without an index, it is the one text of its
-    /// kind.
+    /// Adds JSON-escaped text to a message or an item. Without an index, it belongs to the only text of its kind.
     pub(in super::super) fn text(
         &mut self,
         part: usize,
@@ -78,10 +70,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The text of that kind at an index.
-    ///
-    /// # Errors
-    /// [`Failure`] if the part has no texts, one of another kind is there, or there are too many.
+    /// Returns the text of `kind` at an index. Fails if the index has a text of another kind.
     fn place(
         &mut self,
         part: usize,
@@ -114,7 +103,6 @@ impl Draft {
         Ok(&mut texts[known])
     }
 
-    /// The text of an item so far, as the inside of a JSON string.
     pub(in super::super) fn text_of(&self, part: usize) -> &str {
         match self.parts.get(part) {
             Some(Part::Item { texts, .. }) => texts.first().map_or("", |first| &first.text.json),
@@ -122,7 +110,6 @@ impl Draft {
         }
     }
 
-    /// Adds an annotation of a text of a message.
     pub(in super::super) fn annotate(
         &mut self,
         part: usize,
@@ -140,11 +127,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Ends a message with its whole form, that of [`AnswerPart::Message`]. Texts that were in no delta follow in
-    /// pieces.
-    ///
-    /// # Errors
-    /// [`Failure`] if a text does not continue its deltas.
+    /// Ends a message with its complete form, that of [`AnswerPart::Message`], which must continue the deltas. Sends text
+    /// that was in no delta.
     pub(in super::super) fn end_message(
         &mut self,
         part: usize,
@@ -173,7 +157,6 @@ impl Draft {
         Ok(())
     }
 
-    /// Ends an item with its whole form.
     pub(in super::super) fn end_item(&mut self, part: usize, whole: Json) -> Result<(), Failure> {
         let Some(Part::Item { item, texts }) = self.parts.get_mut(part) else {
             return Ok(());
@@ -191,7 +174,7 @@ impl Draft {
     }
 }
 
-/// The message of texts, with their last pieces.
+/// Builds a message from texts, and adds their last pieces.
 pub(super) fn end(mut texts: Vec<PlacedText>, part: usize, pieces: &mut Vec<Piece>) -> AnswerPart {
     texts.sort_by_key(|text| text.place);
     let content = texts.iter_mut().map(|open| {

@@ -1,5 +1,3 @@
-//! Whole answers.
-
 use std::borrow::Cow;
 
 use super::calls::tool_of;
@@ -11,17 +9,13 @@ use crate::json::{inside_member, text, text_member};
 use threadkeep_domain::{CallForm, Usage, member, member_elements};
 use threadkeep_responses::{AnswerPart, Finish, ModelAnswer};
 
-/// Reads a whole answer.
-///
-/// # Errors
-/// [`Failure`] if it is an error or unreadable.
 pub(super) fn read(body: &[u8]) -> Result<ModelAnswer, Failure> {
     let body = read_body(body)?;
     let body = body.as_str();
     let mut choices = member_elements(body, "choices");
     let choice = choices.next().ok_or_else(Failure::malformed)?;
     let finish = finish_of(choice)?;
-    // some servers give no reason
+    // some servers send no reason
     let finish = finish.unwrap_or(Finish::Done);
     let mut parts = parts(choice).ok_or_else(Failure::malformed)?;
     let mut logprobs = Logprobs::default();
@@ -34,8 +28,7 @@ pub(super) fn read(body: &[u8]) -> Result<ModelAnswer, Failure> {
     })
 }
 
-/// The parts of an answer. Fields are looked up where they are needed: further fields and fields of other types do no
-/// harm.
+/// Returns the parts of an answer. Ignores unknown fields and fields of other types.
 fn parts(choice: &str) -> Option<Vec<AnswerPart>> {
     let answer = member(choice, "message").filter(|message| message.starts_with('{'))?;
     let content = message_content(answer);
@@ -46,19 +39,17 @@ fn parts(choice: &str) -> Option<Vec<AnswerPart>> {
     Some(reasoning.into_iter().chain(message).chain(calls).collect())
 }
 
-/// Why the model stopped (`finish_reason`).
 pub(super) fn finish_of(choice: &str) -> Result<Option<Finish>, Failure> {
     match member(choice, "finish_reason") {
         None | Some("null" | "\"\"") => Ok(None),
         Some("\"length\"") => Ok(Some(Finish::MaxOutputTokens)),
         Some("\"content_filter\"") => Ok(Some(Finish::ContentFilter)),
-        // that of gateways whose upstream fails midway
+        // sent by gateways whose upstream fails midway
         Some("\"error\"") => Err(Failure::of_error("null")),
         Some(_) => Ok(Some(Finish::Done)),
     }
 }
 
-/// The parts of the message: its content and its refusal.
 fn message_content(message: &str) -> Vec<String> {
     let text: String = texts(message).collect();
     let text = (!text.is_empty()).then(|| output_text(&text));
@@ -66,16 +57,15 @@ fn message_content(message: &str) -> Vec<String> {
     text.into_iter().chain(refusal).collect()
 }
 
-/// The texts of a message or a delta as insides of JSON strings, none of them empty. Some servers give the content in
-/// parts.
+/// The non-empty texts of a message or a delta, JSON-escaped. Some servers send the content in parts.
 pub(super) fn texts(message: &str) -> impl Iterator<Item = &str> {
     let parts = member_elements(message, "content");
     let texts = parts.filter_map(|part| inside_member(part, "text"));
     inside_member(message, "content").into_iter().chain(texts)
 }
 
-/// The calls, or the one of the older field `function_call`. None if one of them is neither that of a function nor that of a
-/// custom tool.
+/// Returns the calls, or that of the older field `function_call`. `None` if a call is neither of a function nor of a custom
+/// tool.
 fn calls(message: &str) -> Option<Vec<AnswerPart>> {
     let calls: Option<Vec<_>> = member_elements(message, "tool_calls")
         .map(|call| match tool_of(call)? {
@@ -95,7 +85,7 @@ fn calls(message: &str) -> Option<Vec<AnswerPart>> {
     }
 }
 
-/// A call. Some servers send the arguments as an object instead of its text, or leave them out or empty.
+/// A function call. Some servers send the arguments as an object instead of a string, omit them, or leave them empty.
 fn function_call(id: Option<Cow<'_, str>>, function: &str) -> Option<AnswerPart> {
     let arguments = match member(function, "arguments") {
         None | Some("null" | "\"\"") => "{}".into(),
@@ -104,7 +94,6 @@ fn function_call(id: Option<Cow<'_, str>>, function: &str) -> Option<AnswerPart>
     call(id, function, arguments)
 }
 
-/// A call of that tool, with its arguments or its input.
 fn call(id: Option<Cow<'_, str>>, tool: &str, arguments: Cow<'_, str>) -> Option<AnswerPart> {
     Some(AnswerPart::Call {
         id: id.map(Into::into),
@@ -113,7 +102,6 @@ fn call(id: Option<Cow<'_, str>>, tool: &str, arguments: Cow<'_, str>) -> Option
     })
 }
 
-/// The tokens of an answer or a chunk.
 pub(super) fn usage(body: &str) -> Usage {
     answer::usage(body, "prompt_tokens", "completion_tokens")
 }

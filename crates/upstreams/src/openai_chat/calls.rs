@@ -1,5 +1,3 @@
-//! The calls that the deltas of a stream belong to.
-
 use std::collections::HashMap;
 
 use crate::json::{text, text_member};
@@ -7,8 +5,8 @@ use threadkeep_domain::{CallForm, Json, given, member};
 
 /// The calls of a stream so far.
 ///
-/// OpenAI numbers them by `index`, and gives the id and the name once. Other servers leave the index out, give the same one
-/// to all calls, repeat the id or the name in each delta, or give no id.
+/// OpenAI numbers calls by `index`, and sends the id and name once. Other servers omit the index or send the same one for
+/// all calls, repeat the id or name in each delta, or send no id.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     begun: Vec<Begun>,
@@ -21,7 +19,7 @@ pub(super) struct Calls {
 struct Begun {
     part: usize,
     id: Option<String>,
-    /// Whether its first delta had all of its arguments.
+    /// The first delta contained all arguments.
     is_whole: bool,
 }
 
@@ -30,7 +28,7 @@ impl Calls {
         self.begun.is_empty()
     }
 
-    /// The part of the call that a delta goes on with; None if it begins another.
+    /// Returns the part of the call that a delta continues; `None` if the delta begins another call.
     pub(super) fn part_of(&self, delta: &str) -> Option<usize> {
         let id = id_of(delta);
         let latest = match (index_of(delta), &id) {
@@ -48,14 +46,13 @@ impl Calls {
         goes_on.then_some(call.part)
     }
 
-    /// Bytes that the call of a delta keeps.
+    /// Size of the strings that are kept for a delta's call.
     pub(super) fn bytes_of(delta: &str) -> usize {
         let index = index_of(delta).map_or(0, str::len);
-        // the id is a key, too
+        // the id is also a key
         index + 2 * member(delta, "id").map_or(0, str::len)
     }
 
-    /// Adds the call that a delta begins.
     pub(super) fn begin(&mut self, part: usize, delta: &str) {
         let number = self.begun.len();
         if let Some(index) = index_of(delta) {
@@ -75,18 +72,15 @@ impl Calls {
     }
 }
 
-/// The id in a delta.
 pub(super) fn id_of(delta: &str) -> Option<String> {
     text_member(delta, "id").map(Into::into)
 }
 
-/// The name in a delta.
 pub(super) fn name_of(delta: &str) -> Option<String> {
     let (_, tool) = tool_of(delta)?;
     text_member(tool, "name").map(Into::into)
 }
 
-/// The form of a call or of its delta, and the object with its name and arguments.
 pub(super) fn tool_of(call: &str) -> Option<(CallForm, &str)> {
     let object = |name| member(call, name).filter(|tool| tool.starts_with('{'));
     match object("custom") {
@@ -103,7 +97,6 @@ fn index_of(delta: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    /// The calls that these deltas belong to.
     fn parts(deltas: &[&str]) -> Vec<usize> {
         let mut calls = Calls::default();
         let part = |delta: &&str| {

@@ -1,16 +1,15 @@
 //! The differences between OpenAI's own API and compatible servers.
 
-/// A variant of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// OpenAI itself, or Azure.
+    /// OpenAI or Azure.
     OpenAi,
-    /// A compatible server.
     Compatible,
 }
 
 impl Dialect {
-    /// The dialect of a host. A gateway to OpenAI at another host is a compatible server, as gateways translate.
+    /// Returns the dialect of a host. A gateway to OpenAI at another host is a compatible server, because gateways
+    /// translate.
     pub(super) fn of_host(host: &str) -> Self {
         let is_openai = ["openai.com", "azure.com"].into_iter().any(|domain| {
             let prefix = host.strip_suffix(domain);
@@ -23,11 +22,11 @@ impl Dialect {
         }
     }
 
-    /// The name of the limit of tokens.
+    /// The name of the token limit.
     ///
-    /// OpenAI's models since o1 answer 400 to `max_tokens`, and all of its models know the newer name. Most compatible
-    /// servers know the older one only: some ignore the newer one, so that nothing limits the answer (llama-cpp-python,
-    /// issue 1907), and strict ones answer "Extra inputs are not permitted".
+    /// OpenAI's models since o1 reject `max_tokens` with 400, and all of them accept the newer name. Most compatible servers
+    /// only know the older one: some ignore the newer one, so that nothing limits the answer (llama-cpp-python, issue 1907),
+    /// and strict ones answer "Extra inputs are not permitted".
     pub(super) fn max_tokens(self) -> &'static str {
         match self {
             Self::OpenAi => "max_completion_tokens",
@@ -35,14 +34,16 @@ impl Dialect {
         }
     }
 
-    /// Whether messages of the assistant have a field for reasoning: an extension of compatible servers, some of whose
-    /// models need their reasoning between the calls of a response.
+    /// Returns whether messages of the assistant have a field for reasoning, an extension of compatible servers. Some of
+    /// their models need their reasoning between the calls of a response.
     pub(super) fn has_reasoning(self) -> bool {
         self == Self::Compatible
     }
 
-    /// Whether the arguments of earlier calls may be any text. Compatible servers parse them for the templates of their
-    /// models and fail on text that is not JSON, so one mistake of a model would end its conversation.
+    /// Returns whether the arguments of earlier calls may be any text.
+    ///
+    /// Compatible servers parse them for their models' templates and fail on invalid JSON, so one mistake of a model would
+    /// end its conversation.
     pub(super) fn takes_any_arguments(self) -> bool {
         self == Self::OpenAi
     }

@@ -1,16 +1,14 @@
-//! Log probabilities of the tokens of a text.
-
 use crate::answer::output_text_with;
 use crate::json::{Object, array, inside_member};
 use threadkeep_domain::{Json, elements, member, member_elements};
 use threadkeep_responses::AnswerPart;
 
-/// Those of the tokens so far, in the form of the Responses API.
+/// Log probabilities of the tokens so far, in the format of the Responses API.
 #[derive(Debug, Default)]
 pub(super) struct Logprobs(Vec<String>);
 
 impl Logprobs {
-    /// Adds those of a choice, whole or in a chunk. Returns their bytes. Tokens of other forms are left out.
+    /// Adds those of a choice, whole or in a chunk, and returns their size. Skips malformed tokens.
     pub(super) fn add(&mut self, choice: &str) -> usize {
         let logprobs = member(choice, "logprobs").unwrap_or_default();
         let tokens = member_elements(logprobs, "content");
@@ -24,7 +22,7 @@ impl Logprobs {
         self.0[before..].iter().map(String::len).sum()
     }
 
-    /// Puts them into the text of the first message, which is that of the choice.
+    /// Adds them to the first message's text, the text of the choice.
     pub(super) fn put_into(&self, parts: &mut [AnswerPart]) {
         let content = parts.iter_mut().find_map(|part| match part {
             AnswerPart::Message(content) => Some(content),
@@ -42,7 +40,6 @@ impl Logprobs {
     }
 }
 
-/// A token and its log probability. Some servers do not know its bytes.
 fn of_token(token: &str) -> Option<Object> {
     let text = member(token, "token").filter(|text| text.starts_with('"'))?;
     let is_number = |value: &&str| !value.starts_with(['"', '{', '[', 't', 'f', 'n']);

@@ -1,4 +1,4 @@
-//! OpenAI's Chat Completions API, as OpenAI, Azure and the many compatible servers speak it.
+//! OpenAI's Chat Completions API, which OpenAI, Azure and many compatible servers provide.
 
 mod answer;
 mod calls;
@@ -19,7 +19,7 @@ use dialect::Dialect;
 use stream::ChatStream;
 use threadkeep_responses::{MediaPlace, Model, ModelAnswer, Piece, Question, UpstreamError};
 
-/// The models of an upstream that speaks OpenAI's Chat Completions API: `POST {url}/chat/completions`.
+/// Models behind OpenAI's Chat Completions API: `POST {url}/chat/completions`.
 #[derive(Debug)]
 pub struct OpenAiChat {
     endpoint: Endpoint,
@@ -27,7 +27,6 @@ pub struct OpenAiChat {
 }
 
 impl OpenAiChat {
-    /// The upstream of those settings.
     #[must_use]
     pub fn new(http: &HttpClient, settings: &UpstreamSettings) -> Self {
         Self {
@@ -58,7 +57,7 @@ impl Model for OpenAiChat {
         true
     }
 
-    /// Messages of the user alone have images and files in this API.
+    /// In this API, only messages of the user can have images and files.
     fn takes(&self, place: MediaPlace, part: &str) -> bool {
         place == MediaPlace::User && messages::takes(part)
     }

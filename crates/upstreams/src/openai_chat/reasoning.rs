@@ -1,33 +1,29 @@
-//! Reasoning as an item, and as a field of a message.
-
 use crate::json::{Object, array, inside_member};
 use threadkeep_domain::{Json, member_elements};
 
-/// The fields that compatible servers have for reasoning. `DeepSeek` and llama.cpp have the first one, `OpenRouter`,
-/// Groq and newer versions of vLLM the second one. Groq answers 400 to a message with the first one, so reasoning goes back
-/// in the field that it came in.
+/// The reasoning fields of compatible servers. `DeepSeek` and llama.cpp use the first one; `OpenRouter`, Groq and newer
+/// versions of vLLM the second.
+///
+/// Groq rejects the first field with 400, so reasoning is sent back in the field that it came in.
 const FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
-/// The member of an item that names its field, unless that is the first one.
+/// The member of an item that names its field, if it is not the first one.
 const FIELD: &str = "upstream_field";
 
-/// One of these fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Field(usize);
 
 impl Field {
-    /// The first field of a message or a delta that has text, with that as the inside of a JSON string.
+    /// Returns the first field with text, and its JSON-escaped text.
     pub(super) fn find(message: &str) -> Option<(Self, &str)> {
         let mut fields = (0..FIELDS.len()).map(Self);
         fields.find_map(|field| Some((field, field.read(message)?)))
     }
 
-    /// The text in this field of a message or a delta.
     pub(super) fn read(self, message: &str) -> Option<&str> {
         inside_member(message, FIELDS[self.0])
     }
 }
 
-/// The item of a reasoning, whose text is the inside of a JSON string.
 pub(super) fn item(field: Field, text: &str) -> Json {
     let part = Object::of_type("reasoning_text").inside("text", text);
     let item = Object::of_type("reasoning")
@@ -40,7 +36,7 @@ pub(super) fn item(field: Field, text: &str) -> Json {
     Json::from_compact(item.close())
 }
 
-/// Reasoning that goes back: its field, and its text as the inside of a JSON string.
+/// Reasoning text to send back, still JSON-escaped, and its field.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Reasoning {
     field: Field,
@@ -48,7 +44,7 @@ pub(super) struct Reasoning {
 }
 
 impl Reasoning {
-    /// Adds the text of an item. Reasoning that only another kind of upstream can read has none.
+    /// Adds an item's text, which is empty if only another kind of upstream can read it.
     pub(super) fn add(&mut self, item: &str) {
         let parts = member_elements(item, "content");
         let texts = parts.filter_map(|part| inside_member(part, "text"));
@@ -57,7 +53,6 @@ impl Reasoning {
         self.field = Field(usize::from(field == FIELDS[1]));
     }
 
-    /// Adds the field of this reasoning to a message, if it has text.
     pub(super) fn write(&self, message: Object) -> Object {
         if self.text.is_empty() {
             return message;

@@ -1,5 +1,3 @@
-//! The body of a request.
-
 use super::dialect::Dialect;
 use super::messages::messages;
 use crate::json::{Object, array, text};
@@ -7,7 +5,7 @@ use crate::parameters::{with_sampling, with_service};
 use threadkeep_domain::{CallForm, Json, member, quoted};
 use threadkeep_responses::{CustomTool, Function, Parameters, Question, ToolChoice};
 
-/// Writes the body, which may ask for a stream. Fields that this API cannot express are left out: `reasoning.summary`.
+/// Writes the request body. Omits `reasoning.summary`, which this API cannot express.
 pub(super) fn write(question: &Question<'_>, dialect: Dialect, is_streamed: bool) -> String {
     let body = Object::new()
         .text("model", question.model)
@@ -19,7 +17,7 @@ pub(super) fn write(question: &Question<'_>, dialect: Dialect, is_streamed: bool
     with_parameters(body, question.parameters, dialect).close()
 }
 
-/// Without tools, servers reject the fields that concern them.
+/// Without tools, servers reject the fields that concern tools.
 fn with_tools(body: Object, question: &Question<'_>) -> Object {
     if question.functions.is_empty() {
         return body;
@@ -53,7 +51,7 @@ fn tool(function: &Function) -> String {
     tool.json("function", &declared.close()).close()
 }
 
-/// The format of a custom tool. This API has the members of a grammar in an object of their own.
+/// Converts the format of a custom tool. This API wraps the members of a grammar in an object.
 fn custom_format(format: &str) -> String {
     let grammar = Object::new().members_of(format, &["syntax", "definition"]);
     let grammar = grammar.close();
@@ -64,7 +62,6 @@ fn custom_format(format: &str) -> String {
 
 fn choice(question: &Question<'_>) -> Option<String> {
     match question.choice {
-        // the default
         ToolChoice::Auto => None,
         ToolChoice::None => Some(quoted("none")),
         ToolChoice::Required => Some(quoted("required")),
@@ -94,7 +91,7 @@ fn with_parameters(body: Object, parameters: &Parameters, dialect: Dialect) -> O
     with_service(body, parameters)
 }
 
-/// The format of the answer. Text is the default.
+/// Converts the format of the answer; `None` for text, the default.
 fn response_format(format: &str) -> Option<String> {
     let kind = text(member(format, "type")?)?;
     match &*kind {

@@ -1,5 +1,3 @@
-//! Streamed answers.
-
 use std::ops::ControlFlow;
 
 use super::answer::{finish_of, texts, usage};
@@ -13,21 +11,17 @@ use crate::json::{inside, inside_member, text_member};
 use threadkeep_domain::{CallForm, Json, Usage, given, member, member_elements, quoted};
 use threadkeep_responses::{Finish, ModelAnswer, Piece, TextKind};
 
-/// Reads the chunks of a stream.
 #[derive(Debug)]
 pub(super) struct ChatStream {
     draft: Draft,
-    /// The number of the message, once it has begun.
     message: Option<usize>,
-    /// That of reasoning to which more may come.
     reasoning: Option<usize>,
-    /// The field of reasoning, once there is some.
     field: Option<Field>,
     logprobs: Logprobs,
     calls: Calls,
     /// The call in the older field `function_call`.
     older_call: Option<usize>,
-    /// Missing until the end: a stream without it was cut off.
+    /// Received at the end: a stream without it was cut off.
     finish: Option<Finish>,
     usage: Usage,
 }
@@ -64,7 +58,7 @@ impl EventReader for ChatStream {
         if member(chunk, "usage").is_some_and(|usage| usage.starts_with('{')) {
             self.usage = usage(chunk);
         }
-        // further choices are answers that nobody wants
+        // ignores further choices, which were not requested
         let mut choices = member_elements(chunk, "choices");
         let first = choices.find(|choice| matches!(member(choice, "index"), None | Some("0")));
         if let Some(choice) = first {
@@ -134,7 +128,7 @@ impl ChatStream {
         }
     }
 
-    /// Adds the reasoning of a delta, of the field that the first one had: servers that fill several repeat the text there.
+    /// Adds reasoning from the field that was used first: servers that fill several fields repeat the text in each.
     fn reason(&mut self, delta: &str) -> Result<(), Failure> {
         let known = self.field.map_or_else(
             || Field::find(delta),
@@ -155,7 +149,6 @@ impl ChatStream {
         self.draft.text(part, place, text)
     }
 
-    /// Ends the reasoning, because another part follows.
     fn end_reasoning(&mut self) -> Result<(), Failure> {
         match (self.reasoning.take(), self.field) {
             (Some(part), Some(field)) => {
@@ -166,7 +159,6 @@ impl ChatStream {
         }
     }
 
-    /// The message, from its first text on.
     fn message(&mut self) -> Result<usize, Failure> {
         if let Some(part) = self.message {
             return Ok(part);
@@ -176,7 +168,7 @@ impl ChatStream {
         Ok(*self.message.insert(part))
     }
 
-    /// Adds arguments, which some servers send as an object instead of its text.
+    /// Adds arguments. Some servers send them as an object instead of a string.
     fn arguments(&mut self, part: usize, function: &str) -> Result<(), Failure> {
         match member(function, "arguments") {
             None | Some("null") => Ok(()),

@@ -1,18 +1,12 @@
-//! Whole answers.
-
 use super::output::Output;
 use crate::answer::read_body;
 use crate::client::Failure;
 use crate::names::Names;
 use threadkeep_responses::ModelAnswer;
 
-/// Reads a whole answer.
-///
-/// # Errors
-/// [`Failure`] if it is an error or unreadable.
 pub(super) fn read(body: &[u8], names: &Names) -> Result<ModelAnswer, Failure> {
     let body = read_body(body)?;
-    // the body is bounded itself
+    // the body itself is bounded
     let (answer, _) = Output::new(names, u64::MAX).end(body.as_str())?;
     Ok(answer)
 }

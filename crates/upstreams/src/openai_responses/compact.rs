@@ -1,5 +1,3 @@
-//! Compactions: `POST {url}/responses/compact`.
-
 use super::input::input;
 use super::output::usage;
 use crate::json::{Object, array, inside_member, parse};
@@ -7,7 +5,6 @@ use crate::names::Names;
 use threadkeep_domain::{Json, elements, member, quoted};
 use threadkeep_responses::{CompactedPrompt, Question};
 
-/// Writes the body.
 pub(super) fn write(question: &Question<'_>) -> String {
     let items = array(&input(question, &mut Names::default()));
     let instructions = question.instructions.map(quoted);
@@ -18,7 +15,6 @@ pub(super) fn write(question: &Question<'_>) -> String {
         .close()
 }
 
-/// Reads an answer, whose output has a compaction.
 pub(super) fn read(body: &[u8]) -> Option<CompactedPrompt> {
     let body = parse(body)?;
     let body = body.as_str();

@@ -1,11 +1,8 @@
-//! The items of a request.
-
 use crate::json::{Object, inside, inside_member};
 use crate::names::Names;
 use threadkeep_domain::{PromptItem, is_carried, member, members, object_of, quoted};
 use threadkeep_responses::{Question, upstream_id_of};
 
-/// The names of members, as JSON.
 const TYPE: &str = r#""type""#;
 const ID: &str = r#""id""#;
 const ROLE: &str = r#""role""#;
@@ -14,10 +11,10 @@ const CONTENT: &str = r#""content""#;
 const STEP: &str = r#""step""#;
 const UPSTREAM_ID: &str = r#""upstream_id""#;
 
-/// The conversation as items, whose content is in the form of this API already.
+/// Converts the conversation to items, whose content already has this API's format.
 ///
-/// Reasoning goes back if it is encrypted, because this upstream stores none. Items of other types go back unchanged, except
-/// those of other kinds of upstreams, and so do the further members of messages. Members that this server has added stay here.
+/// Encrypted reasoning is sent back, because this upstream stores none. Items of other types are sent unchanged, except
+/// those of other kinds of upstreams, and so are the other members of messages. Members that this server added are removed.
 pub(super) fn input(question: &Question<'_>, names: &mut Names) -> Vec<String> {
     let mut ids = Names::default();
     let items = question.prompt.iter();
@@ -63,7 +60,7 @@ pub(super) fn input(question: &Question<'_>, names: &mut Names) -> Vec<String> {
         .collect()
 }
 
-/// A message with its further members. Its id and its status are no part of a prompt.
+/// A message with its other members. Its id and status are not part of a prompt.
 fn message(role: &str, content: &str, item: &str) -> Option<String> {
     let (role, kind) = (quoted(role), quoted("message"));
     let own = [(TYPE, &*kind), (ROLE, &*role), (CONTENT, content)];
@@ -73,7 +70,7 @@ fn message(role: &str, content: &str, item: &str) -> Option<String> {
     (content != "[]").then(|| object_of(own.into_iter().chain(further)))
 }
 
-/// An item of this upstream under its id there, without the members of this server and some others.
+/// Restores the upstream's id of an item, and removes this server's members and those in `without`.
 fn returned(item: &str, without: &[&str]) -> String {
     let id = upstream_id_of(item).map(|id| quoted(&id));
     let id = id.as_deref().map(|id| (ID, id));
@@ -82,7 +79,7 @@ fn returned(item: &str, without: &[&str]) -> String {
     object_of(id.into_iter().chain(its))
 }
 
-/// Whether the upstream, or one of its kind, has encrypted an item.
+/// Returns whether this kind of upstream has encrypted the item.
 fn is_encrypted(item: &str) -> bool {
     inside_member(item, "encrypted_content").is_some() && !is_carried(item)
 }

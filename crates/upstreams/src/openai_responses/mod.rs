@@ -20,7 +20,7 @@ use threadkeep_responses::{
     CompactedPrompt, MediaPlace, Model, ModelAnswer, Piece, Question, UpstreamError,
 };
 
-/// The models of an upstream that speaks OpenAI's Responses API: `POST {url}/responses`, each time with all items.
+/// Models behind OpenAI's Responses API: `POST {url}/responses`, each time with all items.
 #[derive(Debug)]
 pub struct OpenAiResponses {
     endpoint: Endpoint,
@@ -29,7 +29,6 @@ pub struct OpenAiResponses {
 }
 
 impl OpenAiResponses {
-    /// The upstream of those settings.
     #[must_use]
     pub fn new(http: &HttpClient, settings: &UpstreamSettings) -> Self {
         let endpoint = |path: &[&str]| Endpoint::new(http, settings, path, settings.headers());
@@ -59,7 +58,7 @@ impl Model for OpenAiResponses {
             .await
     }
 
-    /// In each form, as parts go there unchanged.
+    /// Always true: parts are sent unchanged.
     fn takes(&self, _: MediaPlace, _: &str) -> bool {
         true
     }

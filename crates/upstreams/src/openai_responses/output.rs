@@ -1,5 +1,3 @@
-//! The items of an answer.
-
 use std::collections::HashMap;
 
 use crate::answer;
@@ -10,7 +8,6 @@ use crate::names::Names;
 use threadkeep_domain::{CallForm, Json, Usage, given, member, member_elements, members};
 use threadkeep_responses::{Finish, ModelAnswer, Piece, TextKind};
 
-/// Members that each message has.
 const OWN_MEMBERS: [&str; 5] = [
     r#""type""#,
     r#""id""#,
@@ -19,12 +16,11 @@ const OWN_MEMBERS: [&str; 5] = [
     r#""content""#,
 ];
 
-/// Reads items, whole or in deltas.
 #[derive(Debug)]
 pub(super) struct Output<'a> {
     names: &'a Names,
     draft: Draft,
-    /// The items so far, by their index as JSON.
+    /// Items by their index as JSON.
     items: HashMap<String, Item>,
 }
 
@@ -34,14 +30,12 @@ struct Item {
     has_ended: bool,
 }
 
-/// The place of a text in an item.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextPlace<'a> {
     /// The index of the item, as JSON.
     pub(super) index: &'a str,
-    /// The kind of the text.
     pub(super) kind: TextKind,
-    /// Its index in the content or the summary, as JSON.
+    /// The index in the content or the summary, as JSON.
     pub(super) place: &'a str,
 }
 
@@ -54,7 +48,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Begins an item, unless it has begun.
+    /// Begins an item, unless it has already begun.
     pub(super) fn begin(&mut self, index: &str, item: &str) -> Result<usize, Failure> {
         if let Some(begun) = self.items.get(index) {
             return Ok(begun.part);
@@ -76,18 +70,16 @@ impl<'a> Output<'a> {
         self.draft.begin_call(form, item, "call_id", self.names)
     }
 
-    /// Adds to a text of an item.
     pub(super) fn text(&mut self, place: TextPlace<'_>, delta: &str) -> Result<(), Failure> {
         if delta.is_empty() {
             return Ok(());
         }
         let part = self.part(place.index)?;
-        // servers that have one text may leave its index out
+        // a server may omit the index of the only text
         let number = place.place.parse().ok();
         self.draft.text(part, (place.kind, number), delta)
     }
 
-    /// Adds an annotation of a text.
     pub(super) fn annotate(
         &mut self,
         place: TextPlace<'_>,
@@ -98,7 +90,6 @@ impl<'a> Output<'a> {
         self.draft.annotate(part, number, annotation)
     }
 
-    /// Adds to the arguments of a call.
     pub(super) fn arguments(&mut self, index: &str, delta: &str) -> Result<(), Failure> {
         let part = self.part(index)?;
         self.draft.arguments(part, delta)
@@ -109,7 +100,7 @@ impl<'a> Output<'a> {
         Ok(item.part)
     }
 
-    /// Ends an item with its complete form. Text that its deltas left out follows in pieces.
+    /// Ends an item with its complete form. Sends text that was in no delta.
     pub(super) fn end_item(&mut self, index: &str, item: &str) -> Result<(), Failure> {
         let kind = inside_member(item, "type").ok_or_else(Failure::malformed)?;
         let part = self.begin(index, item)?;
@@ -133,16 +124,14 @@ impl<'a> Output<'a> {
         self.draft.end_arguments(part, arguments)
     }
 
-    /// The pieces that were not sent.
     pub(super) fn pieces(&mut self) -> &mut Vec<Piece> {
         self.draft.pieces()
     }
 
-    /// Ends the answer that a response describes: all of its items, its reason and its tokens. Returns the last pieces
-    /// too.
+    /// Ends the answer that `response` describes. Returns it with the last pieces.
     pub(super) fn end(mut self, response: &str) -> Result<(ModelAnswer, Vec<Piece>), Failure> {
         let finish = finish(response)?;
-        // servers that stream no items, or not all, have them here
+        // items that the server did not stream
         for (index, item) in member_elements(response, "output").enumerate() {
             let index = index.to_string();
             let has_ended = self.items.get(&index).is_some_and(|item| item.has_ended);
@@ -154,7 +143,6 @@ impl<'a> Output<'a> {
     }
 }
 
-/// The content of a message, and its further members.
 fn message(item: &str, content: &str) -> Json {
     let further =
         members(item).filter(|(name, value)| !OWN_MEMBERS.contains(name) && *value != "null");
@@ -167,7 +155,6 @@ fn message(item: &str, content: &str) -> Json {
     })
 }
 
-/// Why an answer ended, or that it failed.
 fn finish(response: &str) -> Result<Finish, Failure> {
     let error = given(response, "error");
     match inside_member(response, "status") {
@@ -181,12 +168,11 @@ fn finish(response: &str) -> Result<Finish, Failure> {
             })
         }
         Some("completed") | None => Ok(Finish::Done),
-        // it still runs
+        // the response is not finished
         Some(_) => Err(Failure::malformed()),
     }
 }
 
-/// The tokens of a response.
 pub(super) fn usage(response: &str) -> Usage {
     answer::usage(response, "input_tokens", "output_tokens")
 }

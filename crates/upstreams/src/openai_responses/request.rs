@@ -1,5 +1,3 @@
-//! The body of a request.
-
 use super::input::input;
 use crate::json::{Object, array, inside_member};
 use crate::names::Names;
@@ -9,8 +7,8 @@ use threadkeep_responses::{CustomTool, Function, Parameters, Question, ToolChoic
 
 const ANY_OBJECT: &str = r#"{"type":"object","properties":{}}"#;
 
-/// Writes the body, which may ask for a stream. The fields of a question are those of this API, except `stop`, which it has
-/// not. `names` gets the names of all functions.
+/// Writes the request body, whose fields are those of the question except `stop`, which this API does not have. Adds the
+/// names of all functions to `names`.
 pub(super) fn write(question: &Question<'_>, is_streamed: bool, names: &mut Names) -> String {
     let tools = tools(question, names);
     let body = prompt(question, names)
@@ -20,7 +18,7 @@ pub(super) fn write(question: &Question<'_>, is_streamed: bool, names: &mut Name
     with_parameters(body, question.parameters).close()
 }
 
-/// Writes the body of a request that counts the tokens of the question, which takes fewer fields.
+/// Writes the body of a token count request, which accepts fewer fields.
 pub(super) fn write_counted(question: &Question<'_>) -> String {
     let names = &mut Names::default();
     let tools = tools(question, names);
@@ -50,7 +48,7 @@ fn with_tools(
 ) -> Object {
     match tools.is_empty() {
         true => body,
-        // without tools, servers reject the fields that concern them
+        // without tools, servers reject the fields that concern tools
         false => body
             .json("tools", &array(tools))
             .optional("tool_choice", choice(question, names).as_deref())
@@ -61,7 +59,7 @@ fn with_tools(
     }
 }
 
-/// The API takes tools as strict unless they say otherwise.
+/// Tools are strict by default in this API.
 fn tool(function: &Function, names: &mut Names) -> String {
     let description = function.description.as_deref().map(quoted);
     if let Some(CustomTool { format }) = &function.custom {
@@ -83,7 +81,6 @@ fn tool(function: &Function, names: &mut Names) -> String {
 
 fn choice(question: &Question<'_>, names: &mut Names) -> Option<String> {
     match question.choice {
-        // the default
         ToolChoice::Auto => None,
         ToolChoice::None => Some(quoted("none")),
         ToolChoice::Required => Some(quoted("required")),
@@ -109,7 +106,6 @@ fn with_parameters(body: Object, parameters: &Parameters) -> Object {
     with_service(body, parameters).given("truncation", parameters.truncation.as_ref())
 }
 
-/// Details that the answer is to have.
 fn include(parameters: &Parameters) -> Option<String> {
     let is_encrypted = parameters.encrypted_reasoning || asks_for_reasoning(parameters);
     let names = [
@@ -121,7 +117,7 @@ fn include(parameters: &Parameters) -> Option<String> {
     (!names.is_empty()).then(|| array(&names))
 }
 
-/// Models that do not reason refuse to include it, so it is included only where the request asks for reasoning or for it.
+/// Returns whether the request asks for reasoning. Models without reasoning reject `include` of encrypted reasoning.
 fn asks_for_reasoning(parameters: &Parameters) -> bool {
     let reasoning = parameters.reasoning.as_ref().map_or("", Json::as_str);
     let effort = inside_member(reasoning, "effort");

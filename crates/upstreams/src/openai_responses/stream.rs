@@ -1,5 +1,3 @@
-//! Streamed answers.
-
 use std::ops::ControlFlow;
 
 use super::output::{Output, TextPlace};
@@ -10,11 +8,10 @@ use crate::names::Names;
 use threadkeep_domain::{Json, given, member};
 use threadkeep_responses::{ModelAnswer, Piece, TextKind};
 
-/// Reads the events of a stream.
 #[derive(Debug)]
 pub(super) struct ResponseStream<'a> {
     output: Output<'a>,
-    /// The response of the last event: a stream without it was cut off.
+    /// Set by the last event. A stream without it was cut off.
     response: Option<Json>,
 }
 
@@ -71,7 +68,7 @@ impl EventReader for ResponseStream<'_> {
                 let error = given(event, "error");
                 return Err(Failure::of_error(error.unwrap_or(event)));
             }
-            // the contents of other events come again with an item or the response
+            // an item or the response repeats the contents of all other events
             _ => {
                 if let Some(error) = given(event, "error") {
                     return Err(Failure::of_error(error));

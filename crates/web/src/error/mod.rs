@@ -1,5 +1,3 @@
-//! The errors of requests, and the one table that maps them to HTTP.
-
 mod problem;
 mod table;
 
@@ -25,61 +23,60 @@ use threadkeep_service::ServiceError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApiError {
-    /// The body is not JSON, or nested too deep.
+    /// The body is not JSON, or nests too deep.
     #[error("The body is not JSON: {0}.")]
     InvalidJson(JsonError),
-    /// An invalid key.
+    /// Invalid key.
     #[error("The key is invalid: {error}.")]
     InvalidKey {
-        /// The broken rule.
+        /// Violated rule.
         error: KeyError,
-        /// Index of the operation, in a merge.
+        /// Index of the operation in a merge.
         operation: Option<usize>,
     },
-    /// An invalid key of an entry.
+    /// Invalid key of a key-value entry.
     #[error("The key is invalid: {0}.")]
     InvalidEntryKey(#[from] EntryKeyError),
-    /// An invalid namespace.
+    /// Invalid namespace.
     #[error("The namespace is invalid: {0}.")]
     InvalidNamespace(#[from] NamespaceError),
-    /// An invalid content type or encoding of an entry.
+    /// Invalid content type or encoding of a key-value entry.
     #[error("The type of the body is invalid: {0}.")]
     InvalidContent(#[from] ContentError),
-    /// A malformed operation.
+    /// Malformed operation.
     #[error("The operation is invalid: {detail}.")]
     InvalidOperation {
-        /// The broken rule.
+        /// Violated rule.
         detail: String,
-        /// Index of the operation, in a merge.
+        /// Index of the operation in a merge.
         operation: Option<usize>,
     },
-    /// A malformed or unknown query parameter, header or member of the body.
+    /// Malformed or unknown query parameter, header or body member.
     #[error("{0}.")]
     InvalidParameter(String),
-    /// A malformed thread id in the path or body.
+    /// Malformed thread id in the path or body.
     #[error("A thread id is `thrd_` with 27 to 59 letters and digits.")]
     InvalidThreadId,
-    /// An invalid scope, or an invalid key, value or item of one.
+    /// Invalid scope, or an invalid key, value or item of a scope.
     #[error("The {} is invalid: {error}.", error.part())]
     ScopePart {
-        /// The broken rule.
+        /// Violated rule.
         error: ScopeError,
-        /// Index in a list of several.
+        /// Index in a request with several.
         index: Option<usize>,
     },
-    /// The server is about to stop.
+    /// The server is shutting down.
     #[error("The server is about to stop.")]
     ShuttingDown,
-    /// An unknown tool.
+    /// Unknown tool.
     #[error("The tool does not exist. GET /v1/tools lists all tools.")]
     ToolNotFound,
-    /// A cursor that the server did not issue, or that belongs to another list.
+    /// The cursor was not issued by this server, or belongs to another list.
     #[error("The cursor is invalid, or belongs to another list. Pass `next_cursor` unchanged.")]
     InvalidCursor,
-    /// An unknown event type.
+    /// Unknown event type.
     #[error("Unknown event type: {0}.")]
     InvalidEventType(#[from] EventTypeError),
-    /// An invalid URL of a webhook endpoint.
     #[doc(hidden)]
     #[error("The URL of the webhook is invalid: {0}.")]
     InvalidWebhookUrl(String),
@@ -88,106 +85,102 @@ pub enum ApiError {
         "This request needs an API key (`Authorization: Bearer`). For a thread, its signed id is enough (`x-thread-id` or the cookie)."
     )]
     ApiKeyRequired,
-    /// The credential is no API key of this server.
+    /// The credential is not an API key of this server.
     #[error("The API key is unknown.")]
     InvalidApiKey,
-    /// The API key may not make this call.
+    /// The API key lacks the right for this call.
     #[error("The API key lacks the right `{right}`.")]
     RightMissing {
-        /// The right that the call needs.
+        /// The required right.
         right: String,
     },
     /// The caller's thread cannot be verified.
     #[error("The signature of the thread id does not verify.")]
     Identity(#[from] IdentityError),
-    /// An unknown path.
+    /// Unknown path.
     #[error("The path does not exist. /openapi.json lists all paths.")]
     NotFound,
-    /// An unknown webhook endpoint.
     #[doc(hidden)]
     #[error("The webhook endpoint does not exist.")]
     WebhookNotFound,
-    /// An endpoint of the settings, which the API cannot change.
     #[doc(hidden)]
     #[error("Only the server's settings can change this endpoint.")]
     WebhookConfigured,
-    /// Too many webhook endpoints.
     #[doc(hidden)]
     #[error("There are {limit} endpoints already, the maximum. Delete one first.")]
     TooManyWebhooks {
-        /// The maximum.
+        /// Maximum number of endpoints.
         limit: usize,
     },
     /// The path does not support the method.
     #[error("{} is not supported here; use {}.", Excerpt(method.as_str()), any_of(allow))]
     MethodNotAllowed {
-        /// The method of the request.
+        /// Method of the request.
         method: Method,
-        /// The supported methods.
+        /// Supported methods, separated by `, `.
         allow: &'static str,
     },
-    /// The client does not accept the type of the answer.
+    /// `Accept` excludes the type of the response.
     #[error("The answer is {answer}, which `Accept` excludes.")]
     NotAcceptable {
-        /// The type of the answer.
+        /// Type of the response.
         answer: &'static str,
     },
-    /// The body has another type.
+    /// Unsupported media type or content encoding of the body.
     #[error("The body must be {wanted} in UTF-8, without a content encoding.")]
     UnsupportedMediaType {
-        /// The supported type.
+        /// Supported type.
         wanted: &'static str,
     },
     /// The body is too large.
     #[error("The body is larger than {limit_bytes} bytes.")]
     BodyTooLarge {
-        /// The limit.
+        /// Maximum bytes.
         limit_bytes: u64,
-        /// The bytes that were read.
+        /// Bytes read so far.
         read_bytes: u64,
     },
     /// The URL is too long.
     #[error("The URL is longer than {limit_bytes} bytes.")]
     UrlTooLong {
-        /// The limit.
+        /// Maximum bytes.
         limit_bytes: usize,
     },
     /// The headers are too many or too large.
     #[error("A request may have {limit} headers, and {limit_bytes} bytes of headers and URL.")]
     HeadersTooLarge {
-        /// The maximum.
+        /// Maximum number of headers.
         limit: usize,
-        /// The maximum of their bytes, with the URL.
+        /// Maximum bytes of headers and URL.
         limit_bytes: usize,
     },
-    /// The body ended too early, or its HTTP framing is malformed.
+    /// The body ended early, or its HTTP framing is malformed.
     #[error("The body is incomplete or malformed.")]
     BodyUnreadable,
-    /// The bodies or answers of other requests use all the memory for them.
+    /// Other requests use all the memory for bodies and responses.
     #[error("The server has no memory left for the body or the answer. Retry later.")]
     Overloaded,
-    /// The service rejected the request, or failed.
+    /// The service rejected the request or failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// A fault of the app around the library. The server never answers this.
+    /// The app around the library failed. The server never returns this error.
     #[error("{what}")]
     Internal {
-        /// The cause, for the log.
+        /// Cause, for the log.
         what: &'static str,
-        /// The difference between a value and its type. Its text may show the value, so it is not logged.
+        /// How a value differs from its type. Never logged, because its text may quote the value.
         source: Option<serde_json::Error>,
     },
 }
 
 impl ApiError {
-    /// An id that a provider names would come again.
     #[doc(hidden)]
     pub fn provided_id() -> Self {
         let detail = "The identity provider names the id of this thread, so it cannot change";
         Self::InvalidParameter(detail.into())
     }
 
-    /// Its stable code, as in the problem object.
+    /// Returns the stable code that the problem object has.
     #[must_use]
     pub fn code(&self) -> &'static str {
         self.problem().code
@@ -226,7 +219,7 @@ impl From<ObjectError> for ApiError {
     }
 }
 
-/// `GET, HEAD, PUT` as "GET, HEAD or PUT".
+/// Formats `GET, HEAD, PUT` as "GET, HEAD or PUT".
 fn any_of(allow: &str) -> String {
     match allow.rsplit_once(", ") {
         Some((others, last)) => format!("{others} or {last}"),
@@ -234,7 +227,7 @@ fn any_of(allow: &str) -> String {
     }
 }
 
-/// Status and headers. [`with_problem`] adds the body, which needs the session.
+/// Returns status and headers. [`with_problem`] adds the body, which needs the session id.
 impl ResponseError for ApiError {
     fn status_code(&self) -> StatusCode {
         self.problem().status
@@ -245,13 +238,13 @@ impl ResponseError for ApiError {
     }
 }
 
-/// Whether `If-Match` has a weak tag, which never matches (RFC 9110, section 8.8.3.2).
+/// Returns whether `If-Match` has a weak tag, which never matches (RFC 9110, section 8.8.3.2).
 fn has_weak_condition(headers: &HeaderMap) -> bool {
     let mut values = headers.get_all(IF_MATCH);
     values.any(|value| value.as_bytes().windows(3).any(|bytes| bytes == b"W/\""))
 }
 
-/// Gives a response that is an [`ApiError`] its problem object; others pass as they are.
+/// Adds the problem object to a response that is an [`ApiError`]. Passes other responses unchanged.
 pub fn with_problem<B: MessageBody>(
     response: ServiceResponse<B>,
     session: &SessionId,

@@ -1,4 +1,4 @@
-//! Errors as clients get them: `application/problem+json` ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)).
+//! Error responses: `application/problem+json` ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)).
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -9,36 +9,33 @@ use super::super::etag::{THREAD_VERSION, etag};
 use super::super::session::SessionId;
 use threadkeep_domain::Stamp;
 
-/// The challenge of a 401 (RFC 9110, section 15.5.2).
+/// Challenge of a 401 (RFC 9110, section 15.5.2).
 pub const BEARER: &str = "Bearer";
-/// The challenge to a wrong credential (RFC 6750, section 3.1).
+/// Challenge for a wrong credential (RFC 6750, section 3.1).
 pub const WRONG_BEARER: &str = r#"Bearer error="invalid_token""#;
 
-/// A row of the table of errors.
+/// Status, code and text of an error.
 #[derive(Debug)]
 pub struct Problem {
-    /// The status of the response.
+    /// Status of the response.
     pub status: StatusCode,
-    /// The stable code, for programs.
+    /// Stable code, for programs.
     pub code: &'static str,
-    /// For people. It reveals no internal cause.
+    /// Text for people. It reveals no internal cause.
     pub detail: String,
-    /// Members of its own.
     members: Map<String, Value>,
-    /// When to retry, if a retry may succeed.
+    /// Seconds until a retry may succeed.
     pub retry_after_seconds: Option<u64>,
-    /// The stamp of the thread or entry that this is about, if it is known.
+    /// Stamp of the thread or entry that the error concerns, if known.
     pub stamp: Option<Stamp>,
-    /// The methods that the path takes.
     allow: Option<&'static str>,
-    /// The challenge of a 401.
     challenge: &'static str,
-    /// The limit that rejected this, and the number of rejected bytes.
+    /// The exceeded limit, and the rejected bytes.
     pub refused_bytes: Option<(&'static str, u64)>,
 }
 
 impl Problem {
-    /// For example, the server checks an unavailable store again within a second.
+    /// A 503 suggests a retry after a second, because the server probes an unavailable store that often.
     pub(super) fn new(status: StatusCode, code: &'static str, detail: impl ToString) -> Self {
         Self {
             status,
@@ -86,7 +83,6 @@ impl Problem {
         }
     }
 
-    /// That the bearer credential of the request is wrong.
     pub(super) fn wrong_bearer(self) -> Self {
         Self {
             challenge: WRONG_BEARER,
@@ -101,7 +97,6 @@ impl Problem {
         }
     }
 
-    /// Adds to a 412 why a condition with a weak tag never matches.
     pub(super) fn explained(mut self, is_weak: impl FnOnce() -> bool) -> Self {
         if self.status == StatusCode::PRECONDITION_FAILED && is_weak() {
             self.detail.push_str(
@@ -111,7 +106,6 @@ impl Problem {
         self
     }
 
-    /// Status and headers.
     pub(super) fn head(&self) -> HttpResponse {
         let mut response = HttpResponse::new(self.status);
         let headers = response.headers_mut();
@@ -131,7 +125,6 @@ impl Problem {
         response
     }
 
-    /// The problem object.
     pub(super) fn body(self, session: &SessionId) -> String {
         let mut problem = json!({
             "type": "about:blank",

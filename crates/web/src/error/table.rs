@@ -1,4 +1,4 @@
-//! The one table from errors to HTTP: an arm for each code.
+//! The only table from errors to HTTP.
 
 use actix_web::http::StatusCode;
 
@@ -11,7 +11,6 @@ use threadkeep_service::ServiceError;
 use threadkeep_store::StoreError;
 
 impl ApiError {
-    /// The row of this error.
     #[doc(hidden)]
     pub fn problem(&self) -> Problem {
         let row = |status, code| Problem::new(status, code, self);
@@ -127,9 +126,9 @@ fn part_problem(error: &ScopeError, index: Option<usize>, whole: &ApiError) -> P
     }
 }
 
-/// Errors below HTTP that have a row in the table. The tables of the protocols use its status.
+/// Errors of lower layers that map to HTTP. The protocols' own tables use its status.
 pub trait ToProblem {
-    /// The row of this error.
+    /// Returns the row of the table for this error.
     fn problem(&self) -> Problem;
 }
 
@@ -160,7 +159,7 @@ impl ToProblem for ServiceError {
     }
 }
 
-/// An error as a sentence.
+/// Capitalizes the text, and adds a period.
 fn sentence(error: &impl ToString) -> String {
     let text = error.to_string();
     let mut letters = text.chars();
@@ -241,7 +240,7 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
                 .with("current_version", current.version)
                 .stamp(current)
         }
-        // the service has retried for as long as a request may take
+        // the service has already retried until the request's time was over
         Refusal::Changed | Refusal::NoThread | Refusal::NoPlace => Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "contended",
@@ -325,7 +324,6 @@ fn task_problem(error: &TaskError) -> Problem {
     }
 }
 
-/// The cause is only in the log.
 fn store_problem(error: &StoreError) -> Problem {
     let row = |code, detail| Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, detail);
     match error {

@@ -1,5 +1,3 @@
-//! A connection's stream.
-
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -17,16 +15,15 @@ use super::intake::Intake;
 use super::outbox::{Outbox, Outlet};
 use threadkeep_http::ConnectionState;
 
-/// The least that a client must take in each [`SPAN`] while data waits for it. The time starts when
-/// the buffers of the system are full, so it never applies to a client that reads its stream of
-/// events in time.
+/// Minimum bytes that a client must take in each [`SPAN`] while data waits for it. The time starts when the system's buffers
+/// are full, so it does not affect a client that keeps up with its event stream.
 const LEAST_BYTES: usize = 16_384;
 const SPAN: Duration = Duration::from_secs(60);
 
-/// The answer on a connection whose request actix drops without an answer.
+/// The response to a request that actix drops without one.
 #[derive(Debug, Clone, Copy)]
 enum Refusal {
-    /// actix drops a request without an answer when a chunk is malformed and the answer was not there yet.
+    /// actix drops a request without a response if a chunk is malformed before the response starts.
     Malformed,
     HeadTooLarge,
 }
@@ -45,14 +42,12 @@ impl Refusal {
     }
 }
 
-/// A stream whose client must make progress, and must take its answers before the server reads more
-/// from it.
+/// A stream whose client must make progress, and must take its responses before the server reads more from it.
 pub(super) struct PacedStream {
     outlet: Rc<Outlet>,
     outbox: Outbox,
     idleness: Idleness,
     intake: Intake,
-    /// The last answer of the connection.
     refusal: Option<Refusal>,
     /// Whether to wake the reader when it may read.
     is_reader_waiting: bool,
@@ -81,12 +76,10 @@ impl PacedStream {
         }
     }
 
-    /// The state of the connection.
     pub(super) fn connection_state(&self) -> ConnectionState {
         self.idleness.connection_state()
     }
 
-    /// Writes the held bytes that could not be sent, before anything else.
     fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut rest = self.outlet.take_rest();
         while !rest.is_empty() {
@@ -101,7 +94,7 @@ impl PacedStream {
         Poll::Ready(Ok(()))
     }
 
-    /// No bytes are held, and no earlier ones are left.
+    /// Waits until no held or unsent bytes remain.
     fn poll_held(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.outlet.is_held() {
             self.outbox.send();
@@ -109,7 +102,6 @@ impl PacedStream {
         self.poll_rest(cx)
     }
 
-    /// Sends a last answer.
     fn refuse(&self, refusal: Refusal) {
         if self.outlet.is_held() {
             self.outbox.send();
@@ -133,7 +125,6 @@ impl PacedStream {
         }
     }
 
-    /// The result for bytes that the system does not accept at the moment.
     fn poll_taken(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let span = self.span;
         let taking = self.taking.get_or_insert_with(|| Taking {
@@ -143,12 +134,12 @@ impl PacedStream {
         if taking.end.as_mut().poll(cx).is_pending() {
             return Poll::Pending;
         }
-        // the system reports room only when there is much of it: the client may have taken more
+        // the system reports room only when there is much of it; the client may have taken more
         let stream = self.outlet.stream.borrow();
         let more = SockRef::from(&*stream).send(bytes).unwrap_or_default();
         drop(stream);
         if more == bytes.len() {
-            // no bytes wait; the same span applies to the next ones
+            // no bytes wait; the span also applies to the next ones
             taking.taken_bytes += more;
             return Poll::Ready(Ok(more));
         }
@@ -161,17 +152,15 @@ impl PacedStream {
         }
     }
 
-    /// Whether to pass on bytes from the client.
     fn wants_bytes(&self) -> bool {
         self.idleness.wants_bytes() && !self.intake.is_whole()
     }
 
-    /// Whether an answer waits for its client.
     fn is_answer_waiting(&self) -> bool {
         self.taking.is_some() || self.outlet.has_rest()
     }
 
-    /// Whether the client has closed or broken the connection. Leaves received bytes where they are.
+    /// Whether the client has closed or reset the connection. Does not consume received bytes.
     fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.intake.has_backlog() {
             self.is_reader_waiting = true;
@@ -188,7 +177,6 @@ impl PacedStream {
         }
     }
 
-    /// Begins a round of reading, now that all answers are written.
     fn begin_round(&mut self, cx: &Context<'_>) {
         self.intake.begin_round();
         if self.idleness.wants_head() {
@@ -202,8 +190,7 @@ impl PacedStream {
 }
 
 impl AsyncRead for PacedStream {
-    /// Reads nothing while an answer waits for its client or a request is in progress, and otherwise
-    /// up to the size of a round.
+    /// Reads up to the size of a round, but nothing while a response is unsent or a request is in progress.
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -211,7 +198,7 @@ impl AsyncRead for PacedStream {
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if this.is_answer_waiting() {
-            // it may ask for more only when it has the bytes that it asked for
+            // it may request more only after it has the bytes that it requested
             this.idleness.restart();
             this.is_reader_waiting = true;
             return Poll::Pending;
@@ -221,7 +208,7 @@ impl AsyncRead for PacedStream {
             this.connection_state().note_gone();
         }
         if this.intake.is_full() {
-            // the dispatcher asks again when it has handled these bytes
+            // the dispatcher polls again when it has handled these bytes
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -262,13 +249,12 @@ impl AsyncWrite for PacedStream {
         self.poll_send(cx, bytes)
     }
 
-    /// All bytes are with the system, or about to be.
+    /// Waits until the system has all bytes, or is about to get them.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_rest(cx))?;
         self.taking = None;
-        // actix waits without a limit for the rest of a chunked body that nothing reads, and does not
-        // read meanwhile. So the time of the client starts here, and the next read reports that it is
-        // over.
+        // actix waits without a limit for the rest of a chunked body that no handler reads, and stops reading. So the
+        // client's time starts here, and the next read reports that it is over.
         let _ = self.idleness.poll(cx);
         self.begin_round(cx);
         Poll::Ready(Ok(()))
@@ -280,7 +266,7 @@ impl AsyncWrite for PacedStream {
     }
 }
 
-/// Held bytes that the system did not accept were reported as written, so they are still to be sent.
+/// Held bytes were reported as written, so they must still be sent.
 impl Drop for PacedStream {
     fn drop(&mut self) {
         if self.idleness.is_abandoned() {

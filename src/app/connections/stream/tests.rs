@@ -7,7 +7,6 @@ use super::*;
 /// Long enough for a client that makes progress, on half a shared core.
 const PATIENT: Duration = Duration::from_secs(10);
 
-/// A stream that waits this long for its client, and the client.
 async fn pair(span: Duration) -> (PacedStream, TcpStream) {
     pair_with(65_536, 65_536, span).await
 }
@@ -21,7 +20,7 @@ async fn pair_with(
     let address = listener.local_addr().unwrap();
     let client = TcpStream::connect(address).await.unwrap();
     let (stream, _) = listener.accept().await.unwrap();
-    // else the system buffers megabytes before the writer waits
+    // otherwise the system buffers megabytes before the writer waits
     SockRef::from(&stream)
         .set_send_buffer_size(send_bytes)
         .unwrap();
@@ -46,7 +45,7 @@ async fn a_client_that_takes_a_byte_now_and_then_is_given_up() {
     let written = paced.write_all(&vec![b'x'; 4 << 20]).await;
 
     assert_eq!(written.unwrap_err().kind(), io::ErrorKind::TimedOut);
-    // what the system holds for it would take minutes
+    // the system's buffers would take minutes to drain
     dripping.abort();
 }
 
@@ -54,7 +53,7 @@ async fn a_client_that_takes_a_byte_now_and_then_is_given_up() {
 async fn a_client_that_takes_all_that_small_answers_left_waiting_is_kept() {
     // each read opens the client's window at once, and is too small to make the system report room
     let (mut paced, mut client) = pair_with(425_984, 262_144, PATIENT).await;
-    // to where answers wait
+    // until responses wait
     let answer = [b'x'; 1_000];
     while let Ok(written) = timeout(Duration::from_millis(20), async {
         paced.write_all(&answer).await?;
@@ -71,7 +70,7 @@ async fn a_client_that_takes_all_that_small_answers_left_waiting_is_kept() {
         client
     });
 
-    // more than the span
+    // longer than the span
     let next = async {
         paced.write_all(&answer).await.unwrap();
         paced.flush().await.unwrap();

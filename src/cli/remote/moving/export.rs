@@ -1,5 +1,3 @@
-//! The export of a whole service.
-
 use std::io::{self, BufWriter, Write};
 use std::mem;
 
@@ -15,26 +13,23 @@ use crate::cli::error::CliError;
 use crate::cli::remote::{Remote, send};
 use crate::cli::remote_command::ExportRequest;
 
-/// Where the documents go, and how far they are.
 struct Output {
     out: Box<dyn Write>,
     order: Order,
     progress: Progress,
-    /// The last line that was written.
     last: Vec<u8>,
-    /// Threads that could not be read.
+    /// Number of threads that could not be read.
     failed: u64,
 }
 
-/// The end of an answer.
 enum End {
     Complete,
     Cursor(String),
 }
 
-/// Writes the threads of an owner, or all, one document per line, and a last line that says that these are all; to
-/// standard output, or to a file, which may have the beginning of the same export. For a thread that the server cannot
-/// read, writes the error line, and fails after the last line.
+/// Writes the threads of an owner, or all, one document per line, then a line that marks the end; to standard output, or to
+/// a file that may hold the beginning of the same export. Writes an error line for each thread that the server cannot read,
+/// and then fails after the last line.
 pub(in crate::cli::remote) async fn export(
     remote: &Remote,
     request: &ExportRequest,
@@ -88,7 +83,6 @@ pub(in crate::cli::remote) async fn export(
     }
 }
 
-/// Writes the documents of one answer.
 async fn pass(
     remote: &Remote,
     owner: Option<&str>,
@@ -118,7 +112,7 @@ async fn pass(
 }
 
 impl Output {
-    /// Writes a line about a thread. Returns the end of the answer if the line is its last one.
+    /// Writes a line about a thread. Returns how the response ended if this is its last line.
     fn take(&mut self, line: &mut Vec<u8>) -> Result<Option<End>, CliError> {
         let is_error = Line::is_error(line);
         if is_error || Line::is_document(line) {
@@ -138,7 +132,7 @@ impl Output {
         }
     }
 
-    /// Where an answer goes on that was cut off; none if nothing was written.
+    /// Returns the cursor to resume from after an interruption, or `None` if nothing was written.
     fn place(&self) -> Result<Option<String>, CliError> {
         if self.last.is_empty() {
             return Ok(None);

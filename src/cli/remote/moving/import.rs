@@ -1,5 +1,3 @@
-//! The import of an export.
-
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::mem;
@@ -23,25 +21,23 @@ use crate::cli::remote::{Remote, print_line, send};
 use crate::cli::remote_command::ImportRequest;
 use crate::config::text_file::remove_mark;
 
-/// Documents that are sent at once, and their bytes: one that is larger is sent alone.
+/// Maximum documents in flight, and their bytes; a larger document is sent alone.
 const AT_ONCE: usize = 8;
 const AT_ONCE_KIB: u32 = 16 * 1_024;
 
-/// A document, with its number among the lines.
 struct Numbered {
     number: u64,
     document: Bytes,
 }
 
-/// The server's answer to a document.
 enum Outcome {
     Imported,
     Skipped,
-    /// The line says that this thread could not be exported.
+    /// The line reports a thread that could not be exported.
     Unexported,
 }
 
-/// Makes the threads of an export from standard input, and prints how many were imported and how many were there.
+/// Creates the threads of an export from standard input, and prints how many were imported and how many existed.
 pub(in crate::cli::remote) async fn import(
     remote: &Remote,
     request: &ImportRequest,
@@ -96,7 +92,7 @@ pub(in crate::cli::remote) async fn import(
     all_or_error(failed)
 }
 
-/// Sends a document; none if the line says that the export ends here.
+/// Returns `None` for the last line of the export.
 async fn send_line(
     remote: &Remote,
     if_exists: Option<&str>,
@@ -123,7 +119,7 @@ async fn send_line(
         .map(|then| ("if_exists", then))
         .into_iter()
         .collect();
-    // a repeat is one of this run alone
+    // retries are idempotent within this run only
     let key = hex::encode(rand::random::<[u8; 16]>());
     let mut failures = 0;
     loop {
@@ -146,7 +142,7 @@ async fn send_line(
     }
 }
 
-/// The lines of standard input, which another thread reads no faster than they are taken.
+/// Reads the lines of standard input on another thread, no faster than they are consumed.
 fn lines() -> mpsc::Receiver<Result<Numbered, CliError>> {
     let (sender, lines) = mpsc::channel(1);
     thread::spawn(move || {
@@ -192,7 +188,6 @@ fn read_line(input: &mut impl BufRead, is_first: &mut bool) -> Result<Option<Byt
     }
 }
 
-/// The size of standard input, if it is a file.
 fn input_bytes() -> Option<u64> {
     let input = io::stdin().as_fd().try_clone_to_owned().ok()?;
     let metadata = File::from(input).metadata().ok()?;

@@ -1,19 +1,16 @@
-//! The lines of an export.
-
 use serde::Deserialize;
 
 use crate::cli::error::CliError;
 use threadkeep_domain::parse_rfc3339;
 
-/// A line that is longer than this is no document.
+/// A longer line is not a document.
 pub(super) const LINE_MAX_BYTES: usize = 64 * 1_048_576;
 
-/// The beginning of a document.
 const DOCUMENT: &[u8] = b"{\"format\"";
-/// The beginning of the line of a thread that could not be read.
+/// Prefix of an error line, about a thread that could not be read.
 const ERROR: &[u8] = b"{\"error\"";
 
-/// The part of a line that tells where an export goes on, or ends.
+/// The part of a line that determines where an export resumes or ends.
 #[derive(Debug, Deserialize)]
 pub(super) struct Line {
     thread: Option<Thread>,
@@ -22,7 +19,7 @@ pub(super) struct Line {
     /// In the last line, the number of threads that could not be read.
     #[serde(default)]
     pub(super) failed: u64,
-    /// The cursor after a thread that could not be read. Documents have none.
+    /// In an error line, the cursor after the thread. Documents have no cursor.
     place: Option<String>,
 }
 
@@ -32,42 +29,36 @@ struct Thread {
     created_at: String,
 }
 
-/// The order of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// By id.
     All,
-    /// Of an owner, by the time at which threads were made.
+    /// The threads of one owner, by creation time.
     OfOwner,
 }
 
 impl Line {
-    /// Reads a line. Only its head is kept.
-    ///
-    /// # Errors
-    /// [`CliError::Answer`] if it is no line of an export.
+    /// Keeps only the head of the line.
     pub(super) fn read(line: &[u8]) -> Result<Self, CliError> {
         serde_json::from_slice(line).map_err(CliError::Answer)
     }
 
-    /// Whether the line is a document, without reading it.
+    /// Reads only the line's prefix, like [`Self::is_error`].
     pub(super) fn is_document(line: &[u8]) -> bool {
         line.starts_with(DOCUMENT)
     }
 
-    /// Whether the line is about a thread that could not be read, without reading it.
     pub(super) fn is_error(line: &[u8]) -> bool {
         line.starts_with(ERROR)
     }
 
-    /// Whether a file that begins with these bytes may be an export, or the beginning of one.
+    /// Whether a file that starts with `head` may be a complete or partial export.
     pub(super) fn may_begin(head: &[u8]) -> bool {
         let begins = |with: &[u8]| head.iter().zip(with).all(|(byte, other)| byte == other);
         let lines = [DOCUMENT, ERROR, b"{\"complete\":true", b"{\"cursor\":"];
         lines.into_iter().any(begins)
     }
 
-    /// Returns the cursor after the line's thread. None if the line is not about a thread.
+    /// Returns the cursor after the line's thread, or `None` if the line is not about a thread.
     pub(super) fn place(&self, order: Order) -> Option<String> {
         if let Some(place) = &self.place {
             return Some(place.clone());

@@ -1,6 +1,4 @@
-//! Commands that move threads out of a service, and into one.
-//!
-//! Both hold a few documents at a time, however many there are.
+//! Commands that export and import threads. They hold only a few documents at a time.
 
 pub(super) mod export;
 pub(super) mod import;
@@ -12,18 +10,14 @@ use std::time::Duration;
 
 use crate::cli::error::CliError;
 
-/// How often something is tried that fails without an answer, or because the server is busy.
+/// Maximum attempts for a request that gets no answer or finds the server busy.
 const ATTEMPTS: u32 = 8;
 
-/// How long to wait after that number of failures: up to 6 seconds each time.
+/// Delay after `failures` failures: up to 6 seconds.
 fn pause(failures: u32) -> Duration {
     Duration::from_millis(50 << failures.min(7))
 }
 
-/// The end of a command that has left out this many threads.
-///
-/// # Errors
-/// [`CliError::Unexported`] if there are any.
 fn all_or_error(failed: u64) -> Result<(), CliError> {
     match failed {
         0 => Ok(()),

@@ -1,21 +1,17 @@
-//! Progress on a terminal.
-
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
-/// How often the line is written again.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// Cells of the bar.
 const CELLS: u64 = 24;
 
-/// A line on a terminal that says how far a command is; it says nothing elsewhere.
+/// A progress line on a terminal; silent elsewhere.
 pub(super) struct Progress {
     is_shown: bool,
     start: Instant,
     shown: Option<Instant>,
     threads: u64,
     bytes: u64,
-    /// The bytes of all threads, if they are known.
+    /// Total bytes of all threads, if known.
     of_bytes: Option<u64>,
 }
 
@@ -31,24 +27,21 @@ impl Progress {
         }
     }
 
-    /// How many threads are done.
     pub(super) fn threads(&self) -> u64 {
         self.threads
     }
 
-    /// Counts a thread.
     pub(super) fn add(&mut self, bytes: usize) {
         self.threads += 1;
         self.bytes += bytes as u64;
         let is_due = self.shown.is_none_or(|shown| shown.elapsed() >= INTERVAL);
         if self.is_shown && is_due {
             self.shown = Some(Instant::now());
-            // a terminal that is gone shows nothing
+            // errors of a closed terminal do not matter
             drop(write!(io::stderr(), "\r{}\x1b[K", self.text()));
         }
     }
 
-    /// Ends the line.
     pub(super) fn end(&mut self) {
         if self.is_shown {
             drop(writeln!(io::stderr(), "\r{}\x1b[K", self.text()));

@@ -1,5 +1,3 @@
-//! The file of an export that was interrupted.
-
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -7,23 +5,20 @@ use std::path::Path;
 use super::line::{LINE_MAX_BYTES, Line, Order};
 use crate::cli::error::CliError;
 
-/// Bytes that are read at once, from the end of the file.
+/// Bytes per read, from the end of the file backwards.
 const BLOCK_BYTES: u64 = 65_536;
-/// Bytes of the file that tell whether it is an export.
+/// Bytes of the file that show whether it is an export.
 const HEAD_MAX_BYTES: u64 = 16;
 
-/// The content of the file of an earlier export.
 pub(super) enum Left {
-    /// The export is complete, except for threads that the server could not read.
+    /// The export is complete, except for `failed` threads that the server could not read.
     Complete { failed: u64 },
-    /// The export resumes after a cursor, or starts. `failed` counts the unreadable threads before it.
+    /// The export resumes after `place`, or starts. `failed` counts the unreadable threads before it.
     From { place: Option<String>, failed: u64 },
 }
 
-/// Opens the file of an export, and cuts it behind its last whole document.
-///
-/// # Errors
-/// [`CliError::File`], or [`CliError::NoExport`] if it holds something else. Then it stays as it is.
+/// Opens the file of an export, and truncates it after its last whole document. A file with other content is left unchanged,
+/// and gives [`CliError::NoExport`].
 pub(super) fn open(path: &Path, order: Order) -> Result<(File, Left), CliError> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false);
@@ -62,14 +57,13 @@ fn cut(file: &mut File, order: Order) -> Result<Left, CliError> {
         if line.cursor.is_none() {
             return Err(CliError::NoExport);
         }
-        // of a file that another client has written
+        // from a file that another client has written
         whole = start;
     };
     file.set_len(whole).map_err(CliError::File)?;
     Ok(left)
 }
 
-/// The number of threads that an interrupted export could not read.
 fn count_errors(file: &mut File) -> io::Result<u64> {
     file.rewind()?;
     let lines = BufReader::new(file).split(b'\n');
@@ -78,7 +72,7 @@ fn count_errors(file: &mut File) -> io::Result<u64> {
         .sum()
 }
 
-/// The place behind the last line feed before a place; 0 without one.
+/// Returns the offset after the last line feed before `end`, or 0.
 fn break_before(file: &mut File, end: u64) -> io::Result<u64> {
     let mut until = end;
     while until > 0 {

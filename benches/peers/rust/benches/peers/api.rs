@@ -1,5 +1,3 @@
-//! How the peers are spoken to.
-
 use std::io;
 
 use serde_json::Value;
@@ -11,7 +9,6 @@ use super::operation::Operation;
 use super::threadkeep;
 use super::webdis::{self, Scripts};
 
-/// The requests that a peer understands.
 #[derive(Debug)]
 pub(super) enum Api {
     Threadkeep,
@@ -21,8 +18,7 @@ pub(super) enum Api {
 }
 
 impl Api {
-    /// Creates a state, and returns its name for requests. The given name is for peers that let their clients choose
-    /// one.
+    /// Creates a state, and returns its name for requests. Peers that let clients choose names use `name`.
     pub(super) async fn create(
         &self,
         connection: &mut Connection,
@@ -36,7 +32,6 @@ impl Api {
         }
     }
 
-    /// The request of that number.
     pub(super) fn request(&self, operation: Operation, state: &str, n: usize) -> Vec<u8> {
         match self {
             Self::Threadkeep => threadkeep::request(operation, state, n),
@@ -45,12 +40,10 @@ impl Api {
         }
     }
 
-    /// A request for the whole of a state of that operation.
     pub(super) fn read(&self, operation: Operation, state: &str) -> Vec<u8> {
         self.request(operation.read(), state, 0)
     }
 
-    /// The state that an answer to such a request tells.
     pub(super) fn state(&self, answer: &[u8]) -> io::Result<Value> {
         match self {
             Self::Threadkeep | Self::Documents => Ok(serde_json::from_slice(answer)?),

@@ -1,5 +1,3 @@
-//! Checks that a peer really does the work: its answers are compared with the requests.
-
 use std::io;
 
 use serde_json::Value;
@@ -10,10 +8,8 @@ use super::operation::Operation;
 use super::peer::Peer;
 use super::request::message;
 
-/// Makes a state, sends the request once, and reads the state.
 pub(super) async fn one(peer: &Peer, operation: Operation) -> io::Result<()> {
     let mut connection = Connection::open(peer.server(operation).address()).await?;
-    // of a number that differs from the earlier content
     let (mut content, n) = (operation.start(0), 7_777);
     let name = format!("check-{}", operation.word());
     let state = peer.api.create(&mut connection, &name, &content).await?;
@@ -31,8 +27,8 @@ pub(super) async fn one(peer: &Peer, operation: Operation) -> io::Result<()> {
     Err(wrong(peer, operation, &found))
 }
 
-/// Reads states that have been measured: they have their first content and all writes, and a window is exactly full.
-/// Conditional reads are still answered 304.
+/// Checks states after the measurement: they contain their initial content and all writes, and a window is exactly full.
+/// Conditional reads still get 304.
 pub(super) async fn all(peer: &Peer, operation: Operation, work: &Work) -> io::Result<()> {
     let mut connection = Connection::open(peer.server(operation).address()).await?;
     for (n, state) in work.states.iter().enumerate().step_by(10) {
@@ -57,14 +53,12 @@ pub(super) async fn all(peer: &Peer, operation: Operation, work: &Work) -> io::R
     Ok(())
 }
 
-/// The number of times that the request of that number has changed the content, as far as it can be counted.
 fn times(operation: Operation, found: &Value, n: usize) -> io::Result<usize> {
     let Operation::Push(_) = operation else {
         return Ok(1);
     };
     let pushed: Value = serde_json::from_str(&message(n))?;
     let messages = found["messages"].as_array().into_iter().flatten();
-    // without a single one the comparison fails
     Ok(messages
         .rev()
         .take_while(|&found| *found == pushed)

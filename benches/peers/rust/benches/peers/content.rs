@@ -1,12 +1,8 @@
-//! The content of states.
-
 use super::request::message;
 
-/// A state, with its values as JSON.
 #[derive(Debug)]
 pub(super) enum Content {
     Keys(Vec<(String, String)>),
-    /// One key, `messages`.
     Messages(Vec<String>),
 }
 
@@ -19,7 +15,6 @@ impl Content {
         Self::Messages((first..first + count).map(message).collect())
     }
 
-    /// The state as one object.
     pub(super) fn json(&self) -> String {
         match self {
             Self::Keys(keys) => {

@@ -1,5 +1,4 @@
-//! The routes of the peers that are written for this benchmark, each of which keeps a state as one
-//! document.
+//! The routes of the peers written for this benchmark, which store a state as one document.
 
 use std::io;
 
@@ -8,7 +7,6 @@ use super::content::{Content, key};
 use super::operation::Operation;
 use super::request::{message, request_with, value};
 
-/// Returns the cookie, name and value.
 pub(super) async fn create(connection: &mut Connection, content: &Content) -> io::Result<String> {
     let create = request_with("PUT /state", None, &content.json());
     connection.exchange(&create).await?;

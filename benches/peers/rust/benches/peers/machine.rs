@@ -1,5 +1,3 @@
-//! The machine, and what else it does while something is measured.
-
 use std::error::Error;
 use std::fs;
 use std::io;
@@ -7,7 +5,7 @@ use std::time::Duration;
 
 use super::process::cpu_of;
 
-/// Times of all processors together, as `/proc/stat` tells them.
+/// Times of all CPUs together, from `/proc/stat`.
 pub(super) struct Times {
     all: u64,
     idle: u64,
@@ -19,7 +17,7 @@ const TICKS_PER_SECOND: f64 = 100.0;
 pub(super) fn times() -> io::Result<Times> {
     let stat = fs::read_to_string("/proc/stat")?;
     let line = stat.lines().next().unwrap_or_default();
-    // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user already
+    // user, nice, system, idle, iowait, irq, softirq, steal; user includes guests
     let fields = line.split_whitespace().skip(1).take(8);
     let fields: Result<Vec<u64>, _> = fields.map(str::parse).collect();
     let fields = fields.map_err(io::Error::other)?;
@@ -30,7 +28,7 @@ pub(super) fn times() -> io::Result<Times> {
 }
 
 impl Times {
-    /// The share of the machine since then that was neither idle nor ours.
+    /// The share of the machine since `before` that was neither idle nor used by the benchmark.
     pub(super) fn others(&self, before: &Self, ours: Duration) -> f64 {
         let all = (self.all - before.all) as f64;
         let idle = (self.idle - before.idle) as f64;
@@ -39,12 +37,10 @@ impl Times {
     }
 }
 
-/// CPU time of this process so far.
 pub(super) fn own_cpu() -> io::Result<Duration> {
     cpu_of("self")
 }
 
-/// The processors, the memory and the kernel, for people.
 pub(super) fn description() -> Result<String, Box<dyn Error>> {
     let (cpu, memory) = (
         fs::read_to_string("/proc/cpuinfo")?,

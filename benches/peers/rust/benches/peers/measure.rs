@@ -1,5 +1,3 @@
-//! Measures every operation on every peer, in rounds.
-
 use std::error::Error;
 use std::io;
 use std::time::Duration;
@@ -20,14 +18,13 @@ use super::results::{Cell, Section};
 
 const WARM_UP: Duration = Duration::from_secs(1);
 
-/// The requests to one peer for one operation.
 pub(super) struct Work {
     pub(super) states: Vec<String>,
     pub(super) requests: Vec<Vec<u8>>,
 }
 
-/// Checks every peer, measures, and checks again. In a round, the peers take turns with each operation: other load on
-/// the machine changes little between two of them.
+/// Checks every peer, measures, and checks again. Within a round, the peers take turns with each operation, so that other
+/// load on the machine affects them equally.
 pub(super) async fn all(
     programs: &Programs<'_>,
     time: Duration,
@@ -90,7 +87,6 @@ fn section(operation: Operation, peers: Vec<(&'static str, Option<Cell>)>) -> Se
     }
 }
 
-/// The work of each operation.
 async fn prepare_all(peer: &Peer) -> io::Result<Vec<Option<Work>>> {
     let mut all: Vec<Option<Work>> = Vec::new();
     for operation in Operation::ALL {
@@ -110,7 +106,6 @@ async fn prepare_all(peer: &Peer) -> io::Result<Vec<Option<Work>>> {
     Ok(all)
 }
 
-/// Makes the states and the requests; none if the peer is not measured with them.
 async fn prepare(peer: &Peer, operation: Operation) -> io::Result<Option<Work>> {
     if !peer.has_row(operation) {
         return Ok(None);
@@ -127,7 +122,7 @@ async fn prepare(peer: &Peer, operation: Operation) -> io::Result<Option<Work>> 
     Ok(Some(Work { states, requests }))
 }
 
-/// The requests of a client that has read these states; none if the peer does not answer them with 304.
+/// Builds the requests of a client that has read these states. Returns `None` if the peer does not answer them with 304.
 async fn prepare_unchanged(peer: &Peer, read: &Work) -> io::Result<Option<Work>> {
     let operation = Operation::ReadUnchanged;
     let mut connection = Connection::open(peer.server(operation).address()).await?;

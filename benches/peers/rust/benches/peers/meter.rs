@@ -1,5 +1,3 @@
-//! The CPU that requests take.
-
 use std::io;
 use std::time::Duration;
 
@@ -9,9 +7,8 @@ use super::process::Process;
 use super::redis_server::Redis;
 use super::report::Row;
 
-/// CPU times before the requests.
 pub(super) struct Meter<'a> {
-    /// None if Redis itself answers.
+    /// `None` if Redis itself answers.
     server: Option<&'a Process>,
     redis: &'a Redis,
     server_cpu: Duration,
@@ -32,7 +29,7 @@ impl<'a> Meter<'a> {
         })
     }
 
-    /// The costs since then, and the share of the machine that other processes had.
+    /// Returns the costs since the start, and the share of the machine that other processes had.
     pub(super) fn stop(self, outcome: Outcome) -> io::Result<(Row, f64)> {
         let server_cpu = cpu_of(self.server)? - self.server_cpu;
         let redis_cpu = self.redis.cpu()? - self.redis_cpu;

@@ -1,21 +1,17 @@
-//! The requests to every peer.
-
 use super::content::{Content, key};
 use super::floor::Answer;
 use super::request::{message, value};
 
-/// A kind of request, a row of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
     Read(Size, Cache),
-    /// A read of 256 KiB by a client that has them already, of the same states as the warm read.
+    /// A read of 256 KiB by a client that has them already, from the states of the warm read.
     ReadUnchanged,
     Merge,
     /// Keeps this many messages.
     Push(usize),
 }
 
-/// The content of a state that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Size {
     /// 10 keys of 100 bytes.
@@ -26,12 +22,12 @@ pub(super) enum Size {
     Large,
 }
 
-/// The product's copy of a state that is read. Peers have no cache of their own.
+/// Whether the product has a cached copy of the state. Peers have no cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cache {
-    /// Kept, by its default settings.
+    /// Cached, with the default settings.
     Warm,
-    /// Not kept: its cache is off.
+    /// Not cached: the cache is off.
     Cold,
 }
 
@@ -67,22 +63,19 @@ impl Operation {
         }
     }
 
-    /// A word for the names of its states, which are part of paths.
     pub(super) fn word(self) -> String {
         format!("{self:?}").replace(|c: char| !c.is_ascii_alphanumeric(), "")
     }
 
-    /// Whether it changes nothing.
     pub(super) fn is_read(self) -> bool {
         matches!(self, Self::Read(..) | Self::ReadUnchanged)
     }
 
-    /// Whether the answer is to be 256 KiB.
     pub(super) fn has_large_answer(self) -> bool {
         matches!(self, Self::Read(Size::Large, _))
     }
 
-    /// The floor that it is compared with: as large an answer, from memory.
+    /// The floor to compare with: a response of the same size, from memory.
     pub(super) fn floor(self) -> Answer {
         if self.has_large_answer() {
             Answer::Large
@@ -91,16 +84,14 @@ impl Operation {
         }
     }
 
-    /// States that its requests go to in turn.
     pub(super) fn states(self) -> usize {
         match self {
             Self::Read(Size::Keys | Size::Messages, _) | Self::Merge | Self::Push(FEW) => 1_000,
-            // as much in Redis for each peer as many small ones
+            // as much data in Redis per peer as many small states
             Self::Push(_) | Self::Read(Size::Large, _) | Self::ReadUnchanged => 100,
         }
     }
 
-    /// The content of the state of that number before the first request.
     pub(super) fn start(self, n: usize) -> Content {
         match self {
             Self::Read(Size::Keys, _) | Self::Merge => Content::keys(10, |place| value(n + place)),
@@ -112,7 +103,6 @@ impl Operation {
         }
     }
 
-    /// The content of the state of that number after one request with that number.
     pub(super) fn apply(self, content: &mut Content, n: usize) {
         match (self, content) {
             (Self::Merge, Content::Keys(keys)) => keys[n % 10] = (key(n % 10), value(n)),
@@ -124,7 +114,6 @@ impl Operation {
         }
     }
 
-    /// A read of the whole of one of its states.
     pub(super) fn read(self) -> Self {
         match self {
             Self::Read(..) => self,

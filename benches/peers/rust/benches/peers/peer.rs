@@ -1,5 +1,3 @@
-//! The peers.
-
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
@@ -16,7 +14,6 @@ use super::product::{Product, READ_CACHE};
 use super::redis_server::Redis;
 use super::webdis::Scripts;
 
-/// A running server, with one worker.
 pub(super) struct Peer {
     pub(super) name: &'static str,
     pub(super) api: Api,
@@ -26,7 +23,7 @@ pub(super) struct Peer {
     rows: Rows,
 }
 
-/// The rows that a peer is measured in.
+/// The rows in which a peer is measured.
 #[derive(Debug, Clone, Copy)]
 enum Rows {
     All,
@@ -35,7 +32,6 @@ enum Rows {
 }
 
 impl Peer {
-    /// The process that gets the requests of that operation.
     pub(super) fn server(&self, operation: Operation) -> &Process {
         match (operation, &self.uncached) {
             (Operation::Read(_, Cache::Cold), Some(uncached)) => uncached,
@@ -43,7 +39,6 @@ impl Peer {
         }
     }
 
-    /// Whether it is to be measured in that row.
     pub(super) fn has_row(&self, operation: Operation) -> bool {
         match self.rows {
             Rows::All => true,
@@ -52,15 +47,13 @@ impl Peer {
     }
 }
 
-/// Where the programs are.
 pub(super) struct Programs<'a> {
-    /// The executable of the product.
     pub(super) product: &'a str,
     /// The directory in which `run.sh` has installed the others.
     pub(super) installed: &'a Path,
 }
 
-/// Starts all of them over that Redis, the product first.
+/// Starts all peers with the same Redis, the product first.
 pub(super) async fn start_all(programs: &Programs<'_>, redis: &Redis) -> io::Result<Vec<Peer>> {
     let document = Command::new(env!("CARGO_BIN_EXE_peer-document"));
     let sliding = actix_session("sliding");
@@ -96,7 +89,7 @@ fn start_product(programs: &Programs<'_>, redis: &Redis) -> io::Result<Peer> {
     })
 }
 
-/// Its sessions end a day after the last write, or after the last request if they slide.
+/// Sessions end a day after the last write, or after the last request if the expiry slides.
 fn actix_session(expiry: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_peer-actix-session"));
     command.arg(expiry);
@@ -130,7 +123,7 @@ fn start_fastapi(installed: &Path, redis: &Redis) -> io::Result<Peer> {
     start("FastAPI", command, address, Api::Documents)
 }
 
-/// Debian's settings, except for one thread, and a log below the directory.
+/// Debian's settings, except for a single thread, and a log below the directory.
 async fn start_webdis(installed: &Path, redis: &Redis) -> io::Result<Peer> {
     let (directory, address) = (installed.join("webdis"), free_address()?);
     let settings = json!({

@@ -1,21 +1,17 @@
-//! The picture of the results: a panel for each operation, a bar for each peer.
-
 use super::results::{Cell, Section};
 use super::tables::Run;
 
 const WIDTH: usize = 960;
 const MARGIN: usize = 24;
-/// Height of the part above the panels.
 const HEAD: usize = 84;
 const PANEL_WIDTH: usize = (WIDTH - 3 * MARGIN) / 2;
 const PANEL_HEIGHT: usize = 230;
 const BAR: usize = 26;
 const NAMES: usize = 168;
-/// Place of the text behind the longest bar.
 const TEXTS: usize = 136;
 
-/// Colours for both kinds of pages; the picture brings its own background, as a page need not have
-/// the colours that the browser prefers.
+/// Colours for light and dark mode. The picture has a background, because a page may ignore the mode that the browser
+/// prefers.
 const STYLE: &str = "\
     svg{--page:#fff;--text:#1f2328;--quiet:#59636e;--server:#2a6fdb;--redis:#d9822b;--line:#d1d9e0}\
     @media(prefers-color-scheme:dark){svg{--page:#0d1117;--text:#e6edf3;--quiet:#9198a1;\
@@ -25,7 +21,6 @@ const STYLE: &str = "\
     .quiet{fill:var(--quiet)}.end{text-anchor:end}.ours{font-weight:700}\
     .page{fill:var(--page)}.server{fill:var(--server)}.redis{fill:var(--redis)}";
 
-/// Draws the results as an SVG.
 pub(super) fn draw(sections: &[Section], run: &Run) -> String {
     let height = HEAD + sections.len().div_ceil(2) * PANEL_HEIGHT + 2 * MARGIN;
     let mut picture = format!(
@@ -89,7 +84,6 @@ fn panel(section: &Section, x: usize, y: usize) -> String {
     panel
 }
 
-/// A number without more digits than say something.
 fn short(value: f64) -> String {
     if value < 10.0 {
         format!("{value:.1}")

@@ -1,4 +1,4 @@
-//! Redis without a server before it: `GET` of texts of 256 KiB.
+//! Redis without a server in front: `GET` of values of 256 KiB.
 
 use std::cell::Cell;
 use std::io;
@@ -11,17 +11,14 @@ use tokio::net::TcpStream;
 
 use super::load::{CONNECTIONS, Outcome, by_all};
 
-/// As many as states of that size.
 const KEYS: usize = 100;
 const BYTES: usize = 256 << 10;
 
-/// Connections that each wait for an answer before they ask again.
 pub(super) struct PlainGet {
     connections: Vec<TcpStream>,
 }
 
 impl PlainGet {
-    /// Connects, and sets the texts.
     pub(super) async fn open(redis: SocketAddr) -> io::Result<Self> {
         let opening = (0..CONNECTIONS).map(|_| TcpStream::connect(redis));
         let mut connections = try_join_all(opening).await?;
@@ -38,7 +35,6 @@ impl PlainGet {
         Ok(Self { connections })
     }
 
-    /// Asks for them in turn for that time, and waits for the last answers.
     pub(super) async fn run(&mut self, time: Duration) -> io::Result<Outcome> {
         let head = format!("${BYTES}\r\n");
         let ask = async |connection: &mut TcpStream, n| {
@@ -54,7 +50,7 @@ fn key(n: usize) -> String {
     format!("plain-{n}")
 }
 
-/// Sends a command, and reads an answer that has this head and as many more bytes.
+/// Sends a command, and reads a reply that starts with `head` and has `more` bytes after it.
 async fn exchange(
     connection: &mut TcpStream,
     command: &str,

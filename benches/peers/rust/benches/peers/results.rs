@@ -1,35 +1,30 @@
-//! The measurements.
-
 use std::time::Duration;
 
 use super::operation::Operation;
 use super::report::Row;
 
-/// The results of one server for one operation, one for each round.
 pub(super) struct Cell {
     rounds: Vec<Row>,
-    /// Share of the machine that others had meanwhile, for each round.
+    /// Share of the machine that other processes had, per round.
     others: Vec<f64>,
 }
 
-/// The results of one operation, with the floor's from between them.
+/// The results of one operation, and those of the floor measured in between.
 pub(super) struct Section {
     pub(super) operation: Operation,
     pub(super) floor: Cell,
-    /// A `GET` of as many bytes from Redis alone, where that says something.
+    /// A `GET` of as many bytes directly from Redis, where the comparison is useful.
     pub(super) plain_get: Option<Cell>,
-    /// Names of the peers with their results, the product first. None for those without such requests.
+    /// Names of the peers with their results, the product first; `None` for peers without such requests.
     pub(super) peers: Vec<(&'static str, Option<Cell>)>,
 }
 
 impl Section {
-    /// The product's results.
     pub(super) fn product(&self) -> &Cell {
         let (_, cell) = &self.peers[0];
         cell.as_ref().expect("the product has every row")
     }
 
-    /// Those that have results, with their names.
     pub(super) fn measured(&self) -> impl Iterator<Item = (&'static str, &Cell)> {
         let peers = self.peers.iter();
         peers.filter_map(|(name, cell)| Some((*name, cell.as_ref()?)))
@@ -49,17 +44,16 @@ impl Cell {
         self.others.push(others);
     }
 
-    /// The mean share of the machine that processes outside of the measurement had.
     pub(super) fn others(&self) -> f64 {
         self.others.iter().sum::<f64>() / self.others.len() as f64
     }
 
-    /// Microseconds for each request.
+    /// Microseconds per request.
     pub(super) fn server_cpu(&self) -> f64 {
         self.median(|row| row.server_cpu)
     }
 
-    /// Microseconds for each request.
+    /// Microseconds per request.
     pub(super) fn redis_cpu(&self) -> f64 {
         self.median(|row| row.redis_cpu)
     }
@@ -78,7 +72,7 @@ impl Cell {
         self.median(|row| micros(row.p99))
     }
 
-    /// How far the server's CPU of the rounds lies apart, as a share of their median.
+    /// Range of the server's CPU time over the rounds, as a share of the median.
     pub(super) fn spread(&self) -> f64 {
         let values = self.sorted(|row| row.server_cpu);
         (values[values.len() - 1] - values[0]) / self.server_cpu()

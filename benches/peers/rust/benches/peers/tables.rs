@@ -1,16 +1,11 @@
-//! The page of the results.
-
 use super::results::{Cell, Section};
 
-/// The facts about a run that a reader needs in addition to its results.
 pub(super) struct Run {
     pub(super) command: String,
     pub(super) machine: String,
-    /// A line for Redis, the product and each of its peers.
     pub(super) versions: Vec<String>,
 }
 
-/// The results in Markdown.
 pub(super) fn page(sections: &[Section], run: &Run) -> String {
     let mut page = format!(
         "# Results\n\n\
@@ -43,7 +38,6 @@ pub(super) fn page(sections: &[Section], run: &Run) -> String {
     page
 }
 
-/// A row for each operation, a column for each peer.
 fn summary(sections: &[Section], value: impl Fn(&Cell) -> f64) -> String {
     let names: Vec<_> = sections[0].peers.iter().map(|(name, _)| *name).collect();
     let mut table = format!(
@@ -70,7 +64,6 @@ fn summary(sections: &[Section], value: impl Fn(&Cell) -> f64) -> String {
     table
 }
 
-/// A row for each peer.
 fn table(section: &Section) -> String {
     let mut table = String::from(
         "| server | server CPU, µs | of the floor | Redis CPU, µs | requests/s | p50, µs | p99, µs |\n\
@@ -103,7 +96,7 @@ fn table(section: &Section) -> String {
     table
 }
 
-/// The value that a share of the results stays within: one of two, or one of one.
+/// The value that a share of the results does not exceed: half of them for `share` 2, all for 1.
 fn of(sections: &[Section], value: fn(&Cell) -> f64, share: usize) -> f64 {
     let cells = sections.iter().flat_map(|section| {
         let peers = section.measured().map(|(_, cell)| cell);

@@ -1,5 +1,3 @@
-//! The product's API.
-
 use std::io;
 
 use super::connection::Connection;

@@ -1,5 +1,3 @@
-//! The versions of everything that is measured.
-
 use std::error::Error;
 use std::fs;
 use std::process::Command;
@@ -12,7 +10,6 @@ const NPM: &str = include_str!("../../../express/package.json");
 const PYPI: &str = include_str!("../../../fastapi/requirements.txt");
 const CARGO: &str = include_str!("../../Cargo.lock");
 
-/// Lines for Redis, the product and its peers.
 pub(super) fn all(programs: &Programs<'_>) -> Result<Vec<String>, Box<dyn Error>> {
     let said = |program: &str, arguments: &[&str]| {
         let output = Command::new(program).args(arguments).output();

@@ -1,5 +1,5 @@
-//! Webdis' API: commands of Redis. A state is a hash, its messages are a list, values are JSON texts
-//! that Redis and Webdis know nothing of.
+//! Webdis' API: commands of Redis. A state is a hash, its messages are a list, and values are JSON texts that are opaque to
+//! Redis and Webdis.
 
 use std::io;
 
@@ -10,17 +10,15 @@ use super::content::{Content, key};
 use super::operation::{Operation, Size};
 use super::request::{message, request_with, value};
 
-/// Appends a message and keeps the newest: one request, as the two commands would be two.
+/// Appends a message and trims the list in one request; the two commands would need two.
 const PUSH: &str = "redis.call('RPUSH', KEYS[1], ARGV[2]) \
     redis.call('LTRIM', KEYS[1], -ARGV[1], -1) \
     return redis.call('LLEN', KEYS[1])";
 
-/// Makes a list or a hash of lines, as the command that is the first argument does.
 const MAKE: &str = "local lines = {} \
     for line in ARGV[2]:gmatch('[^\\n]+') do lines[#lines + 1] = line end \
     return redis.call(ARGV[1], KEYS[1], unpack(lines))";
 
-/// The scripts as Redis names them.
 #[derive(Debug)]
 pub(super) struct Scripts {
     push: String,
@@ -28,7 +26,6 @@ pub(super) struct Scripts {
 }
 
 impl Scripts {
-    /// Loads them, by Webdis itself.
     pub(super) async fn load(connection: &mut Connection) -> io::Result<Self> {
         Ok(Self {
             push: load(connection, PUSH).await?,
@@ -78,7 +75,6 @@ pub(super) fn request(scripts: &Scripts, operation: Operation, name: &str, n: us
     request_with(&line, None, &body)
 }
 
-/// The state of an answer, which has JSON texts in JSON.
 pub(super) fn state(answer: &[u8]) -> io::Result<Value> {
     let mut answer: Map<String, Value> = serde_json::from_slice(answer)?;
     if let Some(Value::Object(hash)) = answer.remove("HGETALL") {

@@ -1,11 +1,10 @@
-//! A state for each session, by actix-session with its Redis store: a key of the state is a key of
-//! the session.
+//! Stores a state per session with actix-session and its Redis store: a key of the state is a key of the session.
 //!
 //! ```text
 //! peer-actix-session sliding|fixed ADDRESS REDIS_URL
 //! ```
 //!
-//! With `sliding`, each request moves the end of the session, and with `fixed` only a write does.
+//! With `sliding`, each request extends the session; with `fixed`, only a write does.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -21,7 +20,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// The same as the product has.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

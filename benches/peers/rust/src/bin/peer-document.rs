@@ -1,4 +1,4 @@
-//! A state for each session, as one JSON text in Redis: written by hand with actix-web and deadpool-redis.
+//! Stores a state per session as one JSON text in Redis, with actix-web and deadpool-redis.
 //!
 //! ```text
 //! peer-document ADDRESS REDIS_URL
@@ -16,7 +16,6 @@ use deadpool_redis::{Config, Pool, Runtime};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// The same as the product has.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
@@ -59,7 +58,7 @@ async fn read(request: HttpRequest, pool: Data<Pool>) -> Result<HttpResponse> {
         .body(text))
 }
 
-/// Makes the session too, if the request names none.
+/// Also creates the session if the request names none.
 async fn replace(
     request: HttpRequest,
     pool: Data<Pool>,
@@ -107,7 +106,6 @@ async fn push(
     Ok(HttpResponse::Ok().json(json!({"length": length})))
 }
 
-/// The key of the session that the request names.
 fn key(request: &HttpRequest) -> String {
     let cookie = request.cookie(COOKIE);
     key_of(cookie.as_ref().map_or("", Cookie::value))

@@ -1,14 +1,11 @@
-//! Merging a patch into an object, as text.
-
 use super::outline::{Outline, Piece, Pieces};
 use super::tree::{Node, Object, Tree};
 use crate::json::text::Json;
 
 /// Merges one object into another. A missing target, or one that is not an object, counts as `{}`.
 ///
-/// If the target repeats a key that the patch touches, its last value counts. The result is shorter than target and
-/// patch together, since each of its bytes is copied from one of the two and none is copied twice. Work is linear in
-/// both, except for n log n steps that sort the n keys of the patch and log n steps that find one.
+/// If the target repeats a key that the patch changes, the last value counts. The result is shorter than both together,
+/// since no byte is copied twice. Work is linear, except for sorting the n keys of the patch and for lookups (log n each).
 #[must_use]
 pub fn merge_json(target: Option<&Json>, patch: &Json) -> Json {
     let target = target.filter(|json| json.is_object());
@@ -26,12 +23,11 @@ pub fn merge_json(target: Option<&Json>, patch: &Json) -> Json {
     Json::from_compact(writer.out)
 }
 
-/// Writes the merge of target and patch.
 struct Writer<'a> {
     target: &'a str,
     tree: &'a Tree<'a>,
     outline: &'a Outline,
-    /// For each member of the patch, whether the target has such a member.
+    /// For each member of the patch, whether the target has it.
     written: Vec<bool>,
     out: String,
 }
@@ -61,8 +57,7 @@ impl Writer<'_> {
         self.out.push('}');
     }
 
-    /// Writes the merge of a member of the patch and that of the target, whose pieces are `inside`
-    /// if both are objects.
+    /// Writes the merge of a patch member and a target member. `inside` has the target's pieces if both are objects.
     fn member(&mut self, start: usize, key: &str, index: usize, inside: Option<Pieces>) {
         let tree = self.tree;
         let value = &tree.member(index).value;
@@ -79,7 +74,6 @@ impl Writer<'_> {
         }
     }
 
-    /// Separates a member from the one before it in the object whose members begin at `start`.
     fn comma(&mut self, start: usize) {
         if self.out.len() > start {
             self.out.push(',');
@@ -181,7 +175,6 @@ mod tests {
         prop::collection::btree_map("[a-d]", value, 0..4).prop_map(|map| serde_json::json!(map))
     }
 
-    /// JSON whose objects may repeat their keys.
     #[derive(Debug, Clone)]
     enum Tree {
         Leaf(&'static str),
@@ -202,8 +195,7 @@ mod tests {
             }
         }
 
-        /// The merge in the words of the contract: slow, since it compares each member with all
-        /// others.
+        /// The merge as the contract defines it: slow, because it compares each member with all others.
         fn merge(self, patch: Vec<(&'static str, Self)>) -> Self {
             let Self::Object(mut members) = self else {
                 return Self::Object(Vec::new()).merge(patch);

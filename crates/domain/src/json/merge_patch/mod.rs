@@ -1,5 +1,5 @@
-//! JSON Merge Patch, [RFC 7396](https://www.rfc-editor.org/rfc/rfc7396), on text: members that a
-//! patch does not touch stay unchanged to the byte.
+//! JSON Merge Patch ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)) on text. Untouched members stay the same byte for
+//! byte.
 
 mod merge;
 mod outline;
@@ -14,28 +14,24 @@ use crate::Key;
 
 pub use merge::merge_json;
 
-/// A merge patch of a state, taken apart at its top level. Each key stands once.
+/// A merge patch of a state, split at the top level. Each key occurs once.
 #[derive(Debug)]
 pub struct MergePatch(Vec<(Key, Patched)>);
 
 /// The change that a merge patch makes to a key.
 #[derive(Debug)]
 pub enum Patched {
-    /// `null`: the key goes.
+    /// `null` deletes the key.
     Delete,
-    /// Any value except an object replaces the earlier one.
+    /// Any value except an object replaces the old one.
     Set(Value),
-    /// An object is merged into the earlier value.
+    /// An object is merged into the old value.
     Merge(Json),
 }
 
 impl MergePatch {
-    /// Reads the body of a merge patch. If a key is given twice, its last value counts. A patch names at
-    /// most as many keys as a state may have: to delete one costs the store as much as to set one,
-    /// whether it exists or not.
-    ///
-    /// # Errors
-    /// [`ObjectFault`] if it is not an object, or has an invalid key or too many.
+    /// Parses a merge patch; the last value of a repeated key counts. Limits its keys as those of a state, because deleting
+    /// an absent key costs the store as much as setting it.
     pub fn parse(text: &str, max_keys: u32) -> Result<Self, ObjectFault> {
         let object = Json::parse_object(text, 1)?;
         let mut indexes = HashMap::new();
@@ -56,13 +52,13 @@ impl MergePatch {
         Ok(Self(patch))
     }
 
-    /// The keys, with their changes.
+    /// Returns the keys with their changes.
     #[must_use]
     pub fn keys(&self) -> &[(Key, Patched)] {
         &self.0
     }
 
-    /// Bytes of the objects that are merged into values.
+    /// Returns the total size of the objects to merge.
     #[must_use]
     pub fn merged_bytes(&self) -> usize {
         let bytes = |(_, patched): &(Key, Patched)| match patched {

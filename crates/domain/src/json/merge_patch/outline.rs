@@ -1,51 +1,41 @@
-//! The parts of its target that a merge patch keeps.
-
 use std::ops::Range;
 
 use super::tree::{Node, Object, Tree};
 use crate::json::members::Cursor;
 
-/// The pieces of a target object and of all objects in it that the patch merges into.
-///
-/// It takes at most twelve times the length of the target: a piece stands for five bytes or more.
+/// The pieces of a target object, and of all objects in it that the patch merges into. Uses at most twelve times the length
+/// of the target, because a piece represents five bytes or more.
 pub(super) struct Outline {
     pieces: Vec<Piece>,
     root: Pieces,
 }
 
-/// The pieces of one object.
 pub(super) type Pieces = Range<usize>;
 
 pub(super) enum Piece {
-    /// Members that the patch does not touch, with the commas between them: a range of the target.
+    /// Members that the patch does not change, with the commas between them: a range of the target.
     Kept(Range<usize>),
-    /// The last member with a key that the patch touches.
+    /// The last member with a key that the patch changes.
     Touched {
-        /// The key with its quotes: a range of the target.
         key: Range<usize>,
-        /// The place of the patch's member.
         index: usize,
-        /// The object to merge into, if both sides have one.
         inside: Option<Pieces>,
     },
 }
 
-/// Reads an outline. It steps over each byte of the target once, at whatever depth, and writes
-/// nothing, so a key that the target repeats costs no more than any other.
+/// Reads an outline in a single pass at any depth. Repeated keys cost no more than others.
 struct Reader<'a, 't> {
     tree: &'a Tree<'a>,
     target: Cursor<'t>,
     pieces: Vec<Piece>,
-    /// Pieces of the objects that are being read, the innermost last. None: a later member has the
-    /// same key.
+    /// Pieces of the objects being read, innermost last; `None` if a later member has the same key.
     open: Vec<Option<Piece>>,
-    /// For each member of the patch, its piece in `open`. Objects that the same patch merges into
-    /// are read one after the other, and clear this at their end.
+    /// For each member of the patch, its piece in `open`. Cleared after each object, because the next one may have the same
+    /// patch.
     last: Vec<Option<usize>>,
 }
 
 impl Outline {
-    /// Reads the target, which is an object.
     pub(super) fn read(target: &str, tree: &Tree<'_>, patch: &Object) -> Self {
         let mut reader = Reader {
             tree,
@@ -61,19 +51,17 @@ impl Outline {
         }
     }
 
-    /// The pieces of the target itself.
     pub(super) fn root(&self) -> Pieces {
         self.root.clone()
     }
 
-    /// The pieces of an object, in the order of the target.
     pub(super) fn pieces(&self, pieces: Pieces) -> &[Piece] {
         &self.pieces[pieces]
     }
 }
 
 impl Reader<'_, '_> {
-    /// Recursion is as deep as the patch at most.
+    /// Recursion is at most as deep as the patch.
     fn object(&mut self, patch: &Object) -> Pieces {
         let start = self.open.len();
         let mut more = self.target.enter();
@@ -89,8 +77,6 @@ impl Reader<'_, '_> {
         self.close(start)
     }
 
-    /// Steps over a value that stays as it is. `from` is where its member begins, and `start` is
-    /// where the pieces of its object begin.
     fn kept(&mut self, from: usize, start: usize) {
         self.target.value();
         let end = self.target.at();
@@ -100,7 +86,6 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Steps over a value that the patch touches, and reads it if the patch merges into it.
     fn touched(&mut self, key: Range<usize>, index: usize) {
         let tree = self.tree;
         let inside = match &tree.member(index).value {
@@ -116,7 +101,6 @@ impl Reader<'_, '_> {
         self.open.push(Some(Piece::Touched { key, index, inside }));
     }
 
-    /// Moves the pieces of an object that was read to its end.
     fn close(&mut self, start: usize) -> Pieces {
         let moved = self.pieces.len();
         for piece in self.open.drain(start..).flatten() {

@@ -1,25 +1,20 @@
-//! A merge patch, read once.
-
 use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::json::members::Cursor;
 use crate::json::unescaped::unescaped;
 
-/// A merge patch as a tree.
-///
-/// Its objects share two lists. A list for each object would take a hundred times the patch's own
-/// length where a patch consists of small objects; these take at most 40 times.
+/// A merge patch as a tree. All objects share two lists, which use at most 40 times the patch's length: a list per object
+/// would use a hundred times the length of a patch of small objects.
 pub(super) struct Tree<'a> {
     members: Vec<Member<'a>>,
-    /// Each member's decoded key, with the member's place; sorted within each object.
+    /// The decoded key and the index of each member, sorted within each object.
     index: Vec<(Cow<'a, [u8]>, usize)>,
 }
 
-/// The members of an object, as a range of both lists.
 pub(super) type Object = Range<usize>;
 
-/// A key as it stands in the patch, with its quotes, and its value.
+/// A quoted key of the patch, and its value.
 #[derive(Clone)]
 pub(super) struct Member<'a> {
     pub(super) key: &'a str,
@@ -28,16 +23,13 @@ pub(super) struct Member<'a> {
 
 #[derive(Clone)]
 pub(super) enum Node<'a> {
-    /// Deletes the member.
     Null,
-    /// Replaces the value.
     Leaf(&'a str),
-    /// Merges into the value.
     Object(Object),
 }
 
 impl<'a> Tree<'a> {
-    /// Reads a patch and returns it with its outermost object. Takes n log n steps for n members.
+    /// Parses a patch and returns it with its outermost object, in n log n steps for n members.
     pub(super) fn read(patch: &'a str) -> (Self, Object) {
         let mut tree = Self {
             members: Vec::new(),
@@ -47,17 +39,14 @@ impl<'a> Tree<'a> {
         (tree, root)
     }
 
-    /// The member at a place.
     pub(super) fn member(&self, place: usize) -> &Member<'a> {
         &self.members[place]
     }
 
-    /// Number of members in all objects. Their places are below it.
     pub(super) fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// The place of the member with that key.
     pub(super) fn find(&self, object: &Object, key: &str) -> Option<usize> {
         let index = &self.index[object.clone()];
         let key = unescaped(key);
@@ -65,8 +54,8 @@ impl<'a> Tree<'a> {
         found.ok().map(|at| index[at].1)
     }
 
-    /// Reads an object. `open` holds the members of the objects around it. The recursion is as deep
-    /// as the JSON, which [`crate::json::text::MAX_DEPTH`] bounds.
+    /// Parses an object; `open` has the members of the enclosing ones. Recursion is limited by
+    /// [`crate::json::text::MAX_DEPTH`].
     fn object(&mut self, cursor: &mut Cursor<'a>, open: &mut Vec<Member<'a>>) -> Object {
         let start = open.len();
         let mut more = cursor.enter();
@@ -86,7 +75,6 @@ impl<'a> Tree<'a> {
         self.add(open.drain(start..))
     }
 
-    /// Adds the members of an object.
     fn add(&mut self, members: impl Iterator<Item = Member<'a>>) -> Object {
         let start = self.members.len();
         self.members.extend(members);
@@ -102,7 +90,7 @@ impl<'a> Tree<'a> {
         start..self.members.len()
     }
 
-    /// Keeps the last member with each key of the object that was added last.
+    /// Drops all but the last member of each key from the last added object.
     fn drop_repeated(&mut self, start: usize) {
         let members = self.members.split_off(start);
         let mut index = self.index.split_off(start);

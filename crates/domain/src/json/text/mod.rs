@@ -1,7 +1,5 @@
-//! JSON as opaque text: checked, stripped of insignificant white space, otherwise untouched.
-//!
-//! A library that parses into values would lose number text, repeated keys and lone surrogate
-//! escapes, which the contract keeps. So values are scanned once and kept as text.
+//! JSON as opaque text, validated and stripped of white space. Parsing into values would lose number text, repeated keys and
+//! lone surrogate escapes, which the contract preserves.
 
 use std::fmt;
 
@@ -11,17 +9,17 @@ use serde_json::value::RawValue;
 
 use crate::{Heap, heap};
 
-/// Levels of nesting that a value may have.
+/// Maximum nesting depth of a value.
 pub const MAX_DEPTH: usize = 512;
 
-/// Levels that this crate puts around a value at most before it reads it back.
+/// Maximum levels that this crate adds around a value before it is read back.
 const LEVELS_AROUND: usize = 8;
 
-/// One JSON value as compact text, exactly as it was sent except for white space.
+/// One JSON value as compact text, exactly as sent except for white space.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Json(Box<str>);
 
-/// The text is not JSON, and the place of the fault.
+/// Invalid JSON, with the position of the first error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at line {line} column {column}")]
 pub struct JsonError {
@@ -40,19 +38,13 @@ impl Heap for Json {
 }
 
 impl Json {
-    /// Checks a text that holds one value and nothing else, at most [`MAX_DEPTH`] levels deep.
-    ///
-    /// # Errors
-    /// [`JsonError`] with the place of the first fault.
+    /// Parses exactly one value of up to [`MAX_DEPTH`] levels.
     pub fn parse(text: &str) -> Result<Self, JsonError> {
         compact(text, b',', MAX_DEPTH).map(Self)
     }
 
-    /// Checks a text that holds one object. Its values may have [`MAX_DEPTH`] levels; the `around` levels outside of
-    /// them do not count: 1 for the object alone.
-    ///
-    /// # Errors
-    /// [`ObjectError`] with the place of the first fault.
+    /// Parses an object whose values may have [`MAX_DEPTH`] levels. `around` is the nesting depth outside of them, at least
+    /// 1.
     pub fn parse_object(text: &str, around: usize) -> Result<Self, ObjectError> {
         let json = Self(compact(text, b',', MAX_DEPTH + around)?);
         if json.is_object() {
@@ -62,38 +54,37 @@ impl Json {
         }
     }
 
-    /// `{}`.
+    /// Returns `{}`.
     #[must_use]
     pub fn empty_object() -> Self {
         Self("{}".into())
     }
 
-    /// Whether it is an object.
+    /// Returns whether the value is an object.
     #[must_use]
     pub fn is_object(&self) -> bool {
         self.0.starts_with('{')
     }
 
-    /// The compact text.
+    /// Returns the compact text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// An array of strings.
+    /// Creates an array of strings.
     #[must_use]
     pub fn from_strings(strings: &[String]) -> Self {
         Self::from_compact(serde_json::Value::from(strings).to_string())
     }
 
-    /// Takes text that is compact JSON by construction.
     #[doc(hidden)]
     pub fn from_compact(text: impl Into<Box<str>>) -> Self {
         Self(text.into())
     }
 }
 
-/// As the value that it is.
+/// Serializes the value itself, not a string.
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let raw: &RawValue = serde_json::from_str(&self.0).map_err(serde::ser::Error::custom)?;
@@ -101,8 +92,7 @@ impl Serialize for Json {
     }
 }
 
-/// From any JSON, of which white space is dropped. It may have a few levels more than [`Json::parse`] takes, for objects that
-/// this crate has put around values.
+/// Accepts any JSON and drops white space. Allows `LEVELS_AROUND` more levels than [`Json::parse`].
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
@@ -111,7 +101,6 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
-/// Whether compact JSON nests deeper than `levels`.
 pub(crate) fn is_deeper_than(levels: usize, json: &str) -> bool {
     // each level has two brackets
     json.len() > 2 * levels && deepest(json.as_bytes()) > levels
@@ -132,7 +121,6 @@ fn deepest(json: &[u8]) -> usize {
     deepest
 }
 
-/// Bytes up to and including the closing quote.
 fn end_of_string(rest: &[u8]) -> usize {
     let mut at = 0;
     while let Some(found) = rest.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
@@ -148,7 +136,7 @@ fn end_of_string(rest: &[u8]) -> usize {
 /// Text that is not one JSON object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
-    /// It is not JSON.
+    /// Invalid JSON.
     #[error(transparent)]
     Json(#[from] JsonError),
     /// Valid JSON, but not an object.
@@ -156,7 +144,7 @@ pub enum ObjectError {
     NotAnObject,
 }
 
-/// State stays out of logs.
+/// Keeps state out of logs.
 impl fmt::Debug for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Json({} bytes)", self.0.len())
@@ -164,7 +152,7 @@ impl fmt::Debug for Json {
 }
 
 impl JsonError {
-    /// A fault at a byte of `text`.
+    /// Locates an error at a byte of `text`.
     #[must_use]
     pub fn at(reason: &'static str, text: &[u8], offset: usize) -> Self {
         let before = &text[..offset.min(text.len())];
@@ -177,9 +165,8 @@ impl JsonError {
     }
 }
 
-/// Copies `text` without insignificant white space. The elements of an array that is the whole
-/// value are parted by `separator`, those inside by commas: a raw line feed cannot stand in
-/// compact JSON, so with it the borders can be found without parsing.
+/// Drops white space. Separates the elements of an outermost array by `separator`: a line feed, which cannot occur in
+/// compact JSON, makes the boundaries findable without parsing.
 pub(crate) fn compact(text: &str, separator: u8, max_depth: usize) -> Result<Box<str>, JsonError> {
     let mut scanner = Scanner {
         text: text.as_bytes(),
@@ -202,7 +189,7 @@ struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
     out: Vec<u8>,
-    /// The missing closing brackets: an explicit stack, so that nesting needs no recursion.
+    /// The missing closing brackets: an explicit stack instead of recursion.
     open: Vec<u8>,
     separator: u8,
     max_depth: usize,
@@ -240,7 +227,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// A scalar whole, or the opening of a container down to its first scalar.
+    /// Reads a whole scalar, or the start of a container up to its first scalar.
     fn value(&mut self) -> Result<(), Fault> {
         loop {
             self.white_space();
@@ -325,7 +312,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads the character after a backslash. Surrogates need not come in pairs: they are kept as text.
+    /// Reads the character after a backslash. Unpaired surrogates are valid, and preserved as text.
     fn escape(&mut self) -> Result<(), Fault> {
         match self.text.get(self.at) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 1,

@@ -1,5 +1,3 @@
-//! Tests of the floor without a store.
-
 use bytes::Bytes;
 
 use super::super::held::tests::{begin, driven, end};

@@ -1,5 +1,3 @@
-//! Tests of responses without a store.
-
 use super::*;
 use crate::{Access, ThreadId};
 
@@ -7,7 +5,6 @@ const LEASE: Duration = Duration::from_secs(10);
 const KEPT: Duration = Duration::from_secs(100);
 const LIFE: Life = Life(7);
 
-/// A driver that begins a response in that scope.
 pub(in super::super) fn begin(
     scope: &ScopeId,
     token: TurnToken,
@@ -26,7 +23,6 @@ pub(in super::super) fn begin(
     }
 }
 
-/// The response that this driver has, in a thread of [`LIFE`].
 pub(in super::super) fn driven(begin: &BeginResponse<'_>, now_ms: u64) -> HeldResponse {
     let life = begin.scope.thread().map(|_| LIFE);
     let mut held = HeldResponse::new(begin, &Bytes::from_static(b"request"), life);
@@ -128,7 +124,7 @@ fn entries_and_events_have_no_gaps_and_repeats_are_known() {
     held.add_entry(&entry(1, 0), 0);
     assert_eq!(held.known_entry(&entry(1, 9)), Ok(known));
 
-    // the first of these is known
+    // the first one is already stored
     held.tell((1, &events), 50_000);
     assert_eq!(held.journal().next_event, 3);
     assert_eq!(

@@ -1,5 +1,3 @@
-//! Segments of a history in memory: the originals of its compactions.
-
 use std::collections::HashSet;
 use std::mem;
 
@@ -7,12 +5,11 @@ use super::{History, HistoryItem, ItemId, Removed, StoredItem};
 use crate::scope::{Compaction, LATER_ITEMS_MAX, SEGMENTS_MAX, Segment};
 use crate::{Fingerprint, Heap, Refusal, heap};
 
-/// The segments of a history, the oldest first.
+/// The segments of a history, oldest first: the originals of its compactions.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Segments {
-    /// The number of the last compaction.
     last: u32,
-    /// Its last place, and how many items it has added.
+    /// The last position that the last compaction replaced, and the number of items that it added.
     last_through: u64,
     last_new: usize,
     kept: Vec<KeptSegment>,
@@ -33,12 +30,10 @@ impl Segments {
         }
     }
 
-    /// The place and the digest of an original.
     pub(super) fn known(&self, id: &ItemId) -> Option<&(u64, Fingerprint)> {
         self.kept.iter().find_map(|kept| kept.items.known.get(id))
     }
 
-    /// Removes an original.
     pub(super) fn remove(&mut self, id: &ItemId) -> Option<StoredItem> {
         self.kept.iter_mut().find_map(|kept| {
             let (seq, _) = kept.items.known.get(id)?;
@@ -64,10 +59,7 @@ impl Heap for Segments {
 }
 
 impl History {
-    /// Replaces the oldest items, or changes nothing. Returns the number of the segment, and that of older ones that are dropped for it.
-    ///
-    /// # Errors
-    /// [`Refusal::TooManyLaterItems`], [`Refusal::PrefixChanged`], [`Refusal::ItemIdReused`] or [`Refusal::HistoryTooLarge`].
+    /// Replaces the oldest items atomically. Returns the number of the new segment, and of older ones dropped for it.
     pub(crate) fn compact(
         &mut self,
         compaction: &Compaction<'_>,
@@ -100,7 +92,6 @@ impl History {
         Ok((self.segments.last, dropped))
     }
 
-    /// Checks a compaction. Returns the index after the last replaced item.
     fn check_compaction(&self, compaction: &Compaction<'_>) -> Result<usize, Refusal> {
         let end = self.index(compaction.through.saturating_add(1));
         let (count, items) = (end as u64, compaction.items);
@@ -110,7 +101,7 @@ impl History {
             });
         }
         let is_beyond = compaction.through >= self.summary.next_seq;
-        // another compaction of the same prefix changes its number, unless it has as many new items
+        // a repeat fails the check of `count`, unless the compaction added as many items as it replaced
         let last = (self.segments.last_through, self.segments.last_new);
         let is_same = (compaction.through, items.len()) == last && items.len() as u64 == count;
         if is_beyond || count != compaction.count || items.len() as u64 > count || is_same {
@@ -136,7 +127,7 @@ impl History {
         Ok(end)
     }
 
-    /// Keeps replaced items as the newest segment. Returns the number of older segments dropped for it.
+    /// Stores replaced items as the newest segment. Returns the number of older segments dropped for it.
     fn keep_segment(
         &mut self,
         compaction: &Compaction<'_>,
@@ -181,7 +172,7 @@ impl History {
         dropped
     }
 
-    /// Forgets segments whose time has passed, or whose summary is gone: it may be among the originals of a newer one.
+    /// Removes segments that have expired or whose summary is gone. A summary may be an original of a newer segment.
     pub(crate) fn tidy_segments(&mut self, now_ms: u64) {
         if self.segments.kept.is_empty() {
             return;
@@ -201,14 +192,15 @@ impl History {
         self.segments.kept = newer;
     }
 
-    /// The segments that are kept, the newest first.
+    /// Returns the stored segments, newest first.
     #[must_use]
     pub fn segments(&self, now_ms: u64) -> Vec<Segment> {
         let kept = self.kept_segments(now_ms).rev();
         kept.map(|kept| kept.head.clone()).collect()
     }
 
-    /// Up to `limit` items of a segment after a position, or before it, nearest first. None: there is no such segment.
+    /// Returns up to `limit` items of a segment after `from`, or before it if `backwards`; `None` if the segment does not
+    /// exist.
     #[must_use]
     pub fn read_segment(
         &self,
@@ -222,7 +214,7 @@ impl History {
         Some(kept.items.read(from, backwards, limit))
     }
 
-    /// As [`read`](Self::read), with the originals in the place of summaries, as far as they are kept.
+    /// Like [`read`](Self::read), but originals replace summaries where they are still stored.
     #[must_use]
     pub fn read_originals(
         &self,

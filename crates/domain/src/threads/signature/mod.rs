@@ -1,5 +1,3 @@
-//! Signed thread ids, and the keys that sign them.
-
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,68 +16,65 @@ const MAC_BYTES: usize = 32;
 /// Bytes of a tag.
 pub const TAG_BYTES: usize = 16;
 
-/// A signing key by name. The secret does not show in its debug form.
+/// A named signing key. `Debug` hides the secret.
 #[derive(Clone)]
 pub struct SigningKey {
     name: Arc<str>,
-    /// The key schedule, prepared once; a signature begins with a copy of it.
+    /// The prepared key schedule. Each signature clones it.
     mac: Hmac<Sha256>,
 }
 
-/// The keys of a deployment: one signs, all verify.
-///
-/// Clones share which key signs, so [`sign_with`](Self::sign_with) counts for all of them.
+/// The keys of a deployment: one signs, all verify. Clones share the choice made by [`sign_with`](Self::sign_with).
 #[derive(Debug, Clone)]
 pub struct KeyRing {
     keys: Arc<[SigningKey]>,
-    /// The place of the key that is to sign.
     chosen: usize,
-    /// The place of the key that signs, which differs while other replicas lack the chosen one.
+    /// Index of the key that signs. It differs from `chosen` while other replicas lack the chosen key.
     signing: Arc<AtomicUsize>,
 }
 
-/// Keys that make no ring.
+/// Invalid keys for a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyRingError {
     /// There are no keys.
     #[error("a key ring needs a signing key")]
     Empty,
-    /// None has the name of the key that is to sign.
+    /// No key has the requested name.
     #[error("no signing key has that name")]
     UnknownName,
-    /// The text lists no named secrets.
+    /// The text is not a list of named secrets.
     #[error(transparent)]
     List(#[from] NamedSecretError),
-    /// A secret is too short to sign.
+    /// A secret is too short.
     #[error("the secret of key {number} is shorter than 32 bytes")]
     Short {
-        /// Which key, from 1 on.
+        /// The number of the key, from 1.
         number: usize,
     },
 }
 
-/// A signing key as replicas tell each other of it: enough to compare keys, and nothing to sign with.
+/// A fingerprint of a signing key, for comparison between replicas. It cannot sign.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KeyPrint {
     /// The name, for logs.
     pub name: Arc<str>,
-    /// 16 hex digits that the secret determines and that do not reveal it.
+    /// 16 hex digits that the secret determines, and that do not reveal it.
     pub digest: String,
 }
 
-/// A thread id whose signature holds.
+/// A thread id with a valid signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignedId<'a> {
     /// The id.
     pub id: ThreadId,
-    /// Name of the key that signed it.
+    /// Name of the key that signed the id.
     pub key_name: &'a Arc<str>,
-    /// Whether it is just what the ring would emit, so that it need not be signed again.
+    /// Whether the signature is exactly what the ring would emit, so that the id need not be signed again.
     pub is_current: bool,
 }
 
 impl SigningKey {
-    /// A key of that name; its secret may have any length.
+    /// Creates a key. The secret may have any length.
     #[must_use]
     pub fn new(name: impl Into<Arc<str>>, secret: &[u8]) -> Self {
         Self {
@@ -88,14 +83,14 @@ impl SigningKey {
         }
     }
 
-    /// The name, for logs and metrics.
+    /// Returns the name, for logs and metrics.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The part of the key that other replicas may know: a truncated HMAC of a constant, which reveals as little about
-    /// the secret as a signed id does, and is not the signature of any id.
+    /// Returns a fingerprint for other replicas. It reveals as little of the secret as a signed id, and is no id's
+    /// signature.
     #[must_use]
     pub fn print(&self) -> KeyPrint {
         let mac = self.mac(b"threadkeep print of a signing key");
@@ -127,10 +122,7 @@ impl fmt::Debug for SigningKey {
 }
 
 impl KeyRing {
-    /// A ring of these keys; the first one signs.
-    ///
-    /// # Errors
-    /// If there are no keys.
+    /// Creates a ring. The first key signs.
     pub fn new(keys: Vec<SigningKey>) -> Result<Self, KeyRingError> {
         if keys.is_empty() {
             return Err(KeyRingError::Empty);
@@ -142,11 +134,7 @@ impl KeyRing {
         })
     }
 
-    /// The keys of a list, `name:secret,name:secret`, of which the first signs. A secret has at least 32
-    /// bytes and no comma.
-    ///
-    /// # Errors
-    /// [`KeyRingError`], which never shows a secret.
+    /// Parses a list, `name:secret,name:secret`, whose first key signs. Secrets have at least 32 bytes. Errors hide them.
     pub fn parse(list: &str) -> Result<Self, KeyRingError> {
         let items = list
             .split(',')
@@ -163,7 +151,7 @@ impl KeyRing {
         )
     }
 
-    /// A ring of one random key, whose signatures are worthless after this process.
+    /// Creates a ring of one random key. Its signatures are valid in this process only.
     #[must_use]
     pub fn random() -> Self {
         Self {
@@ -173,10 +161,7 @@ impl KeyRing {
         }
     }
 
-    /// The same keys, of which the one of that name signs.
-    ///
-    /// # Errors
-    /// When none has the name.
+    /// Signs with the key `name`.
     pub fn choose(self, name: &str) -> Result<Self, KeyRingError> {
         let chosen = self.names().position(|known| known == name);
         let chosen = chosen.ok_or(KeyRingError::UnknownName)?;
@@ -187,64 +172,64 @@ impl KeyRing {
         })
     }
 
-    /// The names of the keys, in their order.
+    /// Returns the names of the keys, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.keys.iter().map(SigningKey::name)
     }
 
-    /// The keys.
+    /// Returns the keys.
     #[must_use]
     pub fn keys(&self) -> &[SigningKey] {
         &self.keys
     }
 
-    /// The place of the key that is to sign once all replicas have it.
+    /// Returns the index of the key that signs once all replicas have it.
     #[must_use]
     pub fn chosen(&self) -> usize {
         self.chosen
     }
 
-    /// The place of the key that signs now.
+    /// Returns the index of the key that signs now.
     #[must_use]
     pub fn signing(&self) -> usize {
-        // the keys never change, so there is nothing to be ordered with
+        // relaxed, because the keys themselves never change
         self.signing.load(Ordering::Relaxed)
     }
 
-    /// Signs with the key at that place from now on; a place without a key changes nothing.
+    /// Signs with the key at `index` from now on. An index out of range is ignored.
     pub fn sign_with(&self, index: usize) {
         if index < self.keys.len() {
             self.signing.store(index, Ordering::Relaxed);
         }
     }
 
-    /// The signature over the id's bytes, as standard padded base64.
+    /// Returns the signature of an id as standard padded base64.
     #[must_use]
     pub fn sign(&self, id: &ThreadId) -> String {
         STANDARD.encode(self.signer().mac(id.as_bytes()))
     }
 
-    /// A keyed hash of a text in the form of a thread id; see [`Self::digest`].
+    /// Returns a keyed hash in the format of a thread id; see [`Self::digest`].
     #[must_use]
     pub fn derive(&self, purpose: &str, parts: &[&[u8]]) -> ThreadId {
         ThreadId::from_entropy(self.digest(purpose, parts))
     }
 
-    /// A keyed hash of a text by the first key, whichever signs: the same text has the same hash on
-    /// every replica, for as long as the first key stays.
+    /// Returns a keyed hash by the first key, even if another key signs. Replicas agree on it as long as the first key
+    /// stays.
     #[must_use]
     pub fn digest(&self, purpose: &str, parts: &[&[u8]]) -> [u8; TAG_BYTES] {
         cut(self.keys[0].mac(&message(purpose, parts)))
     }
 
-    /// A keyed hash of a text by the key that signs, which shows that the text is of this service.
-    /// No purpose begins like a thread id, so that none is the signature of one.
+    /// Returns a keyed hash by the signing key, which proves that this service issued the data. `purpose` must not begin
+    /// like a thread id, so that no tag is the signature of one.
     #[must_use]
     pub fn tag(&self, purpose: &str, parts: &[&[u8]]) -> [u8; TAG_BYTES] {
         cut(self.signer().mac(&message(purpose, parts)))
     }
 
-    /// Whether one of the keys has made that tag. It takes the same time for all tags.
+    /// Returns whether any key made `tag`. Comparison takes constant time.
     #[must_use]
     pub fn has_made(&self, tag: &[u8; TAG_BYTES], purpose: &str, parts: &[&[u8]]) -> bool {
         let message = message(purpose, parts);
@@ -252,15 +237,14 @@ impl KeyRing {
         self.keys.iter().any(is_by)
     }
 
-    /// Whether an id and a signature have the form of a signed id, whichever key signed it.
+    /// Returns whether an id and a signature have the format of a signed id, whichever key signed it.
     #[must_use]
     pub fn is_well_formed(id: &str, signature: &str) -> bool {
         id.parse::<ThreadId>().is_ok() && decode(signature).is_some()
     }
 
-    /// Verifies an id and its signature, base64 or 64 hex digits, against every key.
-    ///
-    /// The result does not reveal which part was wrong, and comparison takes the same time for all signatures.
+    /// Verifies an id and its signature, base64 or 64 hex digits, against every key. Comparison takes constant
+    /// time, and `None` does not reveal which part is wrong.
     #[must_use]
     pub fn verify(&self, id: &str, signature: &str) -> Option<SignedId<'_>> {
         let id: ThreadId = id.parse().ok()?;
@@ -281,7 +265,7 @@ impl KeyRing {
     }
 }
 
-/// Parts with their lengths, so that no two lists of parts are the same text.
+/// Adds the lengths of the parts, so that different lists never give the same message.
 fn message(purpose: &str, parts: &[&[u8]]) -> Vec<u8> {
     let mut message = purpose.as_bytes().to_vec();
     for part in parts {

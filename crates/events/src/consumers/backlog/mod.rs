@@ -1,5 +1,5 @@
-//! The backlog of a slot: a line of events for each subject, of which only the first is delivered. All rules of order,
-//! retries and parking are here; nothing here waits.
+//! The backlog of a slot: a line of events per subject. Only the first event of a line is delivered. Contains all rules of
+//! order, retries and parking. Nothing here waits.
 
 mod line;
 
@@ -19,12 +19,11 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{LedgerChange, millis};
 
-/// The number of pending events at which the slot stops reading the log.
+/// Number of pending events at which the slot stops reading the log.
 pub(super) const PENDING_MAX: usize = 1_000;
-/// The number of events waiting for their first attempt at which the slot stops reading.
+/// Number of unattempted events at which the slot stops reading the log.
 const BUFFERED_MAX: usize = 256;
-/// Most bytes that an event takes. Reading reserves this much, since the size of an event is known
-/// only after it was read.
+/// Maximum size of an event. A read reserves this much, since the size of an event is known only afterwards.
 const EVENT_MAX_BYTES: u64 = block(MOST_KEY_BYTES_NAMED + 4 * 1_024) + size_of::<Item>() as u64;
 
 #[derive(Debug)]
@@ -32,31 +31,24 @@ pub(super) struct Backlog {
     timing: Timing,
     places: BTreeMap<u16, LogProgress>,
     lines: HashMap<Fingerprint, Line>,
-    /// The lines of threads that got another id while events from before were waiting: those from after wait behind
-    /// them.
+    /// Lines of threads that moved to another id while events were waiting: later events wait behind these.
     moved: HashMap<Fingerprint, Fingerprint>,
-    /// Threads whose first event may be delivered now.
     ready: VecDeque<Fingerprint>,
-    /// Threads whose first event waits for a retry, with its time.
+    /// Threads whose first event waits for a retry, by its time.
     waiting: BTreeSet<(u64, Fingerprint)>,
     draft: Draft,
     pending: usize,
     buffered: usize,
-    /// The memory of pending and buffered events.
     bytes: SlotBytes,
 }
 
-/// The outcome of a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Failed {
-    /// It is tried again.
     Pending,
-    /// It is given up for now.
     Parked,
 }
 
 impl Backlog {
-    /// A backlog for these logs, handled up to these positions.
     pub(super) fn new(
         timing: Timing,
         cursors: impl IntoIterator<Item = (u16, Position)>,
@@ -77,12 +69,12 @@ impl Backlog {
         }
     }
 
-    /// The position to continue reading in a log; `None` if the slot does not own it.
+    /// Returns the position to continue reading from; `None` if the slot does not own the log.
     pub(super) fn read(&self, bucket: u16) -> Option<Position> {
         self.places.get(&bucket).map(LogProgress::read)
     }
 
-    /// How many more events may be read, however large they are.
+    /// Returns how many more events may be read, of any size.
     pub(super) fn room(&self) -> usize {
         if self.pending >= PENDING_MAX {
             return 0;
@@ -91,7 +83,6 @@ impl Backlog {
         by_number.min(self.bytes.room(EVENT_MAX_BYTES))
     }
 
-    /// Takes events that were read from a log, in order.
     pub(super) fn take(&mut self, events: Vec<Event>, wanted: EventTypes) {
         for event in events {
             let (bucket, position) = (event.id.bucket, event.id.position);
@@ -102,10 +93,10 @@ impl Backlog {
             let line = self.lines.get(&subject);
             // after a change of the holder, the log is read again
             let is_known = line.is_some_and(|line| line.is_pending_at_or_after(position));
-            // the events of the new id have to wait for those that the line has
+            // events of the new id must wait for those in the line
             let is_link = is_move(&event) && line.is_some();
             let is_wanted = (wanted.contains(event.event_type()) || is_link) && !is_known;
-            // behind a pending event, it is pending too: the cursor need not wait for it
+            // behind a pending event, it is pending too, and the cursor need not wait for it
             let is_blocked = line.is_some_and(Line::is_pending);
             if !place.pass(position, !is_wanted || is_blocked) {
                 continue;
@@ -129,7 +120,6 @@ impl Backlog {
         }
     }
 
-    /// Notes that a log was read up to there.
     pub(super) fn reach(&mut self, bucket: u16, position: Position) {
         let place = self.places.get_mut(&bucket);
         if place.is_some_and(|place| place.pass(position, true)) {
@@ -137,7 +127,7 @@ impl Backlog {
         }
     }
 
-    /// Takes the pending records of the ledger, except those already known.
+    /// Adds the pending records of the ledger that are not known yet.
     pub(super) fn resume(&mut self, records: impl IntoIterator<Item = Record>, now_ms: u64) {
         for record in records {
             let (id, subject) = (record.event.id, self.line_of(&record.event));
@@ -151,13 +141,12 @@ impl Backlog {
         }
     }
 
-    /// The line in which an event waits.
     fn line_of(&self, event: &Event) -> Fingerprint {
         let subject = event.subject_digest();
         self.moved.get(&subject).copied().unwrap_or(subject)
     }
 
-    /// Has the events of the new id of a thread wait in the line of the old one, for as long as that has events.
+    /// Makes the events of a thread's new id wait in the line of the old one while that has events.
     fn follow(&mut self, line: Fingerprint, event: &Event) {
         if let EventKind::Rotated { to } = &event.kind {
             let new = subject_digest(&ScopeId::Thread(*to));
@@ -181,7 +170,6 @@ impl Backlog {
         }
     }
 
-    /// Puts a pending event in its place in the line of its subject.
     fn insert(&mut self, subject: Fingerprint, record: Record, now_ms: u64) {
         self.follow(subject, &record.event);
         let is_pending = true;
@@ -193,7 +181,7 @@ impl Backlog {
         let place = line
             .items
             .partition_point(|item| item.record.event.id.position < position);
-        // nothing overtakes an event in flight
+        // an event in flight stays first
         let place = place.max(usize::from(line.stage == Stage::Busy));
         let item = Item { record, is_pending };
         self.bytes.add(item.bytes());
@@ -203,7 +191,6 @@ impl Backlog {
         }
     }
 
-    /// Moves a line to the queue that its first event belongs to.
     fn settle(&mut self, subject: Fingerprint, now_ms: u64) {
         let Some(line) = self.lines.get_mut(&subject) else {
             return;
@@ -230,7 +217,7 @@ impl Backlog {
         }
     }
 
-    /// The next event to deliver, and its line. No other event of that line follows before this one is done.
+    /// Returns the next event to deliver, and its line, which is blocked until the event is done.
     pub(super) fn next(&mut self, now_ms: u64) -> Option<(Fingerprint, Event)> {
         while let Some((at, subject)) = self.waiting.first().copied()
             && at <= now_ms
@@ -245,18 +232,16 @@ impl Backlog {
         Some((subject, first.record.event.clone()))
     }
 
-    /// The time at which the oldest event was logged that is neither delivered nor given up.
+    /// Returns the log time of the oldest event that is neither delivered nor parked.
     pub(super) fn oldest_ms(&self) -> Option<u64> {
         let first = self.lines.values().filter_map(|line| line.items.front());
         first.map(|item| item.record.event.id.position.ms).min()
     }
 
-    /// The time of the next retry.
     pub(super) fn next_due_ms(&self) -> Option<u64> {
         self.waiting.first().map(|(at, _)| *at)
     }
 
-    /// Notes that the first event of a thread was delivered, or is no longer wanted.
     pub(super) fn succeed(&mut self, subject: Fingerprint, now_ms: u64) {
         if let Some(item) = self.pop(subject) {
             let id = item.record.event.id;
@@ -268,8 +253,6 @@ impl Backlog {
         }
     }
 
-    /// Notes that an attempt at the first event of a thread has failed, for a consumer that fails
-    /// since `failing_since_ms`.
     pub(super) fn fail(
         &mut self,
         subject: Fingerprint,
@@ -296,9 +279,8 @@ impl Backlog {
         Failed::Pending
     }
 
-    /// Whether an event that has just failed is given up: its own time is over, or, of a consumer
-    /// that has taken nothing for as long, it is that old, or a long outage would hold up the log
-    /// until it loses what nobody has tried.
+    /// Whether to park an event that has just failed: its retry period is over, or both the event and the outage of its
+    /// consumer are that old. Otherwise a long outage would hold back the log until unattempted events are lost.
     fn is_over(&self, record: &Record, now_ms: u64, failing_since_ms: Option<u64>) -> bool {
         let give_up_ms = millis(self.timing.give_up_after);
         let is_long_ago = |then_ms: u64| now_ms.saturating_sub(then_ms) >= give_up_ms;
@@ -313,7 +295,7 @@ impl Backlog {
         line.items.pop_front()
     }
 
-    /// Makes the first event of a line pending, and with it all events behind it.
+    /// Makes the first event of a line pending, and all events behind it.
     fn put_back(&mut self, subject: Fingerprint, item: Item) {
         let Some(line) = self.lines.get_mut(&subject) else {
             return;
@@ -336,7 +318,6 @@ impl Backlog {
         }
     }
 
-    /// Stops counting an item.
     fn release(&mut self, item: &Item) {
         self.bytes.subtract(item.bytes());
         if item.is_pending {
@@ -351,17 +332,14 @@ impl Backlog {
         }
     }
 
-    /// Adds a note about the whole consumer to the changes to store.
     pub(super) fn note(&mut self, note: Bytes) {
         self.draft.note(note);
     }
 
-    /// The changes to store.
     pub(super) fn draft(&self) -> &Draft {
         &self.draft
     }
 
-    /// Takes out the changes to store.
     pub(super) fn take_change(&mut self) -> LedgerChange {
         let cursor = |bucket| self.places.get(&bucket).map(LogProgress::cursor);
         self.draft.take(|bucket| cursor(bucket).unwrap_or_default())

@@ -94,7 +94,6 @@ fn the_cursor_passes_what_was_delivered_and_what_nobody_wants() {
     assert!(backlog.draft().is_empty());
 }
 
-/// The pending records of a ledger after a change.
 fn records(change: &LedgerChange) -> Vec<Record> {
     let records = change.pending.iter();
     let read = records.map(|(_, record)| Record::read(record).unwrap());
@@ -282,7 +281,7 @@ fn what_is_known_is_not_resumed_twice() {
 
     backlog.next(10);
     backlog.succeed(subject(thread), 10);
-    // done here, which the ledger does not know yet
+    // handled here, but not yet in the ledger
     backlog.resume([record.clone()], 10);
     assert_eq!(next_ms(&mut backlog, 10), None);
 
@@ -306,7 +305,7 @@ fn no_more_is_read_while_a_thousand_are_pending() {
     assert_eq!(backlog.room(), 0);
 }
 
-/// An event that names as many bytes of keys as any may.
+/// An event with the maximum size of key names.
 fn large_event(thread: ThreadId, ms: u64) -> Event {
     let keys = format!(r#"["{}"]"#, "k".repeat(MOST_KEY_BYTES_NAMED - 4));
     let kind = EventKind::Updated {
@@ -356,7 +355,7 @@ fn large_events_never_take_more_bytes_than_a_slot_may_have() {
         expected += 2;
     }
 
-    // the thread that fails has taken all the room, until it is delivered
+    // the failing thread takes all the room until its event is delivered
     assert_eq!(backlog.room(), 0);
     let due_ms = backlog.next_due_ms().unwrap();
     for expected in (1..logged).step_by(2) {
@@ -367,7 +366,6 @@ fn large_events_never_take_more_bytes_than_a_slot_may_have() {
     assert_eq!(backlog.bytes.get(), 0);
 }
 
-/// The move of a thread to another id.
 fn rotated(thread: ThreadId, to: ThreadId, ms: u64) -> Event {
     Event {
         kind: EventKind::Rotated { to },
@@ -398,7 +396,6 @@ fn events_of_a_new_id_wait_for_those_of_the_old_one() {
             assert_eq!(next_ms(&mut backlog, 9), None);
             backlog.succeed(subject(old), 9);
         }
-        // with the line of the old id, the detour has ended
         take(&mut backlog, vec![event(newest, 0, 7)]);
         assert_eq!(next_ms(&mut backlog, 9), Some(7));
         backlog.succeed(subject(newest), 9);

@@ -1,5 +1,3 @@
-//! Errors in a body.
-
 use std::fmt::Display;
 
 use serde::de::{Error, Expected, Unexpected};
@@ -7,18 +5,18 @@ use serde::de::{Error, Expected, Unexpected};
 use threadkeep_domain::Excerpt;
 use threadkeep_web::ApiError;
 
-/// A difference between a value and its type. It contains no text of the client.
+/// How a value differs from its type. Contains no text of the client.
 #[derive(Debug, Default)]
 pub struct BodyFault {
     before: &'static str,
-    /// The place, such as `entries[3].key`; empty for the value itself.
+    /// Path of the value, such as `entries[3].key`; empty for the whole body.
     place: String,
     after: String,
     is_length: bool,
 }
 
 impl BodyFault {
-    /// A value of the wrong type or out of bounds.
+    /// Completes the sentence "... must be `wanted`".
     pub fn unwanted(wanted: impl Display) -> Self {
         Self {
             after: format!(" must be {wanted}"),
@@ -34,12 +32,10 @@ impl BodyFault {
         }
     }
 
-    /// Whether it is a list of the wrong length.
     pub(crate) fn is_length(&self) -> bool {
         self.is_length
     }
 
-    /// The same fault in a member.
     pub fn in_member(mut self, name: &str) -> Self {
         let is_dotted = !self.place.is_empty() && !self.place.starts_with('[');
         self.place.insert_str(0, if is_dotted { "." } else { "" });
@@ -47,7 +43,6 @@ impl BodyFault {
         self
     }
 
-    /// The same fault in an element.
     pub(crate) fn in_element(self, index: usize) -> Self {
         self.in_member(&format!("[{index}]"))
     }
@@ -71,14 +66,13 @@ impl Display for BodyFault {
 }
 
 impl Error for BodyFault {
-    /// `wanted` completes the sentence that begins with "has to be".
     fn custom<T: Display>(wanted: T) -> Self {
         Self::unwanted(wanted)
     }
 
     fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
         match found {
-            // a bare name, instead of an object tagged with it
+            // a bare name instead of an object with `op`
             Unexpected::UnitVariant => Self::unwanted("an object"),
             _ => Self::unwanted(wanted),
         }

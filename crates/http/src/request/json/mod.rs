@@ -1,9 +1,9 @@
-//! Bodies that are JSON objects, read into the structs that also describe them.
+//! Parses JSON objects in bodies into the structs that also describe them.
 //!
-//! The struct of a body derives `Deserialize` and `ToSchema`, so the reader and `openapi.json` cannot
-//! differ. The reader walks compact text with the scanner of the domain: opaque values stay text
-//! ([`RawJson`]), errors name the place and never repeat a value, an array is not taken for an object,
-//! null is not taken for an absent member, and a member given twice has its last value.
+//! The struct of a body derives `Deserialize` and `ToSchema`, so the reader and `openapi.json` cannot diverge. The reader
+//! walks compact text with the domain's scanner: opaque values remain text ([`RawJson`]), errors name the path and never
+//! repeat a value, an array is not accepted as an object, null differs from an absent member, and the last value of a
+//! repeated member applies.
 
 mod fault;
 mod object;
@@ -25,17 +25,14 @@ pub(crate) use types::{
 };
 pub use types::{RawJson, RawObject, ThreadTtl};
 
-/// Levels around a value in a body.
+/// Nesting depth that encloses a value in a body.
 pub(crate) const IN_BODY: usize = 1;
-/// Levels around a value in an object of a body.
+/// Nesting depth that encloses a value in an object of a body.
 pub(crate) const IN_OBJECT: usize = 2;
-/// Levels around a value in an element of a list of a body.
+/// Nesting depth that encloses a value in an element of a list of a body.
 pub(crate) const IN_LIST: usize = 3;
 
-/// Checks a body that must be an object, with `around` levels outside of its values.
-///
-/// # Errors
-/// [`ApiError::InvalidJson`] with the place of the fault, or [`ApiError::InvalidParameter`].
+/// Parses a body that must be an object. `around` is the nesting depth that encloses its values.
 pub(crate) fn body_object(body: &str, around: usize) -> ApiResult<Json> {
     Json::parse_object(body, around).map_err(|error| match error {
         ObjectError::Json(error) => ApiError::InvalidJson(error),
@@ -43,26 +40,16 @@ pub(crate) fn body_object(body: &str, around: usize) -> ApiResult<Json> {
     })
 }
 
-/// Checks an optional body that must be an object, with `around` levels outside of its values. Without a body: `{}`.
-///
-/// # Errors
-/// [`ApiError::InvalidJson`] with the place of the fault, or [`ApiError::InvalidParameter`].
+/// Like `body_object`, with `{}` for an empty body.
 pub fn optional_body_object(body: &str, around: usize) -> Result<Json, ApiError> {
     body_object(if body.is_empty() { "{}" } else { body }, around)
 }
 
-/// Reads a body.
-///
-/// # Errors
-/// [`ApiError::InvalidParameter`].
 pub fn read<'a, T: Deserialize<'a>>(body: &'a Json) -> Result<T, ApiError> {
     Ok(read_value(body.as_str())?)
 }
 
-/// Reads a value of compact JSON text.
-///
-/// # Errors
-/// [`BodyFault`].
+/// Parses a value of compact JSON text.
 pub fn read_value<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, BodyFault> {
     T::deserialize(Reader::of(json))
 }

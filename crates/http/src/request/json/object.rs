@@ -1,5 +1,3 @@
-//! Reads the members of an object into a struct or a variant.
-
 use std::borrow::Cow;
 use std::vec;
 
@@ -10,13 +8,11 @@ use super::BodyFault;
 use super::reader::Reader;
 use threadkeep_domain::{is_named, member, members};
 
-/// The member that names the variant of an enum.
 pub(super) const TAG: &str = "op";
 
-/// The members of an object that a struct knows, each once, and one that it does not know.
+/// The members of an object that a struct has, each once, and one unknown member.
 pub(super) struct Members<'de> {
     left: vec::IntoIter<(Cow<'static, str>, &'de str)>,
-    /// The value that belongs to the name that was read last.
     taken: Option<(Cow<'static, str>, &'de str)>,
 }
 
@@ -25,7 +21,7 @@ impl<'de> Members<'de> {
         Self::found(members(object), fields)
     }
 
-    /// Remembers one unknown member, since the first one is an error.
+    /// Keeps one unknown member, because the first is an error.
     fn found(
         members: impl Iterator<Item = (&'de str, &'de str)>,
         fields: &'static [&'static str],
@@ -38,7 +34,7 @@ impl<'de> Members<'de> {
                 None => unknown = unknown.or(Some((key, value))),
             }
         }
-        // a name with a lone surrogate is not repeated
+        // does not repeat a name with a lone surrogate
         let unknown = unknown.map(|(key, value)| {
             let name: String = serde_json::from_str(key).unwrap_or_default();
             (Cow::Owned(name), value)
@@ -73,7 +69,6 @@ impl<'de> MapAccess<'de> for Members<'de> {
     }
 }
 
-/// An object whose member `op` names its variant.
 pub(super) struct Tagged<'de>(pub(super) &'de str);
 
 impl<'de> EnumAccess<'de> for Tagged<'de> {

@@ -1,4 +1,4 @@
-//! A deserializer of compact JSON text that is valid by construction.
+//! Deserializes compact JSON text that is valid by construction.
 
 use serde::de::{
     DeserializeSeed, Deserializer, Error, Expected, IntoDeserializer, SeqAccess, Visitor,
@@ -10,7 +10,7 @@ use super::object::{Members, Tagged};
 use super::types::RAW;
 use threadkeep_domain::{add, elements};
 
-/// Reads one value. Its type decides which JSON is valid; there is no way to read a value of any type.
+/// Reads one value. Its type decides which JSON is valid. A value of any type is not supported.
 pub(super) struct Reader<'de>(&'de str);
 
 impl<'de> Reader<'de> {
@@ -47,7 +47,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         visitor.visit_string(self.text()?)
     }
 
-    /// Null is a value, and for most types a wrong one.
+    /// Treats null as a value, which most types reject.
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, BodyFault> {
         visitor.visit_some(self)
     }
@@ -82,7 +82,6 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         visitor.visit_map(Members::of(self.0, fields))
     }
 
-    /// An object whose member `op` names its variant, or a name alone.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _: &'static str,

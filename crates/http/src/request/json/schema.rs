@@ -1,5 +1,3 @@
-//! How enums look in `openapi.json`.
-
 use std::borrow::Cow;
 use std::mem;
 
@@ -16,7 +14,7 @@ impl<T: ToSchema> ToSchema for ByOp<T> {
     }
 }
 
-/// The derived schema has each variant as the only member of an object.
+/// Converts the derived schema, which has each variant as the only member of an object.
 impl<T: PartialSchema> PartialSchema for ByOp<T> {
     fn schema() -> RefOr<Schema> {
         let mut schema = T::schema();

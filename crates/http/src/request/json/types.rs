@@ -1,5 +1,3 @@
-//! Types of members that several bodies share.
-
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,46 +12,39 @@ use threadkeep_domain::{
     CheckpointName, KEY_TTL_MAX, Owner, TTL_MAX, TTL_MIN, parse_rfc3339, rfc3339,
 };
 
-/// The name by which the reader recognizes [`RawJson`].
+/// Name by which the reader recognizes [`RawJson`].
 pub(super) const RAW: &str = "threadkeep::RawJson";
 
-/// Any value, as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RawJson<'a>(pub &'a str);
 
-/// An object, as text.
 #[derive(Debug, Clone, Copy)]
 pub struct RawObject<'a>(pub &'a str);
 
-/// A whole number within bounds, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Whole<const LEAST: u64, const MOST: u64>(pub(crate) u64);
 
-/// How long a thread lives after its last use, in seconds.
+/// Seconds that a thread lives after its last use.
 pub type ThreadTtl = Whole<{ TTL_MIN.as_secs() }, { TTL_MAX.as_secs() }>;
-/// A second to a year.
+/// One second to one year.
 pub(crate) type Seconds = Whole<1, { KEY_TTL_MAX.as_secs() }>;
-/// The owner of a thread.
 #[derive(Debug)]
 pub(crate) struct OwnerText(pub(crate) Owner);
-/// The new owner of a thread, or `null` for none.
+/// `null` removes the owner.
 #[derive(Debug)]
 pub(crate) struct NewOwner(pub(crate) Option<Owner>);
-/// The name of a checkpoint.
 #[derive(Debug)]
 pub(crate) struct CheckpointNameText(pub(crate) CheckpointName);
-/// A moment, in milliseconds of the Unix epoch.
+/// Milliseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Time(pub(crate) u64);
-/// The expected version of a scope.
 pub(crate) type Version = Whole<0, { i64::MAX as u64 }>;
 
-/// A list with `MIN` to `MAX` elements. Further ones are not read.
+/// A list of `LEAST` to `MOST` elements. Further elements are not read.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct List<T, const LEAST: usize, const MOST: usize>(pub(crate) Vec<T>);
 
-/// A variant of an enum, named by the member `op` of its object. This is only for the schema: the
-/// reader reads every enum with members in this form.
+/// Describes an enum whose variant the member `op` names. Only for the schema, because the reader reads all enums this way.
 #[derive(Debug)]
 pub(crate) struct ByOp<T>(PhantomData<T>);
 
@@ -172,12 +163,11 @@ fn read_owner(json: &str) -> Option<Owner> {
 }
 
 impl<const LEAST: u64, const MOST: u64> Whole<LEAST, MOST> {
-    /// So many seconds.
     pub fn as_duration(self) -> Duration {
         Duration::from_secs(self.0)
     }
 
-    /// Only digits are a number. One beyond 64 bits counts as the largest.
+    /// Parses digits. A number beyond 64 bits counts as the largest.
     fn parse(text: &str) -> Option<Self> {
         let is_whole = text.bytes().all(|byte| byte.is_ascii_digit());
         let number = is_whole.then(|| text.parse().unwrap_or(u64::MAX))?;

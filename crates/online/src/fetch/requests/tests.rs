@@ -20,7 +20,7 @@ fn wanted() -> Wanted {
     }
 }
 
-/// Requests that may reach that server.
+/// Creates a client that may reach `server`.
 fn to(server: &Scripted) -> Requests {
     Requests::new(vec![server.address.to_string().parse().unwrap()])
 }
@@ -161,7 +161,7 @@ async fn each_hop_of_a_redirect_is_checked() {
     for status in [301, 302, 303, 307, 308] {
         let locations = targets.clone();
         let open = Scripted::start(move |path| match path {
-            // behind a hop that is allowed
+            // the first hop is allowed
             "/first" => reply(302, "location: /0\r\n", ""),
             path => {
                 let index: usize = path[1..].parse().unwrap();
@@ -302,7 +302,7 @@ async fn a_page_may_be_as_long_as_the_limit_and_no_longer() {
 
 #[tokio::test]
 async fn bombs_and_endless_pages_are_given_up_at_the_limit() {
-    // 1 GB of zeros, and empty members without an end
+    // 1 GB of zeros, and an endless sequence of empty members
     let megabyte = gzip(&vec![0; 1_000_000]);
     let server = Scripted::start(move |path| {
         let headers = format!(
@@ -425,7 +425,7 @@ fn failures_name_no_host() {
     }
 }
 
-/// An IPv4 address in one of the notations that URLs have.
+/// Writes an IPv4 address in one of the notations that URLs allow.
 fn notation(bits: u32, form: u8) -> String {
     let [a, b, c, d] = bits.to_be_bytes();
     match form {

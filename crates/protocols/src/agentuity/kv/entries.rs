@@ -1,5 +1,3 @@
-//! Entries.
-
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 
@@ -26,7 +24,7 @@ pub(super) async fn put_entry(request: KvRequest) -> Result<HttpResponse, Agentu
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// `DELETE /kv/{namespace}/{key}`, which may be repeated.
+/// `DELETE /kv/{namespace}/{key}`, which is idempotent.
 pub(super) async fn delete_entry(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let (namespace, key) = (request.namespace()?, request.key()?);
     let terms = EntryTerms::default();

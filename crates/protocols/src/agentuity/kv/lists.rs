@@ -1,5 +1,3 @@
-//! Lists of a namespace's entries.
-
 use actix_web::HttpResponse;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,33 +9,30 @@ use super::request::KvRequest;
 use threadkeep_domain::{EntryKey, quoted, rfc3339};
 use threadkeep_store::{Entry, EntryRange};
 
-/// Entries that are read at once.
+/// Entries per read.
 const AT_ONCE: usize = 1_000;
-/// Bytes of values that are read at once, without the last one.
+/// Bytes of values per read, not counting the last one.
 const BYTES_AT_ONCE: u64 = 1_048_576;
 
-/// An entry that was found.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Found<'a> {
-    /// In base64.
+    /// Base64.
     value: String,
     content_type: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     content_encoding: Option<&'a str>,
-    /// Of the value.
     size: u64,
     expires_at: Option<String>,
-    /// When it was first put.
+    /// Time of the first put.
     first_used: u64,
-    /// When it was last put or read.
+    /// Time of the last put or read.
     last_used: u64,
-    /// How often it was read.
+    /// Number of reads.
     count: u64,
 }
 
-/// `GET /kv/keys/{namespace}`: the keys, in the order of their bytes; empty if the namespace does
-/// not exist.
+/// `GET /kv/keys/{namespace}`: the keys in byte order; an empty list if the namespace does not exist.
 pub(super) async fn get_keys(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let (namespaces, namespace) = (request.namespaces().clone(), request.namespace()?);
     let read = move |after: Option<EntryKey>| {
@@ -61,7 +56,7 @@ pub(super) async fn get_keys(request: KvRequest) -> Result<HttpResponse, Agentui
     respond(["[", "]"], read).await
 }
 
-/// `GET /kv/search/{namespace}/{keyword}`: the entries whose keys hold it; an empty one is in each.
+/// `GET /kv/search/{namespace}/{keyword}`: the entries whose keys contain `keyword`. An empty keyword matches every key.
 pub(super) async fn search(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let (namespaces, namespace) = (request.namespaces().clone(), request.namespace()?);
     let keyword = request.keyword()?.into_owned();

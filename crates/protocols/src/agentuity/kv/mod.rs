@@ -1,15 +1,15 @@
-//! The key-value storage of Agentuity's clients, on the same namespaces as `/v1/kv`, with two differences. An entry
-//! lives for seven days if neither its put nor its namespace sets a lifetime. A read is a use, which renews the
-//! lifetime if less than half of it is left.
+//! The key-value storage of Agentuity's clients, on the namespaces of `/v1/kv`.
 //!
-//! `/kv/2025-03-17` is the same as `/kv`. Some words take the place of a namespace, and then the method decides: `GET
-//! /kv/keys/x` and `GET /kv/stats/x` return the keys and the numbers of the namespace `x`, so only search and `/v1/kv`
-//! read the entries of namespaces named `keys` and `stats`; you can put, delete and list them like others. `search`
-//! and `namespaces` are names like any other, since the calls of these words have more parts, or fewer. A namespace
-//! named `2025-03-17` can be made, listed, searched and deleted here, but its entries are those of `/v1/kv`.
+//! Two rules differ from `/v1/kv`. An entry lives for seven days if neither its put nor its namespace sets a lifetime. A
+//! read renews the lifetime if less than half of it is left.
 //!
-//! Lists of keys and results of a search are read in steps and streamed, whatever their size. Unknown query parameters
-//! are ignored, since clients may be configured to send some with each call.
+//! `/kv/2025-03-17` is an alias of `/kv`. `GET /kv/keys/x` and `GET /kv/stats/x` return the keys and the usage of the
+//! namespace `x`, so only search and `/v1/kv` can read the entries of namespaces named `keys` or `stats`; puts, deletes and
+//! lists work as usual. `search` and `namespaces` are ordinary names, because their routes differ in length. You can create,
+//! list, search and delete a namespace named `2025-03-17` here, but only `/v1/kv` serves its entries.
+//!
+//! Lists of keys and search results are read in steps and streamed, so their size is unlimited. Unknown query parameters are
+//! ignored, because clients can be configured to send some with every call.
 
 mod entries;
 mod lists;
@@ -27,10 +27,9 @@ use threadkeep_service::NamespaceService;
 
 pub(super) use routes::routes;
 
-/// The default lifetime of an entry: seven days.
+/// Seven days.
 const LIFETIME: Lifetime = Lifetime::For(Duration::from_secs(604_800));
 
-/// The namespaces under the policy of the wire.
 pub(super) fn namespaces(namespaces: &NamespaceService) -> NamespaceService {
     namespaces.under(EntryPolicy {
         lifetime: LIFETIME,

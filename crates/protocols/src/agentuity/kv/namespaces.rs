@@ -1,5 +1,3 @@
-//! Namespaces.
-
 use actix_web::HttpResponse;
 
 use super::super::AgentuityError;
@@ -7,20 +5,20 @@ use super::request::KvRequest;
 use threadkeep_domain::{Json, Lifetime, given};
 use threadkeep_store::NamespaceChange;
 
-/// Names that are listed at most.
+/// Maximum names in a list.
 const NAMED: usize = 1_000;
 
 const BODY: &str = "the body must be an object of JSON";
 const DEFAULT_TTL: &str = "default_ttl_seconds must be a number, 0 for no end";
 
-/// `GET /kv/namespaces`: the newest first.
+/// `GET /kv/namespaces`, newest first.
 pub(super) async fn list_namespaces(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let page = request.all_namespaces()?.newest(None, NAMED).await?;
     let names = page.records.iter().map(|record| record.namespace.as_str());
     Ok(HttpResponse::Ok().json(names.collect::<Vec<_>>()))
 }
 
-/// `POST /kv/{namespace}`: creates it, or changes only the settings that the body has.
+/// `POST /kv/{namespace}`: creates the namespace, or changes only the settings that the body contains.
 pub(super) async fn create_namespace(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let (namespaces, namespace) = (request.namespaces(), request.namespace()?);
     match default_lifetime(&request.body()?)? {
@@ -36,7 +34,7 @@ pub(super) async fn create_namespace(request: KvRequest) -> Result<HttpResponse,
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// `DELETE /kv/{namespace}`: deletes it with its entries; may be repeated.
+/// `DELETE /kv/{namespace}`: deletes the namespace and its entries; idempotent.
 pub(super) async fn delete_namespace(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let namespace = request.namespace()?;
     request
@@ -46,7 +44,7 @@ pub(super) async fn delete_namespace(request: KvRequest) -> Result<HttpResponse,
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// `{"default_ttl_seconds"?}`, or nothing.
+/// Parses `{"default_ttl_seconds"?}` or an empty body.
 fn default_lifetime(body: &[u8]) -> Result<Option<Lifetime>, AgentuityError> {
     if body.is_empty() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Answers of any length, made page by page as fast as the client takes them.
+//! Answers of any length, produced page by page as fast as the client reads them.
 
 use std::future::{Future, ready};
 
@@ -11,11 +11,9 @@ use super::super::AgentuityError;
 use threadkeep_domain::EntryKey;
 use threadkeep_service::ServiceError;
 
-/// A part of an answer.
 pub(super) struct Page {
-    /// The items, as JSON.
     pub(super) items: Vec<String>,
-    /// The last key of the page; none on the last page.
+    /// The last key of the page; `None` on the last page.
     pub(super) next: Option<EntryKey>,
 }
 
@@ -25,11 +23,9 @@ enum Step {
     End,
 }
 
-/// Answers with JSON between these brackets. When the first page cannot be read, that is the answer;
-/// when a later one cannot, the connection is cut, so that no client takes a part for the whole.
+/// Streams a JSON array or object between the given brackets. If the first page fails, its error is the answer.
 ///
-/// # Errors
-/// That of the first page.
+/// If a later page fails, the connection is cut, so that no client mistakes a part for the whole.
 pub(super) async fn respond<R, F>(
     [open, close]: [&'static str; 2],
     mut read: R,
@@ -43,8 +39,7 @@ where
         let page = match step {
             Step::Send(page) => page,
             Step::ReadAfter(key) => {
-                // a store that never waits would block the other tasks of this worker while nothing
-                // is found
+                // a search without matches on a store that never waits would block this worker's other tasks
                 yield_now().await;
                 read(Some(key)).await?
             }

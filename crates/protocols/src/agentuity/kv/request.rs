@@ -1,5 +1,3 @@
-//! A request with an API key, and its subject.
-
 use std::borrow::Cow;
 
 use actix_web::web;
@@ -14,7 +12,6 @@ use threadkeep_service::{EntryDraft, NamespaceService};
 const TTL: &str = "the ttl must be a number of seconds, 0 for no end";
 const UNREADABLE: &str = "the body could not be read";
 
-/// A request.
 pub(super) type KvRequest = Admitted<Agentuity>;
 
 impl KvRequest {
@@ -22,10 +19,7 @@ impl KvRequest {
         &self.protocol.namespaces
     }
 
-    /// The same for a request about all namespaces.
-    ///
-    /// # Errors
-    /// [`AgentuityError::Forbidden`] if the API key has not the right to all of them.
+    /// Returns the service if the API key may access all namespaces.
     pub(super) fn all_namespaces(&self) -> Result<&NamespaceService, AgentuityError> {
         self.demand(Right::Kv)?;
         Ok(self.namespaces())
@@ -35,10 +29,7 @@ impl KvRequest {
         self.request.query_string()
     }
 
-    /// The namespace in the path.
-    ///
-    /// # Errors
-    /// [`AgentuityError::Namespace`], or [`AgentuityError::Forbidden`] if the API key has not the right to it.
+    /// Returns the namespace in the path if the API key may access it.
     pub(super) fn namespace(&self) -> Result<Namespace, AgentuityError> {
         let text = self.part(0).ok_or(NamespaceError::Utf8)?;
         let namespace = Namespace::new(&text)?;
@@ -53,26 +44,15 @@ impl KvRequest {
         }
     }
 
-    /// The key after the namespace.
-    ///
-    /// # Errors
-    /// [`AgentuityError::Key`].
     pub(super) fn key(&self) -> Result<EntryKey, AgentuityError> {
         Ok(EntryKey::new(&self.keyword()?)?)
     }
 
-    /// The part of the path in the place of a key, which need not be one.
-    ///
-    /// # Errors
-    /// [`AgentuityError::Key`] if it is not UTF-8.
+    /// The path segment after the namespace. It need not be a valid key.
     pub(super) fn keyword(&self) -> Result<Cow<'_, str>, AgentuityError> {
         Ok(self.part(1).ok_or(EntryKeyError::Utf8)?)
     }
 
-    /// The entry to put.
-    ///
-    /// # Errors
-    /// [`AgentuityError`] of the ttl, the headers or the body.
     pub(super) fn draft(&self) -> Result<EntryDraft, AgentuityError> {
         let lifetime = self.lifetime()?;
         let content = EntryContent::of(self.request.headers())?;
@@ -84,11 +64,6 @@ impl KvRequest {
         })
     }
 
-    /// The body.
-    ///
-    /// # Errors
-    /// [`AgentuityError::BodyTooLarge`], [`AgentuityError::Overloaded`], or [`AgentuityError::Invalid`]
-    /// when it did not arrive whole.
     pub(super) fn body(&self) -> Result<web::Bytes, AgentuityError> {
         match self.body {
             Body::Whole { ref bytes, .. } => Ok(bytes.clone()),
@@ -98,7 +73,7 @@ impl KvRequest {
         }
     }
 
-    /// The seconds after the key, a number as JavaScript writes it, if given.
+    /// Parses the optional TTL segment: seconds, in JavaScript's number format.
     fn lifetime(&self) -> Result<Option<Lifetime>, AgentuityError> {
         if self.request.match_info().get("ttl").is_none() {
             return Ok(None);
@@ -108,7 +83,7 @@ impl KvRequest {
         lifetime.map(Some).ok_or(AgentuityError::Invalid(TTL))
     }
 
-    /// A part of the path, that of the namespace being 0.
+    /// The path segment at `index`, counted from the namespace.
     fn part(&self, index: usize) -> Option<Cow<'_, str>> {
         let pattern = self.request.match_pattern().unwrap_or_default();
         let (before, _) = pattern.split_once("{namespace").unwrap_or((&pattern, ""));

@@ -1,5 +1,3 @@
-//! Which path is whose.
-
 use std::future::ready;
 
 use actix_web::guard;
@@ -10,7 +8,7 @@ use super::super::{Agentuity, AgentuityError, at};
 use super::{entries, lists, namespaces, stats};
 use crate::frame::frame;
 
-/// The prefix of a path; the first is that of older clients.
+/// Path prefixes; older clients use the first one.
 const VERSIONS: [&str; 2] = ["/2025-03-17", ""];
 
 pub(in super::super) fn routes(config: &mut ServiceConfig) {
@@ -18,7 +16,7 @@ pub(in super::super) fn routes(config: &mut ServiceConfig) {
     let mut scope = web::scope("/kv").wrap(from_fn(frame::<Agentuity, _>));
     for version in VERSIONS {
         let path = |rest: &str| format!("{version}{rest}");
-        // where the words are no namespaces, a read is meant
+        // limited to GET, so that other methods reach namespaces with these names
         let list = |rest: &str| web::resource(path(rest)).guard(guard::Get());
         scope = scope
             .service(

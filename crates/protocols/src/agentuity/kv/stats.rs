@@ -1,5 +1,3 @@
-//! How much is in namespaces.
-
 use actix_web::HttpResponse;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -9,16 +7,16 @@ use super::request::KvRequest;
 use super::stats_query::read_ranking;
 use threadkeep_service::NamespaceView;
 
-/// Namespaces listed at most if the query asks for no order.
+/// Maximum namespaces in an answer to a query without an order.
 const TOLD: usize = 1_000;
 
-/// The usage of a namespace. Times are milliseconds of the Unix epoch.
+/// The usage of a namespace. Times are in milliseconds since the Unix epoch.
 #[derive(Serialize, Default)]
 #[serde(rename_all = "camelCase")]
 struct Stats {
     /// Bytes of all values.
     sum: u64,
-    /// How many entries.
+    /// Number of entries.
     count: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     created_at: Option<u64>,
@@ -26,7 +24,7 @@ struct Stats {
     last_used_at: Option<u64>,
 }
 
-/// `GET /kv/stats/{namespace}`: zeros if the namespace does not exist.
+/// `GET /kv/stats/{namespace}`; zeros if the namespace does not exist.
 pub(super) async fn get_stats(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let namespace = [request.namespace()?];
     let views = request.namespaces().describe(&namespace).await?;
@@ -34,7 +32,7 @@ pub(super) async fn get_stats(request: KvRequest) -> Result<HttpResponse, Agentu
     Ok(HttpResponse::Ok().json(stats))
 }
 
-/// `GET /kv/stats`: the newest namespaces; with a query, a part of all of them in an order.
+/// `GET /kv/stats`: the newest namespaces, or a page of all namespaces if the query ranks them.
 pub(super) async fn get_all_stats(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let Some(ranking) = read_ranking(request.query())? else {
         let all = request.all_namespaces()?;

@@ -1,10 +1,9 @@
-//! `?limit=&offset=&sort=&direction=&name=`.
+//! Parses `?limit=&offset=&sort=&direction=&name=`.
 
 use super::super::AgentuityError;
 use threadkeep_http::{decode_parameter, parameters};
 use threadkeep_service::{NamespaceOrder, NamespaceRanking};
 
-/// Namespaces listed by default, and at most.
 const LIMIT: usize = 100;
 const LIMIT_MAX: usize = 1_000;
 
@@ -14,11 +13,8 @@ const MALFORMED_OFFSET: &str = "offset must be a whole number from 0";
 const MALFORMED_SORT: &str = "sort must be name, size, records, created or lastUsed";
 const MALFORMED_DIRECTION: &str = "direction must be asc or desc";
 
-/// The ranking that a query asks for, if any. By default the newest come first. There are no projects and agents here,
-/// so parameters that name them have no effect.
-///
-/// # Errors
-/// [`AgentuityError::Invalid`].
+/// Returns the ranking that `query` requests, newest first by default. Parameters for projects and agents have no effect,
+/// because this server has neither.
 pub(super) fn read_ranking(query: &str) -> Result<Option<NamespaceRanking>, AgentuityError> {
     let mut is_asked = false;
     let mut ranking = NamespaceRanking {

@@ -1,5 +1,3 @@
-//! From a request to its answer.
-
 use std::cell::RefCell;
 use std::error::Error as _;
 use std::sync::Arc;
@@ -18,10 +16,10 @@ use threadkeep_service::rates::RateSubject;
 use threadkeep_service::{Copies, Receipt, RequestTimes, Restored, ServiceError};
 use threadkeep_store::{StoreError, Whole};
 
-/// Bytes that an answer without a thread counts as.
+/// Assumed size of an answer without a thread.
 const SHORT_BYTES: usize = 256;
 
-/// The means to answer requests of one connection.
+/// Answers the requests of one connection.
 #[derive(Debug)]
 pub(super) struct Desk {
     pub(super) copies: Copies,
@@ -30,17 +28,16 @@ pub(super) struct Desk {
     pub(super) counters: Arc<SocketCounters>,
 }
 
-/// The outcome of a request.
 #[derive(Default)]
 struct Answer {
-    /// State and metadata of a requested thread.
+    /// State and metadata of the requested thread.
     thread: Option<(String, Json)>,
-    /// A note to make once the client has the answer.
+    /// Recorded once the client has received the answer.
     receipt: Option<Receipt>,
 }
 
 impl Desk {
-    /// The times known about a request that is read now.
+    /// Returns the times known about a request that is read now.
     pub(super) fn asked(&self) -> RequestTimes {
         RequestTimes {
             read: Instant::now(),
@@ -48,12 +45,11 @@ impl Desk {
         }
     }
 
-    /// Performs a request, and answers it.
     pub(super) async fn answer(&self, request: Request, asked: RequestTimes) {
         let Request { id, thread, action } = request;
         let (start, name) = (Instant::now(), action.name());
         let counters = self.counters.of(&action);
-        // the rate limit counts one message as one write, whatever the retries
+        // the rate limit counts a message as one write, however often it is retried
         let performed = self.perform(&thread, action, asked);
         let answer = RateSubject::back_end().around(performed).await;
         counters.count(&answer);
@@ -82,14 +78,12 @@ impl Desk {
         self.outbox.ping(bytes);
     }
 
-    /// Takes the answer to that.
     pub(super) fn pong(&self, bytes: &[u8]) {
         for receipt in self.pings.borrow_mut().answered(bytes) {
             self.copies.received(receipt);
         }
     }
 
-    /// Answers what is no request.
     pub(super) async fn refuse(&self, Unreadable { id, why }: Unreadable) {
         self.counters.unreadable.inc();
         let make = || refused(id.as_ref(), &why);
@@ -137,7 +131,6 @@ impl Answer {
     }
 }
 
-/// A line for a request that failed at the store.
 fn log(thread: &ThreadId, action: &'static str, start: Instant, error: &RequestError) {
     let duration_ms = start.elapsed().as_secs_f64() * 1000.0;
     let cause = error.source().map(display);

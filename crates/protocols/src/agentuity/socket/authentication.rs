@@ -1,5 +1,4 @@
-//! The first message of a client: its API key. This needs no store, so clients can connect while
-//! the store is unavailable.
+//! Checks a client's first message: its API key. This needs no store, so clients can connect during an outage of the store.
 
 use actix_web::http::Method;
 use serde::Deserialize;
@@ -8,14 +7,11 @@ use crate::object::Object;
 use threadkeep_http::missing;
 use threadkeep_identity::ApiKeys;
 
-/// The outcome of a first message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The key is one of ours.
     Admitted,
-    /// The key is unknown, or may not write threads.
+    /// The key is unknown, or lacks the right to write threads.
     TurnedAway,
-    /// The message is not an authentication.
     Unexpected,
 }
 
@@ -24,7 +20,6 @@ struct First {
     authorization: String,
 }
 
-/// Judges the first message.
 pub(super) fn judge(text: &[u8], keys: &ApiKeys) -> Verdict {
     let Ok(Object(First { authorization })) = serde_json::from_slice(text) else {
         return Verdict::Unexpected;

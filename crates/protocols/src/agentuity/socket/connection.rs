@@ -1,4 +1,4 @@
-//! One socket from its first message to its end, as one task of its worker.
+//! Runs one socket from its first message to its end, as one task of its worker.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -31,7 +31,6 @@ use crate::agentuity::Agentuity;
 use threadkeep_identity::ApiKeys;
 use threadkeep_service::Copies;
 
-/// A socket.
 pub(super) struct Connection {
     payload: Payload,
     reader: Reader,
@@ -46,7 +45,6 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// A socket through that protocol.
     pub(super) fn new(protocol: &Agentuity, payload: Payload, outbox: Outbox) -> Self {
         let timing = protocol.timing;
         let desk = Desk {
@@ -69,8 +67,10 @@ impl Connection {
         }
     }
 
-    /// Runs until one of the sides closes it. All requests received by then are executed, though the client may not
-    /// see the answers: it saves after it has answered its own client, which relies on it.
+    /// Runs until either side closes the socket. Executes all requests received by then, even if the client never sees the
+    /// answers.
+    ///
+    /// The client saves after it has answered its own client, which relies on the save.
     pub(super) async fn run(mut self) {
         let ending = self.talk().await;
         tracing::debug!(%ending, "socket closed");
@@ -94,7 +94,6 @@ impl Connection {
         ending
     }
 
-    /// Admits clients with a key.
     async fn authenticate(&mut self) -> Result<(), Ending> {
         let (limit, stop) = (self.timing.authentication, self.stop.clone());
         let first = tokio::select! {
@@ -144,7 +143,7 @@ impl Connection {
         }
     }
 
-    /// Takes requests while there is room. The rest waits in the connection, and so does the client.
+    /// Reads requests while there is room for them. At capacity it stops reading, which slows the client down.
     async fn serve(&mut self, until: impl Future<Output = ()>) -> Ending {
         let mut until = pin!(until);
         loop {
@@ -162,7 +161,7 @@ impl Connection {
                     Err(error) => return error.into(),
                 }
             } else {
-                // nobody listens
+                // reading is paused, so silence proves nothing
                 self.silence.heard();
             }
             tokio::select! {
@@ -188,7 +187,7 @@ impl Connection {
         }
     }
 
-    /// Takes a message, and returns its size. An answer counts as in flight until there is room for it.
+    /// Handles a message and returns its size. An answer counts as in flight until the outbox has room for it.
     fn take(&mut self, message: Message) -> usize {
         match message {
             Message::Text(text) => {
@@ -228,8 +227,8 @@ impl Connection {
         self.in_flight.push(None, 0, job);
     }
 
-    /// Answers requests in flight, tells the client to reconnect, and performs the messages that it
-    /// sent before it received that.
+    /// Answers the requests in flight, asks the client to reconnect, and executes the messages that it sent before it
+    /// received that request.
     async fn go_away(&mut self, ending: &Ending) {
         self.finish().await;
         if let Some(frame) = ending.frame() {

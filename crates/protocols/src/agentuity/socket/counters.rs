@@ -1,5 +1,3 @@
-//! Counters of sockets.
-
 use std::sync::Arc;
 
 use super::error::RequestError;
@@ -7,58 +5,50 @@ use super::request::Action;
 use threadkeep_events::Counter;
 use threadkeep_service::{Basis, Saved};
 
-/// The counters of this replica's sockets, since its start.
+/// Socket counters of this replica since it started.
 #[derive(Debug, Default)]
 pub struct SocketCounters {
-    /// Sockets that are open.
+    /// Open sockets, including those that still execute requests after their connection ended.
     pub open: Counter,
-    /// Those of them whose connection has not ended yet.
+    /// Open sockets that are still connected.
     pub connected: Counter,
-    /// Clients whose api key was not known.
+    /// Clients with an unknown API key.
     pub turned_away: Counter,
-    /// Requests to restore a thread.
     pub restore: RequestCounters,
-    /// Requests to save a thread.
     pub save: RequestCounters,
-    /// Requests to merge into a thread.
     pub merge: RequestCounters,
-    /// Requests to delete a thread.
     pub delete: RequestCounters,
-    /// Messages that are not requests; all were rejected.
+    /// Messages that were rejected because they are not requests.
     pub unreadable: Counter,
     /// The snapshots that saves were compared with.
     pub bases: BasisCounters,
-    /// Saves that were computed again because of a concurrent write.
+    /// Saves that were recomputed because of a concurrent write.
     pub conflicts: Counter,
 }
 
-/// The snapshots that saves were compared with.
 #[derive(Debug, Default)]
 pub struct BasisCounters {
-    /// The latest version that the client received.
+    /// Latest version that the client received.
     pub latest: Counter,
-    /// An earlier version that the client received; others have written since.
+    /// Earlier version that the client received; other clients have written since.
     pub earlier: Counter,
     /// No known snapshot, so no key was deleted.
     pub nothing: Counter,
 }
 
-/// Requests by outcome.
 #[derive(Debug, Default)]
 pub struct RequestCounters {
-    /// Those that were done.
     pub done: Counter,
-    /// Those that were refused.
     pub refused: Counter,
-    /// Those that failed at the store.
+    /// Requests that failed at the store.
     pub failed: Counter,
 }
 
 impl SocketCounters {
-    /// Sockets that still perform requests although their connection has ended.
+    /// Number of sockets that still execute requests after their connection ended.
     #[must_use]
     pub fn left(&self) -> u64 {
-        // in this order, so that a socket that begins meanwhile is not subtracted
+        // `connected` first: a socket that opens between the two reads must not be subtracted
         let connected = self.connected.get();
         self.open.get().saturating_sub(connected)
     }
@@ -93,7 +83,7 @@ impl RequestCounters {
     }
 }
 
-/// Counts a socket for as long as it is there.
+/// Counts an open socket until dropped.
 #[derive(Debug)]
 pub(super) struct Open(Arc<SocketCounters>);
 
@@ -110,7 +100,7 @@ impl Drop for Open {
     }
 }
 
-/// Counts the connection of a socket for as long as it is there.
+/// Counts a connected socket until dropped.
 #[derive(Debug)]
 pub(super) struct Connected(Arc<SocketCounters>);
 

@@ -1,4 +1,4 @@
-//! The envelope `{"state"?,"metadata"?}`, in which a state travels as a string.
+//! The envelope `{"state"?,"metadata"?}`, which carries a state as a string.
 
 use memchr::memchr2_iter;
 
@@ -6,14 +6,14 @@ use super::error::RequestError;
 use threadkeep_domain::{Json, KeyedValues, keyed_values_of_any_key, member};
 
 const EMPTY: &str = "{}";
-/// Levels around a value: the envelope and the state.
+/// Nesting depth around a value: the envelope and the state.
 const AROUND: usize = 2;
 
-/// The state in an envelope; a missing one counts as empty. Its metadata is ignored: the client
-/// sends whatever it happens to have loaded.
+/// Reads the state from an envelope; a missing state is empty. Metadata is ignored, because clients send the metadata they
+/// happen to have loaded.
 ///
-/// An object without either member is a state that is not in an envelope. So the client itself reads
-/// what earlier versions of it have written.
+/// An object without either member is a bare state, as earlier versions of the client wrote it. The client reads it the same
+/// way.
 pub(super) fn read_envelope(text: &str, max_keys: u32) -> Result<KeyedValues, RequestError> {
     if text.is_empty() {
         return Ok(KeyedValues::new());
@@ -29,7 +29,7 @@ pub(super) fn read_envelope(text: &str, max_keys: u32) -> Result<KeyedValues, Re
     Ok(keyed_values_of_any_key(state, max_keys)?)
 }
 
-/// Appends the envelope of a state and metadata, two compact objects, as a JSON string. Leaves out empty ones.
+/// Appends the envelope for a compact state and compact metadata as a JSON string. Omits empty members.
 pub(super) fn write_envelope(state: &str, metadata: &str, out: &mut String) {
     let state = ("state", state);
     let metadata = ("metadata", metadata);
@@ -52,7 +52,7 @@ pub(super) fn write_envelope(state: &str, metadata: &str, out: &mut String) {
     out.push_str("}\"");
 }
 
-/// Appends compact JSON as part of a string. It has no control characters, so only these two need an
+/// Appends compact JSON to a JSON string. Compact JSON has no control characters, so only quotes and backslashes need an
 /// escape.
 fn write_escaped(json: &str, out: &mut String) {
     let mut done = 0;
@@ -73,7 +73,6 @@ mod tests {
     fn written(state: &str, metadata: &str) -> String {
         let mut out = String::new();
         write_envelope(state, metadata, &mut out);
-        // as a client reads it
         serde_json::from_str(&out).unwrap()
     }
 

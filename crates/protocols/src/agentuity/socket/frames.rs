@@ -1,5 +1,3 @@
-//! Assembles the messages of a client from the received bytes.
-
 use std::mem;
 
 use actix_http::ws::{CloseReason, Codec, Frame, Item, ProtocolError};
@@ -10,22 +8,21 @@ use super::error::RequestError;
 use super::limits::START_BYTES;
 use super::oversize::{CONTROL_MAX_BYTES, Head, Swallowed};
 
-/// A complete message from a client.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// A text that was not checked to be UTF-8.
+    /// Text that is not yet checked to be UTF-8.
     Text(Bytes),
-    /// The beginning of a message that is rejected.
+    /// The beginning of a rejected message.
     Refused { why: RequestError, start: Bytes },
-    /// To be answered with the same bytes.
+    /// The pong must carry the same bytes.
     Ping(Bytes),
-    /// To a ping with the same bytes, or to none.
+    /// May be unsolicited (RFC 6455, section 5.5.3).
     Pong(Bytes),
-    /// The end.
+    /// The reason is optional (RFC 6455, section 5.5.1).
     Close(Option<CloseReason>),
 }
 
-/// Reads messages. It holds at most one of them, and the bytes behind it in the same piece.
+/// Reads messages. Buffers at most one message, and the bytes received after it.
 #[derive(Debug)]
 pub(super) struct Reader {
     codec: Codec,
@@ -35,18 +32,17 @@ pub(super) struct Reader {
     parts: Option<Parts>,
 }
 
-/// The parts of a message that have arrived so far.
+/// The received parts of a message.
 #[derive(Debug)]
 struct Parts {
     is_text: bool,
     size_bytes: u64,
     max_bytes: u64,
-    /// All of it, or its beginning when it is too large.
+    /// The whole text; only its beginning if the message is too large or binary.
     bytes: BytesMut,
 }
 
 impl Reader {
-    /// A reader of messages of at most `max_bytes` bytes.
     pub(super) fn new(max_bytes: u64) -> Self {
         let mut reader = Self {
             codec: Codec::new(),
@@ -66,20 +62,19 @@ impl Reader {
         self.max_bytes = max_bytes;
     }
 
-    /// Takes what came.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         if self.unread.is_empty() {
-            // copied, since the rest of a message's buffer would keep all of it
+            // a copy, because the rest of a large message's buffer would keep all of it allocated
             self.unread = BytesMut::from(bytes);
         } else {
             self.unread.extend_from_slice(bytes);
         }
     }
 
-    /// The next message, once it is complete.
+    /// Returns the next complete message.
     ///
     /// # Errors
-    /// [`ProtocolError`] for a malformed frame, or one that may not come at this place.
+    /// [`ProtocolError`] for a malformed frame, or a frame that is not allowed at this point.
     pub(super) fn next(&mut self) -> Result<Option<Message>, ProtocolError> {
         while let Some((frame, size_bytes)) = self.frame()? {
             if let Some(message) = self.take(frame, size_bytes) {
@@ -89,7 +84,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// The next frame and the bytes of its payload, of which a large one has only the beginning.
+    /// Returns the next frame and its payload size. A large frame has only the beginning of its payload.
     fn frame(&mut self) -> Result<Option<(Frame, u64)>, ProtocolError> {
         if self.swallowed.is_none() {
             let head = Head::read(&self.unread);
@@ -157,14 +152,14 @@ impl Parts {
         }
     }
 
-    /// With one more part of that size, or its beginning.
+    /// Adds a part of `size_bytes` bytes. Keeps only the beginning of a large or binary message.
     fn with(mut self, size_bytes: u64, bytes: &[u8]) -> Self {
         self.size_bytes = self.size_bytes.saturating_add(size_bytes);
         if !self.is_too_large() && self.is_text {
             self.bytes.extend_from_slice(bytes);
             return self;
         }
-        // not what was kept of a large message, but a copy of its beginning
+        // a copy of the beginning frees the buffer of a large message
         let mut start = BytesMut::with_capacity(START_BYTES);
         start.extend_from_slice(&self.bytes[..self.bytes.len().min(START_BYTES)]);
         let wanted = (START_BYTES - start.len()).min(bytes.len());
@@ -205,7 +200,7 @@ mod tests {
     const CLOSE: u8 = 8;
     const PING: u8 = 9;
 
-    /// A frame as a client sends it (RFC 6455, section 5.2).
+    /// Builds a masked frame, as clients send it (RFC 6455, section 5.2).
     fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
         let mut frame = vec![first];
         match payload.len() {
@@ -226,7 +221,6 @@ mod tests {
         frame
     }
 
-    /// The result of these bytes, arriving in pieces of `at_once`.
     fn read(bytes: &[u8], at_once: usize) -> Result<Vec<String>, ProtocolError> {
         let mut reader = Reader::new(MAX_BYTES);
         let mut messages = Vec::new();
@@ -361,7 +355,6 @@ mod tests {
 
         #[test]
         fn whatever_comes_is_read_or_refused(bytes: Vec<u8>, at_once in 1..9_usize) {
-            // the only requirement is that nothing panics
             drop(read(&bytes.repeat(3), at_once));
         }
     }

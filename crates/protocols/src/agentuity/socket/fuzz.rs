@@ -1,4 +1,4 @@
-//! Fuzz targets of what a client sends on a socket.
+//! Fuzz targets for the bytes that a client sends on a socket.
 
 use super::envelope::{read_envelope, write_envelope};
 use super::frames::{Message, Reader};
@@ -8,8 +8,7 @@ use threadkeep_fuzzing::{Bound, fuzz, json};
 
 const MAX_BYTES: u64 = 1_000;
 
-/// A message is held once, and the bytes that arrived with it once more. Control frames of six bytes
-/// are a message each.
+/// Memory holds a message once, and the bytes that arrived with it once more. A control frame of six bytes is a message.
 const FRAMES: Bound = Bound {
     held: 8,
     allocated: 400,
@@ -56,7 +55,7 @@ fn bytes(message: &Message) -> usize {
     }
 }
 
-/// The input is an envelope, and a state and metadata to be put in one.
+/// The input is an envelope, followed by a state and metadata to wrap.
 #[test]
 fn a_state_comes_out_of_an_envelope_as_it_was_put_in() {
     fuzz("envelopes", |input| {
@@ -78,7 +77,7 @@ fn a_state_comes_out_of_an_envelope_as_it_was_put_in() {
 
         assert!(written.len() <= 2 * input_bytes + 32);
         let Ok(opened) = serde_json::from_str::<String>(&written) else {
-            // it has a lone surrogate
+            // contains a lone surrogate
             return;
         };
         if let (Some(opened), Some(state)) = (json(&opened), json(state.as_str())) {

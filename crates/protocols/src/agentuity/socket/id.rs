@@ -1,5 +1,3 @@
-//! Ids of requests, which answers repeat unchanged.
-
 use std::borrow::Cow;
 use std::fmt;
 
@@ -9,34 +7,31 @@ use serde_json::value::RawValue;
 
 use super::limits::ID_MAX_BYTES;
 
-/// The id of a request: a JSON string of at most 256 bytes with its quotes.
+/// A JSON string of up to 256 bytes, including its quotes. Answers repeat it unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RequestId(Box<str>);
 
 impl RequestId {
-    /// The id in a JSON value.
     pub(super) fn of(json: &RawValue) -> Option<Self> {
         let text = json.get();
         let is_id = text.starts_with('"') && text.len() <= ID_MAX_BYTES;
         is_id.then(|| Self(text.into()))
     }
 
-    /// The id in the beginning of a message, even if the rest of the message is invalid.
+    /// Finds the id in the beginning of a message, even if the rest is invalid.
     pub(super) fn found_in(start: &[u8]) -> Option<Self> {
         let mut found = None;
         let mut deserializer = serde_json::Deserializer::from_slice(start);
-        // it ends in an error, at the latest where the beginning does
+        // fails at the latest where `start` ends
         deserializer.deserialize_map(Search(&mut found)).ok();
         found
     }
 
-    /// The JSON string.
     pub(super) fn as_json(&self) -> &str {
         &self.0
     }
 }
 
-/// Looks for the id among the members of an object.
 struct Search<'a>(&'a mut Option<RequestId>);
 
 impl<'de> Visitor<'de> for Search<'_> {

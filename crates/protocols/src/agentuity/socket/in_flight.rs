@@ -1,5 +1,4 @@
-//! Requests in flight: those for one thread run in the order of their arrival, all others
-//! concurrently.
+//! Requests in flight. Those for one thread run in order of arrival; all others run concurrently.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
@@ -13,7 +12,6 @@ use threadkeep_domain::ThreadId;
 
 type Job = LocalBoxFuture<'static, Done>;
 
-/// Jobs that run or wait. A waiting job does nothing.
 #[derive(Default)]
 pub(super) struct InFlight {
     running: FuturesUnordered<Job>,
@@ -30,17 +28,15 @@ struct Done {
 }
 
 impl InFlight {
-    /// Whether there may be more.
     pub(super) fn has_room(&self) -> bool {
         self.count < MOST_IN_FLIGHT && self.bytes < MOST_BYTES_IN_FLIGHT
     }
 
-    /// Whether there is nothing.
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Starts a job, after all others for its thread if it has one. It counts as `bytes` bytes.
+    /// Starts a job that counts as `bytes` bytes. With a thread, it runs after all earlier jobs for that thread.
     pub(super) fn push(
         &mut self,
         thread: Option<ThreadId>,
@@ -63,8 +59,7 @@ impl InFlight {
         }
     }
 
-    /// Runs until at least one job is done; without jobs, forever. It is safe to drop the future and call this
-    /// again.
+    /// Runs until at least one job is done; never resolves without jobs. Cancel-safe.
     pub(super) async fn settle(&mut self) {
         match self.running.next().await {
             Some(done) => self.count_out(done),
@@ -83,7 +78,6 @@ impl InFlight {
         }
     }
 
-    /// Runs until all are done.
     pub(super) async fn settle_all(&mut self) {
         while !self.is_empty() {
             self.settle().await;
@@ -107,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    /// Jobs that end on a command of the test, and a record of those that have begun.
+    /// Jobs that end on demand, and a record of the started ones.
     #[derive(Default)]
     struct Bench {
         in_flight: InFlight,
@@ -125,7 +119,6 @@ mod tests {
             end
         }
 
-        /// The jobs that have begun by now.
         fn begun(&mut self) -> Vec<&'static str> {
             while self.in_flight.settle().now_or_never().is_some() {}
             self.begun.borrow().clone()

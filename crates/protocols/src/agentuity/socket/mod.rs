@@ -1,12 +1,11 @@
 //! `/thread/ws`: all threads of an app's process over one WebSocket (RFC 6455).
 //!
-//! The first message is the API key. Each later one is a request, with an id that its answer repeats: restore, save,
-//! merge or delete of a thread. Requests for one thread run in their order, those for different threads concurrently.
+//! The first message is the API key. Each later message is a request to restore, save, merge or delete a thread; its answer
+//! repeats its id. Requests for one thread run in order; requests for different threads run concurrently.
 //!
-//! A socket is one task of the worker that took its connection. It holds at most 128 requests and 32 MiB of messages
-//! in flight, and then stops reading; an answer is in flight until there is room to send it. An invalid message gets
-//! an error and never closes the socket, which has other requests in flight: the client would lose them, and
-//! reconnects only a few times.
+//! A socket is one task of the worker that accepted its connection. It keeps up to 128 requests and 32 MiB of messages in
+//! flight, and then stops reading. An answer is in flight until there is room to send it. An invalid message gets an error
+//! and never closes the socket, because the client would lose its other requests in flight and reconnects only a few times.
 
 mod answering;
 mod authentication;
@@ -37,7 +36,6 @@ use super::at;
 pub use counters::{BasisCounters, RequestCounters, SocketCounters};
 pub use limits::SocketTiming;
 
-/// Adds the path.
 pub(super) fn routes(config: &mut ServiceConfig) {
     config.service(at("/thread/ws", "GET").route(web::get().to(upgrade::open_socket)));
 }

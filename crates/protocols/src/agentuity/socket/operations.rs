@@ -1,5 +1,3 @@
-//! Operations of merges.
-
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -8,8 +6,8 @@ use super::limits::MOST_OPERATIONS;
 use crate::object::Object;
 use threadkeep_domain::{Json, Key, Mismatch, Operation, Value};
 
-/// The smallest whole number that the client's arithmetic cannot tell from the next one. No array is
-/// as long, so it means no limit.
+/// Smallest whole number that the client's arithmetic cannot distinguish from the next one. No array is that long, so it
+/// means no limit.
 const NO_BOUND: f64 = 9_007_199_254_740_992.0;
 
 #[derive(Deserialize)]
@@ -18,7 +16,7 @@ struct Step<'a> {
     op: Option<String>,
     #[serde(borrow)]
     key: Option<&'a RawValue>,
-    /// Reads a member, which may be null; `None` if it is absent.
+    /// `Some` if the member is present, even if null.
     #[serde(borrow, default, deserialize_with = "present")]
     value: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -29,7 +27,6 @@ fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<&'de RawValue>,
     Deserialize::deserialize(value).map(Some)
 }
 
-/// Reads a list of operations.
 pub(super) fn read_operations(list: &[&RawValue]) -> Result<Vec<Operation>, RequestError> {
     if list.len() > MOST_OPERATIONS {
         return Err(RequestError::TooManyOperations);
@@ -62,7 +59,7 @@ impl Step<'_> {
         Ok(Key::any_from_json(key.ok_or(OperationFault::NoKey)?.get())?)
     }
 
-    /// JSON has no `undefined`: a key with that value is absent.
+    /// A `set` without a value deletes the key: JSON has no `undefined`.
     fn read_set(&self) -> Result<Operation, OperationFault> {
         let key = self.key()?;
         Ok(match self.value {
@@ -74,7 +71,7 @@ impl Step<'_> {
         })
     }
 
-    /// An `undefined` among the elements of an array is null in JSON.
+    /// A `push` without a value pushes null: JSON writes `undefined` in an array as null.
     fn read_push(&self) -> Result<Operation, OperationFault> {
         Ok(Operation::Push {
             key: self.key()?,
@@ -84,13 +81,13 @@ impl Step<'_> {
         })
     }
 
-    /// The number of elements to keep; none keeps all. Null is JSON's form of infinity. A fraction is truncated, and a
-    /// negative number counts as 0.
+    /// Number of elements to keep; `None` keeps all. Null is JSON's form of infinity. Fractions are truncated, and negative
+    /// numbers count as 0.
     fn read_max_records(&self) -> Result<Option<u64>, OperationFault> {
         let Some(json) = self.max_records else {
             return Ok(None);
         };
-        // a value that is not a number in JSON, such as "inf", has quotes here
+        // rejects non-numbers such as "inf", which have quotes here
         let number: f64 = json.get().parse().map_err(|_| OperationFault::MaxRecords)?;
         Ok((number < NO_BOUND).then_some(number.max(0.0) as u64))
     }

@@ -1,4 +1,4 @@
-//! Frames that wait until the client takes them.
+//! Frames that wait until the client reads them.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::limits::{CHUNK_BYTES, MOST_BYTES_UNSENT};
 
-/// The near end. Answers wait for room in it, so the waiting requests bound it.
+/// Sends frames. Answers wait for room, so the number of waiting requests bounds the outbox.
 #[derive(Debug)]
 pub(super) struct Outbox {
     frames: RefCell<Option<UnboundedSender<Frame>>>,
@@ -22,21 +22,19 @@ pub(super) struct Outbox {
     moved: Rc<Cell<Instant>>,
 }
 
-/// A frame or its rest, with the room that it takes.
+/// The unsent rest of a frame, with the permits for the room that it takes.
 #[derive(Debug)]
 struct Frame {
     bytes: Bytes,
     _room: Option<OwnedSemaphorePermit>,
 }
 
-/// The far end.
 struct Sending {
     frames: UnboundedReceiver<Frame>,
     frame: Option<Frame>,
     moved: Rc<Cell<Instant>>,
 }
 
-/// An outbox, and the bytes that come out of it.
 pub(super) fn outbox() -> (Outbox, impl Stream<Item = Bytes>) {
     let (sender, frames) = unbounded_channel();
     let moved = Rc::new(Cell::new(Instant::now()));
@@ -54,14 +52,14 @@ pub(super) fn outbox() -> (Outbox, impl Stream<Item = Bytes>) {
 }
 
 impl Outbox {
-    /// Sends a text once there is room for about `about_bytes` bytes. The text is rendered only then, so waiting texts
-    /// take no memory. After [`Self::close`] it is dropped.
+    /// Sends a text once there is room for about `about_bytes` bytes. Renders it only then, so waiting texts take no memory.
+    ///
+    /// Drops the text after [`Self::close`].
     pub(super) async fn text(&self, about_bytes: usize, make: impl FnOnce() -> String) {
         self.send(OpCode::Text, about_bytes, || make().into_bytes())
             .await;
     }
 
-    /// Answers a ping.
     pub(super) async fn pong(&self, bytes: Bytes) {
         self.send(OpCode::Pong, bytes.len(), || bytes).await;
     }
@@ -84,8 +82,8 @@ impl Outbox {
         }
     }
 
-    /// Sends a ping with these bytes, after all earlier frames. Pings wait for no room: there is at most one for each
-    /// answer, and one per interval.
+    /// Sends a ping after all earlier frames. Pings do not wait for room: there is at most one for each answer, and one per
+    /// interval.
     pub(super) fn ping(&self, bytes: [u8; 8]) {
         if self.room.is_closed() {
             return;
@@ -95,7 +93,7 @@ impl Outbox {
         self.put(frame, None);
     }
 
-    /// Sends the last frame, once. Texts that still wait for room are dropped.
+    /// Sends the last frame, once. Drops the texts that still wait for room.
     pub(super) fn close(&self, reason: Option<CloseReason>) {
         if self.room.is_closed() {
             return;
@@ -106,13 +104,13 @@ impl Outbox {
         self.put(frame, None);
     }
 
-    /// Lets the connection end when all frames are sent.
+    /// Ends the connection once all frames are sent.
     pub(super) fn end(&self) {
         self.room.close();
         self.frames.take();
     }
 
-    /// The time since which the client has taken none of its waiting answers.
+    /// When the client last read one of its waiting frames; `None` if none waits.
     pub(super) fn stuck_since(&self) -> Option<Instant> {
         self.is_waiting().then(|| self.moved.get())
     }
@@ -127,7 +125,7 @@ impl Outbox {
             _room: room,
         };
         if let Some(frames) = &*self.frames.borrow() {
-            // a client that has gone needs no frames
+            // fails only if the client is gone
             frames.send(frame).ok();
         }
     }

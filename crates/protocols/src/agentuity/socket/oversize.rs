@@ -1,34 +1,33 @@
-//! Frames that are too large: they are dropped as they arrive, and only their beginning is kept.
+//! Drops the payloads of frames that are too large as they arrive, and keeps only their beginning.
 //!
-//! The codec buffers a whole frame of any length before it checks a limit, so the length is checked here first. The
-//! codec then gets the same frame without a payload, and still decides whether a frame may come at this place.
+//! The codec buffers a whole frame of any length before it checks a limit, so the length is checked here first. The codec
+//! then gets the frame without its payload, and still decides whether the frame is allowed at this point.
 
 use actix_http::ws::{Frame, Item};
 use bytes::{Buf, Bytes, BytesMut};
 
 use super::limits::START_BYTES;
 
-/// The longest payload of a control frame (RFC 6455, section 5.5).
+/// Maximum payload of a control frame (RFC 6455, section 5.5).
 pub(super) const CONTROL_MAX_BYTES: u64 = 125;
-/// The longest of any: the topmost bit has to be 0 (RFC 6455, section 5.2).
+/// Maximum payload of any frame: the topmost bit must be 0 (RFC 6455, section 5.2).
 const PAYLOAD_MAX_BYTES: u64 = i64::MAX as u64;
 const IS_MASKED: u8 = 0x80;
 const IS_CONTROL: u8 = 0x08;
 const OPCODE: u8 = 0x0f;
 
-/// The first bytes of a frame from a client (RFC 6455, section 5.2).
+/// The header of a frame from a client (RFC 6455, section 5.2).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Head {
     first: u8,
     mask: [u8; 4],
-    /// Bytes of the head itself.
+    /// Size of the header.
     bytes: usize,
-    /// Bytes that follow.
     pub(super) payload_bytes: u64,
 }
 
 impl Head {
-    /// Reads a head; none if it is incomplete, or if the codec will reject it.
+    /// Parses a header; `None` if it is incomplete, or if the codec will reject it.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let (&first, rest) = bytes.split_first()?;
         let (&second, rest) = rest.split_first()?;
@@ -55,22 +54,21 @@ impl Head {
         })
     }
 
-    /// Whether it is a ping, a pong or a close.
+    /// Returns whether this is a ping, a pong or a close.
     pub(super) fn is_control(self) -> bool {
         self.first & IS_CONTROL != 0
     }
 
-    /// Whether it goes on with a message.
     pub(super) fn is_continuation(self) -> bool {
         self.first & OPCODE == 0
     }
 
-    /// The same frame without its payload.
+    /// Builds this frame without its payload.
     pub(super) fn emptied(self) -> BytesMut {
         BytesMut::from(&[self.first, IS_MASKED, 0, 0, 0, 0][..])
     }
 
-    /// Steps over the head of a frame whose payload is to be dropped.
+    /// Skips the header of a frame whose payload is to be dropped.
     pub(super) fn swallow(self, frame: Frame, unread: &mut BytesMut) -> Swallowed {
         unread.advance(self.bytes);
         Swallowed {
@@ -82,10 +80,8 @@ impl Head {
     }
 }
 
-/// A frame whose payload is dropped when it arrives.
 #[derive(Debug)]
 pub(super) struct Swallowed {
-    /// Without its payload.
     frame: Frame,
     head: Head,
     left: u64,
@@ -93,7 +89,7 @@ pub(super) struct Swallowed {
 }
 
 impl Swallowed {
-    /// Drops the payload that has arrived. Returns whether it was complete.
+    /// Drops the received part of the payload. Returns whether the payload is complete.
     pub(super) fn swallow(&mut self, unread: &mut BytesMut) -> bool {
         let here = usize::try_from(self.left).map_or(unread.len(), |left| left.min(unread.len()));
         let wanted = START_BYTES.saturating_sub(self.start.len()).min(here);
@@ -107,7 +103,7 @@ impl Swallowed {
         self.left == 0
     }
 
-    /// The frame with the beginning of its payload, and how many bytes that had.
+    /// Returns the frame with the beginning of its payload, and the size of the whole payload.
     pub(super) fn into_frame(self) -> (Frame, u64) {
         let start = self.start.freeze();
         (with_payload(self.frame, start), self.head.payload_bytes)

@@ -1,8 +1,8 @@
-//! Pings, and what their pongs prove.
+//! Pings, and the conclusions from their pongs.
 //!
-//! Both sides read messages in the order in which they were sent. So a message that follows a pong was sent after its
-//! ping, and a client that answers a ping has received everything sent before it. Nothing else tells how long a
-//! request was in flight, or whether an answer has arrived while the client still waited for it.
+//! Both sides read messages in the order in which they were sent. A message after a pong was therefore sent after its ping,
+//! and a client that answers a ping has received everything sent before it. There is no other evidence of how long a request
+//! was in flight, or whether an answer arrived while the client still waited for it.
 
 use std::collections::VecDeque;
 
@@ -10,24 +10,22 @@ use tokio::time::Instant;
 
 use threadkeep_service::Receipt;
 
-/// Unanswered pings that are remembered. Older ones prove nothing.
+/// Maximum remembered pings without a pong. Older ones prove nothing.
 const MOST_UNANSWERED: usize = 128;
-/// Answers that are remembered until a pong proves that the client has them.
+/// Maximum answers remembered until a pong confirms them.
 const MOST_GIVEN: usize = 1_024;
 
-/// The pings of a connection, by number.
 #[derive(Debug)]
 pub(super) struct Pings {
     next: u64,
     last_sent: Instant,
     sent_after: Instant,
     unanswered: VecDeque<(u64, Instant)>,
-    /// Each with the number of the first ping that was sent after it.
+    /// Each receipt with the number of the first ping sent after it.
     given: VecDeque<(u64, Receipt)>,
 }
 
 impl Pings {
-    /// The pings of a new connection.
     pub(super) fn new() -> Self {
         let now = Instant::now();
         Self {
@@ -39,7 +37,7 @@ impl Pings {
         }
     }
 
-    /// Notes an answer that the next ping will cover.
+    /// Records an answer, which the pong to the next ping will confirm.
     pub(super) fn give(&mut self, receipt: Receipt) {
         if self.given.len() == MOST_GIVEN {
             self.given.pop_front();
@@ -47,13 +45,11 @@ impl Pings {
         self.given.push_back((self.next, receipt));
     }
 
-    /// Whether an answer was sent since the last ping.
     pub(super) fn has_given(&self) -> bool {
         let last = self.given.back();
         last.is_some_and(|(number, _)| *number == self.next)
     }
 
-    /// The payload of the next ping.
     pub(super) fn send(&mut self) -> [u8; 8] {
         let number = self.next;
         self.next += 1;
@@ -65,8 +61,7 @@ impl Pings {
         number.to_be_bytes()
     }
 
-    /// The answers that a pong proves to have arrived. A pong may answer several pings, or none (RFC 6455, section
-    /// 5.5.3).
+    /// Returns the answers that `pong` confirms. A pong can answer several pings, or none (RFC 6455, section 5.5.3).
     pub(super) fn answered(&mut self, pong: &[u8]) -> impl Iterator<Item = Receipt> {
         let index = self
             .unanswered
@@ -82,12 +77,11 @@ impl Pings {
         self.given.drain(..received).map(|(_, receipt)| receipt)
     }
 
-    /// When the last one was sent.
     pub(super) fn last_sent(&self) -> Instant {
         self.last_sent
     }
 
-    /// A moment before the client sent what arrives now.
+    /// A lower bound for when the client sent the message that arrives now.
     pub(super) fn sent_after(&self) -> Instant {
         self.sent_after
     }
@@ -97,7 +91,6 @@ impl Pings {
 mod tests {
     use super::*;
 
-    /// How much was received.
     fn answer(pings: &mut Pings, pong: &[u8]) -> usize {
         pings.answered(pong).count()
     }

@@ -1,16 +1,13 @@
-//! Answers, as the text of a message.
-
 use super::envelope::write_envelope;
 use super::error::RequestError;
 use super::id::RequestId;
 use threadkeep_domain::Json;
 
-/// The key is one of ours.
 pub(super) const ADMITTED: &str = r#"{"success":true}"#;
-/// The answer to an unknown key. The client of such a process does not retry.
+/// The client does not retry after this answer.
 pub(super) const TURNED_AWAY: &str = r#"{"success":false,"error":"the api key is not known"}"#;
 
-/// The request succeeded; with the state and the metadata of the requested thread, if it exists.
+/// Renders a success, with the state and metadata of the requested thread if it exists.
 pub(super) fn done(id: &RequestId, thread: Option<(String, Json)>) -> String {
     match thread {
         Some((state, metadata)) => restored(id, &state, metadata.as_str()),
@@ -19,7 +16,7 @@ pub(super) fn done(id: &RequestId, thread: Option<(String, Json)>) -> String {
 }
 
 fn restored(id: &RequestId, state: &str, metadata: &str) -> String {
-    // quotes are most of the characters that need an escape
+    // most characters that need an escape are quotes
     let room = (state.len() + metadata.len()) / 8 * 9 + 128;
     let mut text = String::with_capacity(room);
     text.push_str(r#"{"id":"#);
@@ -30,7 +27,6 @@ fn restored(id: &RequestId, state: &str, metadata: &str) -> String {
     text
 }
 
-/// The answer to a failed request; without an id if it has none.
 pub(super) fn refused(id: Option<&RequestId>, error: &RequestError) -> String {
     let message = serde_json::Value::String(error.message());
     match id {

@@ -1,7 +1,6 @@
-//! Parses requests in messages.
+//! Parses requests.
 //!
-//! Unknown members are ignored, so that a later client can send more. Values stay text and are never
-//! parsed.
+//! Unknown members are ignored, so that later clients can send more. Values stay text and are never parsed.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -15,7 +14,6 @@ use super::operations::read_operations;
 use crate::object::Object;
 use threadkeep_domain::{Json, KeyedValues, Operation, ThreadId};
 
-/// A request of a client.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) id: RequestId,
@@ -23,26 +21,21 @@ pub(super) struct Request {
     pub(super) action: Action,
 }
 
-/// The action on a thread.
 #[derive(Debug)]
 pub(super) enum Action {
-    /// Give it.
     Restore,
-    /// Replace the whole state.
     Save {
         state: KeyedValues,
         metadata: Option<Json>,
     },
-    /// Run operations.
     Merge {
         operations: Vec<Operation>,
         metadata: Option<Json>,
     },
-    /// End it.
     Delete,
 }
 
-/// The fault of a message that is not a request, with its id if that can be read.
+/// A message that is not a request, with its id if it is readable.
 #[derive(Debug)]
 pub(super) struct Unreadable {
     pub(super) id: Option<RequestId>,
@@ -69,7 +62,6 @@ struct Data<'a> {
 }
 
 impl Action {
-    /// As the wire has it.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Restore => "restore",
@@ -81,14 +73,13 @@ impl Action {
 }
 
 impl Request {
-    /// Reads a message. A state has at most `max_keys` keys.
+    /// Parses a message. A state has up to `max_keys` keys.
     pub(super) fn read(text: &[u8], max_keys: u32) -> Result<Self, Unreadable> {
         let unreadable = |why| Unreadable {
             id: RequestId::found_in(text),
             why,
         };
-        // RFC 6455, section 8.1, would close such a connection, and its requests in flight would be
-        // lost
+        // RFC 6455, section 8.1, would close the connection, which would lose its requests in flight
         let text = str::from_utf8(text).map_err(|_| unreadable(RequestError::NotUtf8))?;
         let Object::<Message<'_>>(message) = serde_json::from_str(text)
             .map_err(|error| unreadable(RequestError::of_json(&error)))?;
@@ -128,7 +119,7 @@ impl Data<'_> {
         })
     }
 
-    /// A merge without any content is one that set the metadata to `{}`: the client leaves out empty metadata.
+    /// The client omits empty metadata, so a merge without any content sets the metadata to `{}`.
     fn read_merge(&self) -> Result<Action, RequestError> {
         let missing = RequestError::Missing("operations");
         let operations = read_operations(self.operations.as_deref().ok_or(missing)?)?;

@@ -1,5 +1,3 @@
-//! Watches whether a client is still alive.
-
 use std::pin::Pin;
 
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -7,18 +5,15 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::answering::Desk;
 use super::limits::SocketTiming;
 
-/// The reaction to a client that shows no sign of life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
-    /// It is to be asked.
     Ping,
-    /// It has gone.
+    /// The connection is lost.
     Gone,
-    /// It does not read its messages.
     Stuck,
 }
 
-/// Measures the silence of a client.
+/// Measures how long a client has been silent.
 #[derive(Debug)]
 pub(super) struct Silence {
     timing: SocketTiming,
@@ -27,7 +22,6 @@ pub(super) struct Silence {
 }
 
 impl Silence {
-    /// Begins now.
     pub(super) fn new(timing: SocketTiming) -> Self {
         let heard = Instant::now();
         Self {
@@ -37,12 +31,12 @@ impl Silence {
         }
     }
 
-    /// Notes that something arrived, or that the server itself does not read at the moment.
+    /// Records that a message arrived, or that the server is not reading at the moment.
     pub(super) fn heard(&mut self) {
         self.heard = Instant::now();
     }
 
-    /// Waits until something is due. It is safe to drop the future and call this again.
+    /// Waits until an action is due. Cancel-safe.
     pub(super) async fn due(&mut self, desk: &Desk) -> Due {
         loop {
             let (due, at) = self.next(desk);

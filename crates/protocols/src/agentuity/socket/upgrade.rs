@@ -1,5 +1,3 @@
-//! `GET /thread/ws`: from HTTP to a socket.
-
 use std::convert::Infallible;
 
 use actix_http::ws::handshake;
@@ -15,11 +13,11 @@ use crate::agentuity::{Agentuity, AgentuityError};
 
 /// `GET /thread/ws`
 ///
-/// Any origin may open a socket, although the rules for other origins do not apply to sockets: a browser adds no
-/// credential that counts here. The key is in the first message, and its holder may be anywhere.
+/// Any origin may open a socket. The rules for cross-origin requests do not apply to sockets, and a browser adds no
+/// credential that counts here: the key is in the first message, and its holder may be anywhere.
 ///
-/// The server accepts no extension, not even `permessage-deflate`, which clients offer: a small message could then
-/// become a large one.
+/// The server accepts no extensions, not even `permessage-deflate`, which clients offer: a small message could expand to a
+/// large one.
 pub(super) async fn open_socket(
     request: HttpRequest,
     payload: Payload,

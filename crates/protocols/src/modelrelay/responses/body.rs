@@ -1,5 +1,3 @@
-//! The body of a request.
-
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -13,9 +11,9 @@ use crate::object::Object;
 use threadkeep_domain::{Json, ResponseId, ResponseLimits};
 use threadkeep_responses::{Parameters, Protocol, ResponseRequest, ToolChoice};
 
-/// Bytes of the name of a model at most.
+/// Maximum bytes in the name of a model.
 const MODEL_MAX: usize = 128;
-/// Texts that end an answer at most, and characters of each.
+/// Maximum number of stop sequences, and of characters in each.
 const STOPS_MAX: usize = 8;
 const STOP_MAX: usize = 128;
 
@@ -60,7 +58,7 @@ struct Extension {
     history: bool,
 }
 
-/// A request as it was understood, for a response that has no id yet.
+/// A parsed request, for a response that has no id yet.
 pub(super) struct ParsedRequest {
     pub(super) context: Context,
     pub(super) model: String,
@@ -71,7 +69,6 @@ pub(super) struct ParsedRequest {
     is_json: bool,
 }
 
-/// How the response of a request is made.
 pub(super) struct ResponseOptions {
     pub(super) id: ResponseId,
     pub(super) created_ms: u64,
@@ -84,19 +81,15 @@ pub(super) struct ResponseOptions {
 pub(super) struct Echo {
     created_at: u64,
     model: String,
-    /// The names that the client uses, by those for models, where they differ.
+    /// The client's tool names by the names that models see, where the two differ.
     #[serde(default)]
     names: BTreeMap<String, String>,
-    /// Whether the text of the answer is a JSON document.
+    /// The text of the answer is a JSON document.
     #[serde(default)]
     pub(super) is_json: bool,
 }
 
 impl ResponsesBody {
-    /// Checks all of it.
-    ///
-    /// # Errors
-    /// [`RelayError`].
     pub(super) fn read(self, limits: &ResponseLimits) -> Result<ParsedRequest, RelayError> {
         let has_history = self.threadkeep.as_ref().is_some_and(|own| own.0.history);
         let ids = [&self.state_id, &self.session_id, &self.run_id];
@@ -157,7 +150,7 @@ impl ResponsesBody {
 }
 
 impl OutputFormat {
-    /// The form of the text in OpenAI's Responses API; none for plain text.
+    /// Converts the format to that of OpenAI's Responses API; `None` for plain text.
     fn text(&self) -> Result<Option<Json>, RelayError> {
         let schema = match (self.kind.as_str(), &self.json_schema) {
             ("text", None) => return Ok(None),
@@ -190,7 +183,6 @@ impl OutputFormat {
 }
 
 impl ParsedRequest {
-    /// The request of the response.
     pub(super) fn into_request(self, options: &ResponseOptions) -> ResponseRequest {
         let echo = Echo {
             created_at: options.created_ms / 1_000,
@@ -218,7 +210,7 @@ impl ParsedRequest {
             continued: None,
             is_streamed: options.is_streamed,
             is_background: false,
-            // nobody can ask for it but by a repeat
+            // only a repeat can request the response
             is_kept: false,
             is_repeatable: options.is_repeatable,
             created_ms: options.created_ms,
@@ -228,12 +220,12 @@ impl ParsedRequest {
 }
 
 impl Echo {
-    /// That of a request, which has one if it came by this protocol.
+    /// Reads the echo of a request; the default if the request came through another protocol.
     pub(super) fn of(request: &ResponseRequest) -> Self {
         serde_json::from_str(request.echo.as_str()).unwrap_or_default()
     }
 
-    /// The name of a function as the client uses it.
+    /// Returns the client's name for a function.
     pub(super) fn name_here<'a>(&'a self, name: &'a str) -> &'a str {
         self.names.get(name).map_or(name, String::as_str)
     }

@@ -1,5 +1,3 @@
-//! The context of a response: where its tools keep state.
-
 use uuid::Uuid;
 
 use crate::modelrelay::bodies::read_id;
@@ -9,24 +7,18 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_responses::ResponseContext;
 use threadkeep_service::Making;
 
-/// The context that a request names.
+/// Where the tools of a response keep state. Without a context, their state is lost when the response ends. With
+/// `has_history`, the response continues the messages of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Context {
-    /// None: what the tools keep is gone with the response.
     Nothing,
-    /// A state handle.
     State(Uuid),
-    /// A session, whose messages the response continues or not.
     Session { id: Uuid, has_history: bool },
-    /// A run.
     Run(Uuid),
 }
 
 impl Context {
-    /// Reads the ids of a handle, a session and a run, of which a request names one at most.
-    ///
-    /// # Errors
-    /// [`RelayError::Validation`].
+    /// Reads the ids of a state handle, a session and a run. A request may name only one of them.
     pub(super) fn read(
         [state, session, run]: [Option<&str>; 3],
         has_history: bool,
@@ -50,7 +42,7 @@ impl Context {
         Ok(context)
     }
 
-    /// The context in the terms of the loop.
+    /// Converts the context for the model loop.
     pub(super) fn of_turn(self) -> ResponseContext {
         match self {
             Self::Nothing => ResponseContext::Nothing,
@@ -61,10 +53,8 @@ impl Context {
         }
     }
 
-    /// The scope of the response, which need not be there. Without a context, nothing is ever written to it.
-    ///
-    /// # Errors
-    /// [`RelayError::Service`].
+    /// Returns the scope of the response, which need not exist. Nothing is ever written to the scope of a response without a
+    /// context.
     pub(super) async fn scope(
         self,
         relay: &ModelRelay,
@@ -78,10 +68,7 @@ impl Context {
         })
     }
 
-    /// Checks that the context is there and takes calls of tools.
-    ///
-    /// # Errors
-    /// [`RelayError::Service`].
+    /// Checks that the context exists and accepts tool calls.
     pub(super) async fn check(self, relay: &ModelRelay) -> Result<(), RelayError> {
         match self {
             Self::Nothing => {}

@@ -1,22 +1,19 @@
-//! The form of an answer.
-
 use actix_web::http::header::{ACCEPT, HeaderMap};
 
 use threadkeep_http::EVENT_STREAM;
 
-/// The form that a client accepts.
+/// The format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// One JSON object.
     Whole,
     /// Lines of JSON while the response runs.
     Lines,
-    /// The same as server-sent events.
+    /// The lines as server-sent events.
     Events,
 }
 
 impl Form {
-    /// The first form that the client names, by default a whole answer.
+    /// Returns the first known format in `Accept`; [`Form::Whole`] by default.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let values = headers.get_all(ACCEPT);
         let texts = values.filter_map(|value| value.to_str().ok());
@@ -32,7 +29,6 @@ impl Form {
         found.unwrap_or(Self::Whole)
     }
 
-    /// Whether the response is shown while it runs.
     pub(super) fn is_streamed(self) -> bool {
         self != Self::Whole
     }

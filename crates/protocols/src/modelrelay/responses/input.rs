@@ -1,4 +1,4 @@
-//! The input of a request: messages, which become items.
+//! Converts the messages of an input to items.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -11,13 +11,13 @@ use crate::object::Object;
 use threadkeep_domain::{ItemKind, Json, ResponseId, member, member_elements, member_text};
 use threadkeep_responses::{InputItem, items_of_message, response_item_id};
 
-/// Messages of an input at most, and items that they become: a write of a history takes 1,000, and the output needs room
+/// Maximum messages in one input, and maximum items that they become. A history write takes 1,000, and the output needs room
 /// too.
 pub(super) const INPUT_MAX: usize = 400;
-/// Characters of the id of a call at most.
+/// Maximum characters in the id of a call.
 const CALL_ID_MAX: usize = 256;
 
-/// A message. Unknown members are skipped.
+/// A message. Unknown members are ignored.
 #[derive(Deserialize)]
 struct Message {
     #[serde(rename = "type")]
@@ -63,16 +63,13 @@ struct Function {
     _arguments: String,
 }
 
-/// An input as it was read.
 pub(super) struct Input {
-    /// The system messages at its beginning.
+    /// The leading system messages.
     pub(super) instructions: Option<String>,
     items: Vec<Json>,
 }
 
 impl Input {
-    /// # Errors
-    /// [`RelayError::Validation`].
     pub(super) fn read(messages: &[Box<RawValue>]) -> Result<Self, RelayError> {
         if messages.is_empty() {
             return Err(invalid("input", "a list of one message or more"));
@@ -92,7 +89,7 @@ impl Input {
             return Err(invalid("input", &wanted));
         }
         let leading = items.iter().take_while(|item| is_of_system(item)).count();
-        // a model has to be asked something
+        // system messages alone leave no question for the model, so they become the input
         let leading = if leading < items.len() { leading } else { 0 };
         let rest = items.split_off(leading);
         let texts: Vec<_> = items.iter().map(text_of).collect();
@@ -102,14 +99,13 @@ impl Input {
         })
     }
 
-    /// Its bytes without files.
+    /// Size of the input without files.
     pub(super) fn counted_bytes(&self) -> u64 {
         let instructions = self.instructions.as_ref().map_or(0, String::len) as u64;
         let items = self.items.iter().map(counted_bytes).sum::<u64>();
         instructions.saturating_add(items)
     }
 
-    /// The items of the response with that response.
     pub(super) fn items(&self, id: &ResponseId, created_ms: u64) -> Vec<InputItem> {
         let numbered = (0..).zip(&self.items);
         numbered
@@ -187,7 +183,6 @@ fn check_call_id(id: &str, at: &str) -> Result<(), RelayError> {
     }
 }
 
-/// An error about a part of a body.
 pub(super) fn invalid(at: &str, wanted: &str) -> RelayError {
     RelayError::Validation(format!("{at} must be {wanted}"))
 }
@@ -208,7 +203,7 @@ fn parts_of(item: &Json) -> impl Iterator<Item = &str> {
     member_elements(item.as_str(), "content")
 }
 
-/// The text of a message.
+/// Concatenates the text parts of a message.
 fn text_of(item: &Json) -> String {
     let texts = parts_of(item).filter_map(|part| member_text(part, "text"));
     texts.collect()

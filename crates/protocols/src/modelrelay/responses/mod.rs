@@ -1,4 +1,4 @@
-//! Responses of models: responses whose tools this server runs, in the form of the protocol.
+//! Responses of models whose tools this server runs.
 
 mod body;
 mod context;
@@ -43,7 +43,7 @@ pub(super) async fn create_response(request: RelayRequest) -> Result<HttpRespons
     let id = responses.response_id(&scope, making.id.into_bytes());
     let is_repeatable = making.request.is_some();
     if let Err(error) = context.check(&relay).await {
-        // the answer to a repeat outlives the context
+        // a repeat gets its answer even after the context has ended
         if !is_repeatable || !responses.knows(&id).await? {
             return Err(error);
         }
@@ -72,7 +72,7 @@ pub(super) async fn create_response(request: RelayRequest) -> Result<HttpRespons
         let text = "the server of this model does not take a file in that place and form";
         return Err(wrong_body(text));
     }
-    // a body can be large, and a response takes a while
+    // frees the body, which may be large, while the response runs
     drop(request);
     if form.is_streamed() {
         return stream::respond(responses, new, form).await;

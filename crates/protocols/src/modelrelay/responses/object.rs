@@ -1,4 +1,4 @@
-//! Parts of answers as the wire has them.
+//! Renders the parts of answers.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -13,15 +13,13 @@ use threadkeep_domain::{
 use threadkeep_responses::EndedResponse;
 use threadkeep_service::tools::StatelessTool;
 
-/// A call of a function, as an item has it.
 pub(super) struct Call<'a> {
     call: ItemCall<'a>,
-    /// An image in base64.
+    /// Base64.
     image: Option<Cow<'a, str>>,
 }
 
 impl<'a> Call<'a> {
-    /// The call of an item.
     pub(super) fn of(item: &'a Json) -> Option<Self> {
         match Item::read(item.as_str())? {
             Item::Call(call) => Some(Self {
@@ -32,12 +30,12 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Whether the client has to run it.
+    /// Returns whether the client must run the call.
     pub(super) fn is_for_client(&self) -> bool {
         self.call.result.is_none()
     }
 
-    /// The result, if the server has run it.
+    /// The result, if the server has run the call.
     pub(super) fn result(&self) -> Option<Value> {
         let output = text_of(&self.call.result.as_ref()?.output).unwrap_or("null".into());
         let mut result = serde_json::from_str(&output).unwrap_or_else(|_| json!(output));
@@ -49,7 +47,6 @@ impl<'a> Call<'a> {
         Some(result)
     }
 
-    /// It as the wire has it.
     pub(super) fn to_json(&self, echo: &Echo) -> Value {
         json!({
             "id": self.call.id,
@@ -58,7 +55,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// It as a part of a stream, at that place among the calls for the client.
+    /// Renders the call as a stream delta. `index` counts the calls for the client.
     pub(super) fn to_delta(&self, echo: &Echo, index: usize, arguments: &str) -> Value {
         json!({
             "index": index,
@@ -73,7 +70,6 @@ impl<'a> Call<'a> {
     }
 }
 
-/// A response that has ended with an answer.
 pub(super) fn of_ended(ended: &EndedResponse) -> String {
     let echo = Echo::of(&ended.request);
     let outcome = &ended.outcome;
@@ -98,7 +94,7 @@ pub(super) fn of_ended(ended: &EndedResponse) -> String {
     answer.to_string()
 }
 
-/// The pages that searches of a response have found, each once.
+/// The pages that a response's searches found, without duplicates.
 fn citations(outcome: &Outcome) -> Vec<Value> {
     let searches = outcome.output.iter().filter_map(Call::of);
     let name = StatelessTool::WebSearch.as_str();
@@ -116,14 +112,14 @@ fn citations(outcome: &Outcome) -> Vec<Value> {
     citations
 }
 
-/// The calls that the client has to run.
+/// The calls that the client must run.
 pub(super) fn calls_for_client(outcome: &Outcome, echo: &Echo) -> Vec<Value> {
     let calls = outcome.output.iter().filter_map(Call::of);
     let calls = calls.filter(Call::is_for_client);
     calls.map(|call| call.to_json(echo)).collect()
 }
 
-/// The text of a message of the model; none of another item.
+/// Returns the text of a model's message; `None` for other items.
 pub(super) fn text_of_message(item: &Json) -> Option<String> {
     let item = item.as_str();
     if ItemKind::of(item) != Some(ItemKind::Message) {
@@ -144,7 +140,7 @@ pub(super) fn of_usage(usage: &Usage) -> Value {
     })
 }
 
-/// Why a response has ended, unless it has failed.
+/// Returns why a response that did not fail has ended.
 pub(super) fn stop_reason(outcome: &Outcome) -> &'static str {
     let is_call = |item: &Json| Call::of(item).is_some_and(|call| call.is_for_client());
     match outcome.status {

@@ -1,4 +1,4 @@
-//! A response as a stream of lines, or of server-sent events.
+//! A response as a stream of lines or server-sent events.
 
 use std::fmt::Write;
 use std::pin::Pin;
@@ -16,16 +16,15 @@ use crate::modelrelay::lines::ascii;
 use threadkeep_http::{cut_at_error, mark_replay, streamed};
 use threadkeep_responses::{NewResponse, ResponseError, ResponseService, ResponseStream};
 
-/// The longest silence.
+/// Longest silence before a keepalive.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
-/// How long a response may take to begin before the first line: a client posts again after five seconds without headers.
+/// Longest wait for a response to begin before the first line: a client retries after five seconds without headers.
 const BEGINNING_MAX: Duration = Duration::from_secs(1);
-/// Bytes of lines that are sent together.
+/// Size of lines that are sent together.
 const CHUNK_BYTES: usize = 32 * 1_024;
 
 type Beginning = Pin<Box<dyn Future<Output = Result<ResponseStream, Arc<ResponseError>>>>>;
 
-/// A stream and its reader.
 struct Feed {
     form: Form,
     transcript: Transcript,
@@ -33,16 +32,13 @@ struct Feed {
 }
 
 enum Source {
-    /// The response waits for another one.
+    /// The response waits for another one to end.
     Beginning(Beginning),
     Running(Box<ResponseStream>),
     Over,
 }
 
-/// Runs a response, and shows it while it runs. If the stream breaks before the end of the response, the connection is cut.
-///
-/// # Errors
-/// [`RelayError`], if the response does not begin at once.
+/// Runs a response, and streams it. If the stream breaks before the response ends, the connection is cut.
 pub(super) async fn respond(
     responses: ResponseService,
     new: NewResponse,
@@ -69,7 +65,7 @@ pub(super) async fn respond(
 }
 
 impl Feed {
-    /// The next lines; none at the end.
+    /// Returns the next lines; `None` at the end.
     async fn next(&mut self) -> Result<Option<Bytes>, ResponseError> {
         loop {
             match &mut self.source {
@@ -127,7 +123,7 @@ impl Feed {
     }
 }
 
-/// Adds the text of a line, and returns its bytes.
+/// Appends the text of a line, and returns its size.
 fn write(texts: &mut Vec<String>, form: Form, line: &Line) -> usize {
     let json = ascii(&line.json.to_string());
     let mut text = String::with_capacity(json.len() + 64);

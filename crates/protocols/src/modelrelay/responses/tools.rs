@@ -1,7 +1,7 @@
-//! The tools of a request.
+//! Reads the tools of a request.
 //!
-//! The interfaces of models take no dots in names, which clients may use. A function is called by its name with
-//! underscores there, and the client gets its own name back.
+//! Model APIs allow no dots in names, but clients may use them. The model sees the name with underscores instead, and the
+//! client gets its own name back.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ use threadkeep_domain::Json;
 use threadkeep_responses::{Function, StateTools, StatelessServer, StatelessSet, ToolChoice};
 use threadkeep_service::tools::{StatelessTool, Tool};
 
-/// Tools of a request at most: none of them costs more than its text, and providers take no more than this.
+/// Maximum tools in a request, a limit of providers. Each tool costs only its text.
 pub(super) const TOOLS_MAX: usize = 128;
-/// Bytes of a name that all models take.
+/// Maximum size of a name that every model accepts.
 const NAME_MAX: usize = 64;
-/// The label of the server's own tools, which no client of this protocol sees.
+/// Label of the server's own tools. Clients of this protocol never see it.
 const LABEL: &str = "threadkeep";
 
-/// A tool. Unknown members are skipped.
+/// A tool. Unknown members are ignored.
 #[derive(Deserialize)]
 pub(super) struct GivenTool {
     #[serde(rename = "type")]
@@ -41,7 +41,6 @@ struct GivenFunction {
     parameters: Option<Box<RawValue>>,
 }
 
-/// Whether the model has to call a tool.
 #[derive(Deserialize)]
 pub(super) struct GivenChoice {
     #[serde(rename = "type")]
@@ -49,29 +48,27 @@ pub(super) struct GivenChoice {
     function: Option<String>,
 }
 
-/// The tools of a request.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
-    /// Those that the server runs on the state.
+    /// Tools that the server runs on the state.
     pub(super) state: Option<StateTools>,
-    /// Those that it runs and that change no state.
+    /// Tools that the server runs without state.
     pub(super) stateless: StatelessSet,
-    /// How the client defines these.
+    /// The client's definitions of the server's tools.
     pub(super) definitions: Vec<Function>,
-    /// Those that the client runs.
+    /// Functions that the client runs.
     pub(super) functions: Vec<Function>,
-    /// The names that the client uses, by those for models, where they differ.
+    /// The client's names by the names that models see, where the two differ.
     pub(super) names: BTreeMap<String, String>,
 }
 
-/// The runner of a function.
 enum Runner {
     State(Tool),
     Stateless(StatelessTool),
     Client,
 }
 
-/// The name of a function for models: without dots.
+/// Returns the name of a function for models, without dots; `None` if `name` is invalid.
 pub(super) fn name_there(name: &str) -> Option<String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let is_legal = (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_plain);
@@ -79,8 +76,6 @@ pub(super) fn name_there(name: &str) -> Option<String> {
 }
 
 impl Tools {
-    /// # Errors
-    /// [`RelayError::Validation`].
     pub(super) fn read(list: &[Object<GivenTool>]) -> Result<Self, RelayError> {
         if list.len() > TOOLS_MAX {
             let wanted = format!("a list of at most {TOOLS_MAX} tools");
@@ -164,7 +159,7 @@ impl Tools {
         Ok(())
     }
 
-    /// Whether a tool has that name for models.
+    /// Returns whether a tool has this name for models.
     fn has(&self, name: &str) -> bool {
         let mut all = self.definitions.iter().chain(&self.functions);
         let mut stateless = self.stateless.tools();
@@ -175,10 +170,6 @@ impl Tools {
         self.state.is_none() && self.stateless.is_empty() && self.functions.is_empty()
     }
 
-    /// Whether the model has to call a tool.
-    ///
-    /// # Errors
-    /// [`RelayError::Validation`].
     pub(super) fn choice(&self, choice: Option<&GivenChoice>) -> Result<ToolChoice, RelayError> {
         let Some(choice) = choice else {
             return Ok(ToolChoice::Auto);
@@ -202,7 +193,7 @@ impl Tools {
     }
 }
 
-/// The runner of the function of that name. The server runs those that have the name of one of its tools.
+/// Returns what runs the function. The server runs functions that are named like one of its tools.
 fn runner_of(name: &str) -> Runner {
     let state = name.parse().map(Runner::State).ok();
     let stateless = || name.parse().map(Runner::Stateless).ok();

@@ -1,9 +1,8 @@
-//! The lines of a stream, as its items make them.
+//! Converts the items of a response to the lines of a stream.
 //!
-//! A client keeps each delta that it gets, and cannot take one back. So a text that breaks off stays in the answer's text:
-//! if it is written again with the same beginning, the stream goes on behind that, or else the new text follows after an
-//! empty line. Calls, and texts that are JSON documents, come when they are complete, because clients run or read all parts
-//! that they have collected.
+//! A client keeps every delta, and cannot take one back. A text that breaks off therefore stays in the answer: if the next
+//! attempt begins with the same text, the stream continues after it; otherwise the new text follows after an empty line.
+//! Calls and JSON documents are sent only when they are complete, because clients use every part that they have collected.
 
 use serde_json::{Value, json};
 
@@ -13,40 +12,37 @@ use crate::modelrelay::RelayError;
 use threadkeep_domain::{ItemKind, Json, Outcome, ResponseId, Status, member};
 use threadkeep_responses::{ResponseEvent, ResponseRequest, StreamItem, TextKind};
 
-/// Between a text that broke off and the one that replaces it.
+/// Separates a text that broke off from its replacement.
 const GAP: &str = "\n\n";
 
-/// One line.
 #[derive(Debug, PartialEq)]
 pub(super) struct Line {
-    /// Its type.
     pub(super) kind: &'static str,
-    /// An object.
     pub(super) json: Value,
 }
 
-/// The part of a stream that its reader has.
+/// The part of a stream that its reader has received.
 #[derive(Debug)]
 pub(super) struct Transcript {
     id: ResponseId,
     model: String,
     echo: Echo,
     has_started: bool,
-    /// All deltas together.
+    /// All deltas so far.
     content: String,
     attempt: Attempt,
-    /// Calls for the client so far.
+    /// Number of calls for the client so far.
     calls: usize,
 }
 
-/// The text of an answer of the model while it is written.
+/// A text of the model's answer while it is written.
 #[derive(Debug, Default)]
 struct Attempt {
-    /// The text that the reader has of it, or of the attempt that broke off before it.
+    /// The text that the reader has of this attempt, or of the attempt that broke off before it.
     told: String,
-    /// How much of that the attempt has repeated; none if all of that is its own.
+    /// Bytes of `told` that this attempt has repeated; `None` once `told` is its own text.
     repeated: Option<usize>,
-    /// Whether it broke off, so that the next text is of another one.
+    /// The attempt broke off, so the next text belongs to another attempt.
     is_broken: bool,
 }
 
@@ -59,12 +55,11 @@ impl Line {
         Self { kind, json }
     }
 
-    /// A sign of life.
     pub(super) fn keepalive() -> Self {
         Self::new("keepalive", json!({}))
     }
 
-    /// The last line of a response that failed.
+    /// The last line of a failed response.
     pub(super) fn error(error: &RelayError) -> Self {
         let (status, code, message) = error.shown();
         Self::new(
@@ -75,7 +70,6 @@ impl Line {
 }
 
 impl Transcript {
-    /// A transcript without a line.
     pub(super) fn new(id: ResponseId, request: &ResponseRequest) -> Self {
         Self {
             id,
@@ -88,12 +82,11 @@ impl Transcript {
         }
     }
 
-    /// Whether the reader has the first line.
+    /// Returns whether the first line was sent.
     pub(super) fn has_started(&self) -> bool {
         self.has_started
     }
 
-    /// The first line.
     pub(super) fn start(&mut self) -> Line {
         self.has_started = true;
         Line::new(
@@ -102,7 +95,6 @@ impl Transcript {
         )
     }
 
-    /// The lines of the next item.
     pub(super) fn lines(&mut self, item: &StreamItem) -> Vec<Line> {
         match item {
             StreamItem::Created if !self.has_started => vec![self.start()],
@@ -131,7 +123,7 @@ impl Transcript {
         }
     }
 
-    /// An item is complete or was broken off.
+    /// Handles the end of an item, complete or broken off.
     fn done(&mut self, item: &Json, is_cut: bool) -> Vec<Line> {
         if ItemKind::of(item.as_str()) == Some(ItemKind::Reasoning) {
             return Vec::new();
@@ -157,14 +149,14 @@ impl Transcript {
         };
         self.content.push_str(&delta);
         let mut members = json!({ "delta": delta });
-        // clients that build the document apply patches, and know no deltas
+        // clients that build the document apply patches and ignore deltas
         if let Some(document) = self.document() {
             members["patch"] = json!([{"op": "replace", "path": "", "value": document}]);
         }
         vec![Line::new("update", members)]
     }
 
-    /// The text as a JSON document, if it is to be one.
+    /// Parses the text as a JSON document, if the request asked for one.
     fn document(&self) -> Option<Value> {
         let content = self.echo.is_json.then_some(&self.content)?;
         serde_json::from_str(content).ok()
@@ -210,7 +202,7 @@ impl Transcript {
 }
 
 impl Attempt {
-    /// More text. Returns what the reader lacks of it.
+    /// Adds text. Returns the part that the reader lacks.
     fn add(&mut self, delta: &str) -> Option<String> {
         if std::mem::take(&mut self.is_broken) {
             self.repeated = (!self.told.is_empty()).then_some(0);
@@ -235,16 +227,16 @@ impl Attempt {
         Some(format!("{GAP}{}", self.told))
     }
 
-    /// It breaks off. If it has only repeated until then, the reader has more.
+    /// Marks the attempt as broken off. If it only repeated text, the reader keeps the longer text.
     fn break_off(&mut self) {
         self.is_broken = true;
     }
 
-    /// It is complete. Returns what the reader lacks of it.
+    /// Completes the attempt. Returns the part that the reader lacks.
     fn end(&mut self) -> Option<String> {
         let Self { told, repeated, .. } = std::mem::take(self);
         let repeated = repeated?;
-        // it ends where the one before went on
+        // the attempt ended where the one before continued
         let is_shorter = (1..told.len()).contains(&repeated);
         is_shorter.then(|| format!("{GAP}{}", &told[..repeated]))
     }
@@ -256,7 +248,7 @@ mod tests {
 
     use super::*;
 
-    /// The deltas of attempts, each a text in pieces that breaks off or not.
+    /// Returns the deltas of attempts. Each attempt has pieces of text, and whether it breaks off.
     fn deltas(attempts: &[(&[&str], bool)]) -> Vec<String> {
         let mut attempt = Attempt::default();
         let mut deltas = Vec::new();

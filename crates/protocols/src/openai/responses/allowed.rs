@@ -12,10 +12,7 @@ use threadkeep_service::tools::StatelessTool;
 const TOOLS: &str = "tool_choice.tools";
 
 impl Tools {
-    /// Drops all tools but those that a choice allows.
-    ///
-    /// # Errors
-    /// [`Fault`].
+    /// Drops all tools that `choice` does not allow.
     pub(super) fn allow_only(&mut self, choice: &str) -> Result<ToolChoice, Fault> {
         let mode = match given(choice, "mode") {
             None | Some(r#""auto""#) => ToolChoice::Auto,
@@ -54,7 +51,7 @@ impl Tools {
         Ok(mode)
     }
 
-    /// The names of the functions that an entry names: `{"type":"function","name"}`, `{"type":"custom","name"}`,
+    /// Returns the functions that an entry names: `{"type":"function","name"}`, `{"type":"custom","name"}`,
     /// `{"type":"mcp","server_label","name"?}`, `{"type":"web_search"}` or `{"type":"image_generation"}`.
     fn named_by(&self, tool: &str, at: &str) -> Result<Vec<String>, Fault> {
         object(tool, at)?;
@@ -91,7 +88,6 @@ impl Tools {
         }
     }
 
-    /// The names of the tools of the servers with that label.
     fn of_server(&self, label: &str) -> impl Iterator<Item = String> {
         let state = self.state.iter().filter(move |state| state.label == label);
         let state = state.flat_map(|state| state.allowed.iter().cloned());

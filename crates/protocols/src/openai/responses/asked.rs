@@ -16,23 +16,21 @@ use threadkeep_domain::{ResponseId, output_without_call};
 use threadkeep_responses::{ResponseError, ResponseRequest};
 use threadkeep_store::Clock;
 
-/// Stands for an input that a request may omit; it is read as none.
+/// Replaces an omitted input while the request is parsed.
 const NO_INPUT: &str = r#""-""#;
 
-/// A request in the form of one for a response.
+/// A request that is parsed like one for a response.
 pub(super) struct Asked {
-    /// The id that its items are numbered by. Nothing is stored under it.
+    /// Numbers the request's items. Nothing is stored under this id.
     pub(super) id: ResponseId,
     pub(super) request: ResponseRequest,
-    /// The conversation that it goes on from, and the place before which the items count.
+    /// The conversation that the request continues, and the sequence number before which its items count.
     pub(super) conversation: Option<(ScopeId, u64)>,
 }
 
 impl Asked {
-    /// Reads a request, whose fields mean what they mean for a response. An input may be missing where there is a conversation.
-    ///
-    /// # Errors
-    /// [`OpenAiError`].
+    /// Reads a request, whose fields have the meaning that they have for a response. The input may be omitted if a
+    /// conversation is given.
     pub(super) async fn read(
         request: &OpenAiRequest,
         body: ObjectBody,
@@ -71,7 +69,7 @@ impl Asked {
     }
 }
 
-/// The conversation of a context, up to the end of the response that it names.
+/// Returns the conversation of `context`, up to the end of the response that it names.
 async fn place(
     request: &OpenAiRequest,
     context: &Context,

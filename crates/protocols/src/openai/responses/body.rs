@@ -1,4 +1,4 @@
-//! The body of a request for a response. Unknown fields are ignored: the clients grow faster than this server.
+//! The body of a request for a response. Unknown fields are ignored, because the clients add fields faster than this server.
 
 use super::echo;
 use super::input::read_input;
@@ -10,30 +10,26 @@ use crate::openai::fault::Fault;
 use threadkeep_domain::{Key, ResponseId, ResponseLimits, ThreadId, given, member};
 use threadkeep_responses::{MessageWindow, Protocol, ResponseContext, ResponseRequest};
 
-/// The truncation of a request that names none.
 pub(super) const DISABLED: &str = r#""disabled""#;
-/// Bytes of the id of a response of another server at most.
+/// Maximum size of a response id from another server.
 const FOREIGN_MAX_BYTES: usize = 128;
 
-/// The conversation of a request.
 pub(super) enum Context {
-    /// A thread, which is made if it does not exist.
+    /// A thread, which is created if it does not exist.
     Thread(ThreadId),
-    /// A conversation, which has to exist, by its id.
+    /// The id of a conversation that must exist.
     Conversation(String),
     /// The conversation of a response.
     Previous(ResponseId),
-    /// The items up to a response, whose conversation the response leaves as it is.
+    /// The items up to a response. Its conversation does not change.
     ReadOnly(ResponseId),
-    /// One of its own.
+    /// A new conversation.
     New,
-    /// None: the response leaves nothing.
+    /// No conversation: the response stores nothing.
     Nothing,
 }
 
 impl Context {
-    /// # Errors
-    /// [`OpenAiError`].
     pub(super) fn read(body: &ObjectBody) -> Result<Self, OpenAiError> {
         let previous = body.given("previous_response_id");
         let conversation = body.given("conversation");
@@ -51,7 +47,7 @@ impl Context {
                 match id.parse() {
                     Ok(id) if leaves_nothing => Ok(Self::ReadOnly(id)),
                     Ok(id) => Ok(Self::Previous(id)),
-                    // one of another server
+                    // an id from another server
                     Err(_) if id.starts_with("resp_") && id.len() <= FOREIGN_MAX_BYTES => {
                         Err(OpenAiError::NoPreviousResponse(id))
                     }
@@ -80,10 +76,6 @@ impl Context {
     }
 }
 
-/// Reads the request of a response.
-///
-/// # Errors
-/// [`OpenAiError`].
 pub(super) fn read_request(
     body: &ObjectBody,
     id: &ResponseId,
@@ -154,7 +146,7 @@ pub(super) fn read_request(
     })
 }
 
-/// `threadkeep`, the member that no other server has.
+/// `threadkeep`, this server's extension.
 #[derive(Default)]
 struct Extension {
     window_exchanges: Option<u32>,
@@ -190,7 +182,7 @@ fn messages(json: &str) -> Result<MessageWindow, Fault> {
     })
 }
 
-/// Fields and values that would change the meaning.
+/// Rejects fields and values that would change the meaning.
 fn refuse_unsupported(body: &ObjectBody) -> Result<(), Fault> {
     let unsupported = |name: &str, code, wanted: &str| {
         Fault::new(code, name, format!("Unsupported '{name}': {wanted}."))

@@ -1,5 +1,3 @@
-//! `POST /responses/compact`.
-
 use actix_web::HttpResponse;
 use serde_json::Value;
 
@@ -38,7 +36,7 @@ pub(in crate::openai) async fn compact_response(
     Ok(answer(object(&id, created_ms, &compacted), false))
 }
 
-/// Compacts a history, and changes nothing.
+/// Compacts a history without changing it.
 async fn apart(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, OpenAiError> {
     let responses = request.responses()?.clone();
     let Asked {
@@ -125,7 +123,7 @@ async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPromp
     let written = scopes.compact(&thread, (through, count), &new, ORIGINALS_KEPT, options);
     match written.await {
         Ok(written) if !written.replayed => Ok(compacted),
-        // the same request at the same time was first
+        // a concurrent attempt of the same request won
         Ok(_) => {
             let whole = responses.all_before(&scope, before).await?;
             let first = whole.and_then(|whole| whole.items.into_iter().next());
@@ -139,7 +137,7 @@ async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPromp
     }
 }
 
-/// The answer of a compaction that was done before.
+/// The answer if the conversation is already compacted.
 fn unchanged(item: &Json) -> CompactedPrompt {
     CompactedPrompt {
         output: vec![item.clone()],
@@ -147,7 +145,7 @@ fn unchanged(item: &Json) -> CompactedPrompt {
     }
 }
 
-/// Another compaction was first, or an item was removed.
+/// The error if another compaction won, or an item was removed.
 fn changed() -> Fault {
     let message = "The conversation has changed while it was summarized, and was left as it is.";
     Fault::new("conversation_locked", "conversation", message.into())

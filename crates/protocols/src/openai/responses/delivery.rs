@@ -1,5 +1,3 @@
-//! Answers that are noted once they are sent.
-
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -12,7 +10,7 @@ use threadkeep_domain::ResponseId;
 use threadkeep_http::ConnectionState;
 use threadkeep_responses::ResponseService;
 
-/// Notes the answer of a response once all of it is written to the client's connection.
+/// Records the delivery of an answer once all of it is written to the client's connection.
 pub(super) struct Delivery {
     pub(super) responses: ResponseService,
     pub(super) id: ResponseId,
@@ -21,7 +19,7 @@ pub(super) struct Delivery {
 
 struct Delivered {
     body: BoxBody,
-    /// Whether the body has come to its end. It is not asked again.
+    /// The body has ended and must not be polled again.
     has_ended: bool,
     delivery: Option<Delivery>,
 }
@@ -33,13 +31,12 @@ impl Delivery {
             id,
             connection,
         } = self;
-        // bytes to a client that is gone can be written, but arrive nowhere
+        // bytes written after the client left never arrive
         if connection.is_none_or(|connection| !connection.is_gone()) {
             rt::spawn(async move { responses.note_delivered(&id).await });
         }
     }
 
-    /// The answer, which is noted.
     pub(super) fn of(self, answer: HttpResponse) -> HttpResponse {
         answer.map_body(|_, body| {
             BoxBody::new(Delivered {
@@ -67,7 +64,7 @@ impl MessageBody for Delivered {
             if next.is_some() {
                 return Poll::Ready(next);
             }
-            // the connection writes what it has, and drops the body if it is broken
+            // the connection writes its buffer first, and drops the body if that fails
             self.has_ended = true;
             context.waker().wake_by_ref();
             return Poll::Pending;

@@ -1,6 +1,6 @@
 //! The settings of a request that its response repeats.
 //!
-//! A response keeps them as an object. It stores the instructions and the functions already, so the object omits the
+//! A response stores them as an object. The response already stores the instructions and functions, so the object omits the
 //! instructions, and its last member `tools` has `null` for each function or custom tool that the model may call.
 
 use serde_json::{Value, json};
@@ -10,8 +10,8 @@ use crate::openai::fault::Fault;
 use threadkeep_domain::{Json, elements, given, is_named, member, members, object_of};
 use threadkeep_responses::{CustomTool, Function, ResponseRequest};
 
-/// The settings, each with the value that it has where a request omits it. `ResponseResource` of the Open Responses
-/// specification (2026-04-24) requires all of them but `user`.
+/// The settings and their defaults. `ResponseResource` of the Open Responses specification (2026-04-24) requires all of them
+/// except `user`.
 static SETTINGS: [(&str, &str); 18] = [
     ("truncation", r#""disabled""#),
     ("model", "null"),
@@ -43,10 +43,7 @@ static FUNCTION_MEMBERS: [(&str, &str); 3] = [
     ("strict", "null"),
 ];
 
-/// The form in which a response keeps the settings.
-///
-/// # Errors
-/// [`Fault`].
+/// Returns the settings in their stored form.
 pub(super) fn kept(
     body: &ObjectBody,
     functions: &[Function],
@@ -83,8 +80,8 @@ pub(super) fn kept(
     Ok(Json::from_compact(kept))
 }
 
-/// Writes the settings as members, separated by commas. An earlier version kept fewer of them, or `null` for a default;
-/// a still earlier one kept the instructions and the functions too.
+/// Appends the settings as members, separated by commas. Stored responses of earlier versions may lack settings, have `null`
+/// for a default, or contain the instructions and functions.
 pub(super) fn write_members(request: &ResponseRequest, text: &mut String) {
     let echo = request.echo.as_str();
     let settings = with_defaults(echo, &SETTINGS);
@@ -125,7 +122,7 @@ pub(super) fn write_members(request: &ResponseRequest, text: &mut String) {
     text.push(']');
 }
 
-/// The settings of the text, with its format.
+/// The settings of the text, with defaults for its format.
 fn text_used(given_text: &str) -> String {
     let text = with_defaults(given_text, &TEXT_MEMBERS);
     let format = given(&text, "format").unwrap_or_default();
@@ -141,7 +138,7 @@ fn text_used(given_text: &str) -> String {
     )
 }
 
-/// A compact object with defaults for the members that it lacks, or that are `null`. Any other value stays as it is.
+/// Adds defaults to a compact object for members that are missing or `null`. Returns other values unchanged.
 fn with_defaults(object: &str, defaults: &[(&str, &str)]) -> String {
     if !object.starts_with('{') {
         return object.into();

@@ -1,4 +1,4 @@
-//! `include`: details of the output that a request asks for.
+//! `include`: the optional details of an output that a request asks for.
 
 use crate::openai::body::string;
 use crate::openai::fault::Fault;
@@ -7,8 +7,8 @@ use threadkeep_domain::elements;
 const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
 const LOGPROBS: &str = "message.output_text.logprobs";
 const SEARCH_SOURCES: &str = "web_search_call.action.sources";
-/// Details that items of this server have anyway, and those of tools that no request can have here. Clients also ask for the
-/// latter where they use no such tool.
+/// Details that this server's items always have, or that belong to tools it does not offer. Clients request the latter even
+/// without such a tool.
 static OTHERS: [&str; 5] = [
     "code_interpreter_call.outputs",
     "computer_call_output.output.image_url",
@@ -17,20 +17,16 @@ static OTHERS: [&str; 5] = [
     "web_search_call.results",
 ];
 
-/// The details that a request asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Include {
-    /// Reasoning that a later request can bring again, also to an upstream that stores nothing.
+    /// Encrypted reasoning, which a later request can send back, even to an upstream that stores nothing.
     pub(super) encrypted_reasoning: bool,
-    /// The log probabilities of the tokens of texts.
     pub(super) logprobs: bool,
     /// The URLs of all results of a search.
     pub(super) search_sources: bool,
 }
 
 impl Include {
-    /// # Errors
-    /// [`Fault`].
     pub(super) fn read(include: Option<&str>) -> Result<Self, Fault> {
         let mut read = Self::default();
         let Some(include) = include else {

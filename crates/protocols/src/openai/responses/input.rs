@@ -1,5 +1,3 @@
-//! The input of a request.
-
 use std::collections::HashSet;
 
 use crate::openai::body::{kind_of, object, required};
@@ -9,10 +7,9 @@ use crate::openai::new_items::complete_item;
 use threadkeep_domain::{ResponseId, elements, given, member, member_text};
 use threadkeep_responses::{InputItem, response_item_id, without_image};
 
-/// Items of an input at most: a write of a history takes 1,000, and the output needs room too.
+/// Maximum items in one input. A history write takes 1,000, and the output needs room too.
 pub(super) const INPUT_MAX: usize = 400;
 
-/// The kinds of items that an input may have.
 static KINDS: [&str; 11] = [
     "message",
     "function_call",
@@ -35,15 +32,12 @@ static PARTS: [&str; 5] = [
     "refusal",
 ];
 
-/// Whether an item of an output may be one of an input.
+/// Returns whether an output item may be part of an input.
 pub(super) fn is_input_kind(item: &str) -> bool {
     member_text(item, "type").is_some_and(|kind| KINDS.contains(&&*kind))
 }
 
-/// Reads an input: a text, or a list of items, which get the ids that they lack. A request without one has no items.
-///
-/// # Errors
-/// [`Fault`].
+/// Reads an input: a text, or a list of items. Generates missing ids. Without an input, the list is empty.
 pub(super) fn read_input(
     input: Option<&str>,
     response: (&ResponseId, u64),
@@ -76,7 +70,7 @@ pub(super) fn read_input(
     Ok(items)
 }
 
-/// The fault of a request without items that continues no conversation.
+/// The error for a request without items that continues no conversation.
 pub(super) fn nothing_to_answer(input: Option<&str>) -> Fault {
     match input {
         None => Fault::missing("input"),
@@ -93,7 +87,7 @@ fn read_item(
     let item = complete_item(item, at, |kind| {
         response_item_id(prefix(kind), response.0, response.1, index as u64)
     })?;
-    // a client may send the image of an earlier response again, and its prompt needs the description alone
+    // a client may send an image of an earlier response again, but the prompt only needs its description
     let value = without_image(&item.value);
     let text = value.as_str();
     let place = |name: &str| format!("{at}.{name}");
@@ -111,7 +105,7 @@ fn read_item(
                 return Err(Fault::wrong_value(place("role"), &wanted));
             }
             let content = member(text, "content").unwrap_or("[]");
-            // one that was broken off has none
+            // a message of the model that broke off has no parts
             if role != "assistant" && elements(content).next().is_none() {
                 let wanted = "a string or an array with a part";
                 return Err(Fault::wrong_value(place("content"), wanted));
@@ -151,7 +145,7 @@ fn read_item(
     })
 }
 
-/// Checks that a part says where its bytes are.
+/// Checks that a part has one of the members that locate its bytes.
 fn some_of(names: &[&str], part: &str, at: &str) -> Result<(), Fault> {
     match names.iter().any(|name| given(part, name).is_some()) {
         true => Ok(()),
@@ -159,7 +153,7 @@ fn some_of(names: &[&str], part: &str, at: &str) -> Result<(), Fault> {
     }
 }
 
-/// Checks the parts of a content, and returns the bytes of its images and files.
+/// Checks the parts of a content. Returns the size of its images and files.
 fn read_content(content: &str, at: &str) -> Result<usize, Fault> {
     let mut bytes = 0;
     for (index, part) in elements(content).enumerate() {

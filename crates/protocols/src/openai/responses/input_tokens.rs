@@ -1,5 +1,3 @@
-//! `POST /responses/input_tokens`.
-
 use actix_web::HttpResponse;
 
 use super::asked::Asked;

@@ -1,4 +1,4 @@
-//! Responses of models, and the models.
+//! Responses of models, and the list of models.
 
 mod allowed;
 mod asked;
@@ -60,7 +60,7 @@ pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpRespon
     drop(request);
     let id = new.id;
     let answer = run(&responses, new).await?;
-    // without a key, a repeat is recognized by the conversation
+    // without a key, the conversation identifies a repeat
     Ok(match is_found_by_itself {
         true => Delivery {
             responses,
@@ -72,14 +72,13 @@ pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpRespon
     })
 }
 
-/// A response that is to begin.
 struct Prepared {
     new: NewResponse,
-    /// Whether a repeat is recognized without a key.
+    /// Whether a repeat is detected without an idempotency key.
     is_found_by_itself: bool,
 }
 
-/// Reads a request for a response, and finds the place of the response.
+/// Parses a request for a response, and locates the response.
 async fn prepare(request: &OpenAiRequest, body: ObjectBody) -> Result<Prepared, OpenAiError> {
     let responses = request.responses()?;
     let digest = request.repeat_digest("threadkeep response")?;
@@ -156,7 +155,7 @@ async fn prepare(request: &OpenAiRequest, body: ObjectBody) -> Result<Prepared, 
     })
 }
 
-/// Runs a response, and answers as its request wants.
+/// Runs a response, streamed or as a whole.
 async fn run(responses: &ResponseService, new: NewResponse) -> Result<HttpResponse, OpenAiError> {
     if new.request.is_streamed {
         return Ok(stream::respond(responses.stream(new).await?));
@@ -179,7 +178,7 @@ async fn run(responses: &ResponseService, new: NewResponse) -> Result<HttpRespon
     }
 }
 
-/// The digest of a request, which is the same one whether it is streamed or not.
+/// The digest of a request. Ignores `stream`.
 fn fingerprint(key: &str, body: &ObjectBody) -> Fingerprint {
     let members = members(body.as_str()).filter(|(name, _)| *name != r#""stream""#);
     let parts = members.flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
@@ -187,7 +186,7 @@ fn fingerprint(key: &str, body: &ObjectBody) -> Fingerprint {
     Fingerprint::of(&parts)
 }
 
-/// Checks that the upstream of a model takes what a request has.
+/// Checks that the model's upstream supports the request's content.
 fn check_catalog(catalog: &Catalog, parsed: &ResponseRequest) -> Result<(), Fault> {
     if let Some(media) = catalog.refused_media(&parsed.model, &parsed.input) {
         return Err(refused_media(media));
@@ -221,7 +220,7 @@ fn refused_compaction(index: usize) -> Fault {
     Fault::unsupported("unsupported_value", at, wanted)
 }
 
-/// Checks that the state of a thread has an array, or nothing, where a response is to leave messages.
+/// Checks that the state has an array, or nothing, under the key to which the response writes messages.
 async fn check_window(
     threads: &ThreadService,
     thread: &ThreadId,
@@ -238,7 +237,6 @@ async fn check_window(
     }
 }
 
-/// The response in the path.
 fn response_id(request: &OpenAiRequest) -> Result<ResponseId, OpenAiError> {
     let name = request.named().ok_or(ResponseError::NoResponse)?;
     Ok(name.parse().map_err(|_| ResponseError::NoResponse)?)

@@ -1,4 +1,4 @@
-//! Responses as the wire has them.
+//! Renders responses.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,6 @@ use crate::openai::objects::list;
 use threadkeep_domain::{Incomplete, Json, ResponseId, Status, Usage};
 use threadkeep_responses::{EndedResponse, InputItem, ResponseRequest, ResponseState, SoFar};
 
-/// A response that has ended.
 pub(super) fn of_ended(ended: &EndedResponse) -> String {
     let outcome = &ended.outcome;
     response(
@@ -21,7 +20,7 @@ pub(super) fn of_ended(ended: &EndedResponse) -> String {
     )
 }
 
-/// A response as it is now.
+/// Renders the current state of a response.
 pub(super) fn of_state(id: &ResponseId, state: &ResponseState) -> String {
     let request = &state.request;
     match (&state.outcome, &state.failure) {
@@ -40,7 +39,7 @@ pub(super) fn of_state(id: &ResponseId, state: &ResponseState) -> String {
     }
 }
 
-/// A response that has just been accepted, or that runs.
+/// Renders a response that is queued or in progress.
 pub(super) fn of_running(id: &ResponseId, request: &ResponseRequest, is_queued: bool) -> String {
     let course = match is_queued {
         true => Course::Queued,
@@ -49,7 +48,7 @@ pub(super) fn of_running(id: &ResponseId, request: &ResponseRequest, is_queued: 
     response(id, request, &[], None, &course)
 }
 
-/// A response that cannot go on for now.
+/// Renders an interrupted response that can be resumed.
 pub(super) fn of_stopped(
     id: &ResponseId,
     request: &ResponseRequest,
@@ -68,7 +67,7 @@ pub(super) fn of_stopped(
 enum Course<'a> {
     Queued,
     Running,
-    /// It has failed, and may go on.
+    /// Failed, but can be resumed.
     Stopped(&'a str, &'a str),
     Ended(&'a Status, u64),
 }
@@ -124,7 +123,6 @@ fn of_reason(reason: Incomplete) -> Value {
     json!({"reason": reason.as_str()})
 }
 
-/// Tokens as the wire has them.
 pub(super) fn of_usage(usage: &Usage) -> Value {
     json!({
         "input_tokens": usage.input_tokens,
@@ -135,7 +133,7 @@ pub(super) fn of_usage(usage: &Usage) -> Value {
     })
 }
 
-/// A page of an input, of which up to `limit` items are shown.
+/// Renders a page of up to `limit` items of an input.
 pub(super) fn page(items: &[&InputItem], limit: usize) -> String {
     let shown = items.iter().take(limit);
     let texts = shown.map(|item| (item.id.as_str(), Cow::Borrowed(item.value.as_str())));

@@ -1,4 +1,4 @@
-//! Fields of a request that go upstream.
+//! Reads the fields of a request that are sent upstream.
 
 use super::body::{DISABLED, flag, whole};
 use super::include::Include;
@@ -7,13 +7,11 @@ use crate::openai::fault::Fault;
 use threadkeep_domain::{Json, given};
 use threadkeep_responses::Parameters;
 
-/// Tokens with log probabilities at each position at most.
+/// Maximum tokens with log probabilities at each position.
 const TOP_LOGPROBS_MAX: u64 = 20;
-/// The largest penalty; the least is its opposite.
+/// Maximum penalty; the minimum is its negative.
 const PENALTY_MAX: f64 = 2.0;
 
-/// # Errors
-/// [`Fault`].
 pub(super) fn read_parameters(body: &ObjectBody) -> Result<Parameters, Fault> {
     let number = |name: &str| given_as(body, name, "a number", is_number);
     let object = |name: &str| given_as(body, name, "an object", |byte| byte == b'{');
@@ -47,7 +45,7 @@ pub(super) fn read_parameters(body: &ObjectBody) -> Result<Parameters, Fault> {
     })
 }
 
-/// A penalty, unless it is 0, the default.
+/// Returns a penalty, unless it is 0, the default.
 fn penalty(body: &ObjectBody, name: &str) -> Result<Option<Json>, Fault> {
     let Some(given) = given_as(body, name, "a number", is_number)? else {
         return Ok(None);
@@ -63,7 +61,7 @@ fn is_number(byte: u8) -> bool {
     matches!(byte, b'-' | b'0'..=b'9')
 }
 
-/// The form of answers: an unknown one would be left out upstream.
+/// Checks the format of answers: the upstream request would omit an unknown one.
 fn check_text(text: &str) -> Result<(), Fault> {
     let name = "text.format";
     let Some(format) = given(text, "format") else {

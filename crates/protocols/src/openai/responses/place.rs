@@ -1,4 +1,4 @@
-//! Where a response takes place.
+//! Locates the thread and position of a response.
 
 use std::time::Duration;
 
@@ -19,27 +19,27 @@ use threadkeep_store::ItemPlace;
 
 use super::body::Context;
 
-/// Where a response takes place.
+/// The thread and position of a response.
 pub(super) struct Place {
-    /// That of a thread; or one that nothing is ever written to, for a response that leaves nothing.
+    /// The scope of a thread. Nothing is ever written to the scope of a response that stores nothing.
     pub(super) scope: ScopeId,
     pub(super) missing: MissingThread,
-    /// The response that it follows in this thread.
+    /// The preceding response in this thread.
     pub(super) after: Option<FollowedResponse>,
-    /// The items that it continues without the thread that they are in.
+    /// Items that the response continues outside their thread.
     pub(super) continued: Option<ContinuedItems>,
     /// The turn of the thread that the caller holds.
     pub(super) lent: Option<TurnToken>,
-    /// Whether a repeat without a key leads here too.
+    /// A repeat without an idempotency key is located identically.
     pub(super) is_found_again: bool,
-    /// The response that the request repeats, where it has no key that names it.
+    /// The response that the request repeats, if no idempotency key identifies it.
     pub(super) repeated: Option<ResponseId>,
 }
 
-/// A request for a response, as far as its place depends on it.
+/// The parts of a request for a response that determine its `Place`.
 pub(super) struct Placed<'a, F> {
     pub(super) request: &'a OpenAiRequest,
-    /// The digest of the request, and that of the key by which a repeat names its response.
+    /// The digest of the request, and that of its idempotency key.
     pub(super) fingerprint: Fingerprint,
     pub(super) digest: Option<[u8; 16]>,
     /// Checks the rest of the request.
@@ -47,10 +47,7 @@ pub(super) struct Placed<'a, F> {
 }
 
 impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
-    /// The thread of a context, which is made if a response goes on from an earlier response than the last one.
-    ///
-    /// # Errors
-    /// [`OpenAiError`].
+    /// Locates the response. Forks the thread if the response continues from an earlier response than the last one.
     pub(super) async fn find(&self, context: Context) -> Result<Place, OpenAiError> {
         let request = self.request;
         let place = async |thread, missing, is_found_again| {
@@ -88,7 +85,7 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
         }
     }
 
-    /// The place of a response that leaves nothing.
+    /// The `Place` of a response that stores nothing.
     fn nowhere(&self) -> Place {
         let entropy = self.digest.unwrap_or_else(rand::random);
         Place {
@@ -102,7 +99,7 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
         }
     }
 
-    /// The response of a thread that the request repeats, by the word of a client that sends no key.
+    /// Returns the response that the request repeats, according to a client that sends no idempotency key.
     async fn repeated(&self, thread: &ThreadId) -> Result<Option<ResponseId>, OpenAiError> {
         if self.digest.is_some() || !self.request.is_retry() {
             return Ok(None);
@@ -111,7 +108,8 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
         Ok(responses.repeated(thread, self.fingerprint).await?)
     }
 
-    /// The thread of a response if that is the last one there, or if the request is a repeat; else a copy up to the response.
+    /// Returns the thread of `previous` if `previous` is its last response or the request is a repeat; otherwise a fork up
+    /// to `previous`.
     async fn after(&self, previous: ResponseId) -> Result<Place, OpenAiError> {
         let (request, responses) = (self.request, self.request.responses()?);
         let state = previous_response(request, &previous).await?;
@@ -147,7 +145,7 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
             place.after = Some(followed);
             return Ok(place);
         }
-        // a copy that nobody uses would stay for a while
+        // checked first, so that no unused fork remains
         (self.check)()?;
         responses.check_room()?;
         request.protocol.api.service.admit(&thread).await?;
@@ -155,7 +153,7 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
         Ok(Place {
             scope: ScopeId::Thread(copy),
             after: (!is_new).then_some(followed),
-            // the response of the copied thread is not that of the copy
+            // the caller's turn of the original thread does not apply to the fork
             lent: None,
             is_found_again: false,
             ..place
@@ -163,10 +161,10 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
     }
 }
 
-/// The response that a request continues.
+/// Returns the response that a request continues.
 ///
 /// # Errors
-/// [`OpenAiError::NoPreviousResponse`] if it is not kept.
+/// [`OpenAiError::NoPreviousResponse`] if it is not stored.
 pub(super) async fn previous_response(
     request: &OpenAiRequest,
     id: &ResponseId,
@@ -178,7 +176,7 @@ pub(super) async fn previous_response(
     })
 }
 
-/// The items up to the end of a response.
+/// Returns the items up to the end of a response.
 async fn items_until(
     request: &OpenAiRequest,
     previous: &ResponseId,
@@ -195,7 +193,7 @@ async fn items_until(
     })
 }
 
-/// The place of the last item of a response whose items its conversation still has.
+/// Returns the position of a response's last item; an error if its conversation no longer has its items.
 async fn kept_end_of(
     request: &OpenAiRequest,
     state: &ResponseState,
@@ -208,10 +206,7 @@ async fn kept_end_of(
     })
 }
 
-/// The place of the last item of a response in its conversation.
-///
-/// # Errors
-/// [`OpenAiError`].
+/// Returns the position of a response's last item in its conversation.
 pub(super) async fn end_of(
     request: &OpenAiRequest,
     state: &ResponseState,
@@ -224,8 +219,8 @@ pub(super) async fn end_of(
     Ok(scopes.find_item(&state.scope, &last).await?)
 }
 
-/// Makes a thread with the items of another one up to a response, and with its keys and tasks: the same one for a repeat with
-/// the same key. Returns it, and whether it is new.
+/// Forks a thread up to a response, with its keys and tasks. A repeat with the same idempotency key gets the same fork.
+/// Returns the thread, and whether it is new.
 async fn fork(
     request: &OpenAiRequest,
     source: &ThreadId,
@@ -258,7 +253,7 @@ async fn fork(
         .fork(&api.service, source, &id, &draft, options)
         .await;
     match forked {
-        // nobody else knows the id: an earlier attempt has made it
+        // only an earlier attempt of this request can have created this id
         Ok(_) => Ok((id, true)),
         Err(ServiceError::Refused(Refusal::ThreadExists)) => Ok((id, false)),
         Err(error) => Err(error.into()),

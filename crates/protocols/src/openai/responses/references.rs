@@ -17,14 +17,11 @@ use threadkeep_domain::{Json, ResponseId, elements, member_text};
 use threadkeep_responses::{Protocol, ResponseError, item_id_of, response_of_item};
 use threadkeep_web::ApiError;
 
-/// Maximum bytes of all items in the responses that one request refers to.
+/// Maximum size of all items in the responses that one request refers to.
 const READ_MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Replaces the references in a body with their items. Drops references to items of the request's conversation, which the model gets
-/// anyway.
-///
-/// # Errors
-/// [`OpenAiError`].
+/// Replaces the references in a body with their items. Drops references to items of the request's conversation, which the
+/// model gets anyway.
 pub(super) async fn resolve(
     request: &OpenAiRequest,
     context: &Context,
@@ -36,7 +33,7 @@ pub(super) async fn resolve(
     };
     let conversation = conversation(request, context).await?;
     let mut references = Vec::new();
-    // too many items are refused when they are read
+    // excess items are rejected when the input is read
     for (index, item) in elements(input).take(INPUT_MAX).enumerate() {
         if !is_reference(item) {
             continue;

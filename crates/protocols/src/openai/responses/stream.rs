@@ -1,5 +1,5 @@
-//! The events of a response as server-sent events
-//! ([the HTML standard, section 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)).
+//! The events of a response as server-sent events ([the HTML standard, section
+//! 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)).
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -12,14 +12,13 @@ use super::wire_event::WireEvent;
 use threadkeep_http::{COMMENT, EVENT_STREAM, cut_at_error, mark_replay, streamed};
 use threadkeep_responses::{ResponseError, ResponseStream};
 
-/// The longest silence: then comes a comment.
+/// Longest silence before a comment is sent.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
-/// Bytes of events that are sent together.
+/// Size of events that are sent together.
 const CHUNK_BYTES: usize = 32 * 1_024;
-/// The end of a stream, behind the last event.
 const DONE: &str = "data: [DONE]\n\n";
 
-/// A stream that lasts until the response ends. If it breaks before that, the connection is cut, so that the client goes on
+/// Streams events until the response ends. If the stream breaks earlier, the connection is cut, so that the client continues
 /// from its last event.
 pub(super) fn respond(events: ResponseStream) -> HttpResponse {
     let mut response = streamed(EVENT_STREAM);
@@ -36,7 +35,7 @@ struct Events {
     is_done: bool,
 }
 
-/// The next events, or a comment after a silence; none at the end.
+/// Returns the next events, or a comment after a silence; `None` at the end.
 async fn next(events: &mut Events) -> Result<Option<Bytes>, ResponseError> {
     let Events { events, is_done } = events;
     if *is_done {

@@ -6,18 +6,14 @@ use threadkeep_http::{decode_parameter, parameters};
 /// `?stream=&starting_after=`.
 #[derive(Debug, PartialEq)]
 pub(super) struct StreamQuery {
-    /// Whether the caller wants events.
     pub(super) is_wanted: bool,
-    /// The number of the last event that it has.
+    /// The number of the last event that the caller has received.
     pub(super) after: Option<u64>,
 }
 
 impl StreamQuery {
-    /// `last_event_id` is the header of that name, which browsers send when they connect again. The parameter takes
+    /// Parses the query. `last_event_id` is the header that browsers send when they reconnect; `starting_after` takes
     /// precedence.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub(super) fn read(query: &str, last_event_id: Option<&str>) -> Result<Self, Fault> {
         let (mut is_wanted, mut after) = (false, None);
         for (name, value) in parameters(query) {

@@ -1,5 +1,3 @@
-//! The tools of a request.
-
 use std::collections::HashSet;
 use std::str::FromStr;
 
@@ -11,18 +9,18 @@ use threadkeep_responses::{
 };
 use threadkeep_service::tools::{StatelessTool, Tool};
 
-/// Tools of a request at most: none of them costs more than its text, and providers take no more than this.
+/// Maximum tools in a request, a limit of providers. Each tool costs only its text.
 pub(super) const TOOLS_MAX: usize = 128;
-/// The kinds of tools that a request can have the model call.
+/// The types of `tool_choice` that name tools.
 const CHOICES: &str =
     "'function', 'custom', 'mcp', 'web_search', 'image_generation' or 'allowed_tools'";
-/// The URL that stands for the state tools of this server.
+/// The URL that stands for this server's state tools.
 const STATE: &str = "threadkeep:memory";
-/// The URL that stands for its tools that read the web.
+/// The URL that stands for this server's tools that read the web.
 const WEB: &str = "threadkeep:web";
-/// Fields of the tool `web_search` that would change the meaning.
+/// Fields of `web_search` that would change its meaning.
 static SEARCH_FIELDS: [&str; 1] = ["filters"];
-/// Fields of the tool `image_generation` that would change the meaning, unless they are `auto`.
+/// Fields of `image_generation` that would change its meaning, unless they are `auto`.
 static IMAGE_FIELDS: [&str; 8] = [
     "background",
     "input_fidelity",
@@ -34,7 +32,6 @@ static IMAGE_FIELDS: [&str; 8] = [
     "size",
 ];
 
-/// The tools of a request.
 #[derive(Default)]
 pub(super) struct Tools {
     pub(super) state: Option<StateTools>,
@@ -43,8 +40,6 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    /// # Errors
-    /// [`Fault`].
     pub(super) fn read(list: Option<&str>) -> Result<Self, Fault> {
         let mut tools = Self::default();
         let Some(list) = list else {
@@ -97,7 +92,7 @@ impl Tools {
         }
     }
 
-    /// Adds one of the tool servers that stand for tools of this server.
+    /// Adds an MCP server that stands for tools of this server.
     fn add_server(&mut self, tool: &str, at: &str) -> Result<Vec<String>, Fault> {
         if given(tool, "connector_id").is_some() {
             let wanted = "none: this server calls no other tool servers";
@@ -115,7 +110,7 @@ impl Tools {
         }
         let label = required(tool, "server_label", at)?;
         let allowed = given(tool, "allowed_tools");
-        // two lists of the same server would have two labels
+        // the same server in two lists would have two labels
         let twice = |what: &str| {
             let message = format!("The {what} tools are given twice.");
             Err(Fault::new("duplicate_tool", at, message))
@@ -142,7 +137,7 @@ impl Tools {
         Ok(names)
     }
 
-    /// Adds a tool that has a type of its own.
+    /// Adds a tool that has its own type.
     fn add_typed(
         &mut self,
         typed: StatelessTool,
@@ -169,11 +164,8 @@ impl Tools {
         functions.chain(state.map(String::as_str)).chain(stateless)
     }
 
-    /// Whether the model has to call a tool. With `allowed_tools`, the response has no other tools than those: the model is
-    /// not offered them, and a call of one is that of an unknown tool.
-    ///
-    /// # Errors
-    /// [`Fault`].
+    /// Reads `tool_choice`. With `allowed_tools`, the response has only the allowed tools: the model is not offered the
+    /// others, and a call of one counts as a call of an unknown tool.
     pub(super) fn choose(&mut self, choice: Option<&str>) -> Result<ToolChoice, Fault> {
         let wanted = "'auto', 'none', 'required', 'allowed_tools' or a function of the request";
         let has_tools = self.names().next().is_some();
@@ -206,8 +198,8 @@ impl Tools {
     }
 }
 
-/// Whether that is the type of the tool that searches the web: `web_search` or the older `web_search_preview`, each also
-/// with a date, such as `web_search_2025_08_26`.
+/// Returns whether `kind` is a web search: `web_search` or the older `web_search_preview`, optionally with a date, such as
+/// `web_search_2025_08_26`.
 pub(super) fn is_search(kind: &str) -> bool {
     let Some(rest) = kind.strip_prefix("web_search") else {
         return false;
@@ -224,7 +216,6 @@ fn unsupported(param: &str, wanted: &str) -> Fault {
     Fault::unsupported("unsupported_tool", param, wanted)
 }
 
-/// The name and the description.
 fn read_names(tool: &str, at: &str) -> Result<(String, Option<String>), Fault> {
     let name = required(tool, "name", at)?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
@@ -254,7 +245,7 @@ fn read_custom(tool: &str, at: &str) -> Result<Function, Fault> {
     })
 }
 
-/// The format of a custom tool: an unknown one would be left out upstream.
+/// Checks the format of a custom tool: the upstream request would omit an unknown one.
 fn check_format(format: &str, at: &str) -> Result<(), Fault> {
     object(format, at)?;
     match required(format, "type", at)?.as_str() {
@@ -288,7 +279,7 @@ fn read_function(tool: &str, at: &str) -> Result<Function, Fault> {
     })
 }
 
-/// `allowed_tools`: names, or `{"tool_names"}`; if it is missing, all tools.
+/// Reads `allowed_tools`: names, or `{"tool_names"}`; all tools if it is missing.
 fn read_allowed<T: Copy + PartialEq + FromStr, const N: usize>(
     allowed: Option<&str>,
     at: &str,

@@ -1,4 +1,4 @@
-//! Events of a response as the wire has them.
+//! Renders the events of a response.
 
 use super::object;
 use crate::openai::OpenAiError;
@@ -9,14 +9,12 @@ use threadkeep_responses::{
 
 /// An event of OpenAI's Responses API.
 pub(super) struct WireEvent {
-    /// Its `type`.
     pub(super) kind: &'static str,
     /// A JSON object in one line.
     pub(super) data: String,
 }
 
 impl WireEvent {
-    /// The event of that number.
     pub(super) fn of(
         number: u64,
         item: &StreamItem,
@@ -34,7 +32,7 @@ impl WireEvent {
             StreamItem::Ended(ended) => {
                 let kind = match ended.outcome.status {
                     Status::Completed => "response.completed",
-                    // no event has the name of a response that was cancelled
+                    // no event is named after cancelled responses
                     Status::Incomplete(_) | Status::Cancelled => "response.incomplete",
                     Status::Failed(_) => "response.failed",
                 };
@@ -60,7 +58,7 @@ fn running(id: &ResponseId, request: &ResponseRequest) -> (&'static str, String)
     ("response.in_progress", format!(r#""response":{response}"#))
 }
 
-/// The type of an event, and its members.
+/// Returns the type of an event, and its members.
 fn of_event(
     event: &ResponseEvent,
     id: &ResponseId,
@@ -158,13 +156,13 @@ fn of_event(
     }
 }
 
-/// The names of the events about texts of one kind.
+/// The names of the events about one kind of text.
 struct Names {
     part_added: &'static str,
     delta: &'static str,
     done: &'static str,
     part_done: &'static str,
-    /// The member of `done` that has the text.
+    /// The member of the `done` event that contains the text.
     text: &'static str,
 }
 
@@ -203,7 +201,7 @@ fn names(kind: TextKind) -> &'static Names {
     }
 }
 
-/// The logarithms of probabilities, which texts of answers alone have, and none of which is known.
+/// The empty `logprobs` member, which only texts of answers have.
 fn logprobs(kind: TextKind) -> &'static str {
     match kind {
         TextKind::Text => r#","logprobs":[]"#,

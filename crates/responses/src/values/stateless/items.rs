@@ -1,7 +1,7 @@
 //! Items of calls of stateless tools, in the form of OpenAI's Responses API.
 //!
-//! That API keeps the result of a search for itself, and the image alone of a generation. Here the item has all that
-//! later prompts need as further members: `call_id`, `arguments`, `output` or `error`, and `code`.
+//! That API does not return the result of a search, and returns only the image of a generation. Here, items have additional
+//! members with everything that later prompts need: `call_id`, `arguments`, `output` or `error`, and `code`.
 
 use serde_json::{Map, Value, json};
 
@@ -10,25 +10,21 @@ use crate::values::call::PendingCall;
 use threadkeep_domain::{ItemKind, Json, member, members, object_of};
 use threadkeep_service::tools::{StatelessCall, StatelessTool};
 
-/// How a call of a stateless tool ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StatelessOutcome {
-    /// With a text for the model.
+    /// A text for the model.
     Text(String),
-    /// With an image, whose type and size the model gets.
+    /// An image. The model receives its type and size.
     Image(GeneratedImage),
-    /// Its arguments are wrong.
+    /// The arguments are invalid.
     Mistake(String),
-    /// The tool failed.
     Failed {
-        /// The kind of failure.
         code: &'static str,
-        /// The failure, in words for the model.
+        /// For the model.
         error: String,
     },
 }
 
-/// The beginning of the id of an item.
 pub(crate) fn id_prefix(tool: StatelessTool, label: Option<&str>) -> &'static str {
     match (label, tool) {
         (None, StatelessTool::WebSearch) => "ws_",
@@ -37,8 +33,8 @@ pub(crate) fn id_prefix(tool: StatelessTool, label: Option<&str>) -> &'static st
     }
 }
 
-/// The item of a call: one of the type `mcp_call` for a tool of a tool server, which has a label, else one of the
-/// tool's own type. A search names its sources if the request asks for them.
+/// Creates the item of a call: of type `mcp_call` for a tool of a tool server, which has a label, else of the tool's own
+/// type. `has_sources`: a search lists its sources.
 pub(crate) fn item(
     id: &str,
     label: Option<&str>,
@@ -106,7 +102,7 @@ pub(crate) fn item(
     Json::from_compact(Value::Object(item).to_string())
 }
 
-/// The URLs of the results of a search.
+/// Lists the URLs of search results.
 fn sources(outcome: &StatelessOutcome) -> Value {
     let StatelessOutcome::Text(text) = outcome else {
         return json!([]);
@@ -117,23 +113,22 @@ fn sources(outcome: &StatelessOutcome) -> Value {
     sources.collect()
 }
 
-/// An image without its bytes, for the model.
+/// Describes an image to the model, without its bytes.
 fn description(id: &str, image: &GeneratedImage) -> String {
     let data = json!({"mime_type": image.mime_type, "bytes": image.bytes});
     json!({"id": id, "model": image.model, "data": [data], "usage": {"images": 1}}).to_string()
 }
 
-/// Bytes of an item that count against the limit of a response: all but those of an image.
+/// Bytes that count against the limit of a response: all except those of an image.
 pub(crate) fn counted_bytes(item: &Json) -> u64 {
     (item.as_str().len() - image_bytes(item)) as u64
 }
 
-/// Bytes of the image in an item.
 pub(crate) fn image_bytes(item: &Json) -> usize {
     image_of(item.as_str()).map_or(0, str::len)
 }
 
-/// An item without the image that a call of this server has generated, for a history.
+/// Removes an image that the server generated, for a history.
 pub fn without_image(item: &Json) -> Json {
     let text = item.as_str();
     if image_of(text).is_none() {
@@ -146,11 +141,11 @@ pub fn without_image(item: &Json) -> Json {
     Json::from_compact(object_of(members))
 }
 
-/// The image in an item, as JSON.
+/// Returns the image in an item, as JSON.
 fn image_of(item: &str) -> Option<&str> {
     let is_image = ItemKind::of(item) == Some(ItemKind::ImageGenerationCall);
     let image = is_image.then(|| member(item, "result")).flatten()?;
-    // of a call of this server, whose description stays
+    // the server's own calls have an output, which describes the image
     (image.starts_with('"') && member(item, "output").is_some()).then_some(image)
 }
 

@@ -90,7 +90,6 @@ async fn what_has_expired_leaves_the_list_when_others_are_made() {
 
     let left = [new.to_string(), kept.to_string()];
     assert_eq!(house.listed("state-handles").await, left);
-    // and what has no end was put off
     let due = house.clock.now_ms() + 1_000;
     let due = house.listings.list_due("state-handles", due, 10).await;
     assert_eq!(due.unwrap(), [] as [String; 0]);
@@ -187,7 +186,7 @@ async fn what_has_ended_is_made_anew_by_a_repeat() {
     assert_eq!(house.listed("state-handles").await.len(), 1);
 }
 
-/// Lists of which some calls are never answered.
+/// Lists whose calls hang.
 #[derive(Debug)]
 struct Hanging {
     listings: Arc<dyn Listings>,
@@ -234,7 +233,7 @@ impl Listings for Hanging {
     }
 }
 
-/// Handles and sessions over lists that hang, for as long as a call may take.
+/// Returns services over lists that hang until the timeout; `add` selects the call that hangs.
 fn hanging(add: bool) -> (StateHandleService, SessionService) {
     const TIMEOUT: Duration = Duration::from_secs(4);
     let clock = Clock::system();

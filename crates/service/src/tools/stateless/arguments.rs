@@ -1,62 +1,52 @@
-//! The arguments of a call.
-
 use super::tool::StatelessTool;
 use crate::tools::arguments::{Fields, read_object};
 use crate::tools::mistake::Mistake;
 use threadkeep_domain::Json;
 
-/// Brave and Tavily take no longer queries.
+/// Maximum that Brave and Tavily accept.
 pub(super) const QUERY_CHARS_MAX: usize = 400;
 pub(super) const RESULTS: u64 = 5;
 pub(super) const RESULTS_MAX: u64 = 20;
-/// Of a URL, as for webhooks.
+/// The limit for webhook URLs.
 pub(super) const URL_BYTES_MAX: usize = 2_048;
 pub(super) const FETCHED_CHARS: u64 = 20_000;
 pub(super) const FETCHED_CHARS_MAX: u64 = 100_000;
-/// OpenAI's image models take no longer prompts.
+/// Maximum that OpenAI's image models accept.
 pub(super) const PROMPT_CHARS_MAX: usize = 32_000;
-/// Of a name in the DNS (RFC 1035, section 2.3.4).
+/// Maximum length of a DNS name (RFC 1035, section 2.3.4).
 const DOMAIN_BYTES_MAX: usize = 253;
 
-/// A call with valid arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StatelessCall {
-    /// Searches the web.
     Search(WebSearch),
-    /// Reads a page.
     Fetch(WebFetch),
-    /// Generates an image.
     Image {
-        /// The image, in words: 1 to 32,000 characters.
+        /// 1 to 32,000 characters.
         prompt: String,
     },
 }
 
-/// A search of the web. Its debug form does not show the query.
+/// The `Debug` form hides the query.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebSearch {
     /// 1 to 400 characters.
     pub query: String,
-    /// The number of results, 1 to 20.
+    /// 1 to 20.
     pub max_results: usize,
-    /// The domain whose pages are searched, in letters, digits, dots and hyphens.
+    /// Restricts the search to a domain: letters, digits, dots and hyphens.
     pub site: Option<String>,
 }
 
-/// The text of a page. Its debug form does not show the URL.
+/// The `Debug` form hides the URL.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebFetch {
-    /// As the model wrote it, up to 2,048 bytes.
+    /// As the model wrote it; up to 2,048 bytes.
     pub url: String,
-    /// Characters of the text, 1 to 100,000. The rest is left out.
+    /// Maximum characters of the text, 1 to 100,000; the rest is cut.
     pub max_chars: usize,
 }
 
 impl StatelessCall {
-    /// Reads the arguments of a call.
-    ///
-    /// # Errors
-    /// The mistake, in words for the model.
     pub fn read(tool: StatelessTool, arguments: &str) -> Result<Self, String> {
         let name = tool.dotted();
         let read = |object: &Json| match tool {
@@ -108,7 +98,7 @@ fn read_image(tool: &'static str, object: &Json) -> Result<StatelessCall, Mistak
     Ok(StatelessCall::Image { prompt })
 }
 
-/// Whether a text can be a domain, so that it adds nothing else to a query.
+/// Checks that a site can be a domain, so that it adds nothing else to a query.
 fn is_domain(text: &str) -> bool {
     let is_label = |label: &str| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';

@@ -1,4 +1,4 @@
-//! Tools that change no state of this service: web search, pages of the web, images.
+//! Tools that change no state of this service: web search, web pages, images.
 
 mod arguments;
 mod tool;

@@ -1,5 +1,3 @@
-//! Which tool, with its definition for models.
-
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -16,11 +14,8 @@ use crate::tools::schema::object;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StatelessTool {
-    /// Searches the web.
     WebSearch,
-    /// Reads a page.
     WebFetch,
-    /// Generates an image.
     ImageGeneration,
 }
 
@@ -28,18 +23,18 @@ impl StatelessTool {
     /// The tools of the tool server `threadkeep:web`.
     pub const WEB: [Self; 2] = [Self::WebSearch, Self::WebFetch];
 
-    /// Its name for models, and the type of its items.
+    /// Name for models, and type of its items.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         self.names().0
     }
 
-    /// Its name in texts, and its alternative name.
+    /// Name in texts, and alternative name.
     pub fn dotted(self) -> &'static str {
         self.names().1
     }
 
-    /// The code of a call that cannot be run, because the tool is not configured or its server is unreachable.
+    /// Error code of a call that cannot run, because the tool is not configured or its server is unreachable.
     pub fn unavailable(self) -> &'static str {
         match self {
             Self::WebSearch => "WEB_SEARCH_UNAVAILABLE",
@@ -48,7 +43,7 @@ impl StatelessTool {
         }
     }
 
-    /// The code of a call that failed.
+    /// Error code of a call that failed.
     pub fn failed(self) -> &'static str {
         match self {
             Self::WebSearch => "WEB_SEARCH_FAILED",
@@ -57,7 +52,7 @@ impl StatelessTool {
         }
     }
 
-    /// The purpose of the tool, in a sentence or two for a model.
+    /// Description for a model, in one or two sentences.
     pub fn description(self) -> &'static str {
         match self {
             Self::WebSearch => {
@@ -72,7 +67,7 @@ impl StatelessTool {
         }
     }
 
-    /// The JSON Schema of its arguments: an object, whole, without references.
+    /// JSON Schema of the arguments: one object, no `$ref`.
     pub fn schema(self) -> Value {
         match self {
             Self::WebSearch => object(
@@ -133,7 +128,7 @@ impl StatelessTool {
 impl FromStr for StatelessTool {
     type Err = UnknownTool;
 
-    /// Takes names with underscores and with dots.
+    /// Parses names with underscores and with dots.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let all = [Self::WebSearch, Self::WebFetch, Self::ImageGeneration];
         let is_named = |tool: &Self| {

@@ -1,10 +1,10 @@
-//! The end of namespaces that are idle: they are taken off at once, and their entries freed later.
+//! Ends idle namespaces: removes them at once, and frees their entries later.
 
 use super::{Gone, Space, Spaces, held_bytes, shared_bytes};
 use threadkeep_domain::Namespace;
 
 impl Spaces {
-    /// A namespace that exists, its end moved because this is a use of it.
+    /// Returns an existing namespace, and extends its idle time.
     pub(super) fn use_space(&mut self, namespace: &Namespace, now_ms: u64) -> Option<&mut Space> {
         self.end_if_idle(namespace, now_ms);
         let space = self.spaces.get_mut(namespace)?;
@@ -12,7 +12,6 @@ impl Spaces {
         Some(space)
     }
 
-    /// Ends a namespace whose idle time is over.
     pub(super) fn end_if_idle(&mut self, namespace: &Namespace, now_ms: u64) {
         let space = self.spaces.get(namespace);
         if space.is_none_or(|space| space.record.lives(now_ms)) {
@@ -25,7 +24,7 @@ impl Spaces {
         }
     }
 
-    /// Sets the time of the next check whether a namespace is idle; none without an idle time.
+    /// Schedules the next idle check of a namespace; `None` cancels it.
     pub(super) fn check_idle_at(&mut self, namespace: &Namespace, check_ms: Option<u64>) {
         let Some(space) = self.spaces.get_mut(namespace) else {
             return;
@@ -39,7 +38,6 @@ impl Spaces {
         }
     }
 
-    /// Ends up to `limit` namespaces whose idle time is over. Returns whether there are more.
     pub(super) fn end_idle(&mut self, now_ms: u64, limit: usize) -> bool {
         for _ in 0..limit {
             match self.idle.first() {
@@ -52,7 +50,7 @@ impl Spaces {
             let Some(space) = self.spaces.get_mut(&name) else {
                 continue;
             };
-            // it was used since
+            // the namespace was used since
             space.idle_check_ms = space.record.idle.map(|idle| idle.ends_ms);
             match space.idle_check_ms {
                 Some(check_ms) if check_ms > now_ms => drop(self.idle.insert((check_ms, name))),

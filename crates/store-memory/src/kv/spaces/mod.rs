@@ -1,5 +1,3 @@
-//! Entries by namespace and key, and when they end.
-
 mod idle;
 mod writes;
 
@@ -16,8 +14,8 @@ use threadkeep_store::{
     NamespaceRecord, Reading, Usage,
 };
 
-/// Expired entries that one list skips in addition to those that it finds: many can expire at once, and until they are
-/// purged a page that skips them all holds the lock for that long.
+/// Maximum expired entries that one list skips. Many can expire at once, and until the purge, a page that skips all of them
+/// would hold the lock.
 const PASSED_OVER: usize = 10_000;
 
 /// All namespaces. Expired entries are hidden at once, and freed by the purge.
@@ -25,20 +23,17 @@ const PASSED_OVER: usize = 10_000;
 pub(crate) struct Spaces {
     spaces: HashMap<Namespace, Space>,
     order: BTreeSet<NamespacePlace>,
-    /// Entries by when they end. An entry of an ended namespace may have the name of a later one.
+    /// Entries by expiry. May contain entries of an ended namespace whose name is in use again.
     ends: BTreeSet<EntryEnd>,
-    /// When to look at namespaces that end when they are idle.
     idle: BTreeSet<(u64, Namespace)>,
-    /// Namespaces that have ended, to be freed.
     ended: Vec<Space>,
     pub(super) answers: Answers,
-    /// Heap bytes of namespaces and entries.
     heap_bytes: u64,
 }
 
 type EntryEnd = (u64, Namespace, EntryKey, Life);
 
-/// Entries and answers that are freed after the lock is released, because they can be large.
+/// Entries and results that are freed after the lock is released, because they can be large.
 #[derive(Debug, Default)]
 pub(crate) struct Gone {
     entries: Vec<Entry>,
@@ -51,7 +46,7 @@ struct Space {
     entries: BTreeMap<EntryKey, Entry>,
     bytes: u64,
     last_used_ms: u64,
-    /// Its place among those that end when they are idle.
+    /// Time in [`Spaces::idle`].
     idle_check_ms: Option<u64>,
 }
 
@@ -62,7 +57,7 @@ impl Spaces {
         entries + self.answers.len()
     }
 
-    /// Moves up to `limit` expired entries, entries of idle namespaces and forgotten answers into `gone`. Returns whether
+    /// Moves up to `limit` expired entries, entries of idle namespaces and expired results into `gone`. Returns whether
     /// there are more.
     pub(crate) fn sweep(&mut self, now_ms: u64, limit: usize, gone: &mut Gone) -> bool {
         let is_more = [
@@ -81,7 +76,7 @@ impl Spaces {
                 Some((ends_ms, ..)) if *ends_ms <= now_ms => {}
                 _ => return false,
             }
-            // one of an ended namespace is freed with it
+            // an entry of an ended namespace is freed with it
             if let Some((_, namespace, key, life)) = self.ends.pop_first()
                 && self.life_of(&namespace, &key) == Some(life)
             {
@@ -96,7 +91,6 @@ impl Spaces {
         Some(entry.head.stamp.life)
     }
 
-    /// The entry, with what the reading does to it.
     pub(crate) fn read(
         &mut self,
         namespace: &Namespace,
@@ -123,7 +117,6 @@ impl Spaces {
         Some(entry.clone())
     }
 
-    /// The heads of entries.
     pub(super) fn heads(
         &mut self,
         namespace: &Namespace,
@@ -159,7 +152,7 @@ impl Spaces {
         };
         let entries = &space.entries;
         let after = after.map(EntryKey::as_str);
-        // above all keys with the prefix, which need not be a key itself
+        // above all keys with the prefix, which need not be a valid key
         let end = [prefix, &"\u{10ffff}".repeat(EntryKey::MAX_BYTES / 4 + 1)].concat();
         let found: &mut dyn Iterator<Item = _> = match order {
             KeyOrder::Ascending => {
@@ -218,7 +211,7 @@ impl Spaces {
         }
     }
 
-    /// The usage of a namespace once all expired entries are purged.
+    /// The usage of a namespace without expired entries. Call it after the purge.
     pub(crate) fn usage(&self, namespace: &Namespace, now_ms: u64) -> Usage {
         let space = self.spaces.get(namespace);
         let Some(space) = space.filter(|space| space.record.lives(now_ms)) else {
@@ -231,8 +224,8 @@ impl Spaces {
         }
     }
 
-    /// Moves some entries of a namespace into `gone`, and deletes the namespace after the last. Returns the number of
-    /// those that had not expired; none if it no longer exists.
+    /// Moves some entries of a namespace into `gone`, and deletes the namespace with the last one. Returns how many of them
+    /// had not expired, or `None` if the namespace no longer exists.
     pub(crate) fn delete_some(
         &mut self,
         namespace: &Namespace,
@@ -262,7 +255,6 @@ impl Spaces {
         Some(some.iter().filter(|(_, lived)| *lived).count() as u64)
     }
 
-    /// The entry that lives, if it is what the precondition says.
     fn check(
         &mut self,
         namespace: &Namespace,
@@ -340,8 +332,7 @@ impl Heap for Spaces {
 
 impl Part for Spaces {}
 
-/// Heap bytes of a key and its entry. A body that was read is shared through a block of its
-/// own.
+/// Heap bytes of a key and its entry. A body that was read is shared through an extra block.
 fn held_bytes(key: &EntryKey, entry: &Entry) -> u64 {
     let encoding = entry.head.content_encoding.as_ref();
     shared_bytes(key.as_str())
@@ -351,12 +342,11 @@ fn held_bytes(key: &EntryKey, entry: &Entry) -> u64 {
         + encoding.map_or(0, |encoding| heap::block(encoding.as_str().len()))
 }
 
-/// The bytes of a shared text, counted by each owner.
 fn shared_bytes(text: &str) -> u64 {
     heap::block(2 * size_of::<usize>() + text.len())
 }
 
-/// The place of an entry among those that end, if it does.
+/// The position of an entry in [`Spaces::ends`], if it expires.
 fn end_of(entry: &Entry, namespace: &Namespace, key: &EntryKey) -> EntryEnd {
     let ends_ms = entry.head.expires_ms.unwrap_or(u64::MAX);
     let life = entry.head.stamp.life;

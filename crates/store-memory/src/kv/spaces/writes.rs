@@ -1,5 +1,3 @@
-//! Writes, which may be repeats.
-
 use super::Spaces;
 use crate::kv::answers::{Answer, entry_subject, namespace_subject};
 use threadkeep_domain::{EntryKey, IdempotencyKey, Namespace, Precondition, Refusal};
@@ -54,7 +52,6 @@ impl Spaces {
         Ok(Put { stamp, expires_ms })
     }
 
-    /// Whether there was such an entry.
     pub(in super::super) fn delete(
         &mut self,
         namespace: &Namespace,
@@ -100,7 +97,6 @@ impl Spaces {
         Ok(Answered::fresh((record, usage)))
     }
 
-    /// The answer to the same deletion of a namespace before.
     pub(in super::super) fn deleted_before(
         &self,
         namespace: &Namespace,
@@ -115,7 +111,7 @@ impl Spaces {
         }
     }
 
-    /// Remembers the answer to a deletion of a namespace; of two that deleted at once, the first answer counts.
+    /// Remembers the result of a deletion of a namespace. The first of two concurrent deletions wins.
     pub(in super::super) fn remember_deleted(
         &mut self,
         namespace: &Namespace,
@@ -123,7 +119,7 @@ impl Spaces {
         deleted: u64,
         now_ms: u64,
     ) -> Answered<u64> {
-        // there was room when it began
+        // admitted when the deletion began
         if let Ok(Some(first)) = self.deleted_before(namespace, idempotency, now_ms) {
             return first;
         }
@@ -133,7 +129,7 @@ impl Spaces {
         Answered::fresh(deleted)
     }
 
-    /// Notes that a request of several writes begins. Whether it began before.
+    /// Records the start of a request with several writes. Returns whether it had started before.
     pub(in super::super) fn begin(
         &mut self,
         namespace: &Namespace,

@@ -1,5 +1,3 @@
-//! Checkpoints of the thread.
-
 use super::super::answered::{Answered, Packed};
 use super::Entry;
 use crate::log::names;
@@ -33,7 +31,7 @@ impl Entry {
         Ok(saved)
     }
 
-    /// Deletes a checkpoint. It moves into `gone`, which is freed after the lock is released.
+    /// The checkpoint moves into `gone`, which is freed after the lock is released.
     pub(crate) fn delete_checkpoint(
         &mut self,
         number: u32,
@@ -56,7 +54,7 @@ impl Entry {
         Ok(deleted)
     }
 
-    /// Goes back to a checkpoint of that life, whose state was read as that document.
+    /// Restores a checkpoint of `life`, whose state was read as `document`.
     pub(crate) fn restore_checkpoint(
         &mut self,
         number: u32,

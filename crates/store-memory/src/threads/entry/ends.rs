@@ -1,5 +1,3 @@
-//! Ends of threads, and their restorations from the archive.
-
 use std::time::Duration;
 
 use super::super::answered::Answered;
@@ -12,8 +10,8 @@ use threadkeep_domain::{EndReason, EventKind, Life, Refusal, Thread, ThreadPolic
 use threadkeep_store::{Destroy, Destroyed, millis};
 
 impl Entry {
-    /// Ends the thread. Without `has_room`, the answer for an id without a thread is not remembered: such ids cost
-    /// clients nothing, and each answer takes memory.
+    /// Ends the thread. Without `has_room`, the result for an id without a thread is not remembered: such ids cost clients
+    /// nothing, and each result takes memory.
     pub(crate) fn destroy(
         &mut self,
         destroy: &Destroy,
@@ -46,7 +44,7 @@ impl Entry {
         Ok(destroyed)
     }
 
-    /// Takes the thread out without leaving it to the archive, logs its end, and has the id refuse writes.
+    /// Removes the thread without archiving it, logs its end, and leaves a tombstone.
     pub(crate) fn erase(&mut self, tombstone: Duration, step: &mut Step<'_>) -> Option<LiveThread> {
         let mut living = self.living.take()?;
         step.log_erased(&mut living);
@@ -54,7 +52,7 @@ impl Entry {
         Some(living)
     }
 
-    /// Forgets all answers, and has the id refuse writes if it has no thread.
+    /// Removes all results, and leaves a tombstone if the id has no thread.
     pub(crate) fn leave_tombstone(&mut self, tombstone: Duration, now_ms: u64) {
         self.forget_answers();
         if self.living.is_none() {
@@ -64,13 +62,11 @@ impl Entry {
         }
     }
 
-    /// Forgets the answers that the id has given.
     pub(crate) fn forget_answers(&mut self) {
         self.records = Records::default();
         self.scope_records = None;
     }
 
-    /// Brings a life back from the archive, or the last one that ended.
     pub(crate) fn restore(
         &mut self,
         life: Option<Life>,

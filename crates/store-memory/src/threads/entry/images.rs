@@ -1,5 +1,3 @@
-//! Imports, and the sources of forks.
-
 use super::super::answered::{Answered, Packed};
 use super::super::held_checkpoints::HeldCheckpoints;
 use super::super::live_thread::LiveThread;
@@ -13,7 +11,6 @@ use threadkeep_domain::{
 use threadkeep_store::Imported;
 
 impl Entry {
-    /// The answer that was given before to a write with that key.
     pub(crate) fn find(
         &self,
         key: Option<IdempotencyKey>,
@@ -22,7 +19,6 @@ impl Entry {
         self.records.replay(key, now_ms, Answered::written)
     }
 
-    /// Begins a life that was made of an image.
     pub(crate) fn import(
         &mut self,
         import: &Import<'_>,
@@ -87,7 +83,6 @@ impl Entry {
         Ok(Imported::Made(written))
     }
 
-    /// The image of the thread for a fork of it, which is a use.
     pub(crate) fn source(
         &mut self,
         fork: &Fork<'_>,

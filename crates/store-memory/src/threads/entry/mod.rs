@@ -1,5 +1,3 @@
-//! Everything that the store knows about one id.
-
 mod checkpoints;
 mod ends;
 mod images;
@@ -22,25 +20,24 @@ use threadkeep_domain::{
     Tombstone, TurnToken, heap,
 };
 
-/// A thread, its tombstone, the answers that are remembered with it, and whether its changes are
-/// logged.
+/// Everything that the store has for one id: thread, tombstone, remembered results, and whether changes are logged.
 #[derive(Debug, Default)]
 pub(crate) struct Entry {
     living: Option<LiveThread>,
     tombstone_ends_ms: u64,
-    /// Until when clients that have seen nothing since the thread was destroyed are rejected, even if it has a new
+    /// Until this time, clients that have read nothing since the thread was destroyed are rejected, even if it has a new
     /// life.
     late_until_ms: u64,
-    /// Whether the thread has another id now: then the tombstone rejects every write.
+    /// Whether the thread has moved to another id. The tombstone then rejects every write.
     is_moved: bool,
     records: Records<Answered>,
-    /// The answers that its scope has given; those of most threads give none.
+    /// Results of writes to the scope; most threads have none.
     scope_records: Option<Box<Records<ScopeAnswered>>>,
     watched_until_ms: u64,
 }
 
 impl Entry {
-    /// The thread, its end moved to now + TTL.
+    /// Returns the thread, and extends its life to now + TTL.
     pub(crate) fn touch(
         &mut self,
         access: Access,
@@ -54,33 +51,29 @@ impl Entry {
         Ok(Some(living))
     }
 
-    /// The thread, if it lives then.
     pub(crate) fn living(&self, now_ms: u64) -> Option<&LiveThread> {
         let living = self.living.as_ref();
         living.filter(|living| living.expires_ms() > now_ms)
     }
 
-    /// The life of that thread.
     pub(crate) fn life(&self) -> Option<Life> {
         self.held().map(|living| living.stamp.life)
     }
 
-    /// Where it stands in the lists of owners.
     pub(crate) fn place(&self) -> Option<Place> {
         self.living.as_ref()?.place()
     }
 
-    /// The thread, or one whose end is still to be logged.
+    /// Returns the thread, or one whose end is not logged yet.
     pub(crate) fn held(&self) -> Option<&LiveThread> {
         self.living.as_ref()
     }
 
-    /// Whether the caller may use the thread.
     fn check_access(&self, access: Access, now_ms: u64) -> Result<(), Refusal> {
         access.check(self.living(now_ms).and_then(LiveThread::owner_tag))
     }
 
-    /// A write that only an empty write can prepare: it makes the thread, or binds it to the caller's owner.
+    /// Whether the caller has an owner but the thread does not, so that an empty write must bind it first.
     pub(crate) fn is_unbound(&self, access: Access, now_ms: u64) -> bool {
         let living = self.living(now_ms);
         matches!(access, Access::Of(_)) && living.is_some_and(|living| living.owner_tag().is_none())
@@ -92,7 +85,6 @@ impl Entry {
         living.map_or(Stamp::default(), |living| living.stamp)
     }
 
-    /// The place that the next item of the thread's history gets.
     pub(crate) fn next_seq(&self, now_ms: u64) -> u64 {
         let living = self.living(now_ms);
         let scope = living.and_then(|living| living.scope.as_ref());
@@ -101,17 +93,15 @@ impl Entry {
             .next_seq
     }
 
-    /// Whether there is a thread, or one whose end is still to be logged.
+    /// Whether the thread exists, or its end is not logged yet.
     pub(crate) fn has_thread(&self) -> bool {
         self.living.is_some()
     }
 
-    /// Whether a write with that key was answered before.
     pub(crate) fn has_answer(&self, key: IdempotencyKey, now_ms: u64) -> bool {
         self.records.has_answer(key, now_ms)
     }
 
-    /// Whether a write to the thread's scope with that key was answered before.
     pub(crate) fn scope_has_answer(&self, key: IdempotencyKey, now_ms: u64) -> bool {
         let records = self.scope_records.as_ref();
         records.is_some_and(|records| records.has_answer(key, now_ms))
@@ -134,8 +124,8 @@ impl Entry {
         true
     }
 
-    /// Checks whether a change may be done, after a sweep. Returns the answer to an earlier request with the same
-    /// key, as `replay` reads it. None ignores the tombstone.
+    /// Checks whether a change is allowed; call it after a sweep. Returns the result of an earlier request with the same
+    /// key, as `replay` reads it. `None` ignores the tombstone.
     fn open<T>(
         &mut self,
         conditions: &Conditions,
@@ -173,12 +163,10 @@ impl Entry {
         Precondition::check(precondition, self.stamp(now_ms))
     }
 
-    /// Whether changes are logged.
     fn is_watched(&self, step: &Step<'_>) -> bool {
         self.watched_until_ms > step.now_ms || step.past.is_all_watched(step.now_ms)
     }
 
-    /// Whether a write is one that a tombstone stops.
     fn is_late(&self, tombstone: Tombstone, now_ms: u64) -> bool {
         match tombstone {
             Tombstone::Heeded => self.tombstone_ends_ms > now_ms,
@@ -191,7 +179,6 @@ impl Entry {
         }
     }
 
-    /// Remembers an answer for as long as the thread lives.
     fn remember(
         &mut self,
         key: Option<IdempotencyKey>,
@@ -202,7 +189,7 @@ impl Entry {
         self.records.remember(key, now_ms, ends_ms, answer);
     }
 
-    /// Has answers end soon, since the life that gave them has ended.
+    /// Shortens the lifetime of results after the life that gave them ended.
     fn end_answers(&mut self, ends_ms: u64, now_ms: u64) {
         self.records.end_soon(ends_ms, now_ms);
         if let Some(records) = &mut self.scope_records {
@@ -210,7 +197,6 @@ impl Entry {
         }
     }
 
-    /// Has changes logged until then.
     pub(crate) fn watch(&mut self, until_ms: u64) {
         self.watched_until_ms = self.watched_until_ms.max(until_ms);
     }
@@ -220,7 +206,6 @@ impl Entry {
         step.log_completed(living, completed.clone());
     }
 
-    /// The thread, if it lives then, to be changed.
     pub(crate) fn living_mut(&mut self, now_ms: u64) -> Option<&mut LiveThread> {
         let living = self.living.as_mut();
         living.filter(|living| living.expires_ms() > now_ms)

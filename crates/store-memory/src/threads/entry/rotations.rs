@@ -1,5 +1,3 @@
-//! Moves of the thread to another id.
-
 use super::super::answered::Answered;
 use super::super::live_thread::LiveThread;
 use super::Entry;
@@ -8,8 +6,7 @@ use threadkeep_domain::{EventKind, Refusal, ThreadId, Tombstone};
 use threadkeep_store::{Rotate, Rotated, millis};
 
 impl Entry {
-    /// Moves the thread to another id: returns the entry that this id gets, if there is a thread, and leaves a
-    /// tombstone.
+    /// Moves the thread to another id, and leaves a tombstone. Returns the new id's entry, or `None` if there is no thread.
     pub(crate) fn rotate(
         &mut self,
         to: &ThreadId,

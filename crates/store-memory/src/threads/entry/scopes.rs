@@ -1,5 +1,3 @@
-//! Changes of the thread's scope.
-
 use super::super::answered::ScopeAnswered;
 use super::Entry;
 use crate::past::Step;
@@ -9,8 +7,8 @@ use threadkeep_store::held_scope::{HeldScope, check_version};
 use threadkeep_store::{Answered, ScopeEnd};
 
 impl Entry {
-    /// Writes to the thread's scope. If the only obstacle is that the thread does not exist, refuses the write with
-    /// that reason.
+    /// Writes to the thread's scope. If the only obstacle is that the thread does not exist, refuses the write with that
+    /// reason.
     pub(crate) fn write_scope(
         &mut self,
         write: &ScopeWrite<'_>,
@@ -62,7 +60,7 @@ impl Entry {
         Ok(compacted)
     }
 
-    /// Removes the thread's scope and returns it. The caller drops it.
+    /// Removes and returns the thread's scope. The caller drops it.
     pub(crate) fn end_scope(
         &mut self,
         end: &ScopeEnd,
@@ -91,7 +89,7 @@ impl Entry {
         Ok((Answered::fresh(existed), ended))
     }
 
-    /// Checks whether a change of the scope may be done, after a sweep. Returns the answer to an earlier request with
+    /// Checks whether a change of the scope is allowed; call it after a sweep. Returns the result of an earlier request with
     /// the same key, as `replay` reads it.
     fn open_scope<T>(
         &mut self,

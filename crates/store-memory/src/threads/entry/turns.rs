@@ -1,5 +1,3 @@
-//! Turns of the thread.
-
 use std::time::Duration;
 
 use super::super::answered::Answered;
@@ -29,7 +27,6 @@ impl Entry {
         Ok(granted)
     }
 
-    /// The turn that was granted to an earlier request with that key.
     pub(crate) fn recall_turn(
         &mut self,
         access: Access,
@@ -52,7 +49,7 @@ impl Entry {
         renew_turn(living.turn.as_deref_mut(), token, ttl, now_ms)
     }
 
-    /// Gives a turn back, and returns whether another caller waits for it.
+    /// Releases a turn. Returns whether another caller waits for it.
     pub(crate) fn end_turn(
         &mut self,
         access: Access,

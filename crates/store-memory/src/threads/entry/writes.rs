@@ -1,5 +1,3 @@
-//! Writes.
-
 use std::collections::BTreeSet;
 
 use super::super::answered::{Answered, Packed};
@@ -40,7 +38,6 @@ impl Entry {
     }
 }
 
-/// A first write.
 fn create(
     write: &Write<'_>,
     is_watched: bool,
@@ -60,7 +57,6 @@ fn create(
     Ok((living, written))
 }
 
-/// A write that is logged.
 fn update(
     living: &mut LiveThread,
     write: &Write<'_>,
@@ -79,7 +75,6 @@ fn update(
     Ok(written)
 }
 
-/// Logs the items that a write has appended to the history.
 fn log_appended(living: &mut LiveThread, written: &Written, step: &mut Step<'_>) {
     let places = written.answers.iter().filter_map(|answer| match answer {
         Answer::Appended(_, appended) => Some(appended),

@@ -1,11 +1,9 @@
--- Takes part in a pool of leases.
--- KEYS: 1 pool: `mHOLDER` until when a holder lives, `sSLOT` until when a slot is held, and its holder; `iHOLDER` is
--- for introduce.lua.
--- ARGV: 1 ahead, 2 slots, 3 holder, 4 for how long.
--- Reply: the slots that are held.
+-- Renews a holder's leases in a pool, and takes free slots up to its share.
+-- KEYS: 1 pool: `mHOLDER` expiry of a holder, `sSLOT` expiry of a lease and its holder; `iHOLDER`: see introduce.lua.
+-- ARGV: 1 ahead, 2 slots, 3 holder, 4 duration. Reply: slots held.
 local ahead, slots, holder, lasts = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local t, pool = now(ahead), {}
--- without leases nobody ends and deletes anything
+-- without leases, no replica would end or delete anything
 write_even_when_full(KEYS[1])
 local fields = call('HGETALL', KEYS[1])
 for i = 1, #fields, 2 do pool[fields[i]] = fields[i + 1] end

@@ -1,7 +1,6 @@
--- Takes one of each of some rates, or none of any.
--- KEYS: the counters. ARGV: 1 ahead, then for each counter what one costs and what may be used up.
--- Reply: 0, or the place of the rate that has none left, from 0, and for how many microseconds; of
--- several the one with the longest wait.
+-- Takes one permit of each rate, or none at all.
+-- KEYS: counters. ARGV: 1 ahead, then cost and burst of each rate, in microseconds.
+-- Reply: 0, or the exhausted rate with the longest wait: its index from 0, and the wait in microseconds.
 local t, fulls, place, longest = now_us(tonumber(ARGV[1])), {}, nil, 0
 for i, key in ipairs(KEYS) do
   local interval, tolerance = tonumber(ARGV[2 * i]), tonumber(ARGV[2 * i + 1])
@@ -12,7 +11,7 @@ for i, key in ipairs(KEYS) do
 end
 if place then return {place, longest} end
 for i, key in ipairs(KEYS) do
-  -- a write that frees memory is not to be held up
+  -- after PERSIST, a full Redis accepts SET: rates must not block a request that frees memory
   call('PERSIST', key)
   set_full(key, fulls[i], t)
 end

@@ -1,8 +1,7 @@
--- Deletes entries. KEYS: 1 heads, 2 members, 3 ends, 4 counts, then the entries, then their remembered answers if there
--- is a key.
--- ARGV: 1 ahead, 2 precondition of all of them, 3 the time before which entries have ended with their namespace,
---       4 idempotency key or nothing, then their members.
--- Reply: `D`, whether it was replayed, and how many lived; or a refusal as in write.lua.
+-- KEYS: 1 heads, 2 members, 3 ends, 4 counts, then the entries, then their remembered answers if a key is given.
+-- ARGV: 1 ahead, 2 precondition, 3 time before which entries ended with their namespace, 4 idempotency key or empty,
+-- members.
+-- Reply: `D`, replayed flag, number of living entries deleted; or a refusal as in write.lua.
 local k = {heads = KEYS[1], members = KEYS[2], ends = KEYS[3], counts = KEYS[4]}
 local ahead, since, deleted = tonumber(ARGV[1]), tonumber(ARGV[3]), 0
 local given, memory = recall(KEYS[#KEYS], ARGV[4], ahead, 'D')

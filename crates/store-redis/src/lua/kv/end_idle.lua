@@ -1,11 +1,10 @@
--- Ends namespaces that are idle, and lists those that have ended.
--- KEYS: as in namespaces.lua. ARGV: 1 ahead, 2 how many of either at most.
--- Reply: how many were looked at, then of each that has ended its name and the time before which its entries were put.
+-- Ends idle namespaces, and lists ended ones. KEYS: as in namespaces.lua. ARGV: 1 ahead, 2 maximum of each.
+-- Reply: number of due namespaces, then name and time of each ended one: see `ended` in namespaces.lua.
 local k, ahead = namespace_keys(), tonumber(ARGV[1])
 local due = call('ZRANGEBYSCORE', k.idle, '-inf', fmt('%.0f', now(ahead)), 'LIMIT', 0, ARGV[2])
 for _, name in ipairs(due) do
   local record = record_of(k, name, ahead)
-  -- a member that leads nowhere would be found again
+  -- a stale member would be found again
   if not record or #record ~= IDLE_BYTES then call('ZREM', k.idle, name) end
 end
 local found = {#due}

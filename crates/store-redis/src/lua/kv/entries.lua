@@ -1,23 +1,19 @@
--- Shared by the scripts on entries of namespaces, which are next to the threads of a bucket, in its slot. Which bucket
--- is by namespace and key, so that a large namespace is in all of them:
---   :k:HASH    an entry: when it ends (0: never), when it was last put or used, how often it was used;
---              then its head and its body. It has an expiry, which is its end.
+-- Entries of namespaces. Namespace and key select the bucket, so a large namespace uses all buckets:
+--   :k:HASH    an entry: end (0: never), last put or use, number of uses; then its head and its body. Expires at its end
 --   :kh        heads by member
---   :kn        members in the order of their bytes
---   :kx        members by when they end
---   :kc        of each namespace: entries, bytes of their bodies, when one was last put or used
---   :ki:HASH   the answers that are remembered with an entry: see records.lua
--- A member is 16 bytes of the hash of the namespace's name, and the key as text. A head: format, version, life,
--- created, updated, ttl (0: for ever), bytes of the body; then lengths and texts of content type and encoding.
---
--- Expired entries stay in all keys except :k:HASH until they are purged.
+--   :kn        members in byte order
+--   :kx        members by end
+--   :kc        by namespace: entries, bytes of their bodies, last put or use
+--   :ki:HASH   answers remembered with an entry: see records.lua
+-- A member is 16 bytes of the hash of the namespace's name, then the key. A head: format, version, life, created, updated,
+-- ttl (0: forever), bytes of the body; then lengths and texts of content type and encoding. Expired entries stay in all keys
+-- except :k:HASH until they are purged.
 local USES, HEAD, COUNTS = '>I6I6I6', '>BI6c8I6I6I6I4', '>I6I6I6'
 local HEAD_AT, HEAD_BYTES = 19, 37
 local NOBODY = '\0\0\0\0\0\0\0\0'
--- The number of entries that one call of another purpose purges.
+-- Entries that a call for another purpose purges.
 local PURGED = 20
 
--- Adds to the counts of a member's namespace.
 local function count(counts, member, entries, bytes, used)
   local namespace = sub(member, 1, 16)
   local n, b, u, c = 0, 0, 0, call('HGET', counts, namespace)
@@ -29,15 +25,14 @@ local function count(counts, member, entries, bytes, used)
   end
 end
 
--- Whether an entry has ended with an earlier life of its namespace: it was last put before that time.
+-- Whether an entry was last put before `since`, and so ended with an earlier life of its namespace.
 local function is_of_the_past(head, since)
   if since == 0 or #head < HEAD_BYTES then return false end
   local _, _, _, _, updated = unpack_(HEAD, head)
   return updated < since
 end
 
--- The head of a member that lives; then its head in any case. `k` has the keys of heads, members,
--- ends and counts; `since`: see is_of_the_past.
+-- Returns the head of a living member, then its head in any case. `k`: keys of heads, members, ends and counts.
 local function head_of(k, member, ahead, since)
   local head = call('HGET', k.heads, member)
   if not head then return nil end
@@ -46,7 +41,7 @@ local function head_of(k, member, ahead, since)
   return head, head
 end
 
--- Takes a member out of all but its entry.
+-- Removes a member from all keys except its entry.
 local function drop(k, member)
   local head = call('HGET', k.heads, member)
   call('ZREM', k.ends, member)
@@ -57,8 +52,8 @@ local function drop(k, member)
   count(k.counts, member, -1, -bytes, 0)
 end
 
--- Drops up to `most` expired members, and returns their number. Runs after commands that take memory, which a full
--- Redis would not refuse any longer.
+-- Drops up to `most` expired members, and returns their number. Call it after commands that use memory: once a script has
+-- written, a full Redis no longer rejects them.
 local function purge(k, most, ahead)
   local ended = call('ZRANGEBYSCORE', k.ends, '-inf', fmt('%.0f', now(ahead)), 'LIMIT', 0, most)
   for _, member in ipairs(ended) do drop(k, member) end

@@ -1,6 +1,5 @@
--- Looks at namespaces. KEYS: as in namespaces.lua. ARGV: 1 ahead, 2 whether this is a use of them, then names.
--- Reply: of each its record, or an empty text, and the time before which entries were put that have ended with an
--- earlier life of it, or 0.
+-- KEYS: as in namespaces.lua. ARGV: 1 ahead, 2 whether to record a use, then names.
+-- Reply: for each, its record or an empty string, and the time before which entries ended with an earlier life, or 0.
 local k, ahead, found = namespace_keys(), tonumber(ARGV[1]), {}
 for i = 3, #ARGV do
   local record = record_of(k, ARGV[i], ahead)

@@ -1,7 +1,6 @@
--- Remembers the answer to a request about a namespace whose work was not one step, or looks for it.
--- KEYS: 1 the remembered answers of the namespace. ARGV: 1 ahead, 2 idempotency key, 3 what kind of answer it is,
--- 4 a number, or nothing to look only.
--- Reply: the kind, whether it was replayed, and the number; nothing without an answer; or a refusal as in write.lua.
+-- Remembers the answer to a request about a namespace that took several steps, or looks it up.
+-- KEYS: 1 remembered answers. ARGV: 1 ahead, 2 idempotency key, 3 kind, 4 number, or empty to only look it up.
+-- Reply: kind, replayed flag and number; empty without an answer; or a refusal as in write.lua.
 local ahead = tonumber(ARGV[1])
 local given, memory = recall(KEYS[1], ARGV[2], ahead, ARGV[3])
 if given then return given end

@@ -1,10 +1,7 @@
--- Makes a namespace unless there is one, and perhaps changes its settings.
--- KEYS: 1 to 4 as in namespaces.lua, 5 the remembered answers of the namespace, if there is a key.
--- ARGV: 1 ahead, 2 name
---       3 default lifetime in milliseconds (0: for ever), `-` for none, or nothing to leave it as it is
---       4 idle time in milliseconds, `-` for none, or nothing to leave it as it is
---       5 idempotency key or nothing   6 its usage, which a replay repeats
--- Reply: `N`, whether it was replayed, record and usage; or a refusal as in write.lua.
+-- Creates a namespace unless it exists, and changes its settings. KEYS: 1 to 4 as in namespaces.lua, 5 remembered answers,
+-- if a key is given. ARGV: 1 ahead, 2 name, 3 default lifetime (0: forever) and 4 idle time in milliseconds (`-` for none,
+-- empty for no change), 5 idempotency key or empty, 6 usage, which a replay repeats. Reply: `N`, replayed flag, record and
+-- usage; or a refusal as in write.lua.
 local k, ahead, name = namespace_keys(), tonumber(ARGV[1]), ARGV[2]
 local given, memory = recall(KEYS[5], ARGV[5], ahead, 'N')
 if given then return given end

@@ -1,10 +1,9 @@
--- Counts a use of an entry, and renews its lifetime if less than half is left. Precedes a plain read in one pipeline,
--- whose reply counts only after 1.
--- KEYS: 1 entry, 2 ends, 3 counts. ARGV: 1 ahead, 2 member. Reply: 1, or 0 if it does not exist.
+-- Counts a use, and renews the lifetime if less than half is left. Precedes a plain read in one pipeline, which counts only
+-- after reply 1. KEYS: 1 entry, 2 ends, 3 counts. ARGV: 1 ahead, 2 member. Reply: 1, or 0 if it does not exist.
 local entry, ahead, member = KEYS[1], tonumber(ARGV[1]), ARGV[2]
 local left, at = call('PTTL', entry), now(ahead)
 if left == -2 or left >= 0 and left <= ahead then return 0 end
--- a Redis that refuses writes still answers reads
+-- a Redis that rejects writes must still answer reads
 if not may_write(KEYS[3]) then return 1 end
 local packed = call('GETRANGE', entry, 0, HEAD_AT + HEAD_BYTES - 2)
 local ends, _, uses = unpack_(USES, packed)

@@ -1,14 +1,14 @@
--- Writes down what a consumer did, if its lease is still held and nothing was erased since its holder began.
+-- Stores a consumer's progress, if its lease is held and nothing was erased since its holder began.
 -- KEYS: 1 pool of leases, 2 ledger, 3 pending, 4 parked, 5 parked in order.
--- ARGV: 1 ahead, 2 slot, 3 holder, 4 count of erasures, 5 how many are parked at most, then `c` bucket position,
---       `p` event record, `d` event, `k` event record, `n` record.
--- Reply: 1 and how many parked events were given up, or 0 when the lease or the consumer is gone, or it is stale.
+-- ARGV: 1 ahead, 2 slot, 3 holder, 4 count of erasures, 5 maximum parked, then `c` bucket position, `p` event record, `d`
+-- event, `k` event record, `n` record.
+-- Reply: 1 and the number of parked events given up, or 0 if the lease or the consumer is gone or the commit is stale.
 local expires, by = string.match(call('HGET', KEYS[1], 's' .. ARGV[2]) or '', '^(%d+) (.*)$')
 if by ~= ARGV[3] or tonumber(expires) <= now(tonumber(ARGV[1])) then return {0, 0} end
 if call('EXISTS', KEYS[2]) == 0 or (call('HGET', KEYS[2], 'erasures') or '0') ~= ARGV[4] then return {0, 0} end
--- what a consumer has handled can leave the log
+-- handled events can then leave the log
 write_even_when_full(KEYS[2])
--- Whether a position is after another one. A late commit, after a timeout, moves no cursor back.
+-- Whether `position` is after `other`. A commit that arrives late, after a timeout, moves no cursor back.
 local function is_past(position, other)
   if not other then return true end
   local ms, n = string.match(position, '^(%d+)-(%d+)$')

@@ -1,4 +1,3 @@
--- Shared by the scripts that purge a log of erased lives.
 local LOOKED_AT, HEADER, LOGGED_LIFE_AT = 32, 26, 19
 local LOST_LIFE_NAMED = '-0000000000000000'
 
@@ -10,13 +9,13 @@ local function is_unwanted(entry, erased)
   local id = sub(e, HEADER + 1)
   local life = fmt('%08x%08x', unpack_('>I4I4', e, LOGGED_LIFE_AT))
   if call('ZSCORE', erased, id .. '-' .. life) then return true end
-  -- of a life whose data was lost, nobody knows which it was, but until when
+  -- of a life whose data was lost, only its last time is known
   local lost = call('ZSCORE', erased, id .. LOST_LIFE_NAMED)
   return lost and tonumber(string.match(entry[1], '^%d+')) <= tonumber(lost)
 end
 
--- Calls `look` for entries of a log from a place on, until it returns true or that number of entries or bytes of names
--- was read. Returns the place to go on at, or nil at the end of the log.
+-- Calls `look` for entries of a log from `from`, until it returns true or `most` entries or `most_bytes` of names were read.
+-- Returns the position to resume at, or nil at the end of the log.
 local function look_through(log, from, most, most_bytes, look)
   local looked, bytes = 0, 0
   while looked < most and bytes < most_bytes do

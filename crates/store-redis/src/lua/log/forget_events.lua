@@ -1,6 +1,5 @@
--- Forgets events of a consumer, or replaces their records, and counts an erasure: a holder that has read them before
--- cannot write them down again.
--- KEYS: 1 ledger, 2 pending, 3 parked, 4 parked in order. ARGV: event and new record, or nothing, in turn.
+-- Deletes events of a consumer or replaces their records. Counts an erasure, so that holders cannot write old reads back.
+-- KEYS: 1 ledger, 2 pending, 3 parked, 4 parked in order. ARGV: event and new record or empty, in turn.
 -- Reply: 1, or 0 without such a consumer.
 if call('EXISTS', KEYS[1]) == 0 then return 0 end
 write_even_when_full(KEYS[1])

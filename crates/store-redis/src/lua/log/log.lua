@@ -1,10 +1,9 @@
--- Shared by the scripts that log events, and those that end threads.
 local CREATED, UPDATED, DESTROYED, COMPLETED, KV, TASKS, APPENDED, ROTATED, FORKED = 1, 2, 3, 4, 5, 6, 7, 8, 9
 local EXPIRED, DESTROYED_BY_HAND, LOST, ERASED = 0, 1, 2, 3
 local MOST_NAMED, MOST_NAMED_BYTES = 1000, 65536
 local NO_LIFE = '\0\0\0\0\0\0\0\0'
 
--- The trace of the request that a script is called for, as `traceparent`, or nothing. Scripts that log for requests set it.
+-- `traceparent` of the request, or empty. Scripts that log for requests set it.
 local trace = ''
 
 -- Returns the position of a log's next entry by the clock that tests put ahead. `XADD` accepts `MS-*` only since Redis 7.
@@ -15,13 +14,11 @@ local function next_position(log, ahead)
   return fmt('%.0f-%.0f', at, at == tonumber(ms) and number + 1 or 0)
 end
 
--- An entry: `e`, the type, flags, time, version, sequence, life and thread; `k`, names of keys, or other data of the
--- type. The last is the text of the scope, if it has no thread. Of a fork `k` has id and version of the source.
--- The name of the second field goes on with the trace of the request, if it has one. Versions that know no traces do not look
--- at names. Ends by time have no trace.
--- Flags of a creation: 1 restored; of an update: 1 metadata; of an end: 0 expired, 1 destroyed, 2 expired and its data
--- lost, 3 erased.
--- Returns the time of its place in the log, which does not go back when the clock does.
+-- Logs an event. `e`: type, flags, time, version, sequence, life, and the thread or the text of a scope without one. `k`:
+-- names of keys, or other data of the type; for a fork, id and version of the source. The trace of the request follows `k`
+-- in the field's name, which older versions do not read; ends by time have none. Flags: creation: 1 restored; update:
+-- 1 metadata; end: 0 expired, 1 destroyed, 2 expired and its data lost, 3 erased. Returns the time of the event's position,
+-- which never decreases, even if the clock does.
 local function log_event(log, kind, flags, time, version, sequence, life, id, more, ahead)
   local is_of_time = kind == DESTROYED and (flags == EXPIRED or flags == LOST)
   local position = call('XADD', log, ahead == 0 and '*' or next_position(log, ahead),
@@ -33,7 +30,7 @@ local function id_of(key)
   return sub(key, find(key, '}:t:', 1, true) + 4)
 end
 
--- The keys of these fields as JSON strings with commas; `!` when they are too many to name.
+-- Returns the keys of `fields` as JSON strings with commas; `!` if there are too many to name.
 local function names(fields)
   local keys, seen, bytes = {}, {}, 0
   for _, f in ipairs(fields) do
@@ -45,12 +42,10 @@ local function names(fields)
   return table.concat(keys, ',')
 end
 
--- Where other parts of the meta of a thread begin: the number of its events, and until when its changes are
--- logged.
+-- Offsets in the meta of a thread: the number of its events, and the time until which its changes are logged.
 local EVENTS_AT, WATCHED_AT = 55, 59
 
--- The meta of a living thread, its key's time to live, and the meta of one that is dead but not
--- yet ended.
+-- Returns the meta of a living thread, the TTL of its key, and the meta of a thread that has expired but was not ended yet.
 local function living(key, ahead)
   local left, m = call('PTTL', key), call('HGET', key, 'M')
   if not m then return false, left end
@@ -59,20 +54,20 @@ local function living(key, ahead)
   return false, left, m
 end
 
--- When a dead thread was over.
+-- Returns the time at which a dead thread expired.
 local function ended_at(m, left, ahead)
   local _, ends, _, grace = unpack_(TIMES, m, TIMES_AT)
   local at = now(ahead) + left - ahead - grace * 1000
   return ends > 0 and math.min(at, ends) or at
 end
 
--- How many events of an id were logged in earlier lives, of which the last is still archived.
+-- Number of events that earlier lives logged, if the last one is still archived.
 local function events_before(archive)
   local m = call('HGET', archive, 'M')
   return m and (unpack_('>I4', m, EVENTS_AT)) or 0
 end
 
--- Whether that life is not the living one, and the thread was destroyed a moment ago.
+-- Whether `life` is not the living one, and the thread was destroyed a moment ago.
 local function is_past(archive, m, life, ahead)
   if m and sub(m, LIFE_AT, LIFE_END) == life then return false end
   local stops = call('HGET', archive, 'T')
@@ -88,7 +83,7 @@ local function hex(bytes)
   return (string.gsub(bytes, '.', function(c) return fmt('%02x', byte(c)) end))
 end
 
--- The keys of a thread's scope, in the slot of the thread: see scope.lua.
+-- Keys of a thread's scope, in the slot of the thread: see scope.lua.
 local BESIDE = {':k:', ':y:', ':z:'}
 
 local function beside(thread, kind)
@@ -96,18 +91,17 @@ local function beside(thread, kind)
   return sub(thread, 1, at) .. kind .. sub(thread, at + 4)
 end
 
--- A segment of a history: its number, the place of its first item, the last place that was replaced, the number of its items
--- and their bytes, when they were replaced, when they are gone, and the length of the ids of the summary, which follow
--- with spaces.
+-- A segment of a history: number, position of its first item, last replaced position, number of items, their bytes, time of
+-- the replacement, expiry, and length of the ids of the summary, which follow, separated by spaces.
 local SEGMENT, SEGMENT_BYTES = '>I4I6I6I6I6I6I6I2', 42
--- Before them, the last compaction.
+-- The last compaction, which precedes the segments.
 local SEGMENTS, SEGMENTS_BYTES = '>I4I6I2', 12
 
--- The segments of the history of a scope, and operations on them. These are made only where a history has segments: each
--- function at the top of a script costs time in each call.
+-- Returns the segments of a scope's history, with their functions. They are defined inside, because each function at the top
+-- of a script costs time in every call.
 local function segments_of(scope)
   local text, at = call('HGET', scope, 'S') or '', SEGMENTS_BYTES + 1
-  -- the last compaction: its number, its last place, and its number of new items
+  -- the last compaction: its number, its last position, and its number of new items
   local all = {list = {}, last = 0, through = 0, new = 0}
   if text ~= '' then all.last, all.through, all.new = unpack_(SEGMENTS, text) end
   while at < #text do
@@ -117,18 +111,17 @@ local function segments_of(scope)
     g.ids = sub(text, at, at + bytes - 1)
     at, all.list[#all.list + 1] = at + bytes, g
   end
-  -- The keys of a segment, of this scope or another: its items, and their ids.
+  -- Keys of a segment in scope `of`, by default this one: its items, and their ids.
   function all.keys(number, of)
     local its = of or scope
     local from = find(its, '}:k:', 1, true)
     local start, name = sub(its, 1, from), sub(its, from + 4) .. ':' .. number
     return start .. ':s:' .. name, start .. ':si:' .. name
   end
-  -- Deletes the items of all segments.
   function all.drop()
     for _, g in ipairs(all.list) do call('UNLINK', all.keys(g.number)) end
   end
-  -- Moves their items to another scope of the slot. Returns the new keys and when they end.
+  -- Moves the items to another scope of the slot. Returns the new keys and their expiry.
   function all.move(to)
     local moved = {}
     for _, g in ipairs(all.list) do
@@ -145,7 +138,7 @@ local function segments_of(scope)
   return all
 end
 
--- Deletes the checkpoints of a thread. Returns their numbers in order, with commas.
+-- Deletes the checkpoints of a thread. Returns their numbers in order, separated by commas.
 local function drop_checkpoints(thread)
   local index = beside(thread, ':p:')
   local fields, numbers, keys = call('HKEYS', index), {}, {index}
@@ -159,7 +152,7 @@ local function drop_checkpoints(thread)
   return table.concat(numbers, ',')
 end
 
--- Deletes what a thread's scope and its checkpoints were kept in: whose life it was is not known any more.
+-- Deletes the scope and the checkpoints of a thread whose life is unknown.
 local function drop_scope(thread)
   segments_of(beside(thread, ':k:')).drop()
   local keys = {}
@@ -168,14 +161,14 @@ local function drop_scope(thread)
   drop_checkpoints(thread)
 end
 
--- Moves the content of a thread's scope next to the archive of that life, which gets its meta.
+-- Moves the scope of a thread next to the archive of its life, and stores the scope's meta in the archive.
 local function archive_scope(thread, archive, life, archive_ms)
   local m = call('HGET', beside(thread, ':k:'), 'M')
   if not m then return end
   if sub(m, LIFE_AT, LIFE_END) ~= life then return drop_scope(thread) end
   call('HSET', archive, 'S', m)
   local scope = beside(thread, ':k:')
-  -- the originals end by themselves, and not later than the archive
+  -- originals expire by themselves, no later than the archive
   for _, moved in ipairs(segments_of(scope).move(scope .. ':' .. hex(life))) do
     if call('PTTL', moved[1]) > archive_ms then call('PEXPIRE', moved[1], archive_ms) end
   end
@@ -189,7 +182,7 @@ local function archive_scope(thread, archive, life, archive_ms)
   end
 end
 
--- The archive of a life, of which the last one of that id has the name `last`: its name and meta, if it is there.
+-- Returns the name of a life's archive, and its meta if it exists. `last` is the id's most recent archive.
 local function archive_of(last, life)
   local m = call('HGET', last, 'M')
   if m and hex(sub(m, LIFE_AT, LIFE_END)) == life then return last, m end
@@ -197,13 +190,11 @@ local function archive_of(last, life)
   return last, call('HGET', last, 'M')
 end
 
--- How long something can be left of a life, given how long its archive is kept: answers of a thread that goes on are
--- forgotten within two days.
+-- How long data of a life can remain: its archive, or answers of a continuing thread, which expire within two days.
 local function remains_ms(archive_ms) return math.max(archive_ms, 172800000) end
 
--- Notes that a life of an owner's thread has ended, or has another owner or id now, so that an erasure finds all remains
--- of it: its archive, remembered answers, names of its keys in the log. The list lives as long as they can. Each addition
--- forgets up to two lives whose archives are gone.
+-- Lists a life that has ended, or changed its owner or id, so that an erasure finds its archive, remembered answers and key
+-- names in the log. The list lives as long as they can. Each addition drops up to two lives without archives.
 local function list_ended(thread, id, life, tag, ahead, archive_ms)
   archive_ms = remains_ms(archive_ms)
   local list = owned_key(thread, ':oa:', tag)
@@ -217,14 +208,13 @@ local function list_ended(thread, id, life, tag, ahead, archive_ms)
   if call('PTTL', list) < archive_ms + ahead then call('PEXPIRE', list, archive_ms + ahead) end
 end
 
--- The ids of a bucket in order, next to its deadlines.
+-- Sorted ids of a bucket, next to its deadlines.
 local function ids_of(k)
   return sub(k.deadlines, 1, -2) .. 'n'
 end
 
--- Moves the hash of a thread into the archive and logs its end. `k` has the keys of thread, log, archive, archives and
--- deadlines. An archive of an earlier life makes room. It has the time of its event's place, so the beginning of the
--- log tells which archives it needs. A thread that is erased leaves no archive.
+-- Moves a thread's hash to the archive and logs its end. Renames the archive of an earlier life. An archive has the time of
+-- its event, so the start of the log shows which archives it needs. An erased thread leaves no archive.
 local function end_life(k, m, flags, ended, ahead, archive_ms)
   local id, life, version = id_of(k.thread), unpack_(LIFE, m, LIFE_AT)
   settle(k.thread)
@@ -236,7 +226,7 @@ local function end_life(k, m, flags, ended, ahead, archive_ms)
     unlist_owned(k.thread, id, tag)
   end
   if call('PTTL', k.thread) <= ahead then
-    -- only by the clock that tests put ahead: else the key were gone
+    -- happens only with the clock that tests put ahead; otherwise the key has expired
     call('UNLINK', k.thread)
     drop_scope(k.thread)
     log_event(k.log, DESTROYED, LOST, ended, 0, 0, NO_LIFE, id, '', ahead)
@@ -261,7 +251,7 @@ local function end_life(k, m, flags, ended, ahead, archive_ms)
   call('ZADD', k.archives, archived, id .. '-' .. hex(life))
 end
 
--- Puts a new life into the deadlines. One that is there already is of a life whose data is lost.
+-- Adds a new life to the deadlines. An existing deadline belongs to a life whose data is lost.
 local function begin_life(k, deadline, ahead)
   local id = id_of(k.thread)
   call('ZADD', ids_of(k), 0, id)

@@ -1,9 +1,8 @@
--- Copies a part of a log without the events of erased lives; at its end, the copy becomes the log. Redis only marks
--- entries that are deleted from a stream, and keeps their bytes. The horizon stays: nobody misses these events.
--- KEYS: 1 log, 2 its copy, 3 the maker of the copy, 4 erased lives.
--- ARGV: 1 the name of the maker, 2 first position, `-` at the start, 3 how many events at most, 4 how many bytes at most,
---       5 for how long the copy is kept and nobody else may begin.
--- Reply: where to go on; 1 when all is done; 0 if another one copies, or this part does not follow the one before.
+-- Copies a part of a log without the events of erased lives; after the last part, the copy becomes the log. Redis only marks
+-- deleted stream entries, and keeps their bytes. The horizon stays: no reader misses these events.
+-- KEYS: 1 log, 2 its copy, 3 maker of the copy, 4 erased lives.
+-- ARGV: 1 maker, 2 first position, `-` at the start, 3 maximum events, 4 maximum bytes, 5 lifetime of the copy. Reply:
+-- position to resume at; 1 when done; 0 if another maker copies, or this part does not follow the previous one.
 local log, copy, name, from = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 local by = call('GET', KEYS[3])
 if from == '-' then
@@ -24,7 +23,7 @@ if next then
   return next
 end
 
--- positions never go back, even if the last event was one of these
+-- positions never go back, even if the last event was left out
 local last
 local about = call('XINFO', 'STREAM', log)
 for i = 1, #about, 2 do

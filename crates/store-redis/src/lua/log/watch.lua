@@ -1,13 +1,13 @@
--- Has the changes of a thread logged from now on, whether it exists or not.
--- KEYS: 1 thread, 2 watch, 3 log, 4 horizon, 5 scope of the thread. ARGV: 1 ahead, 2 for how long.
--- Reply: version and life, the newest position of the log or nil, that of the horizon, and the meta of the scope or nil.
+-- Starts to log the changes of a thread, whether it exists or not.
+-- KEYS: 1 thread, 2 watch, 3 log, 4 horizon, 5 scope of the thread. ARGV: 1 ahead, 2 duration.
+-- Reply: version, life, newest position of the log or nil, horizon, and meta of the scope or nil.
 local ahead, lasts = tonumber(ARGV[1]), tonumber(ARGV[2])
 local version, life, scope = 0, NO_LIFE, false
 local m = living(KEYS[1], ahead)
 if m then
   life, version = unpack_(LIFE, m, LIFE_AT)
   scope = call('HGET', KEYS[5], 'M')
-  -- else it is of a life whose end nobody saw
+  -- otherwise the scope belongs to a life whose end was never noticed
   if scope and sub(scope, LIFE_AT, LIFE_END) ~= life then scope = false end
   if unpack_('>I6', m, WATCHED_AT) < now(ahead) + lasts then
     call('HSET', KEYS[1], 'M', sub(m, 1, WATCHED_AT - 1) .. pack('>I6', now(ahead) + lasts) .. sub(m, META_BYTES + 1))

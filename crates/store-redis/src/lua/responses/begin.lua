@@ -1,10 +1,11 @@
--- Begins a response, or has another driver go on with it.
--- KEYS: 1 response, 2 its thread, if its scope is one of a thread; else for the floor `s` 2 the scope, 3 history, 4 its ids.
--- ARGV: 1 ahead, 2 access, 3 token, 4 how long the driver has it, 5 how long it is kept, 6 how long after its last write it
---       is due, 7 fingerprint, 8 floor: nothing, `t` if it takes the turn, or the token of the caller's turn, or `s` if it is to
---       be the only one in a scope without a thread, 9 scope, 10 request; empty to only ask.
--- Reply: `N`; `A` if it may begin but no request was given; `T` if it goes on, or has ended; `L` and how long another driver has it; `F`, how long another response or a
--- client holds the turn, and that response or nothing; `B` and the response that has to be ended first; or a refusal.
+-- Begins a response, or hands it to another driver.
+-- KEYS: 1 response, 2 its thread, if its scope has one; for floor `s`: 2 scope, 3 history, 4 its ids.
+-- ARGV: 1 ahead, 2 access, 3 token, 4 duration of the driver's lease, 5 retention, 6 delay from the last write until it is
+-- due, 7 fingerprint, 8 floor: empty, `t` to take the turn, the token of the caller's turn, or `s` to be the only response
+-- in a scope without a thread, 9 scope, 10 request; empty to only ask.
+-- Reply: `N`; `A` if it may begin but no request was given; `T` if it continues or has ended; `L` and how long another
+-- driver has it; `F`, how long another response or a client holds the turn, and that response or nil; `B` and the response
+-- that must end first; or a refusal.
 local key, ahead = KEYS[1], tonumber(ARGV[1])
 local scope = ARGV[8] == 's' and {scope = KEYS[2], history = KEYS[3], ids = KEYS[4]}
 local thread = not scope and KEYS[2] or nil
@@ -32,7 +33,7 @@ if floor ~= '' then
   local holder, ends, flags = '', 0, 0
   if turn then holder, ends, flags = unpack_(TURN, turn) end
   local other = last ~= '' and last ~= id and open_response(start .. ':u:' .. last, ahead)
-  -- a response that ended while its thread moved to another id could not give the turn back
+  -- a response that ended while its thread moved to another id could not release the turn
   local is_left = other and other.has_ended and other.turn == other.token and other.turn == holder
   if other and (other.has_ended or other.life ~= life) then other = nil end
   if floor ~= 't' then
@@ -61,7 +62,7 @@ r.token, r.lease, r.kept, r.due = token, now(ahead) + tonumber(ARGV[4]), tonumbe
 r.turn = floor == '' and NO_TURN or floor == 't' and token or floor
 settle_response(key, r)
 if is_new then
-  -- a response that is over can be there by the clock that tests put ahead
+  -- an expired response can exist only with the clock that tests put ahead
   if call('EXISTS', key) == 1 then call('UNLINK', key, events_of(key)) end
   call('HSET', key, 'M', pack_response(r), 'S', ARGV[9], 'P', ARGV[7], 'Q', ARGV[10])
 else

@@ -1,5 +1,4 @@
--- Finds responses that are due. KEYS: 1 those of a bucket that have not ended. ARGV: 1 ahead, 2 how many at most.
--- Reply: their ids.
+-- KEYS: 1 open responses of a bucket. ARGV: 1 ahead, 2 maximum. Reply: ids of due responses.
 local ahead, start = tonumber(ARGV[1]), sub(KEYS[1], 1, -4)
 local found = {}
 for _, id in ipairs(call('ZRANGEBYSCORE', KEYS[1], '-inf', now(ahead), 'LIMIT', 0, ARGV[2])) do

@@ -1,7 +1,6 @@
--- Parts of write_scope.lua for writes that are a step of a response.
--- KEYS: last the response.
--- ARGV, behind those of write_scope.lua: channel, then as plan_step has them, and last how many these are with the channel.
--- Reply: that of write_scope.lua; `J` and the outcome of an earlier step; or a refusal.
+-- Added to write_scope.lua for writes that are a step of a response. KEYS: last the response.
+-- ARGV, after those of write_scope.lua: channel, arguments of plan_step, number of these including the channel.
+-- Reply: as in write_scope.lua; `J` and the outcome of an earlier step; or a refusal.
 --+ keys
 local response = table.remove(KEYS)
 --+ step

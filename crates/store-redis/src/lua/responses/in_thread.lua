@@ -1,6 +1,5 @@
--- Parts of write.lua for a write that is the end of a response; those of appends.lua come behind them.
--- KEYS: last the response. ARGV: last as in_scope.lua has them.
--- Reply: that of write.lua; `J` and the answer of an earlier end; or a refusal.
+-- Added to write.lua, before appends.lua, for writes that end a response. KEYS: last the response.
+-- ARGV: last as in in_scope.lua. Reply: as in write.lua; `J` and the answer of an earlier end; or a refusal.
 --+ items
 local response = table.remove(KEYS)
 local step_args, channel = take_step(ARGV)

@@ -1,22 +1,21 @@
--- Shared by the scripts that write responses. A response is one hash:
---   M          meta: whether it has ended (1), token of its driver, until when that has it, token of the turn of its thread
---              that it works under (of its driver if it took the turn itself, zeros if it works under none), number of
---              entries, number of the next event, life of its thread, how long it is kept, and how long after its last
---              write it is due
+-- A response is one hash:
+--   M          meta: ended (1), token of its driver, end of the driver's lease, token of the thread's turn that it works
+--              under (the driver's if it took the turn itself, zeros for none), number of entries, number of the next event,
+--              life of its thread, retention, and delay from the last write until it is due
 --   S          its scope as text
 --   P          fingerprint of the request
 --   Q          the request
 --   1, 2..     the entries
 --   R          the answer, once it has ended
---   D          there if the answer has reached its caller
+--   D          exists if the answer has reached its caller
 -- Next to it, in its slot:
 --   :u:ID      the response
 --   :ue:ID     its events: a stream of entries N-0 with `e`, where N is the number of the event plus 1
---   :ud        those that have not ended, by when they are due
---   :ul:LIFE   the responses of a life of a thread, by when they are deleted at the latest, for an erasure
+--   :ud        open responses by due time
+--   :ul:LIFE   responses of a thread's life by their latest deletion, for an erasure
 local RESPONSE = '>Bc16I6c16I4I4c8I6I6'
 local NO_TURN = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
--- Responses that one script forgets in the list of a life.
+-- Responses that one script drops from the list of a life.
 local MOST_FORGOTTEN = 10
 
 local function start_of(key) return sub(key, 1, find(key, '}:u:', 1, true)) end
@@ -24,7 +23,7 @@ local function response_id_of(key) return sub(key, find(key, '}:u:', 1, true) + 
 local function events_of(key) return start_of(key) .. ':ue:' .. response_id_of(key) end
 local function list_of(key, life) return start_of(key) .. ':ul:' .. hex(life) end
 
--- A response that is still kept.
+-- Returns a response that is still kept.
 local function open_response(key, ahead)
   local m = call('PTTL', key) > ahead and call('HGET', key, 'M')
   if not m then return nil end
@@ -38,13 +37,13 @@ local function pack_response(r)
   return pack(RESPONSE, r.has_ended and 1 or 0, r.token, r.lease, r.turn, r.entries, r.next_event, r.life, r.kept, r.due)
 end
 
--- Fails while a slot moves, before anything is written: see `settle`.
+-- Fails while a slot moves, before any write: see `settle`.
 local function settle_response(key, r)
   settle(key)
   call('EXISTS', events_of(key), start_of(key) .. ':ud', list_of(key, r.life))
 end
 
--- Keeps a response and its events, also in the lists.
+-- Renews a response and its events, and updates the lists.
 local function keep(key, r, ahead)
   call('PEXPIRE', key, r.kept + ahead)
   local due = start_of(key) .. ':ud'
@@ -62,14 +61,13 @@ local function keep(key, r, ahead)
   if call('PTTL', list) < r.kept + ahead then call('PEXPIRE', list, r.kept + ahead) end
 end
 
--- Whether a response works in a scope: that of its thread, whose life the caller compares, or the one with that text.
+-- Whether a response works in a scope: that of its thread, whose life the caller compares, or the one with the text `scope`.
 local function is_in(key, r, scope, thread)
   if thread then return r.life ~= NO_LIFE end
   return r.life == NO_LIFE and call('HGET', key, 'S') == scope
 end
 
--- Why a caller with that token, or at the end with none (''), may not write to a response; `m`: the meta of its
--- thread, if it has one and that lives.
+-- Returns why `token` (at the end, '' for any driver) may not write to a response. `m`: meta of its living thread, if any.
 local function driver_refusal(r, token, thread, m)
   if not r or r.has_ended or token ~= '' and r.token ~= token then return {'R', 'turn_lost'} end
   if not thread then return nil end
@@ -79,7 +77,7 @@ local function driver_refusal(r, token, thread, m)
   end
 end
 
--- Adds events, of which the first has that number: the arguments from `from` to `to`.
+-- Adds the events from index `from` to `to`, numbered from `first`. Known numbers are skipped.
 local function add_events(key, r, first, events, from, to)
   for i = from, to do
     local number = first + i - from
@@ -88,8 +86,7 @@ local function add_events(key, r, first, events, from, to)
   r.next_event = math.max(r.next_event, first + to - from + 1)
 end
 
--- Takes the arguments of a step from the end of those of another script: channel, then as plan_step has them, and last
--- how many these are with the channel. Returns those of plan_step, and the channel.
+-- Removes the arguments of a step from the end of `args`: see in_scope.lua. Returns those of plan_step, and the channel.
 local function take_step(args)
   local step, last = {}, #args
   for j = last - tonumber(args[last]) + 1, last - 1 do step[#step + 1] = args[j] end
@@ -98,13 +95,12 @@ local function take_step(args)
   return step, channel
 end
 
--- Whether the arguments of a step are those of the end.
 local function is_end(args) return args[5] ~= '' end
 
--- A step of a response: an entry, or the end. `args`: token of the driver, or at the end nothing for any; scope; number of
--- the entry or of all entries; the entry or the answer; of the end, how long the response is kept, and how long its
--- events are, else nothing twice; number of the first event, and events. Why it may not be done, or the outcome of an
--- earlier one; else the response, and its thread if it still has that.
+-- Checks a step of a response: an entry, or the end. `args`: token of the driver, empty for any at the end; scope; number of
+-- the entry or of all entries; the entry or the answer; at the end, retention of the response and of its events, else empty
+-- twice; number of the first event; events. Returns a refusal or the outcome of an earlier step; else nil, the response, and
+-- its thread if it still has that.
 local function plan_step(key, thread, m, args, ahead)
   local r, ends, number, first = open_response(key, ahead), is_end(args), tonumber(args[3]), tonumber(args[7])
   if ends and r and r.has_ended then return {'J', call('HGET', key, 'R')} end
@@ -138,12 +134,12 @@ local function do_step(key, thread, r, args, channel, ahead)
     local token, _, flags = unpack_(TURN, turn)
     if token == r.token then
       call('HSET', thread, 'U', pack(TURN, token, 0, 0) .. last_response(turn))
-      -- pcall: the user may lack the right to the channel
+      -- pcall: the user may lack access to the channel
       if flags >= 2 then redis.pcall('PUBLISH', channel, id_of(thread)) end
     end
   end
   r.has_ended = true
-  -- it belongs to no thread that an erasure could find for longer
+  -- its thread is gone, so no erasure could find it for longer
   r.kept = (thread or r.life == NO_LIFE) and tonumber(args[5]) or math.min(r.kept, tonumber(args[5]))
   call('HSET', key, 'R', args[4], 'M', pack_response(r))
   call('PEXPIRE', events_of(key), math.min(r.kept, tonumber(args[6])) + ahead)

@@ -1,8 +1,6 @@
--- Adds events to responses. Each has its own outcome: one that is refused or fails leaves the others as they are.
--- KEYS: the responses. ARGV: of each ahead, token, number of the first event, and the events, each behind its length.
--- Reply: the outcome of one, or an array with those of several: `K`, a refusal, or an error.
---
--- The line `--+ outcome` is where fast.lua has its part.
+-- Adds events to responses. A refusal or error of one does not affect the others. `--+ outcome` marks a part of fast.lua.
+-- KEYS: responses. ARGV: of each, ahead, token, number of the first event, and the events, each after its length.
+-- Reply: the outcome, or an array of several: `K`, a refusal, or an error.
 local function tell(key, ahead, token, first, packed)
   local r = open_response(key, ahead)
   if not r or r.has_ended or r.token ~= token then return {'R', 'turn_lost'} end
@@ -15,7 +13,7 @@ local function tell(key, ahead, token, first, packed)
   end
   add_events(key, r, first, events, 1, #events)
   call('HSET', key, 'M', pack_response(r))
-  -- from then on, entries and signs of life keep the events too
+  -- from here on, entries and renewals keep the events too
   if is_first then keep(key, r, ahead) end
   return {'K'}
 end
@@ -23,7 +21,7 @@ local outcomes = {}
 for i = 1, #KEYS do
   local at = 4 * i - 3
   local is_done, outcome = pcall(tell, KEYS[i], tonumber(ARGV[at]), ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3])
-  -- Redis 6.2 raises the text alone
+  -- Redis 6.2 raises plain strings
   if not is_done and type(outcome) == 'string' then outcome = {err = outcome} end
 --+ outcome
 end

@@ -1,12 +1,10 @@
--- Puts a few items in the place of the oldest ones of a thread's history. A stream takes no entries in its middle: the old
--- stream becomes a segment, and the new items and all later ones are written to a new one. So the cost grows with the later
--- items, and not with those that are replaced.
--- KEYS: 1 scope, 2 history, 3 its ids, 4 its remembered answers, 5 thread.
--- ARGV: 1 ahead, the last place to replace, the number of items up to it, how long they are kept, the most bytes of the
---         history and of all segments, the most later items, and the most segments, packed
---       2 access   3 token of a turn, or nothing   4 idempotency key, or nothing   5... new items: id, value, fingerprint
--- Reply: `C`, whether it was replayed, meta, number of the segment, and how many made room for it; or a refusal as in
---        write_scope.lua.
+-- Replaces the oldest items of a thread's history with a few new ones. A stream accepts no entries in its middle, so the old
+-- stream becomes a segment, and the new items and all later ones go to a new stream. The cost grows with the later items,
+-- not with the replaced ones.
+-- KEYS: 1 scope, 2 history, 3 its ids, 4 remembered answers, 5 thread. ARGV: 1 packed: ahead, last position to replace,
+-- number of items up to it, retention, maximum bytes of the history and of all segments, maximum later items, maximum
+-- segments; 2 access, 3 turn token or empty, 4 idempotency key or empty, 5... id, value and fingerprint of each new item.
+-- Reply: `C`, replayed flag, meta, number of the segment, number of segments dropped; or a refusal as in write_scope.lua.
 local ahead, through, count, keep, max_bytes, most_later, most_segments = unpack_('>I6I6I6I6I6I4I2', ARGV[1])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[5]}
 local thread, s, _, refusal = open_scope(k, ahead, false, ARGV[2])
@@ -21,11 +19,10 @@ if not thread or is_unbound(thread, ARGV[2]) then return {'R', 'no_thread'} end
 if not s then return {'R', 'prefix_changed', 0} end
 if s.flags % 2 == SEALED then return {'R', 'scope_ended'} end
 
--- what can refuse it ------------------------------------------------------------------------
 local later = call('XRANGE', k.history, fmt('%.0f-0', through + 1), '+', 'COUNT', most_later + 1)
 if #later > most_later then return {'R', 'too_many_later_items'} end
 local segments, new, before = living_segments(k, s, ahead), (#ARGV - 4) / 3, s.items - #later
--- another compaction of the same prefix changes its number, unless it has as many new items
+-- another compaction of the same prefix changes its number of items, unless it adds as many
 local is_same = through == segments.through and new == segments.new and count == new
 if through >= s.next or before ~= count or new > before or is_same then return {'R', 'prefix_changed', before} end
 local plan = {next = through - new + 1, ids = k.ids, originals = segments.ids(), gone = {}, new = {}, added = 0, known = {},
@@ -39,10 +36,9 @@ local bytes, entries, ids, known = 0, {}, {}, {}
 for i, item in ipairs(later) do entries[i], ids[i], bytes = item[1], item[2][4], bytes + bytes_of(item) end
 if bytes + plan.added > max_bytes then return {'R', 'history_too_large', bytes + plan.added, s.history} end
 
--- and only now the writing ------------------------------------------------------------------
 settle(k.scope)
 s.version, s.updated = s.version + 1, now(ahead)
--- a full Redis refuses this
+-- first, because a full Redis rejects it
 call('HSET', k.scope, 'M', pack_scope(s))
 for from = 1, #ids, 1000 do
   local found = call('HMGET', k.ids, unpack(ids, from, math.min(from + 999, #ids)))

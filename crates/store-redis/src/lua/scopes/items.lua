@@ -1,9 +1,6 @@
--- Items of histories, and what is known of those that are gone.
-
--- Removed items whose places are known, and the bytes of each in the field `G`.
+-- Number of removed items whose positions are kept in the field `G`, and bytes of each.
 local MOST_MARKS, MARK_BYTES, DIGEST_BYTES = 256, 14, 8
 
--- The place of an item, and its bytes.
 local function place_of(item) return tonumber(string.match(item[1], '^%d+')) end
 local function bytes_of(item) return #item[2][4] + #item[2][6] + 64 end
 
@@ -12,7 +9,7 @@ local function digest_of(id)
   return pack('>I4I4', tonumber(sub(hex, 1, 8), 16), tonumber(sub(hex, 9, 16), 16))
 end
 
--- Remembers the places of items that are gone, the oldest first.
+-- Stores the positions of removed items, oldest first.
 local function mark_items(key, ids, places)
   local marks = {call('HGET', key, 'G') or ''}
   for i = math.max(1, #ids - MOST_MARKS + 1), #ids do
@@ -21,10 +18,10 @@ local function mark_items(key, ids, places)
   call('HSET', key, 'G', sub(table.concat(marks), -MARK_BYTES * MOST_MARKS))
 end
 
--- The place that a gone item had, if it is known.
+-- Returns the former position of a removed item, if it is known.
 local function marked_place(key, id)
   local marks, digest = call('HGET', key, 'G') or '', digest_of(id)
-  -- the newest first: an id may have been removed more than once
+  -- newest first: an id may have been removed more than once
   for at = #marks - MARK_BYTES + 1, 1, -MARK_BYTES do
     if sub(marks, at, at + DIGEST_BYTES - 1) == digest then return (unpack_('>I6', marks, at + DIGEST_BYTES)) end
   end

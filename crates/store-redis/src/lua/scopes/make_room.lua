@@ -1,13 +1,12 @@
--- Drops the oldest items of a history that is too large, up to the number that one script may.
--- KEYS: 1 scope, 2 history, 3 its ids, then its thread if it has one.
--- ARGV: 1 ahead, 2 bytes that it may have. Reply: 1 if it fits now, or 0.
+-- Drops the oldest items of a history that is too large, up to MOST_DROPPED. KEYS: 1 scope, 2 history, 3 its ids, 4 its
+-- thread, if any. ARGV: 1 ahead, 2 maximum bytes. Reply: 1 if it fits now, or 0.
 local ahead = tonumber(ARGV[1])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[4]}
 local _, s = open_scope(k, ahead, false, '')
 local over = s and s.history - tonumber(ARGV[2]) or 0
 if over <= 0 then return 1 end
 local found = oldest_items(k.history, s, over, {})
--- a full Redis refuses this, as it would refuse the write that the room is made for
+-- a full Redis rejects this, like the write that needs the room
 call('HSET', k.scope, 'M', pack_scope(s))
 drop_items(k, s, found, ahead)
 call('HSET', k.scope, 'M', pack_scope(s))

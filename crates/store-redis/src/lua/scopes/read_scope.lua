@@ -1,8 +1,6 @@
--- Reads parts of a scope. KEYS: 1 scope, 2 history, 3 its ids, then its thread if it has one.
--- ARGV: 1 ahead, 2 `k` when the keys are wanted, 3 `t` the tasks, 4 `r` the record,
--- 5 `g` when this is no use, 6 access, then fields.
--- Reply: nil; a refusal; or meta, milliseconds to live (-1: it does not end by itself), now, tasks, record,
--- keys, and the values.
+-- KEYS: 1 scope, 2 history, 3 its ids, 4 its thread, if any. ARGV: 1 ahead, 2 `k` for keys, 3 `t` for tasks, 4 `r` for the
+-- record, 5 `g` to extend no lifetime, 6 access, then fields. Reply: nil; a refusal; or meta, milliseconds to live (-1: no
+-- expiry), now, tasks, record, keys, values.
 local ahead = tonumber(ARGV[1])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[4]}
 if ARGV[5] == 'g' then check_writable(k.scope) end
@@ -18,8 +16,8 @@ if ARGV[2] == 'k' then
     if byte(f) == 107 and not is_expired(s, f) then keys[#keys + 1] = sub(f, 2) end
   end
 end
--- A fixed end is reported to the same millisecond at each read. PTTL follows the time at which the script began and
--- TIME the present one, so their sum varies; Redis 7 knows the end itself.
+-- Reports a fixed end to the same millisecond at each read. PTTL uses the start of the script and TIME the present, so their
+-- sum varies; Redis 7 reports the end itself.
 local at = now(ahead)
 if s.ttl == 0 and s.left and s.left >= 0 then
   local ends = redis.pcall('PEXPIRETIME', k.scope)

@@ -1,7 +1,6 @@
--- Lists the segments of a history. KEYS: 1 scope, 2 history, 3 its ids, then its thread if it has one.
--- ARGV: 1 ahead, 2 access, 3 `g` when this is no use. Reply: nil; a refusal; or for each segment, the oldest first: number,
--- place of its first item, last place, number of items, their bytes, when they were replaced, when they are gone, ids of the
--- summary with spaces.
+-- KEYS: 1 scope, 2 history, 3 its ids, 4 its thread, if any. ARGV: 1 ahead, 2 access, 3 `g` to extend no lifetime. Reply:
+-- nil; a refusal; or for each segment, oldest first: number, first position, last position, number of items, their bytes,
+-- time of the replacement, expiry, ids of the summary, separated by spaces.
 local ahead = tonumber(ARGV[1])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[4]}
 if ARGV[3] == 'g' then check_writable(k.scope) end

@@ -1,42 +1,37 @@
--- Shared by the scripts that read and write scopes. A scope is one hash:
+-- A scope is one hash:
 --   M          meta: flags (1: rejects writes, 2: has segments), life, version, bytes of the values, number of keys,
---              created, updated, lifetime after a use (0: unlimited), when the first key expires
---              (0: none does), version of the tasks, places of the
---              oldest and of the next item of the history, its bytes, number of its events; then the number
---              of places between these two whose items were removed, if there are any
+--              created, updated, lifetime after a use (0: unlimited), expiry of the first key (0: none), version of the
+--              tasks, positions of the oldest and of the next item, bytes of the history, number of its events; then the
+--              number of empty positions between these two, if any
 --   kKEY       a value
---   xKEY       when it expires, if it does
---   T          the task list as JSON, if there is one
---   R          the record, if there is one
+--   xKEY       its expiry, if it has one
+--   T, R       the task list as JSON, and the record, if any
 --   U          the response that has, or last had, the floor of a scope without a thread
---   G          the last items that were removed or dropped, except by a clear, the newest last: of each the first 8
---              bytes of the SHA-1 of its id, and its place (6 bytes)
---   S          the last compaction, and each segment that is kept, the oldest first: see log.lua
--- Next to it, in its slot:
---   :k:NAME    the scope; of a thread its id, of others a digest
---   :y:NAME    the history: a stream of PLACE-0 with `t` time, `i` id, `v` value
---   :z:NAME    its ids: place (6 bytes) and fingerprint of the value
---   :s:NAME:N  the items that compaction N replaced, a stream like the history
---   :si:NAME:N their ids; both end by themselves
---   :j:NAME    its remembered answers, as records.lua has them
--- The scope of a thread has no time to live of its own: it has the thread's life, and ends with it.
+--   G          the last items that were removed or dropped, except by a clear, newest last: the first 8 bytes of the SHA-1
+--              of the id, and the position (6 bytes)
+--   S          the last compaction, and each segment that is kept, oldest first: see log.lua
+-- Next to it, in its slot; NAME is the id of its thread, or a digest:
+--   :k:NAME    the scope
+--   :y:NAME    the history: a stream of POSITION-0 with `t` time, `i` id, `v` value
+--   :z:NAME    its ids: position (6 bytes) and fingerprint of the value
+--   :s:NAME:N  the items that compaction N replaced, a stream like the history, and :si:NAME:N their ids; both expire
+--   :j:NAME    its remembered answers: see records.lua
+-- The scope of a thread has no TTL: it has the thread's life, and ends with it.
 local SCOPE = '>Bc8I6I4I4I6I6I6I6I6I6I6I6I4'
 local SEALED, SCOPE_BYTES, GAPS = 1, 75, '>I6'
 local NOBODY = '\0\0\0\0\0\0\0\0'
--- Items of a history that one script drops at most: each takes about 4 us, and a large one can take the
--- place of a hundred thousand small ones.
+-- Maximum items that one script drops, at about 4 us each. A large item can replace a hundred thousand small ones.
 local MOST_DROPPED = 1000
--- Bytes of the items that one write takes at most, unless a single item has more.
+-- Maximum bytes of items that one write removes, unless a single item has more.
 local MOST_TAKEN_BYTES = 1048576
 
--- `items`: how many items the history has.
 local function pack_scope(s)
   local gaps = s.next - s.first - s.items
   return pack(SCOPE, s.flags, s.life, s.version, s.bytes, s.keys, s.created, s.updated, s.ttl,
     s.due, s.tasks, s.first, s.next, s.history, s.events) .. (gaps > 0 and pack(GAPS, gaps) or '')
 end
 
--- Deletes expired keys. While Redis refuses writes, `s.expired` collects their fields instead, so that reads skip them.
+-- Deletes expired keys. While Redis rejects writes, `s.expired` collects their fields instead, so that reads skip them.
 local function purge(key, s, ahead)
   if s.due == 0 or s.due > now(ahead) then return end
   s.due = 0
@@ -56,10 +51,8 @@ local function purge(key, s, ahead)
   if not s.expired then call('HSET', key, 'M', pack_scope(s)) end
 end
 
--- Whether a field of a scope is of a key whose time has passed.
 local function is_expired(s, f) return s.expired ~= nil and s.expired[f] ~= nil end
 
--- The fields of a scope and their contents.
 local function fields_of(key, s)
   local all = call('HGETALL', key)
   if not s.expired then return all end
@@ -78,15 +71,13 @@ local function unpack_scope(m)
   return s
 end
 
--- A scope that nothing was written to yet.
 local function new_scope(life, ttl, ahead)
   return {flags = 0, life = life, version = 0, bytes = 0, keys = 0, created = now(ahead), ttl = ttl,
     due = 0, tasks = 0, first = 1, next = 1, history = 0, items = 0, events = 0}
 end
 
--- The scope, its end moved if this is a use; or nil, and whether something is in its place that is
--- over, and the refusal if the caller may not use its thread. Before that the meta of the thread, where `k.thread` is
--- there.
+-- Opens a scope, and extends its lifetime if `is_use`. Returns the meta of the thread if `k.thread` is given; the scope or
+-- nil; whether its keys hold an ended scope; and the refusal if the caller may not use the thread.
 local function open_scope(k, ahead, is_use, access)
   local thread
   if k.thread then
@@ -99,7 +90,7 @@ local function open_scope(k, ahead, is_use, access)
   if not m then return thread, nil, false end
   local s = unpack_scope(m)
   if thread then
-    -- else it is of a life whose end nobody saw
+    -- otherwise the scope belongs to a life whose end was never noticed
     if sub(thread, LIFE_AT, LIFE_END) ~= s.life then return thread, nil, true end
   else
     local left = call('PTTL', k.scope)
@@ -114,16 +105,15 @@ local function open_scope(k, ahead, is_use, access)
   return thread, s, false
 end
 
--- The place of the oldest item from a place on, or that of the next item to come.
+-- Returns the position of the oldest item at or after `from`, or that of the next new item.
 local function oldest_place(history, s, from)
   if s.next - s.first == s.items then return from end
   local oldest = call('XRANGE', history, fmt('%.0f-0', from), '+', 'COUNT', 1)[1]
   return oldest and place_of(oldest) or s.next
 end
 
--- The oldest items of a history but those with the ids `gone`, as many as have these bytes: their ids and bytes, the
--- place after them, and whether they are enough. They are read in ever larger portions: most items take the place of
--- one, and each of them can be large.
+-- Returns the oldest items with at least `bytes` in total, except those with ids in `gone`: ids, bytes, the position after
+-- them, and whether they are enough. Portions grow: usually one item replaces one, and each can be large.
 local function oldest_items(history, s, bytes, gone)
   local found, portion = {ids = {}, places = {}, bytes = 0, first = s.first}, 1
   while found.bytes < bytes and #found.ids < MOST_DROPPED do
@@ -154,7 +144,7 @@ local function drop_items(k, s, found, ahead)
   if s.flags >= SEGMENTED then living_segments(k, s, ahead).put() end
 end
 
--- The newest items of a history, up to that number and that many bytes, but one at least; the newest first.
+-- Returns the newest items, newest first: up to `most`, and up to MOST_TAKEN_BYTES except for a single item.
 local function newest_items(history, most)
   local found, bytes, up_to, portion = {}, 0, '+', 1
   while #found < most do
@@ -170,7 +160,7 @@ local function newest_items(history, most)
   return found
 end
 
--- Removes items, the newest first; their places stay empty.
+-- Removes items, given newest first. Their positions stay empty.
 local function remove_items(k, s, items, ahead)
   local entries, ids, places = {}, {}, {}
   for i, item in ipairs(items) do
@@ -191,9 +181,9 @@ local function remove_items(k, s, items, ahead)
   if s.flags >= SEGMENTED then living_segments(k, s, ahead).put() end
 end
 
--- Plans to append an item. The plan has `next`, the place for it; `ids`, the key of the ids, unless the history is new;
--- `originals`, the keys with the ids of originals; `gone`, ids that the write removes; and the outcome of earlier items:
--- `new` ones and `added`, their bytes; `known`, the place and fingerprint by id; and `places`, each as `place repeated`.
+-- Plans to append an item. `plan` has: `next`, its position; `ids`, the key of the ids unless the history is new;
+-- `originals`, keys of the ids of originals; `gone`, ids that the write removes; and for earlier items `new`, `added` (their
+-- bytes), `known` (position and fingerprint by id) and `places` (`position repeated`).
 local function plan_item(plan, id, value, fingerprint)
   local old = plan.known[id] or plan.ids and not plan.gone[id] and call('HGET', plan.ids, id)
   for _, key in ipairs(plan.originals) do old = old or not plan.gone[id] and call('HGET', key, id) end
@@ -209,7 +199,7 @@ local function plan_item(plan, id, value, fingerprint)
   end
 end
 
--- Why a history of that many bytes has no room for the items of a plan; else the oldest items that make room.
+-- Returns a refusal if the items of `plan` do not fit a history of `bytes`; else the oldest items that make room, if any.
 local function make_room(k, s, plan, bytes, max_bytes, drops_oldest)
   if plan.added > 0 and (drops_oldest and plan.added or bytes + plan.added) > max_bytes then
     return {'R', 'history_too_large', bytes + plan.added, bytes}
@@ -220,7 +210,6 @@ local function make_room(k, s, plan, bytes, max_bytes, drops_oldest)
   return nil, dropped
 end
 
--- Appends the items of a plan.
 local function append_items(k, s, plan, dropped, ahead)
   local ids = {}
   for _, item in ipairs(plan.new) do

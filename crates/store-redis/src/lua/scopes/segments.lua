@@ -1,16 +1,13 @@
--- Segments of histories: the items that summaries replaced.
-
--- In the flags of a scope, that its history may have segments.
+-- Flag of a scope whose history may have segments.
 local SEGMENTED = 2
 
--- The segments whose time has not passed, and operations of scripts that have read their scope.
+-- Returns the segments that have not expired, with functions for scripts that have read their scope.
 local function living_segments(k, s, ahead)
   local all, living = segments_of(k.scope), {}
   for _, g in ipairs(all.list) do
     if g.ends > now(ahead) then living[#living + 1] = g end
   end
   all.list = living
-  -- The keys with the ids of all originals.
   function all.ids()
     local keys = {}
     for i, g in ipairs(living) do
@@ -19,7 +16,7 @@ local function living_segments(k, s, ahead)
     end
     return keys
   end
-  -- Writes the segments of which a summary item is left, in the history or in a newer segment.
+  -- Stores the segments that still have a summary item, in the history or in a newer segment.
   function all.put()
     local kept, places, parts = {}, {k.ids}, {}
     for j = #all.list, 1, -1 do
@@ -27,7 +24,7 @@ local function living_segments(k, s, ahead)
       local stream, ids = all.keys(g.number)
       local names = {}
       for id in string.gmatch(g.ids, '%S+') do names[#names + 1] = id end
-      -- the next newer one has them most often
+      -- most often, the next newer segment has them
       for i = g.count > 0 and #places or 0, 1, -1 do
         for _, known in ipairs(call('HMGET', places[i], unpack(names))) do is_kept = is_kept or known end
         if is_kept then break end
@@ -51,7 +48,7 @@ local function living_segments(k, s, ahead)
     all.list = {}
     all.put()
   end
-  -- Adds a segment, and drops the oldest beyond `most` or `max_bytes`. Returns their number.
+  -- Adds a segment, and drops the oldest beyond `most` or `max_bytes`. Returns the number dropped.
   function all.add(segment, most, max_bytes)
     local list, bytes, dropped = all.list, segment.bytes, 0
     for _, g in ipairs(list) do bytes = bytes + g.bytes end
@@ -63,7 +60,7 @@ local function living_segments(k, s, ahead)
     end
     return dropped
   end
-  -- Ends the segments that have a summary item at a place or before it no later than `ends`, or now if that is 0.
+  -- Expires the segments with a summary item at or before `through`: no later than `ends`, or now if `ends` is 0.
   function all.cut(through, ends)
     local list = all.list
     all.list = {}
@@ -76,7 +73,7 @@ local function living_segments(k, s, ahead)
       if g.ends > 0 then all.list[#all.list + 1] = g end
     end
   end
-  -- An original, with its segment and the keys of its ids and items, or nil.
+  -- Returns an original with its segment and the keys of its ids and items, or nil.
   function all.find(id)
     for _, g in ipairs(all.list) do
       local stream, ids = all.keys(g.number)
@@ -87,7 +84,6 @@ local function living_segments(k, s, ahead)
       end
     end
   end
-  -- Removes an original.
   function all.remove(id)
     local item, g, ids, stream = all.find(id)
     call('XDEL', stream, item[1])

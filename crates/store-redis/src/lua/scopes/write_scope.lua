@@ -1,30 +1,23 @@
--- A write to a scope, done whole or not at all: all is worked out in tables first, and only then is
--- anything written, since Redis does not roll back.
--- KEYS: 1 scope, 2 history, 3 its ids, 4 its remembered answers, 5 log, then its thread if it has one.
--- ARGV: 1 ahead, life for a new one, how long it lives after a use (0: that moves nothing), how long it
---         lives from now (0: as it was), most bytes of values, most keys, most bytes of the history,
---         flags: 1 makes it, 2 it must have been made, 4 removes all of the history, 8 is the last one,
---         16 the oldest items make room, 32 all changes are logged, 64 only adds items
---         and sets keys that are absent
---       2 precondition, and 3 idempotency key, as in write.lua   4 the scope as text
---       5 the new tasks or nothing   6 version and life of those they were worked out from, or nothing
---       7 `=` and the new record, or nothing   8 `=` and the record it was worked out from, or nothing
---       9 token of a turn of the thread, or nothing   10 access
---       11 items of the history to remove: nothing, `I` and an id, or `N` and how many of the newest
---       12 trace of the request, or nothing
---       13... operations `S` key value ttl (0: none) `a` if absent, `D` key, `I` key by, `C`; then
---         items `H` id value fingerprint
--- Reply: `K`, whether it was replayed, meta, answers of the operations as `kind value;`..., and of the
--- items as `place repeated;`..., how many items were removed, and place, time, id and value of each of the newest that
--- were, the oldest first; or a refusal as in write.lua, among them `no_room` and the bytes of
--- the items, where more of the oldest have to go than one script drops: see make_room.lua.
+-- Writes to a scope atomically: all changes are computed in tables first, because Redis does not roll back.
+-- KEYS: 1 scope, 2 history, 3 its ids, 4 remembered answers, 5 log, 6 its thread, if any.
+-- ARGV: 1 packed: ahead, life for a new scope, lifetime after a use (0: no extension), new lifetime (0: unchanged), maximum
+-- bytes of values, maximum keys, maximum bytes of the history, flags: 1 creates it, 2 it must exist, 4 clears the history, 8
+-- is the last write, 16 drops the oldest items to make room, 32 logs all changes, 64 only adds items and sets absent keys;
+-- 2 precondition, 3 idempotency key, both as in write.lua; 4 scope as text; 5 new tasks or empty; 6 version and life of the
+-- tasks that they are based on, or empty; 7 `=` and new record, or empty; 8 `=` and the record that it is based on, or
+-- empty; 9 turn token or empty; 10 access; 11 items to remove: empty, `I` and an id, or `N` and a number of the newest;
+-- 12 trace or empty; 13... operations `S` key value ttl (0: none) `a` if absent, `D` key, `I` key by, `C`; then items `H` id
+-- value fingerprint.
+-- Reply: `K`, replayed flag, meta, answers of the operations as `kind value;`..., answers of the items as `position
+-- repeated;`..., number of items removed, then position, time, id and value of the newest of these, oldest first; or a
+-- refusal as in write.lua. `no_room` with the bytes of the items: more old items must go than one script drops, see
+-- make_room.lua.
 local MOVES_AFTER_MS = 1000
 trace = ARGV[12]
 local ahead, life, ttl, lives, max_bytes, max_keys, max_history, flags = unpack_('>I6c8I6I6I4I4I6B', ARGV[1])
 local function has(flag) return math.floor(flags / flag) % 2 == 1 end
 --+ keys
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[6]}
--- the scope as it is ------------------------------------------------------------------------
 local thread_left
 local thread, s, is_over, refused = open_scope(k, ahead, false, ARGV[10])
 --+ step
@@ -53,9 +46,7 @@ if ARGV[8] ~= '' then
 end
 if ARGV[6] ~= '' and ARGV[6] ~= pack('>I6', s.tasks) .. its_life then return {'R', 'changed'} end
 
--- what the operations make of it ------------------------------------------------------------
--- An entry: there, whether it is; stored, whether the hash has the field; text, where it is to be
--- written; expires, when its time passes (0: never; nil: as it was).
+-- An entry: `there`, it exists; `stored`, the hash has the field; `text` to write; `expires` (0: never; nil: unchanged).
 local entries, order, cleared = {}, {}, false
 local answers = {}
 
@@ -124,8 +115,7 @@ end
 if s.bytes > max_bytes then return {'R', 'kv_too_large', s.bytes} end
 if s.keys > max_keys then return {'R', 'too_many_keys'} end
 
--- the events in the history -----------------------------------------------------------------
--- The keys as JSON strings with commas; `!` if they are too many to name.
+-- Returns the keys as JSON strings with commas; `!` if there are too many to name.
 local function key_names(keys)
   local named, seen, bytes = {}, {}, 0
   for _, key in ipairs(keys) do
@@ -139,7 +129,7 @@ local function key_names(keys)
 end
 
 local takes = sub(ARGV[11], 1, 1) == 'N'
--- the items to remove one by one, and their ids, and the original
+-- items to remove one by one, their ids, and the original
 local removed, gone_ids, history, original = {}, {}, has(4) and 0 or s.history, nil
 if there and takes then
   removed = newest_items(k.history, tonumber(sub(ARGV[11], 2)))
@@ -176,7 +166,7 @@ if is_change then room_refusal, dropped = make_room(k, s, plan, history, max_his
 if room_refusal and room_refusal[2] ~= 'no_room' then return room_refusal end
 if k.thread and not thread then return {'R', 'no_thread'} end
 
--- The reply, remembered for as long as its scope or thread has left (-1: it does not end by itself).
+-- Remembers the reply for the remaining lifetime `left` of its scope or thread (-1: no expiry).
 local function reply(left)
 --+ done
   local answer = {'K', 0, pack_scope(s), table.concat(answers, ';'), table.concat(plan.places, ';'), removed_count}
@@ -192,7 +182,7 @@ local function reply(left)
 end
 
 if not is_change then
-  -- it changes nothing, but is a use
+  -- a write that changes nothing still extends the lifetime
   if thread then
     thread, thread_left = touch(k.thread, ahead, '')
     return reply(thread_left)
@@ -202,16 +192,14 @@ if not is_change then
 end
 if room_refusal then return room_refusal end
 
--- and only now the writing ------------------------------------------------------------------
--- When its memory is full, Redis refuses what takes some, but not to a script that has written before: a
--- write that adds something adds it first, and deletes and touches afterwards.
+-- additions first: a full Redis rejects them only until the script has written
 local adds = adds_keys or #plan.new > 0 or ARGV[5] ~= '' or ARGV[7] ~= ''
 if is_over or removes then settle(k.scope) end
 s.version, s.updated = s.version + 1, now(ahead)
 if adds and (cleared or removes) then call('HSET', k.scope, 'M', pack_scope(s)) end
 if is_over then segments_of(k.scope).drop() end
 if is_over then call('UNLINK', k.scope, k.history, k.ids) end
--- a thread with an owner moves to the top of its owner's list, at most once a second
+-- moves a thread to the top of its owner's list at most once a second
 if thread and #thread > META_BYTES and #plan.new > 0
   and now(ahead) >= unpack_(WRITTEN, thread, WRITTEN_AT) + MOVES_AFTER_MS then
   move_owned(k.thread, sub(thread, META_BYTES + 1), (unpack_(WRITTEN, thread, WRITTEN_AT)), ahead)

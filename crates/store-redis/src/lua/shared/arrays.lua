@@ -1,19 +1,15 @@
--- The changes that write.lua makes to arrays. It collects the pushes to an array and does them at the end, all at
--- once, so that a list costs what it changes, however often it cuts the same array.
---
--- A chunked array is its header as a table (see prelude.lua), and `written`: chunks that are not, or
--- not so, in the hash of the thread.
+-- Changes to arrays in write.lua. Pushes are applied together at the end, so the cost follows the size of the change. A
+-- chunked array is its header as a table (see prelude.lua), with `written`: chunks that are new or changed.
 local STEP = 30
 
--- Elements of the text of an array, or of a part of one.
 local function count_elements(text)
-  -- replacing by nothing is what counts fastest
+  -- replacing with an empty string is the fastest way to count
   local _, count = string.gsub(text, '\n', '')
   return count
 end
 
--- The start of the element `many` elements after the one at that place; nothing if there are fewer, possibly none if
--- `many` is at least STEP. Searching one element at a time would take twice as long for elements of one byte.
+-- Returns the start of the element `many` elements after the one at `at`; nil if there are fewer, but STEP or more must
+-- exist. Searching STEP at once halves the time for elements of one byte.
 local function element_after(text, at, many)
   if many >= STEP then
     local steps, _, last = string.rep('\n[^\n]*', STEP), nil, nil
@@ -30,7 +26,7 @@ local function chunk(key, a, n)
   return a.written[n] or call('HGET', key, chunk_name(a.id, n))
 end
 
--- How many elements the head holds: up to the ordinal of the next chunk, unless that is a large one.
+-- Number of elements in the head: up to the ordinal of the next chunk, unless that chunk is oversized.
 local function held_by_head(key, a)
   if a.head == a.tail then return a.next - a.first end
   local following = a.written[a.head + 1]
@@ -50,7 +46,7 @@ local function drop_head(a, size, many)
   a.skip = #fmt('%.0f', a.first)
 end
 
--- Cuts elements off the head, up to a place. A chunk of which more than half was cut is written again.
+-- Cuts elements off the head, up to offset `cut`. A chunk that loses more than half is rewritten.
 local function cut_head(a, text, many, cut)
   a.bytes, a.first, a.skip = a.bytes - (cut - a.skip), a.first + many, cut
   if cut > CHUNK_BYTES / 2 then
@@ -61,17 +57,17 @@ local function cut_head(a, text, many, cut)
   end
 end
 
--- Drops the oldest elements, fewer than there are.
+-- Drops the `many` oldest elements, fewer than there are.
 local function drop_oldest(key, a, many)
   while many > 0 do
     local text = a.written[a.head]
     local size = text and #text or call('HSTRLEN', key, chunk_name(a.id, a.head))
     if size > CHUNK_BYTES then
-      -- it holds one element alone, which need not be read to be dropped
+      -- an oversized chunk holds a single element, and can be dropped unread
       drop_head(a, size, 1)
       many = many - 1
     else
-      -- few are looked for without asking how many the chunk holds
+      -- for a few elements, counting those of the chunk would cost more
       local held = many >= STEP and held_by_head(key, a)
       local place
       if not held or many < held then
@@ -86,7 +82,7 @@ local function drop_oldest(key, a, many)
   end
 end
 
--- Removes the newest elements, fewer than there are, and returns them, each with a line feed before it.
+-- Removes and returns the `many` newest elements, fewer than there are, each after a line feed.
 local function take_newest(key, a, many)
   local parts = {}
   while many > 0 do
@@ -109,7 +105,6 @@ local function take_newest(key, a, many)
   return table.concat(gone)
 end
 
--- Appends elements from a place of a list on.
 local function append(key, a, elements, from)
   local parts
   for i = from, #elements do
@@ -127,7 +122,7 @@ local function append(key, a, elements, from)
   if parts then a.written[a.tail] = table.concat(parts, '\n') end
 end
 
--- The text of an array that is small enough for one field.
+-- Returns the text of an array that is small enough for one field.
 local function plain(key, a)
   local parts = {'['}
   for n = a.head, a.tail do

@@ -1,8 +1,5 @@
--- Shared by the scripts that change a thread without writing to its state.
-
--- Opens a living thread for such a change, with the checks of write.lua in the same order. Returns its meta, or nil and the
--- answer, be it a refusal or the one that the same request was given before, or nil and nil without a thread; then what
--- `remember` needs, and how long the thread lives from now.
+-- Opens a living thread for a change outside its state, with the checks of write.lua in their order. Returns its meta, or
+-- nil and a refusal or earlier answer (nil without a thread); then the argument of `remember`, and its remaining lifetime.
 local function open_thread(key, answers, kind, ahead, access, idempotency, precondition, token)
   local m, left, dead = living(key, ahead)
   local refusal = owner_refusal(m, access)

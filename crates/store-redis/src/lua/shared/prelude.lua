@@ -1,82 +1,63 @@
--- Shared by all scripts. No script decodes a value: JSON is opaque text.
+-- Shared by all scripts. No script decodes a value: JSON is opaque text. A thread is one hash:
+--   M          meta: format, life, version, bytes of the members, number of keys, created, updated, ttl, end of the absolute
+--              lifetime (0: none), number of the next array, grace in seconds, number of its events, time until which its
+--              changes are logged; then the tag of its owner, if any
+--   D          metadata as JSON text, if set
+--   O          its owner, if any: see owners.lua
+--   U          the last turn, if any: see turns.lua
+--   P          in the archive: the numbers of its checkpoints, if any
+--   E          in the archive: why it ended (flags of the event), when it ended, when it was archived
+--   S          in the archive: the meta of its scope, if any
+--   T          in the archive of a destroyed thread: time until which writes from this life or an earlier one are refused
+--   R          in the archive: it was restored, and remains only for the event of the end
+--   "key":     a value as JSON text; an array as `[` and elements, each after a line feed; a large one as `A` and its header
+--   cI:N       chunk N of array I: the ordinal of its first element, then elements, each after a line feed
+-- The tombstone of a destroyed thread is a hash with only the field T, which is `R` if the thread has another id now.
 --
--- A thread is one hash:
---   M          meta: format, life, version, bytes of the members, number of keys, created,
---              updated, ttl, end of the absolute lifetime (0: none), number of the next array,
---              grace in seconds, number of its events so far, until when its changes are logged; then the
---              tag of its owner, if it has one
---   D          metadata as JSON text, if it was set
---   O          its owner, if it has one: see owners.lua
---   U          the last turn, if there was one: see turns.lua
---   P          in the archive: the numbers of its checkpoints, if it had any
---   E          in the archive: why it ended (as the flags of the event), when, when archived
---   S          in the archive: the meta of its scope, if it had one
---   T          in the archive: until when a write is refused that comes from this life or an earlier
---              one, where the thread was destroyed
---   R          in the archive: it was restored, and exists only for the event of the end
---   "key":     a value as JSON text; an array as `[` and its elements, each with a line feed
---              before it; a large array as `A` and its header
---   cI:N       chunk N of array I: the ordinal of its first element, then elements, each with a
---              line feed before it
--- A destroyed thread is a hash with only the field T until its tombstone time is over; T is `R` if the thread has another
--- id now.
+-- A thread lives while the TTL of its key exceeds its grace. After that it has expired, but its data stays until it is
+-- ended. `ahead`, which only tests set, shifts the clock and every expiry that is written by that many milliseconds.
 --
--- A thread exists while its key's time to live is above its grace: after that it has expired, but its data stays until
--- it is ended. `ahead`, which only tests set, shifts the clock, and every expiry that is written, by that many
--- milliseconds.
---
--- Next to the threads of a bucket, all in its slot:
+-- Keys of a bucket, all in the slot of its threads:
 --   :d         deadlines: ids by the time of their next check, which not every use moves
---   :n         the same ids, in their order
---   :o:TAG     the threads of an owner, by the first write of the span of time in which the last was: see `move_owned`;
---              and :c:TAG, by their first
---   :oa:TAG    lives of an owner's threads that have ended, or got another owner, as ID-LIFE by that time: see
---              log.lua
---   :v:LIFE    the ids of a life that has moved, by when it left them, while something can be left under them; the one
---              that it has now is the last
---   :oe:TAG    lives that were erased, by the time of their first write, while the log may name their keys; life 0
---              is one whose data was lost until then
+--   :n         the same ids, sorted
+--   :c:TAG     threads of an owner by their first write
+--   :o:TAG     threads of an owner by the first write in the time span of the last one: see `move_owned`
+--   :oa:TAG    lives of an owner's threads that ended or changed owner, as ID-LIFE by that time: see log.lua
+--   :oe:TAG    erased lives by first write, while the log may name their keys; life 0: its data had been lost
+--   :v:LIFE    ids of a moved life by the time it left them, while data can remain there; the last is the present one
 --   :e         the log, a stream of entries as log_event in log.lua writes them
---   :ec :eb    a copy of the log without erased lives, while one is made, and the name of its maker
+--   :ec :eb    a copy of the log without erased lives, while one is made, and its maker
 --   :h         the newest position that was deleted from the log
---   :a:ID      the archive of the last life of a thread: its hash, with E
---   :a:ID:LIFE that of an earlier life
---   :x         archives: ID-LIFE by when it was archived, so that those of one time are sorted by
---              id and life: no character of an id is below `-`
---   :k: :y: :z: :j: scopes: see scope.lua
---   :u: :ue: :ud :ul: responses: see responses.lua
+--   :a:ID      the archive of a thread's last life: its hash, with E; :a:ID:LIFE that of an earlier life
+--   :x         archives: ID-LIFE by time, then by id and life: no character of an id sorts below `-`
+--   :k: :y: :z: :j:    scopes: see scope.lua
+--   :u: :ue: :ud :ul:  responses: see responses.lua
 --   :p:ID      the checkpoints of a thread, and :p:ID:N each of them: see checkpoints.lua
---   :l:ID:NAME counters of a thread's or another scope's rate limits: see rates.lua
---   :m:NAME:KIND what an import prepares, of one name for all calls of one import: `t` its thread, `k` the scope, `y` the
---              history, `z` the ids of that, `p` the index of the checkpoints and `p:N` each of them; each with an expiry of
---              a minute
---   :w:ID      exists while a thread is watched, so that a life which begins meanwhile is too
--- Names in capitals are constants, which are replaced by their values when scripts are loaded.
+--   :l:ID:NAME counters of the rate limits of a thread or another scope: see rates.lua
+--   :m:NAME:X  staging keys of import NAME, with an expiry of a minute: X is `t` thread, `k` scope, `y` history, `z` its
+--              ids, `p` index of the checkpoints, `p:N` a checkpoint
+--   :w:ID      exists while a thread is watched, so that a life which begins meanwhile is watched too
+-- Names in capitals are constants, which are inlined when scripts are loaded.
 local call, pack, unpack_ = redis.call, struct.pack, struct.unpack
 local byte, find, sub, fmt = string.byte, string.find, string.sub, string.format
 local META = '>Bc8I6I4I4I6I6I5I6I4I4I4I6'
--- Their bytes, and those of the packed policy of a write, behind which `access` is: see `touch`.
+-- Bytes of the meta, and of the packed policy of a write, which `access` follows: see `touch`.
 local META_BYTES, POLICY_BYTES = 64, 48
--- Parts of the meta, and the byte that each begins at: life and version; ttl, end of the absolute lifetime,
--- number of the next array and grace.
+-- Parts of the meta, and the byte that each begins at: life and version; ttl to grace.
 local LIFE, LIFE_AT, LIFE_END, VERSION_END = '>c8I6', 2, 9, 15
 local TIMES, TIMES_AT = '>I5I6I4I4', 36
--- When it was last written to.
 local WRITTEN, WRITTEN_AT = '>I6', 30
--- The parts of the meta that a single write needs: version, bytes, keys, created, updated, ttl, end of the absolute lifetime,
--- grace, and until when changes are logged; and the byte that what does not change begins at.
+-- Parts of the meta for a single write, without array number and events. REST_AT: first byte of the unchanged rest.
 local FAST_META, FAST_META_AT, REST_AT = '>I6I4I4I6I6I5I6xxxxI4xxxxI6', 10, 36
--- A thread with at least this ttl keeps its end when a single write would move it by less than this.
+-- With at least this ttl, a single write does not move the end of a thread by less than LEAST_MOVE_MS.
 local LEAST_TTL_MS, LEAST_MOVE_MS = 60000, 1000
 local ARRAY = '>I4I6I6I6I6I4I4I4'
 local HEADER_BYTES = 41
 local CHUNK_BYTES = 2032
--- A single push fills the chunks of an array of fewer bytes only so far: a push costs what it reads and writes of the last
--- chunk and of the first, and a read of so few chunks little more than of half as many.
+-- Chunk limit of single pushes to small arrays: a push costs the chunk bytes that it touches; more chunks slow reads little.
 local SHORT_ARRAY_BYTES, SHORT_CHUNK_BYTES = 16384, 1016
 
--- Fails while the slot of a key moves to another node of a cluster: no script can create a key there that it has just
--- dropped, or rename one. Call it before any change.
+-- Fails while a key's slot migrates, where scripts cannot recreate a dropped key or rename one. Call it before any change.
 local function settle(key) call('EXISTS', key, key .. ':') end
 
 local clock_ms
@@ -88,8 +69,8 @@ local function now(ahead)
   return clock_ms
 end
 
--- Moves a thread in the set of its owner, if it has one, for a write now, given when the last one was. Only the first
--- write in a span of time moves it: lists read the time of the last write from the thread.
+-- Moves a thread in the set of its owner, if any, for a write now. `written`: time of the last write. Only the first write
+-- in a span moves it: lists read the time of the last write from the thread.
 local SPAN_MS = 10000
 local function move_owned(thread, tag, written, ahead)
   if tag == '' then return end
@@ -99,14 +80,14 @@ local function move_owned(thread, tag, written, ahead)
   call('ZADD', sub(thread, 1, at) .. ':o:' .. tag, now(ahead), sub(thread, at + 4))
 end
 
--- How long a thread lives from now, given its ttl and the end of its absolute lifetime.
+-- Returns how long a thread lives from now.
 local function lifetime(ttl, ends, ahead)
   if ends == 0 then return ttl end
   return math.max(0, math.min(ttl, ends - now(ahead)))
 end
 
--- Does a write that a read can do without: if Redis refuses writes because its disk is full or too few replicas are
--- connected, the read succeeds. It fails on a replica, which may lag behind.
+-- Runs a write that a read does not need: a full disk or missing replicas do not matter, but a replica, which may lag,
+-- fails.
 local function try_to(...)
   local done = redis.pcall(...)
   if type(done) == 'table' and not find(done.err, 'MISCONF', 1, true) and not find(done.err, 'NOREPLICAS', 1, true) then
@@ -114,16 +95,14 @@ local function try_to(...)
   end
 end
 
--- Extends the lifetime of a key that is read.
 local function renew(key, lives) try_to('PEXPIRE', key, lives) end
 
--- Fails like a write on a replica, and changes nothing: so a read that extends no lifetime is as exact as others.
+-- Fails on a replica like a write, but changes nothing, so that reads that extend no lifetime are as exact as others.
 local function check_writable(hash) try_to('HDEL', hash, '') end
 
--- The meta of a living thread, its end moved unless `peeks` is `g`, and how long it lives from now; nil without one.
--- `access`: the threads that the caller may use: nothing when all, `-` those without an owner, or the tag of an owner,
--- whose and those without one. If the thread is not among them, nil and the refusal; else false instead of it, which is
--- the reply nil.
+-- Returns the meta of a living thread and its remaining lifetime, or nil and a refusal (false without a thread: the reply
+-- nil). Extends the lifetime unless `peeks` is `g`. `access`: the threads that the caller may use: empty for all, `-` for
+-- those without an owner, the tag of an owner for those and that owner's.
 local function touch(key, ahead, access, peeks)
   local m = call('HGET', key, 'M')
   if not m then return nil, false end
@@ -144,7 +123,6 @@ local function touch(key, ahead, access, peeks)
   return m, left
 end
 
--- The header of a chunked array.
 local function unpack_array(text)
   local a = {}
   a.id, a.head, a.tail, a.first, a.next, a.skip, a.tail_bytes, a.bytes = unpack_(ARRAY, text, 2)
@@ -159,7 +137,7 @@ local function chunk_name(id, n)
   return 'c' .. id .. ':' .. fmt('%.0f', n)
 end
 
--- The text of a field, or the header of a chunked array and its chunks.
+-- Returns the text of a field, or the header of a chunked array and its chunks.
 local function whole(key, text)
   if not text or byte(text) ~= 65 then return text end
   local a = unpack_array(text)
@@ -170,18 +148,16 @@ local function whole(key, text)
   return chunks
 end
 
--- When its memory is full, Redis refuses commands that take some, but not to a script that has written before. A
--- script that frees memory in the end begins with this on a hash, which changes nothing.
+-- First call of scripts that free memory: a full Redis rejects memory use until a script has written. Changes nothing.
 local function write_even_when_full(hash)
   call('HDEL', hash, '')
 end
 
--- Like `write_even_when_full`, for a script that also works without writes. Returns whether Redis accepts writes.
+-- Like `write_even_when_full`, for scripts that also work without writes. Returns whether Redis accepts writes.
 local function may_write(hash)
   return type(redis.pcall('HDEL', hash, '')) == 'number'
 end
 
--- Calls a command with many arguments in slices.
 local function in_slices(command, key, args)
   for from = 1, #args, 1000 do
     call(command, key, unpack(args, from, math.min(from + 999, #args)))

@@ -1,12 +1,12 @@
--- Shared by the scripts that know idempotency keys. A thread's remembered answers are one hash:
+-- Idempotency keys. The remembered answers of a thread are one hash:
 --   R          numbers of the oldest answer and of the next one, and the cost of all
---   oN         when answer N was given (6 bytes), its cost (4), and its key's digest
--- An answer costs the bytes of its metadata and of removed elements, and 8 for each result of an operation.
---   <digest>   the request's fingerprint, and the answer as msgpack
+--   oN         time of answer N (6 bytes), its cost (4), and the digest of its key
+--   <digest>   fingerprint of the request, and the answer as msgpack
+-- An answer costs the bytes of its metadata and of removed elements, plus 8 for each result of an operation.
 local REMEMBERED_MS, LONGEST_MS, NEWEST, MOST, MOST_COST = 60000, 86400000, 64, 65536, 16777216
 
--- The answer of that kind that was given before, marked as replayed, or a refusal; or nil and, when
--- there is a key to remember, what `remember` needs.
+-- Returns the earlier answer of `kind`, marked as replayed, or a refusal; else nil and, with a key, the argument of
+-- `remember`.
 local function recall(key, idempotency, ahead, kind)
   if idempotency == '' then return nil end
   local digest, request = sub(idempotency, 1, 16), sub(idempotency, 17, 32)
@@ -32,8 +32,7 @@ local function recall(key, idempotency, ahead, kind)
   return nil, memory
 end
 
--- Remembers an answer, and forgets, of the oldest, those from more than a day ago, and past the newest two whose minute is
--- over.
+-- Remembers an answer. Drops the oldest ones after a day; beyond NEWEST answers, up to two per call after a minute.
 local function remember(memory, answer, cost, lives_ms, ahead)
   local key = memory.key
   if memory.stale then call('UNLINK', key) end
@@ -55,15 +54,14 @@ local function remember(memory, answer, cost, lives_ms, ahead)
   if not memory.left or memory.left < wanted then call('PEXPIRE', key, wanted) end
 end
 
--- Forgets the answers after a time, because what gave them has ended. Whether there are any.
+-- Expires the answers of an ended object after `after_ms`. Returns whether there are any.
 local function forget_soon(key, after_ms, ahead)
   if call('PTTL', key) <= ahead then return false end
   call('PEXPIRE', key, after_ms + ahead)
   return true
 end
 
--- Whether a thread with this version and life meets a precondition. A list has tags of 15 bytes; one of them must
--- match.
+-- Whether a thread with this version and life meets a precondition. A list has tags of 15 bytes; one of them must match.
 local function is_met(precondition, version, life)
   local kind = sub(precondition, 1, 1)
   if kind == '' then return true end

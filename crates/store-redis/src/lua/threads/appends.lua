@@ -1,9 +1,7 @@
--- Parts of write.lua for lists that append to the history of their thread.
--- KEYS: 8 scope of the thread, 9 its history, 10 its ids.
--- ARGV, behind those of write.lua: id, value and fingerprint of each item; then packed how many these are, most bytes
---       of the history, and 1 if the oldest items make room.
--- Reply: the answers of write.lua, then `a` with place and 1 if it is repeated, of each item. Refusals also as
--- write_scope.lua has them, with the number of the item.
+-- Added to write.lua for lists that append to the history of their thread. KEYS: 8 scope, 9 history, 10 its ids. ARGV, after
+-- those of write.lua: id, value and fingerprint of each item; last packed: number of items, maximum bytes of the history,
+-- 1 if the oldest items make room. Reply: the answers of write.lua, then `a` with position and 1 if repeated, of each item.
+-- Refusals also as in write_scope.lua, with the number of the item.
 --+ items
 local history = {scope = KEYS[8], history = KEYS[9], ids = KEYS[10]}
 local n_items, max_history, drops_oldest = unpack_('>I4I6B', ARGV[#ARGV])
@@ -14,7 +12,7 @@ for j = #ARGV, first_item, -1 do ARGV[j] = nil end
 --+ plan
 local scope_meta = m and call('HGET', history.scope, 'M')
 local scope = scope_meta and unpack_scope(scope_meta)
--- else it is of a life whose end nobody saw
+-- otherwise the scope belongs to a life whose end was never noticed
 local is_there = scope and scope.life == life
 if not is_there then scope = new_scope(life, 0, ahead) end
 local plan = {next = scope.next, ids = is_there and history.ids,

@@ -1,9 +1,6 @@
--- Ends a thread.
--- KEYS: 1 thread, 2 its remembered answers, 3 log, 4 archive, 5 archives, 6 deadlines.
--- ARGV: 1 ahead, 2 precondition, 3 idempotency key or nothing, 4 tombstone time in milliseconds,
---       5 how long an archive is kept, 6 token of a turn, or nothing, 7 access, 8 trace of the
---       request, or nothing.
--- Reply: `D`, whether it was replayed, whether there was a thread; or a refusal as in write.lua.
+-- KEYS: 1 thread, 2 remembered answers, 3 log, 4 archive, 5 archives, 6 deadlines. ARGV: 1 ahead, 2 precondition, 3
+-- idempotency key or empty, 4 lifetime of the tombstone in milliseconds, 5 lifetime of the archive, 6 turn token or empty,
+-- 7 access, 8 trace or empty. Reply: `D`, replayed flag, whether there was a thread; or a refusal as in write.lua.
 trace = ARGV[8]
 local key, ahead, tombstone = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[4])
 local k = {thread = key, log = KEYS[3], archive = KEYS[4], archives = KEYS[5], deadlines = KEYS[6]}

@@ -1,7 +1,6 @@
--- Ends threads whose time has passed. One that was used since gets its real deadline.
--- KEYS: 1 log, 2 archives, 3 deadlines, then of each id its thread and its archive.
--- ARGV: 1 ahead, 2 how long an archive is kept, then ids.
--- Reply: how many were ended, were found without their data, and were moved.
+-- Ends expired threads. A thread that was used since gets its real deadline. KEYS: 1 log, 2 archives, 3 deadlines, then
+-- thread and archive of each id. ARGV: 1 ahead, 2 lifetime of an archive, then ids. Reply: numbers of threads ended, found
+-- without their data, and moved.
 local ahead, archive_ms = tonumber(ARGV[1]), tonumber(ARGV[2])
 local k = {log = KEYS[1], archives = KEYS[2], deadlines = KEYS[3]}
 local ended, lost, moved = 0, 0, 0
@@ -17,7 +16,7 @@ for i = 3, #ARGV do
       local deadline = now(ahead) + left - ahead - grace * 1000
       if ends > 0 then deadline = math.min(deadline, ends) end
       if deadline ~= score then
-        -- taken out first, since a full Redis would refuse to add, and nothing would be ended
+        -- removed first, since a full Redis would reject the addition, and nothing would be ended
         call('ZREM', k.deadlines, id)
         call('ZADD', k.deadlines, deadline, id)
         moved = moved + 1

@@ -1,9 +1,7 @@
--- Parts of set.lua and push.lua, which do one write in each turn of a loop, and leave the turn with its outcome; the last one is
--- part of tell.lua too.
---
--- The loop stands in no function, since each function, and each variable of the code around it that it uses, would cost
--- Redis time in each call. Errors of commands are outcomes too, so they are called by `try`, unless an earlier command has
--- shown that the key is a hash; and what a thread lacks is looked for before it is used.
+-- Parts of set.lua and push.lua, which run one write per loop iteration and break out with its outcome; tell.lua has the
+-- last part too. The loop body is not a function, because each function and each upvalue costs Redis time on every call.
+-- Errors of commands are outcomes too, so commands run by `try`, unless an earlier one has shown that the key is a hash; and
+-- missing fields are detected before use.
 --+ open
     local key, policy, f, v = KEYS[i], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
     local m, owner = try('HGET', key, 'M'), ''
@@ -21,9 +19,9 @@
     local left, kept = call('PTTL', key), grace * 1000 + ahead
     if left <= kept then break end
     if clock then
-      -- an earlier write of this call has asked for it
+      -- an earlier write of this call has read it
     elseif redis.REDIS_VERSION_NUM then
-      -- Redis 7 tells when a key ends in half the time that it takes to tell the time
+      -- on Redis 7, the expiry of a key takes half the time of TIME
       clock = call('PEXPIRETIME', key) - left
     else
       local t = call('TIME')
@@ -40,7 +38,7 @@
       break
     end
     if keys > max_keys then outcome = {'R', 'too_many_keys'} break end
-    -- first, since it changes nothing if it fails; as `move_owned` does it
+    -- first, because a failure here changes nothing; like `move_owned`
     if owner ~= '' then
       local since = time - (written - written % SPAN_MS)
       if since < 0 or since >= SPAN_MS then
@@ -54,7 +52,7 @@
     lives = lives + kept
     if ttl < LEAST_TTL_MS or left <= lives - LEAST_MOVE_MS or left > lives then call('PEXPIRE', key, lives) end
 --+ outcome
-  -- the text of an error of Redis 6.2 itself has the place in the script before it
+  -- Redis 6.2 prefixes its own error texts with the line in the script
   if type(outcome) == 'table' and outcome.err then
     outcome = {err = string.gsub(outcome.err, '^@user_script: %d+: %-', '')}
   end

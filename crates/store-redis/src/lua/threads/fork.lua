@@ -1,14 +1,12 @@
--- Makes a thread that is a copy of another one, both in the same bucket.
--- KEYS: 1 source, 2 its scope, 3 history, 4 its ids; 5 the new thread, 6 its remembered answers, 7 log, 8 its archive,
---       9 archives, 10 deadlines, 11 its watch; 12 the checkpoints of the source.
--- ARGV: 1 ahead, life, ttl (0: that of the source), greatest age (0: none), grace in seconds, how long an archive is kept,
---         the parts to copy: 1 state, 2 keys and tasks, 4 history
---       2 precondition   3 idempotency key and request, or nothing   4 token of a turn of the source, or nothing
---       5 access   6 and 7 the metadata before and after the version of the source
---       8 the metadata of the source that these were worked out from, or nothing
---       9 whether a place is reserved (`+` or `-`), then tag and text of the new owner, or nothing: that of the source
---       10 how many items of a history it copies   11 the checkpoint that state and metadata are copied from, or nothing
---       12 trace of the request, or nothing
+-- Copies a thread within its bucket.
+-- KEYS: 1 source, 2 its scope, 3 history, 4 its ids, 5 new thread, 6 its remembered answers, 7 log, 8 its archive,
+-- 9 archives, 10 deadlines, 11 its watch, 12 checkpoints of the source.
+-- ARGV: 1 packed: ahead, life, ttl (0: that of the source), maximum age (0: none), grace in seconds, lifetime of an archive,
+-- parts to copy: 1 state, 2 keys and tasks, 4 history; 2 precondition; 3 idempotency key and request, or empty; 4 turn token
+-- of the source, or empty; 5 access; 6 and 7 the metadata before and after the version of the source; 8 the metadata of the
+-- source that they are based on, or empty; 9 whether there is room for a thread (`+` or `-`), then tag and text of the new
+-- owner; empty: the source's; 10 maximum items of the history; 11 checkpoint to copy state and metadata from, or empty;
+-- 12 trace or empty.
 -- Reply: `W` as write.lua describes a thread; `B` if there are more items; or a refusal as in write.lua.
 trace = ARGV[12]
 local ahead, life, ttl, max_age, grace, archive_ms, parts = unpack_('>I6c8I5I6I4I6B', ARGV[1])
@@ -17,7 +15,6 @@ local source, key = KEYS[1], KEYS[5]
 local k = {thread = key, log = KEYS[7], archive = KEYS[8], archives = KEYS[9], deadlines = KEYS[10], watch = KEYS[11]}
 local given, memory = recall(KEYS[6], ARGV[3], ahead, 'W')
 if given then return given end
--- the source --------------------------------------------------------------------------------
 local m, s, _, refusal = open_scope({thread = source, scope = KEYS[2], history = KEYS[3], ids = KEYS[4]}, ahead, false, ARGV[5])
 if refusal then return refusal end
 if ARGV[4] ~= '' then
@@ -38,7 +35,6 @@ end
 if ARGV[8] ~= '' and (call('HGET', from, 'D') or '{}') ~= ARGV[8] then return {'R', 'changed'} end
 local metadata = ARGV[6] .. fmt('%.0f', version) .. ARGV[7]
 if s and has(4) and s.items > tonumber(ARGV[10]) then return {'B'} end
--- the new thread ----------------------------------------------------------------------------
 local refused, living_already, left, dead = vacancy(key, ahead)
 if refused then return refused end
 if living_already then return {'R', 'thread_exists'} end

@@ -1,8 +1,6 @@
--- Histories as a list of threads shows them. The ends of the threads do not move.
--- KEYS: for each thread itself, its scope, and its history.
--- ARGV: 1 ahead, 2 how many of the oldest items are shown, 3 bytes of a value that are shown at most.
--- Reply: for each thread nil, or the number of items, the time of the newest or nil, and the values. After many bytes of
---        items, the script stops, and the next call goes on with the other threads.
+-- Summarizes histories for a list of threads. Does not extend their lifetimes. KEYS: thread, scope and history of each.
+-- ARGV: 1 ahead, 2 number of oldest items, 3 maximum bytes of a value. Reply: for each thread nil, or the number of items,
+-- the time of the newest or nil, and the values; fewer threads after MOST_GLANCED_BYTES of items.
 local MOST_GLANCED_BYTES = 262144
 local ahead, opening, most = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local found, bytes = {}, 0
@@ -11,7 +9,7 @@ for i = 1, #KEYS, 3 do
   local m = living(KEYS[i], ahead)
   local scope = m and call('HGET', KEYS[i + 1], 'M')
   local s = scope and unpack_scope(scope)
-  -- else it is of a life whose end nobody saw
+  -- otherwise the scope belongs to a life whose end was never noticed
   local items = s and s.life == sub(m, LIFE_AT, LIFE_END) and s.items or 0
   local newest, values, from = false, {}, '-'
   if items > 0 then

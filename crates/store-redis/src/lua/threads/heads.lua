@@ -1,7 +1,6 @@
--- Threads as a list shows them, their ends not moved. One that is listed for an owner and is not that owner's any more,
--- or is no thread, leaves the list. KEYS: threads. ARGV: 1 ahead, 2 the tag of the owner, or nothing for all owners,
---       3 how long an archive is kept.
--- Reply: for each nil, or meta, metadata or nil, milliseconds to live, now, owner or nil.
+-- Reads threads for a list, without extending their lifetimes. Unlists those that are gone or have another owner. KEYS:
+-- threads. ARGV: 1 ahead, 2 tag of the owner, or empty for all, 3 lifetime of an archive. Reply: for each nil, or meta,
+-- metadata or nil, milliseconds to live, now, owner or nil.
 local ahead, tag, found = tonumber(ARGV[1]), ARGV[2], {}
 for i, key in ipairs(KEYS) do
   local m, left, dead = living(key, ahead)

@@ -1,19 +1,15 @@
--- Makes a thread of keys that were prepared: the hash of the thread without its meta, owner and metadata, that of its
--- scope without its meta, the history and its ids.
--- KEYS: 1 thread, 2 its remembered answers, 3 log, 4 archive, 5 archives, 6 deadlines, 7 watch, 8 prepared thread,
---       9 prepared scope, 10 prepared history, 11 its prepared ids, 12 prepared index of its checkpoints, behind whose name
---       `:N` makes that of checkpoint N.
--- ARGV: 1 ahead, life, ttl, greatest age (0: none), grace in seconds, how long an archive is kept, version, bytes of the
---         members, number of keys, created (0: now), updated, number of the next array, number of fields of the prepared thread
---       2 idempotency key and request, or nothing   3 if it exists: `f` fails, `r` is replaced, `s` stays
---       4 token of a turn, or nothing   5 whether a place is reserved (`+` or `-`), tag and text of the
---         owner; or nothing   6 metadata
---       7 id and version of the thread that this is a copy of, or nothing
---       8 meta of the scope without its life, or nothing   9 number of fields of the prepared scope   10 of the items
---       11 number of fields of the prepared index   12 number and fields of each prepared checkpoint
---       13 `p` if nothing is prepared yet, and this asks whether it would be of use   14 trace of the request, or nothing
--- Reply: `W` as write.lua describes a thread; `S` and the description of a thread that stays; `G`, if it would be of use;
--- `L` if a part of the prepared data is gone; or a refusal as in write.lua.
+-- Makes a thread of staged keys: its hash without meta, owner and metadata; its scope without meta; history and ids.
+-- KEYS: 1 thread, 2 remembered answers, 3 log, 4 archive, 5 archives, 6 deadlines, 7 watch, then staged: 8 thread, 9 scope,
+-- 10 history, 11 its ids, 12 index of the checkpoints; the key of checkpoint N appends `:N`.
+-- ARGV: 1 packed: ahead, life, ttl, maximum age (0: none), grace in seconds, lifetime of an archive, version, bytes of the
+-- members, number of keys, created (0: now), updated, number of the next array, number of staged fields; 2 idempotency key
+-- and request, or empty; 3 if the thread exists: `f` fail, `r` replace it, `s` keep it; 4 turn token or empty; 5 whether
+-- there is room for a thread (`+` or `-`), tag and text of the owner; or empty; 6 metadata; 7 id and version of the copied
+-- thread, or empty; 8 meta of the scope without its life, or empty; 9 to 11 number of staged fields of the scope, items, and
+-- fields of the index; 12 number and fields of each staged checkpoint; 13 `p` to ask, with nothing staged yet, whether an
+-- import would succeed; 14 trace or empty.
+-- Reply: `W` as write.lua describes a thread; `S` and the description of the kept thread; `G` if an import would succeed;
+-- `L` if staged data is gone; or a refusal as in write.lua.
 trace = ARGV[14]
 local ahead, life, ttl, max_age, grace, archive_ms, version, bytes, keys, created, updated, next_array, fields =
   unpack_('>I6c8I5I6I4I6I6I4I4I6I6I4I4', ARGV[1])

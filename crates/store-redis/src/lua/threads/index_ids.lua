@@ -1,5 +1,5 @@
--- Puts the ids of threads that an earlier version made into the list of ids, some at a time.
--- KEYS: 1 deadlines, 2 ids. ARGV: 1 the first rank, 2 how many. Reply: 1 when there are more.
+-- Adds ids of threads from earlier versions, in batches. KEYS: 1 deadlines, 2 ids. ARGV: 1 first rank, 2 number. Reply: 1 if
+-- more.
 local from, many = tonumber(ARGV[1]), tonumber(ARGV[2])
 local ids, listed = call('ZRANGE', KEYS[1], from, from + many - 1), {}
 for _, id in ipairs(ids) do

@@ -1,10 +1,9 @@
--- Archives after a place. Many have the same time, since threads are ended in batches.
--- KEYS: 1 archives. ARGV: 1 time, 2 the last one at that time that was listed, 3 how many at most.
--- Reply: members and their times, in turn.
+-- Many archives have the same time, since threads are ended in batches. KEYS: 1 archives. ARGV: 1 time, 2 last listed member
+-- at that time, 3 maximum. Reply: members and times, in turn.
 local from, after, most = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local listed, offset = {}, 0
 
--- Redis sorts by bytes, where Lua compares by the locale of the server.
+-- Redis sorts by bytes, but Lua compares by the server's locale.
 local function is_after(member, other)
   for i = 1, #member do
     local ours, theirs = byte(member, i), byte(other, i) or -1
@@ -18,7 +17,7 @@ repeat
   for i = 1, #got, 2 do
     local time = tonumber(got[i + 1])
     if #listed < 2 * most and (time > from or is_after(got[i], after)) then
-      -- in digits alone: of round times some servers answer an exponent
+      -- formatted, because some servers reply to round times with an exponent
       listed[#listed + 1], listed[#listed + 2] = got[i], fmt('%.0f', time)
     end
   end

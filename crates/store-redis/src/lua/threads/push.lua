@@ -1,11 +1,8 @@
--- Fast path: one push to each of some living threads that are not watched, which makes no chunked array of a plain one, nor
--- the other way round, and drops at most one element. Each write has its own outcome: see set.lua.
--- KEYS: the threads. ARGV: policy, field, element, and window or 0, of each.
--- Reply: the outcome of one write, or an array with those of several: 0 when it is for write.lua; the new meta, when the
--- thread was last written to before, and the length; a refusal as write.lua has it; or an error.
---
--- Lines `--+ name` are where fast.lua has its parts.
--- `heavy`: a large value came into this call, so the writes that are left are for write.lua, each in a call of its own.
+-- Fast path: one push to each of some living threads that are not watched. It neither converts between plain and chunked
+-- arrays, nor drops more than one element. Each write has its own outcome: see set.lua, also for `--+`. KEYS: threads. ARGV:
+-- policy, field, element, window or 0, of each. Reply: the outcome, or an array of several: 0 to use write.lua; new meta,
+-- time of the previous write, length; a refusal as in write.lua; or an error. `heavy`: after a large value, the remaining
+-- writes use write.lua, one call each.
 local try, outcomes, clock, heavy = redis.pcall, {}, nil, false
 for i = 1, #KEYS do
   local at, outcome = 4 * (i - 1), 0
@@ -15,7 +12,7 @@ for i = 1, #KEYS do
     local window = tonumber(ARGV[at + 4])
     local text = call('HGET', key, f)
     heavy = text and #text > CHUNK_BYTES
-    -- the text of the field; names and texts of the last chunk and of the first one where that changes; a name to delete
+    -- the field's text; names and texts of the last and first chunk where they change; a name to delete
     local new, length, tail_name, tail, head_name, head, gone
     if text and byte(text) == 65 then
       if #text ~= HEADER_BYTES then outcome = {err = 'ERR threadkeep: a broken header'} break end
@@ -38,7 +35,7 @@ for i = 1, #KEYS do
         if length > window then break end
         head_name, is_head = fmt('c%d:%d', id, head_number), head_number == tail_number
         local size = is_head and tail_bytes or call('HSTRLEN', key, head_name)
-        -- a chunk past the size holds one element alone, which need not be read to be dropped
+        -- an oversized chunk holds a single element, and can be dropped unread
         local its_text = is_head and tail or size <= CHUNK_BYTES and call('HGET', key, head_name)
         local cut = its_text and find(its_text, '\n', skip + 2, true)
         first = first + 1
@@ -61,7 +58,7 @@ for i = 1, #KEYS do
       if text and byte(text) ~= 91 then outcome = {'R', 'not_an_array', 0} break end
       new = ((not text or text == '[]') and '[' or text) .. '\n' .. v
       if #new > CHUNK_BYTES then break end
-      -- replacing by nothing is what counts fastest
+      -- replacing with an empty string is the fastest way to count
       local _, count = string.gsub(new, '\n', '')
       length = count
       if window > 0 and count > window then

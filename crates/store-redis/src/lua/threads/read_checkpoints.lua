@@ -1,5 +1,4 @@
--- The checkpoints of a thread without what they hold. KEYS: 1 thread, 2 its checkpoints. ARGV: 1 ahead, 2 access.
--- Reply: nil, a refusal, or meta of the thread, and the fields of the index.
+-- KEYS: 1 thread, 2 checkpoints. ARGV: 1 ahead, 2 access. Reply: nil, a refusal, or meta of the thread, index fields.
 local m, refusal = touch(KEYS[1], tonumber(ARGV[1]), ARGV[2])
 if not m then return refusal end
 return {m, newest_of(KEYS[2], m) and call('HGETALL', KEYS[2]) or {}}

@@ -1,5 +1,4 @@
--- The names of all fields. KEYS: 1 thread. ARGV: 1 ahead, 2 access, 3 `g` when this is no use.
--- Reply: nil, a refusal, or meta, names.
+-- KEYS: 1 thread. ARGV: 1 ahead, 2 access, 3 `g` to extend no lifetime. Reply: nil, a refusal, or meta, names of all fields.
 local m, refusal = touch(KEYS[1], tonumber(ARGV[1]), ARGV[2], ARGV[3])
 if not m then return refusal end
 return {m, call('HKEYS', KEYS[1])}

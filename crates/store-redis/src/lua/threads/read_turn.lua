@@ -1,5 +1,4 @@
--- The turn that is held. KEYS: 1 thread. ARGV: 1 ahead, 2 access.
--- Reply: nil, a refusal, or when it ends, and whether it is exclusive.
+-- KEYS: 1 thread. ARGV: 1 ahead, 2 access. Reply: nil, a refusal, or the end of the held turn, and whether it is exclusive.
 local key, ahead = KEYS[1], tonumber(ARGV[1])
 local m, refusal = touch(key, ahead, ARGV[2])
 if not m then return refusal end

@@ -1,3 +1,3 @@
--- The answer that was given before to a write with that idempotency key. KEYS: 1 remembered answers.
--- ARGV: 1 ahead, 2 idempotency key and request. Reply: nil, the answer as in write.lua, or a refusal.
+-- KEYS: 1 remembered answers. ARGV: 1 ahead, 2 idempotency key and request. Reply: nil, an answer of write.lua, or a
+-- refusal.
 return recall(KEYS[1], ARGV[2], tonumber(ARGV[1]), 'W') or false

@@ -1,9 +1,6 @@
--- Restores a life from the archive.
--- KEYS: 1 thread, 2 log, 3 archive, 4 archives, 5 deadlines, 6 watch.
--- ARGV: 1 ahead, greatest age (0: none), life for it, how long an archive is kept, and how long it
---         is readable
---       2 which life, in hex, or nothing for the one that ended last   3 trace of the request, or nothing
--- Reply: nil, or meta, metadata, milliseconds to live, now, owner or nil; or a refusal as in write.lua.
+-- KEYS: 1 thread, 2 log, 3 archive, 4 archives, 5 deadlines, 6 watch. ARGV: 1 packed: ahead, maximum age (0: none), new
+-- life, lifetime and retention of archives; 2 life in hex, or empty for the one that ended last; 3 trace or empty. Reply:
+-- nil, or meta, metadata, milliseconds to live, now, owner or nil; or a refusal as in write.lua.
 trace = ARGV[3]
 local ahead, max_age, life, archive_ms, retention_ms = unpack_('>I6I6c8I6I6', ARGV[1])
 local k = {thread = KEYS[1], log = KEYS[2], archive = KEYS[3], archives = KEYS[4], deadlines = KEYS[5]}
@@ -26,19 +23,19 @@ if archived + retention_ms <= now(ahead) then return false end
 
 local _, its_life, version, bytes, keys, created, _, ttl, _, next_array, grace, sequence = unpack_(META, m)
 local id, ends = id_of(k.thread), max_age > 0 and now(ahead) + max_age or 0
--- later lives have counted on
+-- later lives have continued the count
 sequence = math.max(sequence, events_before(k.archive)) + 1
 version = version + 1
 settle(k.thread)
--- a copy, since the event of the end may still be in flight and needs the state
+-- a copy, because the event of the end may still be in flight and needs the state
 call('UNLINK', k.thread)
 local lives = lifetime(ttl, ends, ahead)
--- before the scope comes back: what a life left whose data is lost goes with this
+-- before the scope is restored, because this drops the scope of a life whose data is lost
 begin_life(k, now(ahead) + lives, ahead)
 call('COPY', from, k.thread)
 call('HDEL', k.thread, 'E', 'P', 'S', 'T', 'U')
 call('HSET', from, 'R', '1')
--- its end links to no history any more
+-- the archive's end no longer links to a history
 call('HDEL', from, 'S')
 if call('HEXISTS', k.archive, 'T') == 1 then call('HDEL', k.archive, 'T') end
 call('ZREM', k.archives, id .. '-' .. hex(its_life))
@@ -48,7 +45,7 @@ local kept_scope = scope_key .. ':' .. hex(its_life)
 for _, moved in ipairs(segments_of(kept_scope).move(scope_key)) do
   call('PEXPIRE', moved[1], math.max(1, moved[2] - now(ahead) + ahead))
 end
--- moved, since nobody asks for it there any more: a copy of 100,000 small items takes 0.1 s
+-- moved, because no reader needs it there: a copy of 100,000 small items takes 0.1 s
 for _, kind in ipairs(BESIDE) do
   local to = beside(k.thread, kind)
   local kept = to .. ':' .. hex(its_life)

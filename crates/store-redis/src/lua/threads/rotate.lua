@@ -1,9 +1,8 @@
--- Moves a thread to another id of its bucket, with all that is kept with it, and leaves a tombstone.
--- KEYS: 1 thread, 2 its remembered answers, 3 log, 4 deadlines, 5 and 6 thread and remembered answers of the new id.
--- ARGV: 1 ahead, 2 access, 3 idempotency key or nothing, 4 precondition, 5 token of a turn, or nothing,
---       6 tombstone time in milliseconds, 7 how long an archive is kept, 8 trace of the request, or nothing.
--- Reply: `X`, whether it was replayed, the new id, and if there is a thread: meta, metadata, milliseconds to live, now,
--- owner; or a refusal.
+-- Moves a thread with all its data to another id of its bucket, and leaves a tombstone. KEYS: 1 thread, 2 remembered
+-- answers, 3 log, 4 deadlines, 5 and 6 thread and remembered answers of the new id. ARGV: 1 ahead, 2 access, 3 idempotency
+-- key or empty, 4 precondition, 5 turn token or empty, 6 lifetime of the tombstone in milliseconds, 7 lifetime of an
+-- archive, 8 trace or empty. Reply: `X`, replayed flag, the new id, and with a thread: meta, metadata, milliseconds to live,
+-- now, owner; or a refusal.
 local key, answers, to, to_answers = KEYS[1], KEYS[2], KEYS[5], KEYS[6]
 trace = ARGV[8]
 local ahead, tombstone, archive_ms = tonumber(ARGV[1]), tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -16,11 +15,11 @@ if not m then
   if memory then remember(memory, answer, 0, 0, ahead) end
   return answer
 end
--- nobody has made a random id before
+-- unlikely, since the id is random
 if call('EXISTS', to) == 1 then return {'R', 'changed'} end
 
 settle(key)
--- first, since it changes nothing if it fails
+-- first, because a failure here changes nothing
 call('ZADD', ids_of(k), 0, to_id)
 call('ZREM', ids_of(k), id)
 call('ZADD', k.deadlines, call('ZSCORE', k.deadlines, id) or now(ahead) + lives, to_id)
@@ -29,11 +28,11 @@ local _, life, version, _, _, created, updated, _, _, _, grace, sequence = unpac
 local owner = sub(m, META_BYTES + 1)
 if owner ~= '' then
   list_owned(to, to_id, owner, created, updated)
-  -- should its data be lost
+  -- in case its data is lost
   list_ended(key, id, life, owner, ahead, archive_ms)
   unlist_owned(key, id, owner)
 end
--- for an erasure, which looks under all of them
+-- an erasure searches all ids
 local ids, remain_ms = owned_key(key, ':v:', hex(life)), remains_ms(archive_ms)
 local old = call('ZRANGEBYSCORE', ids, '-inf', now(ahead) - remain_ms, 'LIMIT', 0, 2)
 if #old > 0 then call('ZREM', ids, unpack(old)) end
@@ -58,7 +57,7 @@ end
 move(index, to_index)
 move(answers, to_answers)
 if tombstone > 0 then
-  -- it refuses even clients that may begin a new life under the id of a destroyed thread
+  -- it rejects even clients that may begin a new life under the id of a destroyed thread
   call('HSET', key, 'T', 'R')
   call('PEXPIRE', key, tombstone + ahead)
 end

@@ -1,8 +1,6 @@
--- Saves state and metadata of a thread as a checkpoint.
--- KEYS: 1 thread, 2 its remembered answers, 3 its checkpoints.
--- ARGV: 1 ahead, 2 access, 3 idempotency key or nothing, 4 precondition, 5 token of a turn, or nothing,
---       6 name, or nothing, 7 how many a thread may have, 8 and of how many bytes.
--- Reply: `P`, whether it was replayed, meta of the thread, number, when it was made; or a refusal.
+-- KEYS: 1 thread, 2 remembered answers, 3 checkpoints. ARGV: 1 ahead, 2 access, 3 idempotency key or empty, 4 precondition,
+-- 5 turn token or empty, 6 name or empty, 7 maximum checkpoints of a thread, 8 their maximum bytes. Reply: `P`, replayed
+-- flag, meta of the thread, number, creation time; or a refusal.
 local key, index, ahead = KEYS[1], KEYS[3], tonumber(ARGV[1])
 local m, answer, memory, lives = open_thread(key, KEYS[2], 'P', ahead, ARGV[2], ARGV[3], ARGV[4], ARGV[5])
 if not m then return answer or {'R', 'thread_not_found'} end

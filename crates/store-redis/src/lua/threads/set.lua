@@ -1,11 +1,7 @@
--- Fast path: sets one value that is not chunked in each of some living threads that are not watched. Each write has its own
--- outcome: one that is rejected or fails changes nothing, and the others take place. Two writes to the same thread take place
--- one after the other.
--- KEYS: the threads. ARGV: policy, field and value of each.
--- Reply: the outcome of one write, or an array with those of several: 0 when it is for write.lua; the new meta, and when the
--- thread was last written to before; a refusal as write.lua has it; or an error.
---
--- Lines `--+ name` are where fast.lua has its parts.
+-- Fast path: sets one plain value in each of some living threads that are not watched. Each write has its own outcome: a
+-- refused or failed write changes nothing, and does not affect the others. Two writes to one thread run in order. `--+ name`
+-- marks a part of fast.lua. KEYS: threads. ARGV: policy, field and value of each. Reply: the outcome, or an array of
+-- several: 0 to use write.lua; new meta, time of the previous write; a refusal as in write.lua; or an error.
 local try, outcomes, clock = redis.pcall, {}, nil
 for i = 1, #KEYS do
   local at, outcome = 3 * (i - 1), 0

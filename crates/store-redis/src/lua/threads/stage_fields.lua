@@ -1,5 +1,4 @@
--- Prepares a part of a hash for import.lua. KEYS: 1 the hash. ARGV: 1 how long it stays, then fields and values.
--- Reply: 1.
+-- Stages fields of a hash for import.lua. KEYS: 1 hash. ARGV: 1 lifetime, then fields and values. Reply: 1.
 local fields = {}
 for i = 2, #ARGV do fields[i - 1] = ARGV[i] end
 in_slices('HSET', KEYS[1], fields)

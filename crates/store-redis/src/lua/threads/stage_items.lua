@@ -1,6 +1,5 @@
--- Prepares a part of a history for import.lua. Items that are there already, from a call that was sent before, are
--- left alone. KEYS: 1 history, 2 its ids. ARGV: 1 how long they stay, then place, time, id, value, and what the ids
--- have. Reply: 1.
+-- Stages items of a history for import.lua. Skips those that an earlier attempt staged. KEYS: 1 history, 2 its ids. ARGV:
+-- 1 lifetime, then position, time, id, value, and value of the ids. Reply: 1.
 local last = call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
 last = last and tonumber(string.match(last[1], '^%d+')) or 0
 local known = {}

@@ -1,8 +1,6 @@
--- Grants a turn, or only tells which one an earlier request with the same idempotency key was granted.
--- KEYS: 1 thread, 2 its remembered answers.
--- ARGV: 1 ahead, 2 access, 3 idempotency key or nothing, 4 token, 5 how long it lasts, 6 flags: 1 exclusive, 2 the caller
---       waits, 4 only tell.
--- Reply: `U`, whether it was replayed, token, when it ends; or a refusal; or nil if there is nothing to tell.
+-- Grants a turn, or only reports the one that an earlier request with the same idempotency key was granted. KEYS: 1 thread,
+-- 2 remembered answers. ARGV: 1 ahead, 2 access, 3 idempotency key or empty, 4 token, 5 duration, 6 flags: 1 exclusive,
+-- 2 the caller waits, 4 only report. Reply: `U`, replayed flag, token, end; a refusal; or nil without an earlier turn.
 local key, ahead, access, flags = KEYS[1], tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[6])
 local refusal = owner_refusal(access ~= '' and living(key, ahead), access)
 if refusal then return refusal end

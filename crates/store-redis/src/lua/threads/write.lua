@@ -1,35 +1,27 @@
--- A list of operations, done whole or not at all: all is worked out in tables first, limits are
--- judged on the result, and only then is anything written, since Redis does not roll back.
--- KEYS: 1 thread, 2 its remembered answers, 3 log, 4 archive, 5 archives, 6 deadlines, 7 watch.
--- ARGV: 1 policy: ahead, ttl, greatest age (0: none), most bytes, most keys, most bytes of metadata,
---         life for a new thread, its grace in seconds, how long an archive is kept, whether all
---         changes are logged, access
---       2 precondition: nothing, `E` exists, `V` version, `S` version and life, `L` life, `O` and a list of tags
---       3 idempotency key (16 bytes) and request (16 bytes), or nothing
---       4 new ttl or nothing   5 `d` when the answer describes the thread
---       6 new metadata or nothing   7 the metadata it was worked out from, or nothing
---       8 tombstone: nothing when it is heeded, `I` ignored unless the thread has another id now, `A` heeded after that life
---       9 token of a turn, or nothing
---       10 what becomes of the owner: nothing, `C` it has none any more, or tag and text behind `B` for a thread
---         without one or `S` for any, and `+` if the owner has a place for one more thread, else `-`
---       11 trace of the request, or nothing
---       12 how many fields it is about, then these, each once: below they go by their numbers, from 1
---         then guards `E` first count text..., `N` first count, of fields that follow each other
---         then operations `S` first count text... and `D` first count, of such fields too,
---         `O` field count, `L` field elements text (an array), `A` field elements bytes chunks chunk..., `C`,
---         `P` or `Q` field element window (or nothing; `Q` skips what is no array), `I` field integer
--- Reply: `W`, whether it was replayed, meta, answers of deletes, pushes, pops and increments in order as
--- `kind value;`..., where it describes: metadata, milliseconds to live, now, owner; then the elements of each pop, each with a
--- line feed before it; then, unless it was replayed, when the thread was last written to before (0: it is new). Or `R`, a
--- refusal, and what belongs to it.
---
--- Lines `--+ name` are where appends.lua has its parts, for lists that append to the history, and responses/in_thread.lua.
+-- Applies a list of operations atomically: the script computes the result in tables and checks the limits before it writes,
+-- because Redis does not roll back. `--+ name` marks a part of appends.lua and responses/in_thread.lua.
+-- KEYS: 1 thread, 2 remembered answers, 3 log, 4 archive, 5 archives, 6 deadlines, 7 watch.
+-- ARGV: 1 policy: ahead, ttl, maximum age (0: none), maximum bytes, keys and bytes of metadata, life for a new thread, its
+-- grace in seconds, lifetime of an archive, whether all changes are logged, access
+--       2 precondition: empty, `E` exists, `V` version, `S` version and life, `L` life, `O` and a list of tags
+--       3 idempotency key (16 bytes) and request (16 bytes), or empty   4 new ttl or empty   5 `d` to describe the thread
+--       6 new metadata or empty   7 the metadata that it is based on, or empty   9 turn token or empty
+--       8 tombstone: empty to respect it, `I` to ignore it unless the thread was moved, `A` to respect it after its life
+--       10 owner: empty for no change, `C` to remove it, or tag and text after `B` for a thread without one or `S` for any;
+--       then `+` if the owner has room for another thread, else `-`
+--       11 trace or empty   12 number of fields, then these, each once; operations refer to them by number, from 1
+--       then guards `E` first count text..., `N` first count, for consecutive fields
+--       then operations `S` first count text... and `D` first count, also for consecutive fields, `O` field count, `L` field
+--       elements text (an array), `A` field elements bytes chunks chunk..., `C`, `P` or `Q` field element window (or empty;
+--       `Q` skips a value that is not an array), `I` field integer
+-- Reply: `W`, replayed flag, meta, answers of deletes, pushes, pops and increments in order as `kind value;`..., if
+-- described: metadata, milliseconds to live, now, owner; then the elements of each pop, each after a line feed; unless
+-- replayed, the time of the previous write (0: new). Or `R`, a refusal, and its data.
 local key = KEYS[1]
 --+ items
 local k = {thread = key, log = KEYS[3], archive = KEYS[4], archives = KEYS[5], deadlines = KEYS[6]}
 trace = ARGV[11]
 local ahead, ttl, max_age, max_bytes, max_keys, max_metadata, life, grace, archive_ms, log_all = unpack_('>I6I5I6I4I4I4c8I4I6B', ARGV[1])
--- the thread as it is -----------------------------------------------------------------------
 local m, left, dead = living(key, ahead)
 local access = sub(ARGV[1], POLICY_BYTES + 1)
 local refusal = owner_refusal(m, access)
@@ -61,13 +53,10 @@ if not is_met(ARGV[2], version, its_life) then
 end
 local before, keys_before = keys > 0 and bytes + 1 or 2, keys
 
--- the effect of the list --------------------------------------------------------------------
--- By the number of a field: size, bytes of its JSON text (0: absent; nil: not read yet); text or array, once they are
--- known; count, elements of such a text, once they are; pushed, the elements to append, with had and has, the number of
--- elements before and with them; dirty, whether it changes. A clear begins all of them again.
--- stored, whether the hash has the field; old, the stored chunked array.
---
--- Flat tables, and few calls of functions: a list may have 20,000 fields.
+-- By number of a field: size, bytes of its JSON text (0: absent; nil: unread); text or array, and count, its elements, once
+-- known; pushed, the elements to append, with had and has, the number of elements before and after; dirty, whether it
+-- changes; stored, whether the hash has the field; old, the stored chunked array. A clear resets all of them.
+-- Flat tables and few function calls, because a list may have 20,000 fields.
 local FIELDS, n_fields = 12, tonumber(ARGV[12])
 local size, text, array, count, dirty = {}, {}, {}, {}, {}
 local pushed, had, has = {}, {}, {}
@@ -75,7 +64,7 @@ local stored, old, cleared = {}, {}, is_new
 local results, n_results, popped, popped_bytes = {}, 0, {}, 0
 local i, n, op = FIELDS + n_fields + 1, #ARGV, 0
 
--- Notes what the hash has under a field: its size, and its text where that is known.
+-- Stores the size of a field in the hash, and its text if known.
 local function note(f, found, value)
   stored[f] = true
   if value and byte(value) == 65 then
@@ -88,7 +77,7 @@ local function note(f, found, value)
   size[f] = found
 end
 
--- Of many fields the values are read at once, which takes half as long as the size of each.
+-- Reading the values of many fields at once takes half as long as reading the size of each.
 if n_fields > 16 and not cleared and ARGV[i] ~= 'C' then
   for from = 1, n_fields, 1000 do
     local to = math.min(from + 999, n_fields)
@@ -100,7 +89,6 @@ if n_fields > 16 and not cleared and ARGV[i] ~= 'C' then
   end
 end
 
--- The size of a field.
 local function look(f)
   if not size[f] then
     size[f] = 0
@@ -110,19 +98,19 @@ local function look(f)
   return size[f]
 end
 
--- The text of a field; nothing when it is absent or chunked.
+-- Returns the text of a field; nil if it is absent or chunked.
 local function read(f)
   if look(f) > 0 and not text[f] and not array[f] then text[f] = call('HGET', key, ARGV[FIELDS + f]) end
   return text[f]
 end
 
--- Replaces a field by a text or an array, of `elements` elements if that is known, or by nothing.
+-- Replaces a field with a text, an array of `elements` elements, if known, or nothing.
 local function put(f, new_text, new_array, elements)
   local before, after = size[f] or look(f), new_text and #new_text or new_array and new_array.bytes + 1 or 0
   if before > 0 then bytes, keys = bytes - before - #ARGV[FIELDS + f] - 1, keys - 1 end
   if after > 0 then bytes, keys = bytes + after + #ARGV[FIELDS + f] + 1, keys + 1 end
   size[f], dirty[f] = after, true
-  -- even nothing would take room in a table
+  -- even nil would take room in a table
   if new_text or text[f] then text[f] = new_text end
   if new_array or array[f] then array[f] = new_array end
   if elements or count[f] then count[f] = elements end
@@ -135,7 +123,6 @@ local function new_array()
     bytes = 0, written = {[0] = '0'}}
 end
 
--- Adds to the elements to append.
 local function push(f, v, window, skips)
   local p = pushed[f]
   if not p then
@@ -156,7 +143,7 @@ local function push(f, v, window, skips)
   return nil, 'l' .. has[f]
 end
 
--- Appends what was pushed, and drops what its windows have no room for.
+-- Appends the pushed elements, and drops those beyond their windows.
 local function settle_pushes(f, p)
   local t, a, drop, from = text[f], array[f], had[f] + #p - has[f], 1
   if drop >= had[f] then
@@ -181,7 +168,6 @@ local function settle_pushes(f, p)
   end
 end
 
--- Removes the newest elements.
 local function pop(f, many)
   if pushed[f] then settle_pushes(f, pushed[f]) end
   local t, a, gone = read(f), array[f], ''
@@ -302,7 +288,6 @@ end
 if next_array >= 4294967296 then return redis.error_reply('ERR threadkeep: too many arrays') end
 
 --+ plan
--- and only now the writing ------------------------------------------------------------------
 if is_new or cleared or its_owner ~= owner then settle(key) end
 if is_new then created = now(ahead) end
 local logged, changed = is_new or log_all == 1 or watched > now(ahead), {}
@@ -318,7 +303,7 @@ elseif cleared and m then
     if kept[i] then call('HSET', key, f, kept[i]) end
   end
 end
--- first, since it changes nothing if it fails
+-- first, because a failure here changes nothing
 if its_owner ~= owner and its_owner ~= '' then
   list_owned(key, id_of(key), its_owner, created, now(ahead))
 else

@@ -1,5 +1,3 @@
-//! The checkpoints of a thread, as an image has them.
-
 use redis::Value;
 
 use super::reading::pairs;
@@ -14,10 +12,8 @@ use threadkeep_domain::{
 use threadkeep_store::{CheckpointHead, StoreError};
 
 const CORRUPT: StoreError = StoreError::Corrupt("a checkpoint that is no state");
-/// The format of a thread without owner and turn.
 const PLAIN: u64 = 1;
 
-/// The checkpoints that a script found, perhaps without what they hold.
 pub(super) struct FoundCheckpoints {
     life: Life,
     last: u32,
@@ -26,13 +22,13 @@ pub(super) struct FoundCheckpoints {
 }
 
 impl FoundCheckpoints {
-    /// Reads the fields of the index, and those of the checkpoints, which may be nil.
+    /// Parses the fields of the index and of the checkpoints, which may be nil.
     pub(super) fn read(life: Life, index: &Value, copies: &Value) -> Result<Self, StoreError> {
         let mut last = 0;
         let mut heads = Vec::new();
         for (name, value) in pairs(index)? {
             match name {
-                // behind the life
+                // after the life
                 b"L" => last = take(&mut value.get(8..12).ok_or(CORRUPT)?, 4) as u32,
                 number => heads.push(read_head(
                     str::from_utf8(number).map_err(|_| UNKNOWN)?,
@@ -59,7 +55,7 @@ impl FoundCheckpoints {
         })
     }
 
-    /// All of them, read now if they were left out; none if one of them is gone.
+    /// Returns all checkpoints, and reads those that were left out. Returns `None` if one is gone.
     pub(super) async fn whole(
         self,
         link: &Link,
@@ -90,7 +86,7 @@ impl FoundCheckpoints {
     }
 }
 
-/// A checkpoint of that life; none if these are the fields of something else, or nothing.
+/// Returns `None` if the fields are not a checkpoint of `life`.
 fn read_saved(
     life: Life,
     head: &CheckpointHead,
@@ -111,7 +107,6 @@ fn read_saved(
     }))
 }
 
-/// The fields of the index in that life.
 pub(super) fn index(life: Life, image: &CheckpointImages) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut newest = Vec::with_capacity(12);
     put(&mut newest, life.0, 8);
@@ -134,8 +129,7 @@ pub(super) fn index(life: Life, image: &CheckpointImages) -> Vec<(Vec<u8>, Vec<u
     newest.into_iter().chain(entries).collect()
 }
 
-/// The meta of a checkpoint in that life, whose state has that number of chunked arrays. Of its other parts nothing is
-/// ever read.
+/// Packs the meta of a checkpoint with `arrays` chunked arrays. Its other parts are never read.
 pub(super) fn meta(life: Life, saved: &CheckpointImage, arrays: u64) -> Vec<u8> {
     let state = &saved.state;
     let member_bytes = if state.is_empty() {
@@ -156,7 +150,7 @@ pub(super) fn meta(life: Life, saved: &CheckpointImage, arrays: u64) -> Vec<u8> 
         (0, 5),
         (0, 6),
         (arrays, 4),
-        // grace, number of events, and until when they are logged
+        // grace, number of events, and end of the watch
         (0, 4),
         (0, 4),
         (0, 6),
@@ -166,7 +160,6 @@ pub(super) fn meta(life: Life, saved: &CheckpointImage, arrays: u64) -> Vec<u8> 
     packed
 }
 
-/// The number of a checkpoint and of its fields, as the script takes them.
 pub(super) fn numbered(numbers: impl Iterator<Item = (u32, u64)>) -> Vec<u8> {
     let mut packed = Vec::new();
     for (number, fields) in numbers {

@@ -1,7 +1,5 @@
-//! Threads as a whole. A fork within a bucket with a whole history is one script that copies; all other forks read an image
-//! and import it.
-//!
-//! Each call of an export or an import has a deadline of its own, since the largest thread takes hundreds of them.
+//! Whole threads. One script forks a thread with its whole history within a bucket; all other forks read an image and import
+//! it. Each call has its own deadline, because the largest thread takes hundreds of them.
 
 mod checkpoints;
 mod preparing;
@@ -22,9 +20,9 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Images, Imported, StoreError, WriteError, millis};
 
-/// Forks of this process that hold a whole thread in its memory at once: any caller with a thread can ask for one.
+/// Concurrent forks that hold a whole thread in memory. Any caller with a thread can request one.
 pub(crate) const FORKING: usize = 2;
-/// Items of a history that one script copies: that takes 5 ms.
+/// Items of a history that one script copies, in 5 ms.
 const COPIED_ITEMS: u64 = 5_000;
 
 #[async_trait]
@@ -35,7 +33,7 @@ impl Images for RedisStore {
 
     async fn import(&self, id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError> {
         let prepared = Prepared::new(self.names.bucket_of(id), import.image);
-        // an image that is not wanted is not sent
+        // an unwanted image is not sent
         let asking = self.importing(id, import, &prepared, "p");
         let asked = self.link.calls().read(asking).await?;
         if let Some(imported) = imported(asked, import)? {
@@ -45,7 +43,7 @@ impl Images for RedisStore {
         let making = self.importing(id, import, &prepared, "");
         match imported(self.link.calls().write(making).await?, import)? {
             Some(imported) => Ok(imported),
-            // it took so long that the beginning is gone
+            // the import took so long that the first staged keys expired
             None => Err(StoreError::Timeout(millis(self.link.timeout())).into()),
         }
     }
@@ -56,7 +54,7 @@ impl Images for RedisStore {
         id: &ThreadId,
         fork: &Fork<'_>,
     ) -> Result<Written, WriteError> {
-        // the script copies histories whole
+        // the script copies only whole histories
         if fork.until.is_none() && self.names.bucket_of(source).log == self.names.bucket_of(id).log
         {
             let copied = self.copy(source, id, fork).await?;
@@ -134,7 +132,7 @@ impl RedisStore {
         cmd
     }
 
-    /// Copies a thread of the same bucket; none if its history is too long for one script.
+    /// Copies a thread within its bucket. Returns `None` if its history is too long for one script.
     async fn copy(
         &self,
         source: &ThreadId,
@@ -149,7 +147,7 @@ impl RedisStore {
             };
             let reply = calls.write(self.copying(source, id, fork, base.as_ref()));
             match copied(reply.await?, fork) {
-                // another writer has set the metadata meanwhile
+                // another client has changed the metadata meanwhile
                 Err(WriteError::Refused(Refusal::Changed)) => {}
                 copied => return copied,
             }
@@ -217,7 +215,6 @@ impl RedisStore {
         cmd
     }
 
-    /// The metadata that a fork copies.
     async fn copied_metadata(
         &self,
         calls: &Calls<'_>,
@@ -269,7 +266,7 @@ impl RedisStore {
     }
 }
 
-/// The reply of the script that imports; none when it says that more is to be done.
+/// Returns `None` if more must be done.
 fn imported(reply: Value, import: &Import<'_>) -> Result<Option<Imported>, WriteError> {
     let reply = accepted(array(reply)?, import.policy)?;
     match text(reply.first().ok_or(UNKNOWN)?)? {
@@ -282,7 +279,7 @@ fn imported(reply: Value, import: &Import<'_>) -> Result<Option<Imported>, Write
     }
 }
 
-/// The reply of the script that copies; none when it says that there is too much.
+/// Returns `None` if there is too much for one script.
 fn copied(reply: Value, fork: &Fork<'_>) -> Result<Option<Written>, WriteError> {
     let reply = accepted(array(reply)?, fork.policy)?;
     match text(reply.first().ok_or(UNKNOWN)?)? {

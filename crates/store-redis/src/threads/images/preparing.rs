@@ -1,5 +1,4 @@
-//! The keys that an import prepares next to its thread, in as many calls as it takes, so that the step that makes the
-//! thread moves no values.
+//! Staging keys of an import next to its thread, sent in several calls, so that the final step moves no values.
 
 use super::checkpoints;
 use crate::scopes::images as scope_images;
@@ -10,39 +9,34 @@ use crate::{Bucket, Script};
 use threadkeep_domain::{CheckpointImages, Document, Image, Life, Value};
 use threadkeep_store::StoreError;
 
-/// Words and bytes that one call sends, about.
+/// Approximate words and bytes per call.
 const PORTION_WORDS: usize = 2_000;
 const PORTION_BYTES: usize = 262_144;
-/// How long it stays without the step that it is for.
+/// Lifetime of staged keys without the final step.
 const STAYS_MS: u64 = 60_000;
-/// Fields of a checkpoint besides those of its state.
+/// Fields of a checkpoint besides its state.
 const OWN_FIELDS: u64 = 2;
 
-/// The prepared keys, and how much they hold.
 pub(super) struct Prepared {
-    /// The life that the thread begins.
     pub(super) life: Life,
     thread: String,
     scope: String,
     history: String,
     ids: String,
     index: String,
-    /// Fields of the thread, which are those of its state.
     pub(super) fields: u64,
-    /// Arrays of the state that lie in chunks.
+    /// Chunked arrays of the state.
     pub(super) arrays: u64,
-    /// The meta of the scope without its life; empty without a scope.
+    /// Meta of the scope without its life; empty without a scope.
     pub(super) scope_meta: Vec<u8>,
     pub(super) scope_fields: u64,
     pub(super) items: u64,
-    /// Fields of the index of the checkpoints.
     pub(super) index_fields: u64,
-    /// Number and fields of each checkpoint, packed.
+    /// Packed: number and fields of each checkpoint.
     pub(super) checkpoints: Vec<u8>,
 }
 
 impl Prepared {
-    /// Nothing is sent yet.
     pub(super) fn new(bucket: &Bucket, image: &Image) -> Self {
         let key = bucket.prepared(rand::random());
         let life = Life::random();
@@ -67,7 +61,7 @@ impl Prepared {
         }
     }
 
-    /// As the script takes them.
+    /// In the order of the script's KEYS.
     pub(super) fn keys(&self) -> [&String; 5] {
         [
             &self.thread,
@@ -78,7 +72,6 @@ impl Prepared {
         ]
     }
 
-    /// Sends what the image has.
     pub(super) async fn send(&self, link: &Link, image: &Image) -> Result<(), StoreError> {
         let mut portion = Portion::new(link, Script::StageFields, vec![&self.thread]);
         add_state(&mut portion, &image.state).await?;
@@ -125,7 +118,6 @@ impl Prepared {
     }
 }
 
-/// Fields of a state, and how many of its arrays lie in chunks.
 fn measure(state: &Document) -> (u64, u64) {
     let (mut fields, mut arrays) = (0, 0);
     for (_, value) in state.iter() {
@@ -138,7 +130,6 @@ fn measure(state: &Document) -> (u64, u64) {
     (fields, arrays)
 }
 
-/// Adds the fields of a state.
 async fn add_state(portion: &mut Portion<'_>, state: &Document) -> Result<(), StoreError> {
     let mut array_id = 0;
     for (key, value) in state.iter() {
@@ -167,7 +158,7 @@ async fn add_state(portion: &mut Portion<'_>, state: &Document) -> Result<(), St
     Ok(())
 }
 
-/// Words that are sent when they are enough for a call. A call that is repeated does nothing more.
+/// Collects words, and sends them once they fill a call. A repeated call has no effect.
 struct Portion<'a> {
     link: &'a Link,
     script: Script,
@@ -206,7 +197,6 @@ impl<'a> Portion<'a> {
         Ok(())
     }
 
-    /// Sends the words that were added since the last call.
     async fn end(&mut self) -> Result<(), StoreError> {
         let Some(cmd) = self.cmd.take() else {
             return Ok(());

@@ -1,5 +1,3 @@
-//! Images, as they are read.
-
 use redis::Value;
 
 use super::checkpoints;
@@ -12,29 +10,27 @@ use threadkeep_domain::scope::{ScopeId, StoredItem};
 use threadkeep_domain::{Access, CheckpointImages, Conditions, Document, Fork, Image, ThreadId};
 use threadkeep_store::{StoreError, WriteError};
 
-/// A history up to this size is read in the same step as everything else. A longer one is read in portions of about
+/// Limits of a history that is read in the same step as the rest of the thread. Longer ones are read in portions of about
 /// this size.
 const PORTION_ITEMS: u64 = 1_000;
 const PORTION_BYTES: u64 = 262_144;
-/// How often a history that loses items while it is read is read again. The last time, it is read in one step.
+/// Attempts to read a history that loses items meanwhile. The last attempt reads it in one step.
 const ATTEMPTS: usize = 4;
 
-/// On what conditions a thread is read.
 pub(super) struct Reading {
     conditions: Conditions,
     is_use: bool,
     checkpoints: Wanted,
 }
 
-/// The checkpoints to read.
 enum Wanted {
     All,
-    /// That one, which must exist, or none.
+    /// The number of the checkpoint, which must exist; `None` for no checkpoint.
     One(Option<u32>),
 }
 
 impl Reading {
-    /// For an export, which is no use of the thread.
+    /// Reads for an export, which does not extend the thread's lifetime.
     pub(super) fn of(access: Access) -> Self {
         Self {
             conditions: Conditions {
@@ -46,7 +42,6 @@ impl Reading {
         }
     }
 
-    /// For a fork.
     pub(super) fn for_fork(fork: &Fork<'_>) -> Self {
         Self {
             conditions: fork.conditions,
@@ -57,9 +52,8 @@ impl Reading {
 }
 
 impl RedisStore {
-    /// All that a thread has at one moment. A history whose items do not fit into one step is read after it: its
-    /// items never change, and their bytes tell whether all of that moment are still there. So are checkpoints, which
-    /// never change either.
+    /// Reads a thread at one moment. A history that exceeds one step is read afterwards: its items never change, and their
+    /// bytes show whether all are still present. Checkpoints never change either.
     pub(super) async fn read_image(
         &self,
         id: &ThreadId,
@@ -122,7 +116,7 @@ impl RedisStore {
     }
 }
 
-/// An image, perhaps without the items of its history, and in any case without its checkpoints.
+/// An image without its checkpoints, and perhaps without its items.
 struct FoundImage {
     image: Image,
     history: FoundHistory,
@@ -131,17 +125,14 @@ struct FoundImage {
 
 #[derive(Default)]
 struct FoundHistory {
-    /// The items that are to be read.
     left: Option<LeftItems>,
-    /// The bytes that the items must come to.
+    /// Expected bytes of all items.
     bytes: u64,
 }
 
-/// Items that were left out.
 struct LeftItems {
     first_seq: u64,
     next_seq: u64,
-    /// How many one call reads.
     portion: u64,
     items: Vec<StoredItem>,
 }
@@ -211,7 +202,7 @@ impl FoundImage {
 }
 
 impl FoundHistory {
-    /// The image, if the history has all of its items.
+    /// Returns the image if all items of the history were read.
     fn whole(self, mut image: Image) -> Option<Image> {
         if let Some(scope) = &mut image.scope {
             if let Some(left) = self.left {
@@ -225,7 +216,6 @@ impl FoundHistory {
     }
 }
 
-/// Reads the items that were left out, in portions.
 async fn read_items(
     link: &Link,
     keys: &ScopeKeys<'_>,
@@ -249,7 +239,6 @@ async fn read_items(
     Ok(())
 }
 
-/// Fields and values of a hash, as a script answers them.
 pub(super) fn pairs(reply: &Value) -> Result<Vec<Field<'_>>, StoreError> {
     let Value::Array(words) = reply else {
         return Err(UNKNOWN);

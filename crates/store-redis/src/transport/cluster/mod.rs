@@ -1,8 +1,6 @@
-//! A cluster: which node gets which command, and what follows when it was the wrong one
-//! ([specification](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)).
-//!
-//! When a node answers that it has not run a command, the command is redirected or repeated until the
-//! operation's deadline. A command that may have run is never repeated, unless it may run twice.
+//! A cluster: routes commands to nodes, and handles redirections
+//! ([specification](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)). A command that a node did
+//! not run is redirected or repeated until the deadline. One that may have run is not repeated unless that is safe.
 
 mod errand;
 mod slots;
@@ -25,17 +23,15 @@ use errand::{Errand, Round};
 use topology::Topology;
 use unit::{Outcome, To, Unit};
 
-/// The first pause before a repeat, and the longest.
+/// First and longest pause before a repeat.
 const PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(100)];
 
-/// The nodes of a cluster, as one user of the store calls them.
 pub(super) struct Cluster {
     topology: Arc<Topology>,
     nodes: Nodes,
     timeout: Duration,
 }
 
-/// The nodes that were used, by their host.
 #[derive(Debug)]
 struct Nodes {
     used: Mutex<HashMap<Host, Arc<Node>>>,
@@ -44,12 +40,11 @@ struct Nodes {
     registry: Arc<ConnectionRegistry>,
 }
 
-/// When a command is repeated that its node has not answered.
+/// When to repeat a command without a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeat {
-    /// While it has not run; and once though it may have.
+    /// While it has not run, and once if it may have run.
     Once,
-    /// While it has not run.
     Unrun,
     /// Never: the caller continues without the reply.
     Never,
@@ -70,7 +65,6 @@ impl Cluster {
         }
     }
 
-    /// The same cluster over connections of its own.
     pub(super) fn another(&self, bounds: CallLimits, mode: Mode) -> Self {
         Self {
             topology: Arc::clone(&self.topology),
@@ -79,17 +73,15 @@ impl Cluster {
         }
     }
 
-    /// One of its nodes, another each time.
     pub(super) fn any_place(&self) -> Endpoint {
         self.topology.any_place()
     }
 
-    /// How many of its servers are known not to answer.
     pub(super) fn open(&self) -> u64 {
         self.topology.open()
     }
 
-    /// Sends commands one after the other, those of one slot as one unit.
+    /// Sends commands in order, those of one slot as one unit.
     pub(super) async fn call_all(
         &self,
         cmds: impl IntoIterator<Item = Command>,
@@ -103,7 +95,7 @@ impl Cluster {
         Ok(all)
     }
 
-    /// Sends a command that writes; its reply is the last.
+    /// Sends a write. Its reply is the last.
     pub(super) async fn write(
         &self,
         cmd: Command,
@@ -117,7 +109,6 @@ impl Cluster {
         self.run(vec![unit], deadline, Repeat::Unrun).await
     }
 
-    /// Sends commands to all nodes at once.
     pub(super) async fn read_many(
         &self,
         cmds: impl IntoIterator<Item = Command>,
@@ -127,7 +118,6 @@ impl Cluster {
         self.run(units, deadline, Repeat::Once).await
     }
 
-    /// Sends a command to every master.
     pub(super) async fn read_everywhere(
         &self,
         cmd: &Command,
@@ -143,8 +133,7 @@ impl Cluster {
         self.run(units, deadline, Repeat::Once).await
     }
 
-    /// Checks that any master takes one of these writes, each of which names one key. Each master gets the
-    /// first whose key it owns.
+    /// Checks that any master accepts a write. Each master gets the first probe whose key it owns; each probe has one key.
     pub(super) async fn probe(
         &self,
         probes: impl Iterator<Item = Command>,
@@ -178,9 +167,7 @@ impl Cluster {
         written.map(drop).inspect_err(|_| self.topology.doubt())
     }
 
-    /// The replies in the order of the units.
-    ///
-    /// Boxed: this keeps single-server futures six times smaller.
+    /// Returns the replies in the order of the units. Boxed: this keeps single-server futures six times smaller.
     fn run(
         &self,
         units: Vec<Unit>,
@@ -231,7 +218,6 @@ impl Cluster {
         refreshed.map_err(|_| self.topology.unserved())
     }
 
-    /// Sends each errand to its node, and all errands of one node together.
     async fn round(
         &self,
         errands: Vec<Errand>,
@@ -267,7 +253,7 @@ impl Cluster {
                 }
                 Err(fault) => {
                     self.topology.doubt();
-                    // a node that was replaced or restarted is back by then
+                    // a replaced or restarted node is back by then
                     if fault.lasts(self.timeout) && !errands.iter().all(Errand::is_for_any) {
                         return Err(fault);
                     }
@@ -304,7 +290,6 @@ impl Cluster {
         (host, errands, sent)
     }
 
-    /// Sorts errands by their outcome.
     async fn sort(
         &self,
         round: &mut Round,
@@ -362,7 +347,7 @@ impl Nodes {
         }
     }
 
-    /// The node at that host. Forgets nodes that have left the cluster.
+    /// Also forgets nodes that have left the cluster.
     fn get(&self, topology: &Topology, host: &Host) -> Arc<Node> {
         let mut nodes = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(node) = nodes.get(host) {
@@ -376,7 +361,7 @@ impl Nodes {
     }
 }
 
-/// Its parts contain a password.
+/// Omits the password.
 impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cluster").finish_non_exhaustive()

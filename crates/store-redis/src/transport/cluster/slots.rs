@@ -1,23 +1,19 @@
-//! Which node has which slot, as the nodes of a cluster tell it.
-
 use redis::Value;
 
 use crate::transport::{Host, SLOTS};
 
 const NOBODY: u16 = u16::MAX;
 
-/// The owner of each slot.
 #[derive(Debug)]
 pub(super) struct SlotMap {
     masters: Vec<Host>,
-    /// Not asked for data, but they know the cluster when a master is gone.
+    /// Not used for data, but they know the cluster when a master is down.
     replicas: Vec<Host>,
-    /// For each slot the place of its master.
+    /// Index of each slot's master.
     owners: Box<[u16]>,
 }
 
 impl SlotMap {
-    /// One in which nobody has any slot.
     pub(super) fn empty() -> Self {
         Self {
             masters: Vec::new(),
@@ -26,9 +22,8 @@ impl SlotMap {
         }
     }
 
-    /// Reads the reply of CLUSTER SLOTS of a node; none when it knows of no slot. Where the node
-    /// tells no host, it is the one under which it was asked
-    /// ([command](https://redis.io/docs/latest/commands/cluster-slots/)).
+    /// Parses a reply to [CLUSTER SLOTS](https://redis.io/docs/latest/commands/cluster-slots/). Returns `None` without
+    /// slots. A node without a host is `asked`.
     pub(super) fn read(reply: &Value, asked: &Host) -> Option<Self> {
         let Value::Array(ranges) = reply else {
             return None;
@@ -40,7 +35,7 @@ impl SlotMap {
         (!map.masters.is_empty()).then_some(map)
     }
 
-    /// The first and the last slot, the master, then its replicas.
+    /// Adds a range: first and last slot, master, replicas.
     fn add(&mut self, range: &Value, asked: &Host) -> Option<()> {
         let Value::Array(range) = range else {
             return None;
@@ -64,24 +59,21 @@ impl SlotMap {
         Some(())
     }
 
-    /// The master that has a slot.
     pub(super) fn owner(&self, slot: u16) -> Option<&Host> {
         self.masters
             .get(usize::from(self.owners[usize::from(slot)]))
     }
 
-    /// All masters that have slots.
     pub(super) fn masters(&self) -> &[Host] {
         &self.masters
     }
 
-    /// All nodes.
     pub(super) fn nodes(&self) -> impl Iterator<Item = &Host> {
         self.masters.iter().chain(&self.replicas)
     }
 }
 
-/// Host and port of a node. A host that is not known is nil, empty or `?`, by version and settings.
+/// An unknown host is nil, empty or `?`, depending on version and settings.
 fn host(node: &Value, asked: &Host) -> Option<Host> {
     let Value::Array(node) = node else {
         return None;
@@ -101,7 +93,7 @@ fn host(node: &Value, asked: &Host) -> Option<Host> {
     })
 }
 
-/// The host and port in a redirection: `HOST:PORT`, the host perhaps empty.
+/// Parses a redirection: `HOST:PORT`, where the host may be empty.
 pub(super) fn redirected(to: &str, asked: &Host) -> Option<Host> {
     let (name, port) = to.rsplit_once(':')?;
     Some(Host {

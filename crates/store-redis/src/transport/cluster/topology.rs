@@ -1,5 +1,3 @@
-//! The state of a cluster, shared by all its users.
-
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
@@ -14,27 +12,23 @@ use super::slots::SlotMap;
 use crate::transport::node::{ConnectionRegistry, Fault, Node, Origin, Server};
 use crate::transport::{Call, Endpoint, Host, command};
 
-/// How often the nodes are asked at most.
+/// Minimum pause between refreshes.
 const BETWEEN: Duration = Duration::from_millis(100);
 
-/// The owner of each slot, and the connections to nodes.
 pub(super) struct Topology {
     seeds: Vec<Host>,
-    /// The connection to a node, without its host.
     like: Box<Endpoint>,
     map: RwLock<Arc<SlotMap>>,
-    /// The state of servers, kept while a connection to them exists.
+    /// Kept while a connection to the server exists.
     servers: std::sync::Mutex<HashMap<Host, Weak<Server>>>,
-    /// How often something came about that the map does not say, and how often when it was made.
+    /// Number of contradictions to the map, now and when it was made.
     doubts: AtomicU64,
     settled: AtomicU64,
-    /// The time of the last refresh. The holder of the lock refreshes.
+    /// Time of the last refresh. The holder of the lock refreshes.
     asked: Mutex<Option<Instant>>,
-    /// Why the node that was asked last did not tell.
     failure: std::sync::Mutex<Option<RedisError>>,
-    /// Counts choices of a node, so that each time another one is asked first.
+    /// Rotates the node that is tried first.
     choices: AtomicUsize,
-    /// How long a call may take.
     timeout: Duration,
 }
 
@@ -54,7 +48,6 @@ impl Topology {
         }
     }
 
-    /// The server at that host, shared by all connections to it. A server without connections is dropped.
     pub(super) fn server(&self, host: &Host, registry: &Arc<ConnectionRegistry>) -> Arc<Server> {
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(server) = servers.get(host).and_then(Weak::upgrade) {
@@ -67,7 +60,6 @@ impl Topology {
         server
     }
 
-    /// How many of its servers are known not to answer.
     pub(super) fn open(&self) -> u64 {
         let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         let known = servers.iter().filter(|(host, _)| self.knows(host));
@@ -79,18 +71,17 @@ impl Topology {
         Arc::clone(&self.map.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The map has turned out not to say how it is.
+    /// Records a contradiction to the map.
     pub(super) fn doubt(&self) {
         self.doubts.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One of these hosts, another each time.
+    /// Returns a different host each time.
     pub(super) fn any_of<'a>(&self, hosts: &'a [Host]) -> Option<&'a Host> {
         let choice = self.choices.fetch_add(1, Ordering::Relaxed);
         hosts.get(choice % hosts.len().max(1))
     }
 
-    /// The connection to one of the nodes, another each time.
     pub(super) fn any_place(&self) -> Endpoint {
         let map = self.map();
         let nodes: Vec<_> = map.nodes().cloned().collect();
@@ -98,15 +89,13 @@ impl Topology {
         host.map_or_else(|| (*self.like).clone(), |host| self.like.at(host))
     }
 
-    /// Whether that host is one of the cluster.
     pub(super) fn knows(&self, host: &Host) -> bool {
         self.seeds.contains(host) || self.map().nodes().any(|known| known == host)
     }
 
-    /// Asks the nodes again if the map is in doubt, nobody else asks, and it was not done just now. Callers without
-    /// any map wait for the one that asks.
+    /// Refreshes a doubtful map, unless another caller does or it was just done. Callers without a map wait.
     pub(super) async fn refresh(&self, nodes: &Nodes) {
-        // before asking: anything that happens meanwhile is a new doubt
+        // read first: later contradictions are new doubts
         let doubts = self.doubts.load(Ordering::Relaxed);
         if doubts == self.settled.load(Ordering::Relaxed) {
             return;
@@ -129,8 +118,7 @@ impl Topology {
         }
     }
 
-    /// Asks one node after the other, each time another one first: one that hangs, or that was cut
-    /// off and tells how it was, does not do so to everybody.
+    /// Asks nodes in turn, each time starting with another, so that no hanging or isolated node affects all callers.
     async fn fetch(&self, nodes: &Nodes) -> Option<SlotMap> {
         let map = self.map();
         let known: Vec<_> = map.nodes().collect();
@@ -145,7 +133,7 @@ impl Topology {
         None
     }
 
-    /// Why nobody is known to have a slot.
+    /// Returns why no node is known to own a slot.
     pub(super) fn unserved(&self) -> Fault {
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         let nobody = || (ErrorKind::Io, "no node of the cluster is known to serve it").into();

@@ -1,52 +1,43 @@
-//! A unit, which goes to one node as a whole, and its outcome.
-
 use redis::{ErrorKind, RedisError, ServerErrorKind, Value};
 
 use super::slots::redirected;
 use crate::transport::node::Fault;
 use crate::transport::{Command, Confirmation, Host, command, key_of, mark_beside, slot_of};
 
-/// Commands that no change of the cluster comes between: several are a transaction.
+/// Commands that run together on one node: several form a transaction.
 #[derive(Debug)]
 pub(super) struct Unit {
     cmds: Vec<Command>,
     pub(super) to: To,
-    /// Whether replicas are waited for after it. It is sent by itself then.
+    /// With a confirmation, the unit is sent alone.
     confirmation: Option<Confirmation>,
 }
 
-/// The receiver of a unit.
 #[derive(Debug, Clone)]
 pub(super) enum To {
-    /// The owner of that slot.
     Slot(u16),
-    /// That master.
     Master(Host),
-    /// Any master: there is no key.
+    /// Any master, because there is no key.
     Any,
 }
 
-/// The outcome of a unit. All except the last two surely changed nothing.
+/// The outcome of a unit. All except the last two guarantee that nothing changed.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// A reply for each command.
     Done(Vec<Value>),
-    /// That node has the slot by now.
+    /// The node owns the slot now.
     Moved(Host, RedisError),
-    /// That node has the key already, which ASKING must precede.
+    /// The node already has the key. The unit needs ASKING.
     Ask(Host),
-    /// The node does not have the scripts.
     Unknown(RedisError),
-    /// The node does not do it now.
+    /// The node cannot run it now.
     Later(RedisError),
-    /// The node has tried it.
     Failed(RedisError),
-    /// The node has done it, and too few replicas have it.
+    /// It ran, but too few replicas have it.
     Unconfirmed(Fault),
 }
 
 impl Unit {
-    /// One command.
     pub(super) fn of(cmd: Command) -> Self {
         Self {
             to: key_of(&cmd).map_or(To::Any, |key| To::Slot(slot_of(key))),
@@ -55,10 +46,8 @@ impl Unit {
         }
     }
 
-    /// One command that writes, which replicas are waited for after.
-    ///
-    /// Its mark comes before it: on a slot that moves, a key that the command drops could not be
-    /// written to after it. Nothing can come between the two.
+    /// A write that waits for replicas. The mark precedes it, because on a migrating slot a key that the write drops could
+    /// not be written afterwards. Nothing runs in between.
     pub(super) fn confirmed(cmd: Command, confirmation: &Confirmation) -> Self {
         let mark = mark_beside(&cmd);
         let mut unit = Self::of(cmd);
@@ -67,7 +56,6 @@ impl Unit {
         unit
     }
 
-    /// One command for that master.
     pub(super) fn at(master: &Host, cmd: Command) -> Self {
         Self {
             to: To::Master(master.clone()),
@@ -76,7 +64,7 @@ impl Unit {
         }
     }
 
-    /// Units of these commands, in their order: those of one slot are one.
+    /// Groups commands in order: those of one slot form one unit.
     pub(super) fn of_all(cmds: impl IntoIterator<Item = Command>) -> Vec<Self> {
         let mut units: Vec<Self> = Vec::new();
         for cmd in cmds {
@@ -91,10 +79,9 @@ impl Unit {
         units
     }
 
-    /// Adds its commands.
     pub(super) fn write(&self, asking: bool, commands: &mut Vec<Command>) {
         if asking {
-            // holds for the next command or the next transaction
+            // applies to the next command or transaction
             commands.push(command("ASKING"));
         }
         if let [cmd] = &self.cmds[..] {
@@ -106,7 +93,6 @@ impl Unit {
         commands.push(command("EXEC"));
     }
 
-    /// Takes the replies to its commands.
     pub(super) fn outcome(
         &self,
         asking: bool,
@@ -132,17 +118,16 @@ impl Unit {
         }
     }
 
-    /// Whether replicas are waited for after it.
     pub(super) fn confirmation(&self) -> Option<&Confirmation> {
         self.confirmation.as_ref()
     }
 
     fn read(&self, replies: impl Iterator<Item = Value>) -> Result<Vec<Value>, RedisError> {
         let (mut failed, mut aborted, mut last) = (None, None, None);
-        // to the last one: the replies of the next unit come after it
+        // reads to the last reply, because the next unit's replies follow
         for reply in replies {
             match reply.extract_error() {
-                // why, was said before
+                // the cause was reported before
                 Err(error) if is(&error, ServerErrorKind::ExecAbort) => aborted = Some(error),
                 Err(error) => failed = failed.or(Some(error)),
                 Ok(reply) => last = Some(reply),
@@ -164,7 +149,6 @@ impl Unit {
     }
 }
 
-/// The meaning of an error for the cluster.
 fn sort(error: RedisError, asked: &Host) -> Outcome {
     let ErrorKind::Server(kind) = error.kind() else {
         return Outcome::Failed(error);
@@ -302,7 +286,7 @@ mod tests {
         let outcome = read(&unit, false, &too_few);
         assert!(matches!(outcome, Outcome::Unconfirmed(fault) if fault.may_be_done()));
         assert_eq!(missed.load(Ordering::Relaxed), 1);
-        // nothing was done, whatever the wait says
+        // nothing was done, regardless of the reply to WAIT
         let moved = answered(&[b"-MOVED 7 b:7001\r\n", b":1\r\n"]);
         assert!(matches!(read(&unit, false, &moved), Outcome::Moved(..)));
     }

@@ -1,5 +1,3 @@
-//! One connection to one server, from the attempt to make it to its end.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -18,30 +16,28 @@ use crate::transport::fault::Fault;
 use crate::transport::{Call, Multiplexer, values};
 use threadkeep_store::millis;
 
-/// How long the failure of an attempt to connect answers calls before the next attempt: a server that is
-/// away, or takes no writes, gets no storm of connections.
+/// Pause after a failed connection attempt. Calls fail with its error meanwhile, which prevents a storm of connections to a
+/// server that is unavailable or rejects writes.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
-/// Longest idle time of a connection before it is replaced.
+/// Maximum idle time of a connection before it is replaced.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
-/// A multiplexed connection, and whether it is still to be used.
 #[derive(Debug)]
 pub(super) struct Connection {
-    /// It is being made, or it is made. All callers wait for the same attempt, which goes on when one of them
-    /// gives up: a Redis that hangs gets one connection, not one for each request.
+    /// Shared by all callers. The attempt continues when one gives up, so a hanging Redis gets one connection, not one per
+    /// request.
     connection: Shared<BoxFuture<'static, Result<Multiplexer, RedisError>>>,
     is_given_up: AtomicBool,
-    /// The server said that it takes no writes.
+    /// The server rejects writes.
     is_unwilling: AtomicBool,
     made: Instant,
-    /// When it was last used, in milliseconds since it was made.
+    /// Last use, in milliseconds since `made`.
     used_ms: AtomicU64,
-    /// How often the server had been silent before.
     silences: u64,
 }
 
 impl Connection {
-    /// A connection that is made when the first caller waits for it, on that caller's runtime or the given one.
+    /// The first caller makes the connection, on its own runtime or on `runtime`.
     pub(super) fn new(
         server: &Arc<Server>,
         after: Option<&Self>,
@@ -63,7 +59,7 @@ impl Connection {
         }
     }
 
-    /// When another connection may be made in its place.
+    /// Returns when a replacement may be made.
     fn next_attempt(&self) -> Instant {
         let now = Instant::now();
         match self.is_unwilling.load(Ordering::Relaxed) {
@@ -72,8 +68,8 @@ impl Connection {
         }
     }
 
-    /// Whether calls still go over it. The failure of an attempt answers all calls that come shortly after
-    /// it. A connection that was idle for long is replaced, because its other end may be gone.
+    /// Whether calls can use the connection. A failed attempt answers calls for a short time. A connection that was idle for
+    /// long is replaced, because its peer may be gone.
     pub(super) fn is_usable(&self) -> bool {
         let is_usable = match self.connection.peek() {
             None => true,
@@ -83,13 +79,11 @@ impl Connection {
         is_usable && !self.is_given_up.load(Ordering::Relaxed)
     }
 
-    /// Whether it is usable and was made after the server was last silent: one from before may have lost its
-    /// other end then.
+    /// Whether it is usable, and newer than the server's last silence, in which older connections may have lost their peer.
     pub(super) fn is_trusted(&self, server: &Server) -> bool {
         self.silences == server.breaker.silences() && self.is_usable()
     }
 
-    /// Whether it is made and usable.
     pub(super) fn is_made(&self) -> bool {
         self.is_usable() && matches!(self.connection.peek(), Some(Ok(_)))
     }
@@ -100,16 +94,15 @@ impl Connection {
         age.saturating_sub(used) >= IDLE_MAX
     }
 
-    /// Makes it unusable.
     pub(super) fn give_up(&self) {
         self.is_given_up.store(true, Ordering::Relaxed);
     }
 
-    /// Calls commands; their replies as they came, be they errors.
+    /// Returns raw replies, including errors.
     pub(super) async fn exchange(&self, call: &Call<'_>) -> Result<Bytes, Fault> {
         let made = match self.connection.peek() {
             Some(made) => made.clone(),
-            // boxed: this happens once for each connection
+            // boxed: this happens once per connection
             None => Box::pin(timeout_at(call.deadline.into(), self.connection.clone()))
                 .await
                 .map_err(|_| Fault::Timeout)?,
@@ -121,7 +114,6 @@ impl Connection {
         replies.await.inspect_err(|fault| self.observe(fault))
     }
 
-    /// Reads the replies to a call; all, or the first error among those that are checked.
     pub(super) fn read(&self, replies: &[u8], call: &Call<'_>) -> Result<Vec<Value>, Fault> {
         let replies = values(replies, call.commands.len());
         let checked = replies.and_then(|replies| call.check(replies));
@@ -130,7 +122,7 @@ impl Connection {
             .inspect_err(|fault| self.observe(fault))
     }
 
-    /// Gives the connection up if it has ended, or the server takes no writes.
+    /// Gives up a connection that has ended, or whose server rejects writes.
     fn observe(&self, fault: &Fault) {
         let is_unwilling = fault.is_of_the_role();
         if is_unwilling {
@@ -142,7 +134,7 @@ impl Connection {
     }
 }
 
-/// Has a runtime make the connection, unless its callers give up, and drive it.
+/// Makes the connection on `runtime`, unless all callers give up.
 async fn on(
     runtime: Handle,
     connecting: impl Future<Output = Result<Multiplexer, RedisError>> + Send + 'static,
@@ -153,7 +145,7 @@ async fn on(
     })
 }
 
-/// Makes the connection, not before that time, and tells the breaker whether that worked.
+/// Connects at `at` or later, and reports the result to the breaker.
 async fn connect(server: Arc<Server>, at: Instant) -> Result<Multiplexer, RedisError> {
     if at > Instant::now() {
         sleep_until(at.into()).await;
@@ -166,7 +158,6 @@ async fn connect(server: Arc<Server>, at: Instant) -> Result<Multiplexer, RedisE
     made
 }
 
-/// Makes a connection to a server that has the scripts.
 async fn connect_ready(server: &Server) -> Result<Multiplexer, RedisError> {
     let connection = server.origin.connect().await?;
     server.connected(&connection.call(&history_questions()).await?);

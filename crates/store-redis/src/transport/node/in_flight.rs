@@ -1,12 +1,10 @@
-//! The outcome of calls, reported to the breaker.
-
 use std::time::Instant;
 
 use super::server::Server;
 use crate::transport::fault::Fault;
 
-/// A call in flight. A caller that leaves it after a good part of the time has not heard from the server
-/// either: a whole operation may have a deadline of its own, a little before that of the call.
+/// A call in flight. One that its caller abandons late counts as unanswered too: an operation may have an earlier deadline
+/// than its call.
 #[derive(Debug)]
 pub(super) struct InFlight<'a> {
     server: &'a Server,
@@ -23,7 +21,6 @@ impl<'a> InFlight<'a> {
         }
     }
 
-    /// Tells the breaker what came of it.
     pub(super) fn end<T>(mut self, outcome: &Result<T, Fault>) {
         self.has_ended = true;
         match outcome {

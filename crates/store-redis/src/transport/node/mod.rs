@@ -1,5 +1,3 @@
-//! One server, over connections that are made again after they broke.
-
 mod connection;
 mod in_flight;
 mod origin;
@@ -34,27 +32,23 @@ use probe::Probe;
 pub(super) use sentinel::Sentinels;
 pub(super) use server::Server;
 
-/// One server, as one user of the store calls it.
 #[derive(Debug)]
 pub(super) struct Node {
     server: Arc<Server>,
     mode: Mode,
-    /// The multiplexed connection. It is made at its first use, on the runtime that uses it, and again
-    /// after it broke.
+    /// The multiplexed connection, made at first use on the calling runtime, and again after it breaks.
     current: Mutex<Option<Arc<Connection>>>,
     limiter: Arc<CallLimiter>,
-    /// Connections that serve one call at a time, once there are such calls.
     pool: OnceLock<Arc<Pool>>,
 }
 
-/// The connections of a node's calls.
 #[derive(Debug, Clone)]
 pub(super) enum Mode {
-    /// A multiplexed connection that only the runtime that made it uses.
+    /// A multiplexed connection that only its own runtime uses.
     Own,
-    /// A multiplexed connection that several runtimes use and one drives: the given one, or the first that uses it.
+    /// A multiplexed connection of several runtimes. The given one drives it, or the first that uses it.
     Shared(Option<Handle>),
-    /// The pool: each call has a connection to itself.
+    /// Each call has its own connection.
     Pooled,
 }
 
@@ -69,16 +63,14 @@ impl Node {
         }
     }
 
-    /// The server, which others use too.
     pub(super) fn server(&self) -> &Arc<Server> {
         &self.server
     }
 
-    /// Calls commands; all replies, or the first error among those that are checked. A script that the
-    /// server has lost is loaded again.
+    /// Returns all replies, or the first checked error. Reloads scripts that the server has lost.
     pub(super) async fn call(&self, call: Call<'_>) -> Result<Vec<Value>, Fault> {
         if self.is_pooled() || call.confirmation.is_some() {
-            // boxed, as the rare case below: this keeps the futures of requests small
+            // boxed, like the rare case below, to keep request futures small
             return Box::pin(self.call_exclusively(call)).await;
         }
         match self.call_once(&call).await {
@@ -93,8 +85,8 @@ impl Node {
         }
     }
 
-    /// Calls commands; their replies as they came, one after the other, errors included. Calls nothing and
-    /// returns none in pooled mode, where the connections read the replies themselves.
+    /// Returns raw replies, errors included. In pooled mode, returns `None` and sends nothing, because pooled connections
+    /// parse replies themselves.
     pub(super) async fn call_raw(&self, call: &Call<'_>) -> Result<Option<Bytes>, Fault> {
         if self.is_pooled() {
             return Ok(None);
@@ -103,10 +95,8 @@ impl Node {
         Ok(Some(replies))
     }
 
-    /// Sends commands of which the first writes and the others read, and returns all replies once replicas have the
-    /// write. Only an error of the first one is reported as it is: after it, the write is done.
-    ///
-    /// Boxed, so that callers without replicas have a small future.
+    /// Sends a write followed by reads, and waits for replicas. Reports only an error of the write unchanged; later ones
+    /// come after it is done. Boxed, so that callers without replicas have a small future.
     pub(super) fn write_confirmed<'a>(
         &'a self,
         confirmation: &'a Confirmation,
@@ -130,7 +120,6 @@ impl Node {
         write.boxed()
     }
 
-    /// Loads all scripts again.
     pub(super) async fn load(&self, deadline: Instant) -> Result<(), Fault> {
         let load = Call::new(scripts::load_all(), deadline).unlimited();
         match self.is_pooled() {
@@ -144,12 +133,10 @@ impl Node {
         connection.read(&replies, call)
     }
 
-    /// Calls commands over the multiplexed connection; returns it and the replies as they came.
-    ///
-    /// After a timeout the connection is not used again: one that lost its other end silently would stay
-    /// broken for a quarter of an hour.
+    /// Calls over the multiplexed connection. Gives it up after a timeout, because a connection that silently lost its peer
+    /// stays broken for a quarter of an hour.
     async fn exchange(&self, call: &Call<'_>) -> Result<(Arc<Connection>, Bytes), Fault> {
-        // before the wait for a permit: a call that is refused has nothing to wait for
+        // before the permit: a refused call need not wait for one
         self.admit(call.deadline).await?;
         let _permit = match call.is_limited {
             true => Some(self.limiter.acquire(call.deadline).await?),
@@ -163,7 +150,7 @@ impl Node {
             let exchange = pin!(connection.exchange(call));
             match self.mode {
                 Mode::Own | Mode::Pooled => exchange.await,
-                // the runtime that drives the connection may be stuck, and must not block this one
+                // the driving runtime may be stuck, and must not block this one
                 Mode::Shared(_) => timeout_at(call.deadline.into(), exchange)
                     .await
                     .unwrap_or(Err(Fault::Timeout)),
@@ -178,14 +165,13 @@ impl Node {
         Ok((connection, replies))
     }
 
-    /// Calls commands over a connection that nobody else uses.
     async fn call_exclusively(&self, call: Call<'_>) -> Result<Vec<Value>, Fault> {
         self.admit(call.deadline).await?;
         let new = || Pool::new(&self.server, self.limiter.bounds());
         self.pool.get_or_init(new).call(&call).await
     }
 
-    /// Rejects the call if the server is known not to answer, after waiting for a probe in flight.
+    /// Rejects the call if the server is known not to answer, after a probe in flight has ended.
     async fn admit(&self, deadline: Instant) -> Result<(), Fault> {
         if !self.server.breaker.is_closed() {
             self.probe_if_due();
@@ -208,14 +194,14 @@ impl Node {
         self.server.breaker.judge(has_connection)
     }
 
-    /// The probe runs on the caller's runtime, and to its end even if the caller gives up.
+    /// Runs on the caller's runtime, and to its end even if the caller gives up.
     fn probe_if_due(&self) {
         let Some(probe) = Probe::begin(&self.server) else {
             return;
         };
         let connection = Arc::new(Connection::new(&self.server, None, None));
         let is_replaced = !probe.spares_connections() || !self.has_connection();
-        // no other call may use it where all calls are pooled, or have to go over another runtime
+        // unless calls are pooled or use another runtime
         if is_replaced && matches!(self.mode, Mode::Own | Mode::Shared(None)) {
             *self.current() = Some(Arc::clone(&connection));
         }

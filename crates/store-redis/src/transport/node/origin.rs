@@ -1,5 +1,3 @@
-//! Where a connection is made to.
-
 use std::fmt;
 
 use redis::RedisError;
@@ -7,16 +5,13 @@ use redis::RedisError;
 use super::sentinel::Sentinels;
 use crate::transport::{Endpoint, Multiplexer};
 
-/// Where a connection is made to.
 pub(crate) enum Origin {
-    /// That server.
     Server(Box<Endpoint>),
-    /// The server that the sentinels name, asked again for each connection.
+    /// The server that the sentinels name, asked for each connection.
     Sentinels(Sentinels),
 }
 
 impl Origin {
-    /// Its name in logs.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Server(endpoint) => endpoint.info().addr().to_string(),
@@ -24,7 +19,6 @@ impl Origin {
         }
     }
 
-    /// How the server is reached.
     pub(super) async fn locate(&self) -> Result<Endpoint, RedisError> {
         match self {
             Self::Server(endpoint) => Ok((**endpoint).clone()),
@@ -32,7 +26,6 @@ impl Origin {
         }
     }
 
-    /// Makes a connection.
     pub(super) async fn connect(&self) -> Result<Multiplexer, RedisError> {
         match self {
             Self::Server(endpoint) => Multiplexer::connect(endpoint).await,
@@ -41,7 +34,7 @@ impl Origin {
     }
 }
 
-/// The parts of a connection contain a password.
+/// Omits the password.
 impl fmt::Debug for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Origin").finish_non_exhaustive()

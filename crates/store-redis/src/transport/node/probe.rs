@@ -1,5 +1,3 @@
-//! A probe of a server that may be unavailable.
-
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -10,7 +8,7 @@ use super::server::Server;
 use crate::transport::fault::Fault;
 use crate::transport::{Begun, Call, command};
 
-/// A probe in flight. It ends when the value is dropped.
+/// Ends when dropped.
 #[derive(Debug)]
 pub(super) struct Probe {
     server: Arc<Server>,
@@ -18,7 +16,6 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    /// Begins one if it is due.
     pub(super) fn begin(server: &Arc<Server>) -> Option<Self> {
         let begun = server.breaker.begin(Instant::now())?;
         Some(Self {
@@ -27,14 +24,12 @@ impl Probe {
         })
     }
 
-    /// Whether existing connections stay in use.
     pub(super) fn spares_connections(&self) -> bool {
         self.begun.spares_connections
     }
 
-    /// Sends PING over a new connection, as only the old one may be broken. A probe may take as long as a call:
-    /// where it takes that long to connect, a shorter one would never succeed. But a server that others have
-    /// waited for in vain counts as silent after a quarter of that.
+    /// Sends PING over a new connection, because the old one alone may be broken. It takes up to a call's timeout, or slow
+    /// connections would never succeed; but after a timed-out call, the server counts as silent after a quarter of that.
     pub(super) async fn run(self, connection: Arc<Connection>) {
         let deadline = Instant::now() + self.server.timeout;
         let ping = [command("PING")];
@@ -52,7 +47,7 @@ impl Probe {
         }
     }
 
-    /// A connection that cannot be made tells the breaker itself.
+    /// A failed connection attempt reports to the breaker itself.
     fn tell(&self, is_answered: bool) {
         if is_answered {
             self.server.breaker.answered();

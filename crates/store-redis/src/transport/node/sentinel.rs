@@ -1,5 +1,4 @@
-//! A master that sentinels watch over and replace
-//! ([protocol](https://redis.io/docs/latest/develop/reference/sentinel-clients/)).
+//! A master behind sentinels ([protocol](https://redis.io/docs/latest/develop/reference/sentinel-clients/)).
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -11,12 +10,11 @@ use tokio::time::timeout;
 
 use crate::transport::{Command, Endpoint, Host, Multiplexer, command};
 
-/// The sentinels, which know the master, and the connection to it.
 pub(crate) struct Sentinels {
     sentinels: Vec<Endpoint>,
     master: String,
     server: Box<Endpoint>,
-    /// How long one of them, or a server that one of them names, may take.
+    /// Time limit for each sentinel, and for each server that one names.
     timeout: Duration,
 }
 
@@ -35,14 +33,12 @@ impl Sentinels {
         }
     }
 
-    /// The sentinels' name of the master.
     pub(super) fn master(&self) -> &str {
         &self.master
     }
 
-    /// Connects to the master, and says how. All sentinels are asked at once; the first server that
-    /// they name and that says of itself that it is a master is it. One that was cut off may name an
-    /// old one.
+    /// Connects to the master. Asks all sentinels at once, and takes the first named server that confirms the role itself:
+    /// an isolated sentinel may name an old master.
     pub(super) async fn find(&self) -> Result<(Endpoint, Multiplexer), RedisError> {
         let asked = self
             .sentinels
@@ -79,7 +75,7 @@ impl Sentinels {
         };
         match timeout(self.timeout, send_unlimited).await {
             Ok(Ok(Some((name, port)))) => Ok(Host::new(name, port)),
-            Ok(Ok(None)) => Err(failed("the sentinel knows no master of that name")),
+            Ok(Ok(None)) => Err(failed("the sentinel has no master with this name")),
             Ok(Err(error)) => Err(error),
             Err(_) => Err(failed("the sentinel does not answer")),
         }
@@ -101,7 +97,7 @@ impl Sentinels {
     }
 }
 
-/// Whether a server says that it is a `master`, a `slave` or a `sentinel`.
+/// `wanted`: `master`, `slave` or `sentinel`.
 async fn has_role(connection: &Multiplexer, wanted: &[u8]) -> Result<bool, RedisError> {
     let role = one(connection, command("ROLE")).await?;
     let Value::Array(role) = role else {

@@ -1,5 +1,3 @@
-//! State shared by all connections to a server.
-
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,15 +7,13 @@ use super::origin::Origin;
 use crate::transport::registry::ConnectionRegistry;
 use crate::transport::{Breaker, Command, Endpoint, command, text};
 
-/// A server: how it is reached, and whether it is there.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(super) origin: Origin,
     pub(super) breaker: Breaker,
     pub(super) registry: Arc<ConnectionRegistry>,
-    /// How long a call may take, and a probe.
     pub(super) timeout: Duration,
-    /// The process that answered the last new connection, and the history of its data; none if it did not say.
+    /// Process and data history of the last new connection; `None` if unknown.
     history: Mutex<Option<String>>,
 }
 
@@ -36,8 +32,7 @@ impl Server {
         }
     }
 
-    /// Notes the replies to [`history_questions`] over a new connection. Unless they are those of the connection before, an
-    /// epoch begins.
+    /// Begins an epoch unless `replies` to [`history_questions`] match those of the previous connection.
     pub(super) fn connected(&self, replies: &[Value]) {
         let history = history(replies);
         let mut last = self.history.lock().unwrap_or_else(PoisonError::into_inner);
@@ -47,18 +42,15 @@ impl Server {
         *last = history;
     }
 
-    /// Where it is now.
     pub(crate) async fn locate(&self) -> Result<Endpoint, RedisError> {
         self.origin.locate().await
     }
 
-    /// Whether calls to it are refused.
     pub(crate) fn is_open(&self) -> bool {
         self.breaker.is_open()
     }
 }
 
-/// The commands that ask a server which process it is, and of which history its data are.
 pub(super) fn history_questions() -> [Command; 2] {
     ["server", "replication"].map(|section| {
         let mut info = command("INFO");
@@ -67,8 +59,7 @@ pub(super) fn history_questions() -> [Command; 2] {
     })
 }
 
-/// The id of the process, which is new after each start, and that of the replication, which is new after each change of its
-/// role. None if a reply lacks it.
+/// Returns the ids of the process, new after a restart, and of the replication, new after a role change, if both exist.
 fn history(replies: &[Value]) -> Option<String> {
     let found = ["run_id:", "master_replid:"].iter().zip(replies);
     let ids = found.map(|(name, reply)| {

@@ -1,5 +1,3 @@
-//! A client certificate that may be renewed while the server runs.
-
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,26 +7,24 @@ use tokio::task::spawn_blocking;
 use super::pair::{Pair, Texts};
 use crate::client_certificate::{ClientCertificate, ClientCertificateError};
 
-/// The least time between two looks at the files, however many connections are made.
+/// Minimum time between reads of the files.
 const BETWEEN: Duration = Duration::from_secs(1);
 
-/// The certificate in two files, and its key, as new connections show it. All users of a deployment share it.
+/// A renewable client certificate, shared by all users of a deployment.
 pub(crate) struct CurrentCertificate {
     files: ClientCertificate,
     pair: Mutex<Arc<Pair>>,
-    /// Held while the files are read. The other connections made meanwhile show the pair from before.
+    /// Held while the files are read. Concurrent connections use the previous pair.
     last: tokio::sync::Mutex<Look>,
 }
 
-/// The last look at the files.
 struct Look {
     at: Instant,
-    /// Why their content could not be used, as it was logged.
+    /// The logged error of the last read.
     failure: Option<String>,
 }
 
 impl CurrentCertificate {
-    /// Reads and checks the files.
     pub(crate) fn read(files: &ClientCertificate) -> Result<Self, ClientCertificateError> {
         let pair = Pair::of(Texts::read(files)?)?;
         Ok(Self {
@@ -41,7 +37,7 @@ impl CurrentCertificate {
         })
     }
 
-    /// The pair for a new connection: the one in the files now, or the last usable one.
+    /// Returns the pair in the files, or the last usable one.
     pub(crate) async fn get(&self) -> Arc<Pair> {
         if let Ok(mut last) = self.last.try_lock()
             && last.at.elapsed() >= BETWEEN
@@ -79,20 +75,19 @@ impl CurrentCertificate {
                     last.failure = Some(failure);
                 }
             }
-            // only at the end of the runtime
+            // happens only when the runtime ends
             Err(_) => {}
         }
     }
 }
 
-/// The error and its sources.
 fn text(error: &dyn std::error::Error) -> String {
     let sources = std::iter::successors(Some(error), |error| error.source());
     let texts: Vec<_> = sources.map(ToString::to_string).collect();
     texts.join(": ")
 }
 
-/// It contains a key.
+/// Omits the key.
 impl fmt::Debug for CurrentCertificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CurrentCertificate").finish_non_exhaustive()

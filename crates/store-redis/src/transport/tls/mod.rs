@@ -1,5 +1,3 @@
-//! Encryption of connections. All configurations of TLS for Redis are made here.
-
 mod current;
 mod pair;
 
@@ -18,7 +16,6 @@ use tokio_rustls::client::TlsStream;
 pub(super) use current::CurrentCertificate;
 pub use pair::check_client_certificate;
 
-/// Encrypts a connection to a host, which has to show a certificate of that name.
 pub(super) async fn connect(
     host: &str,
     stream: TcpStream,
@@ -30,7 +27,6 @@ pub(super) async fn connect(
     Ok(TlsConnector::from(config).connect(name, stream).await?)
 }
 
-/// The configuration of connections that show no certificate.
 pub(super) fn without_certificate() -> Result<Arc<ClientConfig>, RedisError> {
     static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
     if let Some(config) = CONFIG.get() {
@@ -40,7 +36,7 @@ pub(super) fn without_certificate() -> Result<Arc<ClientConfig>, RedisError> {
     Ok(Arc::clone(CONFIG.get_or_init(|| Arc::new(config))))
 }
 
-/// Trusts the system's authorities, as they were when the first connection was made.
+/// Trusts the system's authorities, as of the first connection.
 fn verifying() -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, RedisError> {
     static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
     let roots = match ROOTS.get() {
@@ -65,13 +61,11 @@ fn load_roots() -> io::Result<RootCertStore> {
     Ok(roots)
 }
 
-/// The server ended the handshake, as one does that requires a client certificate.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}; Redis may require a client certificate (tls-auth-clients), and none is configured")]
 struct CertificateWanted(RedisError);
 
-/// Adds a hint to the error of an attempt to connect without a certificate, if a missing one can be the cause. The alert
-/// of the server may be lost when it closes the connection.
+/// Adds a hint if a missing client certificate may be the cause: the server's alert can be lost when it closes.
 pub(super) fn explain(error: RedisError) -> RedisError {
     let Some(kind) = io_error(&error)
         .filter(|error| ends_a_handshake(error))
@@ -102,7 +96,7 @@ fn ends_a_handshake(error: &io::Error) -> bool {
     }
 }
 
-/// The library keeps it behind a pointer, which is the source that it names.
+/// The library stores it behind a pointer, its source.
 fn io_error(error: &RedisError) -> Option<&io::Error> {
     let source: &Arc<dyn Error + Send + Sync> = error.source()?.downcast_ref()?;
     source.downcast_ref()

@@ -1,5 +1,3 @@
-//! A client certificate and its key, read and checked.
-
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
@@ -14,17 +12,15 @@ use rustls::sign::{CertifiedKey, SingleCertAndKey};
 
 use crate::client_certificate::{ClientCertificate, ClientCertificateError, PemFileError};
 
-/// Far above any chain of certificates.
+/// Far above any certificate chain.
 const MAX_BYTES: usize = 256 * 1_024;
 
-/// The content of both files.
 #[derive(PartialEq, Eq)]
 pub(super) struct Texts {
     certificate: Vec<u8>,
     key: Vec<u8>,
 }
 
-/// A certificate and the key that belongs to it.
 pub(crate) struct Pair {
     texts: Texts,
     shown: Arc<SingleCertAndKey>,
@@ -42,7 +38,6 @@ impl Texts {
 }
 
 impl Pair {
-    /// Checks that the texts are a certificate and its key.
     pub(super) fn of(texts: Texts) -> Result<Self, ClientCertificateError> {
         use ClientCertificateError::{Certificate, Key, Mismatch};
 
@@ -68,7 +63,6 @@ impl Pair {
         self.texts == *texts
     }
 
-    /// The configuration of connections of our own.
     pub(crate) fn encryption(&self) -> Result<Arc<ClientConfig>, RedisError> {
         if let Some(config) = self.config.get() {
             return Ok(Arc::clone(config));
@@ -93,17 +87,13 @@ impl Pair {
     }
 }
 
-/// Checks that the files are a certificate and its key.
-///
-/// # Errors
-/// [`ClientCertificateError`].
 pub fn check_client_certificate(files: &ClientCertificate) -> Result<(), ClientCertificateError> {
     Pair::of(Texts::read(files)?).map(drop)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, PemFileError> {
     let unreadable = |error| PemFileError::Unreadable(path.into(), error);
-    // a pipe that nobody writes to would never open
+    // a pipe without a writer would never open
     if !path.metadata().map_err(unreadable)?.is_file() {
         return Err(PemFileError::NotAFile(path.into()));
     }

@@ -1,25 +1,20 @@
-//! Errors of URLs.
-
-/// The fault of a URL. No text contains any part of it.
+/// Messages never contain a part of the URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it must be {}", self.rule())]
 pub enum RedisUrlError {
-    /// No known scheme, or nothing after it.
     Scheme,
-    /// Hosts, port, user, password or database are written wrongly.
     Host,
-    /// The name of the master is missing, or there is more than it and a database.
+    /// The master's name is missing, or followed by more than a database.
     Master,
     /// A cluster has no databases.
     Cluster,
-    /// A parameter, a part behind `#`, or a login without a password, which would have no effect.
+    /// Without effect: an unknown parameter, a part after `#`, or a user without a password.
     Parameter,
-    /// It asks for TLS, which this build has not: see the crate's feature `tls`.
+    /// The URL needs TLS, which requires the crate's feature `tls`.
     Encryption,
 }
 
 impl RedisUrlError {
-    /// The rule that the URL breaks.
     #[must_use]
     pub fn rule(self) -> &'static str {
         match self {

@@ -1,8 +1,5 @@
-//! The user and the password in a Redis URL.
-
 use super::{RedisUrlError, decode};
 
-/// The user and the password of a connection.
 #[derive(Clone, Default)]
 pub(crate) struct Login {
     pub(crate) user: Option<String>,
@@ -10,10 +7,7 @@ pub(crate) struct Login {
 }
 
 impl Login {
-    /// Reads `user:password`, the part before `@`. Without `@`, both are absent.
-    ///
-    /// # Errors
-    /// [`RedisUrlError::Parameter`] without a password, [`RedisUrlError::Host`] if a part is not encoded correctly.
+    /// Parses `user:password`, the part before `@`; both are absent without `@`.
     pub(super) fn read(credentials: Option<&str>) -> Result<Self, RedisUrlError> {
         let Some(credentials) = credentials else {
             return Ok(Self::default());
@@ -25,11 +19,7 @@ impl Login {
         Self::of(Some(user).filter(|user| !user.is_empty()), Some(password))
     }
 
-    /// Decodes a user and a password.
-    ///
-    /// # Errors
-    /// [`RedisUrlError::Parameter`] for a user without a password: the server would connect as the default user.
-    /// [`RedisUrlError::Host`] if one is not encoded correctly.
+    /// Decodes both parts. A user without a password is an error: the server would log in the default user.
     pub(crate) fn of(user: Option<&str>, password: Option<&str>) -> Result<Self, RedisUrlError> {
         if user.is_some() && password.is_none() {
             return Err(RedisUrlError::Parameter);

@@ -1,4 +1,4 @@
-//! The text of a Redis URL, split into its parts. Each part has an effect, or the URL is rejected.
+//! Splits a Redis URL. Parts without effect are rejected.
 
 mod error;
 mod login;
@@ -14,12 +14,10 @@ pub use error::RedisUrlError;
 pub(super) use login::Login;
 use parameters::Parameters;
 
-/// The parts of the text behind `://`.
 pub(super) struct Parts<'a> {
     pub(super) login: Login,
-    /// The hosts, still one text.
     hosts: &'a str,
-    /// The text between `/` and `?`, without a `/` at its end.
+    /// The text between `/` and `?`, without a trailing `/`.
     pub(super) path: &'a str,
     query: Option<&'a str>,
 }
@@ -40,7 +38,6 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// The hosts, with that port if they name none.
     pub(super) fn hosts(&self, default_port: u16) -> Result<Vec<Host>, RedisUrlError> {
         let hosts = self.hosts.split(',');
         hosts.map(|text| host(text, default_port)).collect()
@@ -51,7 +48,6 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Splits the text behind `unix://` into the path and the parameters.
 pub(super) fn socket<'a>(
     rest: &'a str,
     known: &[&str],
@@ -63,7 +59,6 @@ pub(super) fn socket<'a>(
     Ok((decode(path)?, Parameters::read(query, known)?))
 }
 
-/// The number of a database; without text it is 0.
 pub(super) fn database(text: &str) -> Result<i64, RedisUrlError> {
     match text {
         "" => Ok(0),
@@ -71,7 +66,6 @@ pub(super) fn database(text: &str) -> Result<i64, RedisUrlError> {
     }
 }
 
-/// Decodes `%40` and the like.
 pub(super) fn decode(text: &str) -> Result<String, RedisUrlError> {
     let mut escapes = text.split('%').skip(1).map(|rest| rest.as_bytes().get(..2));
     let is_escape =
@@ -90,7 +84,7 @@ fn split_query(rest: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// A name, an IPv4 address or `[` an IPv6 address `]`, and a port if it does not have the default one.
+/// A name, an IPv4 address or an IPv6 address in brackets, and an optional port.
 fn host(text: &str, default_port: u16) -> Result<Host, RedisUrlError> {
     let (name, port) = match text.strip_prefix('[') {
         Some(rest) => {
@@ -121,7 +115,7 @@ fn host(text: &str, default_port: u16) -> Result<Host, RedisUrlError> {
     }
 }
 
-/// A number in digits: `FromStr` also accepts a sign.
+/// Parses digits only: `FromStr` also accepts a sign.
 fn number<T: FromStr>(text: &str) -> Result<T, RedisUrlError> {
     let number = text.parse().ok();
     let number = number.filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));

@@ -1,15 +1,9 @@
-//! The parameters of a Redis URL. A parameter without effect is rejected, not ignored.
-
 use super::RedisUrlError;
 
-/// The parameters of a URL, each given once and not empty.
 pub(crate) struct Parameters<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Parameters<'a> {
-    /// Reads the text behind `?`, if there is one.
-    ///
-    /// # Errors
-    /// [`RedisUrlError::Parameter`] for a parameter that is not among `known`, is empty, or is given twice.
+    /// Parses the text after `?`. Rejects parameters that are not in `known`, empty, or repeated.
     pub(super) fn read(query: Option<&'a str>, known: &[&str]) -> Result<Self, RedisUrlError> {
         let mut found: Vec<(&str, &str)> = Vec::new();
         for parameter in query.into_iter().flat_map(|query| query.split('&')) {

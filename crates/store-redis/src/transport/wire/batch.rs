@@ -1,27 +1,21 @@
-//! Calls of one script that are sent as one.
-
 use super::{Calls, ReplyKind, Waiter};
 use crate::transport::{OneOfMany, write_count, write_word};
 
-/// Calls that are sent as one at most, so that one call of Redis takes well under a millisecond.
+/// Keeps one script call well under a millisecond.
 const MOST_CALLS: usize = 32;
-/// Bytes of their arguments at most.
 pub(super) const MOST_BYTES: usize = 16_384;
 
-/// Calls of a script, each with one key, that were not sent yet. Each gets a reply of its own: Redis spends as much on the
-/// call itself as on a small write.
+/// Unsent calls of one script, each with one key and its own reply. A call costs Redis as much as a small write.
 #[derive(Default)]
 pub(super) struct Batch {
     head: Vec<u8>,
     keys: Vec<u8>,
     arguments: Vec<u8>,
-    /// Number of arguments.
     count: usize,
     waiters: Vec<Waiter>,
 }
 
 impl Batch {
-    /// One for calls of that script.
     pub(super) fn of(call: &OneOfMany<'_>) -> Self {
         Self {
             head: call.head.to_vec(),
@@ -29,12 +23,11 @@ impl Batch {
         }
     }
 
-    /// Whether such a call belongs to it.
     pub(super) fn is_of(&self, call: &OneOfMany<'_>) -> bool {
         self.head == call.head
     }
 
-    /// Adds a call. Those before are added to `calls` if there would be too much in one.
+    /// Adds a call. First moves earlier ones to `calls` if the batch would exceed its limits.
     pub(super) fn add(&mut self, call: &OneOfMany<'_>, waiter: Waiter, calls: &mut Calls) {
         let is_too_long = self.arguments.len() + call.arguments.len() > MOST_BYTES;
         if self.waiters.len() == MOST_CALLS || is_too_long {
@@ -46,7 +39,6 @@ impl Batch {
         self.waiters.push(waiter);
     }
 
-    /// Adds the one call that it comes to, if there is any, and becomes empty.
     pub(super) fn add_to(&mut self, calls: &mut Calls) {
         let keys = self.waiters.len();
         if keys == 0 {

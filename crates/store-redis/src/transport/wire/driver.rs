@@ -1,5 +1,3 @@
-//! The task that sends what is called and reads the replies.
-
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -16,30 +14,25 @@ use super::{Calls, Queue, ReplyKind, Scan, Taken, Waiter, earlier, give_up_late,
 use crate::transport::fault::Fault;
 use threadkeep_store::Alarm;
 
-/// The size of a read, unless more is known to come.
 const READ_BYTES: usize = 64 * 1024;
-/// With less room than this, more is made.
+/// With less room, the buffer grows.
 const MIN_READ_BYTES: usize = 4 * 1024;
-/// A buffer that was larger once is not kept.
+/// A larger buffer is released.
 const KEPT_BYTES: usize = 64 * 1024;
 
-/// One end of a connection.
 pub(super) struct Driver<S> {
     stream: S,
     queue: Arc<Queue>,
-    /// Calls that are being sent, and how far that is.
     calls: Calls,
     sent: usize,
     is_flushed: bool,
-    /// The callers that wait for replies, the next one first.
+    /// Callers that wait for replies, in order.
     waiting: VecDeque<Waiter>,
     read: BytesMut,
-    /// How far the replies for the next one were looked at.
     scan: Option<Scan>,
-    /// Errors that the next callers get instead of their replies.
+    /// Errors for the next callers, instead of their replies.
     refusals: iter::RepeatN<Bytes>,
-    /// The time of the next check for missed deadlines; the call may have been answered since. One timer serves all
-    /// calls, which hardly ever miss theirs.
+    /// Next check for missed deadlines, which may be too early. One timer serves all calls, because few miss theirs.
     earliest: Option<Instant>,
     alarm: Alarm,
 }
@@ -61,14 +54,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         }
     }
 
-    /// Runs until the connection ends or its last user is gone.
     pub(super) async fn run(mut self) {
         let error = poll_fn(|context| self.poll(context)).await;
         self.end(&error);
     }
 
-    /// Ready with the error when the connection has ended. Reads replies first, also while the server rejects further
-    /// commands: answers from before it hung up are delivered, and nothing more is sent.
+    /// Resolves to the error when the connection ends. Reads replies first, even while the server rejects commands, so that
+    /// those sent before it hung up are delivered.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<RedisError> {
         if let Poll::Ready(error) = self.poll_read(context) {
             return Poll::Ready(error);
@@ -80,7 +72,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         sent
     }
 
-    /// Tells those whose time is over, also while the server takes nothing.
+    /// Fails calls past their deadline, even while the server accepts no data.
     fn poll_late(&mut self, context: &mut Context<'_>) {
         loop {
             let unsent = match self.sent < self.calls.bytes.len() {
@@ -92,7 +84,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             };
             let is_set = self.alarm.poll(context, earliest.into()).is_pending();
             let now = Instant::now();
-            // no timer goes off for a task that has used up its share, as one that reads without end
+            // a task that has used its coop budget, such as a constant reader, sees no timer fire
             if is_set && now < earliest {
                 return;
             }
@@ -113,7 +105,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
                         self.earliest = earlier(self.earliest, earliest);
                     }
                     Taken::Nothing if self.is_flushed => return Poll::Pending,
-                    // encryption holds back what it has not yet put into records
+                    // TLS may still hold back data
                     Taken::Nothing => {
                         let flushed = ready!(Pin::new(&mut self.stream).poll_flush(context));
                         if let Err(error) = flushed {
@@ -130,7 +122,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
                 Poll::Ready(Ok(0)) => return Poll::Ready(super::ended()),
                 Poll::Ready(Ok(count)) => self.sent += count,
                 Poll::Ready(Err(error)) => return Poll::Ready(error.into()),
-                // a server that hangs is not waited for when nobody else does
+                // do not wait for a hanging server once all callers are gone
                 Poll::Pending if self.queue.is_left(context.waker()) => {
                     return Poll::Ready(super::ended());
                 }
@@ -166,7 +158,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         }
     }
 
-    /// Hands on what has come whole.
     fn answer(&mut self) -> Result<(), RedisError> {
         while !self.read.is_empty() {
             let next = self.waiting.front().ok_or_else(malformed)?;
@@ -187,7 +178,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             };
             let replies = self.read.split_to(end).freeze();
             if end > KEPT_BYTES {
-                // the next read uses other memory
+                // the next read uses new memory
                 let rest = mem::replace(&mut self.read, BytesMut::with_capacity(READ_BYTES));
                 self.read.extend_from_slice(&rest);
             }
@@ -204,8 +195,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
 }
 
 impl<S> Driver<S> {
-    /// Opens the array of which each of the next callers gets an element, or hands all of them the error that came
-    /// instead. Returns whether its line has come.
+    /// Opens an array with one element for each of the next callers, or gives its error to all of them. Returns whether the
+    /// line has arrived.
     fn open(&mut self, callers: usize) -> Result<bool, RedisError> {
         let Some(line) = self.line() else {
             return Ok(false);
@@ -225,7 +216,7 @@ impl<S> Driver<S> {
         }
     }
 
-    /// Passes a guard, or has its error for each of the next callers. Returns whether its reply has come.
+    /// Passes a guard, or gives its error to the next callers. Returns whether the reply has arrived.
     fn pass(&mut self, callers: usize) -> bool {
         let Some(line) = self.line() else {
             return false;
@@ -236,7 +227,7 @@ impl<S> Driver<S> {
         true
     }
 
-    /// The line that nobody waits for, once it has come.
+    /// Takes a line that no caller waits for, once it has arrived.
     fn line(&mut self) -> Option<Bytes> {
         let end = memchr::memchr(b'\n', &self.read)?;
         self.waiting.pop_front();
@@ -251,7 +242,7 @@ impl<S> Driver<S> {
     }
 }
 
-/// Also when its runtime ends before it.
+/// Even if the runtime ends first.
 impl<S> Drop for Driver<S> {
     fn drop(&mut self) {
         self.end(&super::ended());

@@ -1,27 +1,23 @@
-//! Fuzz target of what Redis answers.
-
 use redis::parse_redis_value;
 
 use super::{Reader, Scan, value};
 use threadkeep_fuzzing::{Bound, fuzz};
 
-/// Where replies end is found without a copy.
+/// Scanning copies nothing.
 const SCAN: Bound = Bound {
     held: 0,
     allocated: 0,
     nanos: 1_000,
 };
-/// The shortest value, of three bytes, becomes one of 56. The library, which reads the rare ones, has
-/// a buffer of eight kilobytes for each.
+/// The shortest value, 3 bytes, parses to 56. The library, which parses rare types, uses an 8 KB buffer for each.
 const READ: Bound = Bound {
     held: 64,
     allocated: 4_000,
     nanos: 3_000,
 };
-/// An input that comes byte by byte is looked at as often as it has bytes.
+/// An input that arrives byte by byte is scanned once per byte.
 const BYTE_BY_BYTE: usize = 4_096;
-/// Short replies are also read inside arrays of this size: random changes never produce a long array with a correct
-/// count.
+/// Size of arrays of short replies: random changes never produce a long array with a correct count.
 const ARRAY_BYTES: usize = 20_000;
 
 #[test]
@@ -49,7 +45,7 @@ fn array(reply: &[u8]) -> Vec<u8> {
     [format!("*{count}\r\n").as_bytes(), &reply.repeat(count)].concat()
 }
 
-/// An error that shows may show late, but an end does not.
+/// An error may be detected late, but an end may not.
 fn ends_there_byte_by_byte(bytes: &[u8], replies: usize, whole: Option<Option<usize>>) {
     let mut scan = Scan::of(replies);
     let steps = (0..=bytes.len()).map(|come| (come, scan.end(&bytes[..come])));
@@ -76,7 +72,7 @@ fn is_as_of_the_library(replies: &[u8], count: usize) {
     let mut library = Vec::new();
     for _ in 0..count {
         let end = Scan::of(1).end(&replies[at..]).unwrap().unwrap();
-        // deep values are refused here, and would fill the library's stack
+        // excludes deep values, which would overflow the library's stack
         if let (Ok(_), Ok(value)) = (&values, parse_redis_value(&replies[at..at + end])) {
             library.push(value);
         }
@@ -86,12 +82,11 @@ fn is_as_of_the_library(replies: &[u8], count: usize) {
     if let Ok(values) = values
         && library.len() == count
     {
-        // as text, in which a double that is no number equals itself
+        // compared as text, because NaN does not equal itself
         assert_eq!(format!("{values:?}"), format!("{library:?}"));
     }
 }
 
-/// Reads what may be there, in every form, as long as there is something.
 fn reads_in_place(bytes: &[u8]) {
     SCAN.hold(bytes.len(), || {
         let mut reader = Reader::new(bytes);

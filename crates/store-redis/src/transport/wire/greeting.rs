@@ -1,11 +1,8 @@
-//! The first commands of a connection.
-
 use redis::{ErrorKind, RedisConnectionInfo, RedisError};
 
 use super::Multiplexer;
 use crate::transport::command;
 
-/// Names the client, and selects the database.
 pub(super) async fn greet(
     wire: &Multiplexer,
     settings: &RedisConnectionInfo,
@@ -24,7 +21,7 @@ pub(super) async fn greet(
         rest.push(select);
     }
     let needed = rest.len();
-    // which older servers do not know: it is for people who look at the list of clients
+    // older servers reject these, which only inform readers of the client list
     for (name, value) in [
         ("LIB-NAME", "threadkeep"),
         ("LIB-VER", env!("CARGO_PKG_VERSION")),
@@ -33,7 +30,7 @@ pub(super) async fn greet(
         client.arg("SETINFO").arg(name).arg(value);
         rest.push(client);
     }
-    // a server with too many clients says so instead of the first reply, and hangs up
+    // a server with too many clients reports that in the first reply, and hangs up
     let (hello, rest) = tokio::join!(wire.call(&hello), wire.call(&rest));
     for reply in hello? {
         reply.extract_error().map_err(unechoed)?;
@@ -44,7 +41,7 @@ pub(super) async fn greet(
     Ok(())
 }
 
-/// A server that does not know HELLO says what came with it, the password included.
+/// A server without HELLO echoes its arguments, including the password.
 pub(in crate::transport) fn unechoed(error: RedisError) -> RedisError {
     match error.detail() {
         Some(detail) if detail.starts_with("unknown command") => (

@@ -1,9 +1,7 @@
-//! A connection that many callers share. Commands go out in the order in which they were called, and the replies come
-//! back in the same order ([protocol](https://redis.io/docs/latest/develop/reference/protocol-spec/)).
-//!
-//! It is our own because the library's costs more. A task on the callers' runtime sends all queued commands with one
-//! system call, and hands out the replies as slices of its read buffer, so a caller that knows their form reads them
-//! in place.
+//! A multiplexed connection. Replies arrive in the order of the commands
+//! ([protocol](https://redis.io/docs/latest/develop/reference/protocol-spec/)). Our own, because the library's costs more: a
+//! task on the callers' runtime sends all queued commands in one system call, and passes on replies as slices of its read
+//! buffer, which callers can parse in place.
 
 mod batch;
 mod driver;
@@ -37,19 +35,17 @@ use reader::integer;
 use scan::{Scan, length, malformed};
 pub(super) use value::values;
 
-/// A connection that all clones share. It closes when the last of them is dropped.
+/// Shared by all clones. Closes when the last one is dropped.
 #[derive(Debug, Clone)]
 pub(super) struct Multiplexer {
-    /// Counted here, next to the task's own reference, so that dropping the last one is noticed.
+    /// Counts callers separately from the task's reference, so that the drop of the last one is noticed.
     caller: Arc<Caller>,
 }
 
-/// The end of the queue that is called at.
 #[derive(Debug)]
 struct Caller(Arc<Queue>);
 
 impl Multiplexer {
-    /// Makes a connection.
     pub(super) async fn connect(endpoint: &Endpoint) -> Result<Self, RedisError> {
         let connected = Self::connect_once(endpoint).await;
         connected.map_err(|error| endpoint.explain(error))
@@ -64,25 +60,21 @@ impl Multiplexer {
         Ok(wire)
     }
 
-    /// Whether the connection has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.caller.0.has_ended()
     }
 
-    /// Calls commands; returns one reply for each, which may be an error. Callers bound the time.
+    /// Returns one reply per command, which may be an error. Callers limit the time.
     pub(super) async fn call(&self, commands: &[Command]) -> Result<Vec<Value>, RedisError> {
         match self.exchange(commands, None).await {
             Ok(replies) => values(&replies, commands.len()),
             Err(Fault::Call(error)) => Err(error),
-            // without a deadline there is no other fault
+            // without a deadline, no other fault is possible
             Err(_) => Err(ended()),
         }
     }
 
-    /// Calls commands; returns their replies as they came, one after the other.
-    ///
-    /// # Errors
-    /// [`Fault::Timeout`] at the deadline, [`Fault::Call`] when the connection ends before.
+    /// Returns raw replies. Fails with [`Fault::Timeout`] at the deadline, or [`Fault::Call`] if the connection ends first.
     pub(super) async fn exchange(
         &self,
         commands: &[Command],

@@ -1,10 +1,8 @@
-//! Reads that only a server that takes writes may answer.
-
 use super::{Calls, ReplyKind, Waiter};
 use crate::transport::{Command, command, key_of};
 
-/// Such reads that were not sent yet. They go out behind one command that changes nothing, but that a server rejects if it
-/// takes no writes: one that has become a replica may lag behind.
+/// Unsent reads for a server that accepts writes. A guard precedes them: a write without effect, which a demoted server
+/// rejects, because its data may lag behind.
 #[derive(Default)]
 pub(super) struct PrimaryReads(Calls);
 
@@ -13,7 +11,7 @@ impl PrimaryReads {
         let Calls { bytes, waiters } = &mut self.0;
         if waiters.is_empty() {
             let mut guard = command("HDEL");
-            // rights may be limited to keys of the store
+            // access may be limited to keys of the store
             guard.arg(commands.first().and_then(key_of).unwrap_or_default());
             guard.arg("");
             guard.write(bytes);
@@ -24,7 +22,6 @@ impl PrimaryReads {
         waiters.push(waiter);
     }
 
-    /// Adds the guard and what is behind it, if there is anything, and becomes empty.
     pub(super) fn add_to(&mut self, calls: &mut Calls) {
         let callers = self.0.waiters.len();
         if callers > 0 {

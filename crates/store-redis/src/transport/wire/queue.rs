@@ -1,5 +1,3 @@
-//! Calls that wait to be sent.
-
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Instant;
@@ -14,63 +12,55 @@ use super::primary_reads::PrimaryReads;
 use crate::transport::Command;
 use crate::transport::fault::Fault;
 
-/// Calls that were not sent yet, in their order. Those that are sent as one, or behind one guard, go out after all others
-/// that are sent at that moment; each caller waits for its own reply anyway.
+/// Unsent calls, in order. Batched and guarded calls are sent last; each caller waits for its own reply anyway.
 #[derive(Default)]
 pub(super) struct Queue(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     calls: Calls,
-    /// Those that may be sent as one with others of their script.
     batches: Vec<Batch>,
     guarded: PrimaryReads,
-    /// The task that sends, while it sleeps.
+    /// The driver's waker, while it sleeps.
     sender: Option<Waker>,
-    /// The earliest deadline of the calls.
     earliest: Option<Instant>,
-    /// Why nothing more is sent, once the connection has ended.
+    /// Why the connection ended; further calls fail with it.
     end: Option<RedisError>,
     is_left: bool,
 }
 
-/// Calls in their order: bytes to send, and callers that wait.
 #[derive(Default)]
 pub(super) struct Calls {
     pub(super) bytes: Vec<u8>,
     pub(super) waiters: Vec<Waiter>,
 }
 
-/// A caller that waits for some replies until its deadline. One that missed the deadline has no sender, and
-/// its replies are discarded when they come.
+/// A caller that waits for replies. After a missed deadline it has no sender, and its replies are discarded.
 pub(super) struct Waiter {
     pub(super) expected: ReplyKind,
     deadline: Option<Instant>,
     sender: Option<oneshot::Sender<Result<Bytes, Fault>>>,
 }
 
-/// The next reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplyKind {
-    /// As many replies for one caller.
+    /// The number of replies for one caller.
     Replies(usize),
-    /// One for the number of callers that follow: an array with a reply for each, or an error for all.
+    /// An array with one element for each of the next callers, or an error for all of them.
     OfAll(usize),
-    /// One for nobody. If it is an error, the number of callers that follow get it instead of theirs.
+    /// A reply without a caller. Its error replaces the replies of the given number of callers.
     Guard(usize),
 }
 
-/// The content of the queue.
 pub(super) enum Taken {
-    /// There are calls, with this earliest deadline.
     Calls(Option<Instant>),
     Nothing,
-    /// Nothing, and no caller is left that could add more.
+    /// All callers are gone, so no call can follow.
     Left,
 }
 
 impl Queue {
-    /// Adds a call. Its replies come unless the connection ends before.
+    /// Adds a call. Its replies come unless the connection ends first.
     pub(super) fn push(
         &self,
         commands: &[Command],
@@ -115,27 +105,23 @@ impl Queue {
         Taken::Nothing
     }
 
-    /// Whether no caller is left. If one is, the driver is woken when the last one leaves, or when there is more
-    /// to send.
+    /// Whether all callers are gone. If not, the driver wakes when the last one leaves, or when there is more to send.
     pub(super) fn is_left(&self, waker: &Waker) -> bool {
         let mut state = self.lock();
         state.sender = Some(waker.clone());
         state.is_left
     }
 
-    /// The earliest deadline of the queued calls.
     pub(super) fn earliest(&self) -> Option<Instant> {
         self.lock().earliest
     }
 
-    /// Fails the queued calls that have missed their deadline.
     pub(super) fn give_up_late(&self, now: Instant) {
         let mut state = self.lock();
         state.drain_batches();
         state.earliest = give_up_late(&mut state.calls.waiters, now);
     }
 
-    /// The last caller leaves.
     pub(super) fn leave(&self) {
         let mut state = self.lock();
         state.is_left = true;
@@ -146,12 +132,11 @@ impl Queue {
         }
     }
 
-    /// Whether the connection has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.lock().end.is_some()
     }
 
-    /// Rejects further calls, and fails those that were not sent.
+    /// Rejects further calls, and fails unsent ones.
     pub(super) fn end(&self, error: &RedisError) {
         let mut state = self.lock();
         state.end.get_or_insert_with(|| error.clone());
@@ -192,7 +177,6 @@ impl State {
         self.calls.waiters.push(waiter);
     }
 
-    /// Moves all calls to `calls`.
     fn drain_batches(&mut self) {
         for batch in &mut self.batches {
             batch.add_to(&mut self.calls);
@@ -202,7 +186,6 @@ impl State {
 }
 
 impl Waiter {
-    /// For a reply that no caller waits for.
     pub(super) fn nobody(expected: ReplyKind) -> Self {
         Self {
             expected,
@@ -211,20 +194,18 @@ impl Waiter {
         }
     }
 
-    /// Hands over the replies, and discards them if the caller has left.
     pub(super) fn answer(self, replies: Result<Bytes, Fault>) {
         if let Some(sender) = self.sender {
             sender.send(replies).ok();
         }
     }
 
-    /// Its deadline, unless it has missed it already.
+    /// Returns the deadline, unless it was missed already.
     fn due(&self) -> Option<Instant> {
         self.deadline.filter(|_| self.sender.is_some())
     }
 }
 
-/// The earlier of two optional times.
 pub(super) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
@@ -232,7 +213,7 @@ pub(super) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<In
     }
 }
 
-/// Fails the calls that have missed their deadline; returns the earliest deadline of the others.
+/// Fails calls past their deadline. Returns the earliest deadline of the others.
 pub(super) fn give_up_late<'a>(
     waiters: impl IntoIterator<Item = &'a mut Waiter>,
     now: Instant,
@@ -251,7 +232,7 @@ pub(super) fn give_up_late<'a>(
     earliest
 }
 
-/// Calls hold state and passwords.
+/// Omits state and passwords.
 impl fmt::Debug for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Queue").finish_non_exhaustive()

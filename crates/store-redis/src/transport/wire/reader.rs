@@ -1,10 +1,7 @@
-//! Replies read where they lie.
-
 use redis::RedisError;
 
 use super::{length, malformed};
 
-/// The sizes of the rest of complete replies.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -15,12 +12,12 @@ impl<'a> Reader<'a> {
         Self { rest: replies }
     }
 
-    /// The first byte of the next value, which tells its type.
+    /// Returns the first byte of the next value, which is its type.
     pub(super) fn kind(&self) -> Result<u8, RedisError> {
         self.rest.first().copied().ok_or_else(malformed)
     }
 
-    /// The line of a value, without its kind.
+    /// Returns the line of a value, without its type.
     pub(super) fn line(&mut self) -> Result<&'a [u8], RedisError> {
         let end = memchr::memchr(b'\n', self.rest).ok_or_else(malformed)?;
         let (line, rest) = self.rest.split_at(end + 1);
@@ -29,7 +26,6 @@ impl<'a> Reader<'a> {
         content.ok_or_else(malformed)
     }
 
-    /// The length or number that a value begins with.
     pub(super) fn length(&mut self) -> Result<Option<usize>, RedisError> {
         let text = self.rest.get(1..).ok_or_else(malformed)?;
         let (length, used) = length(text)?.ok_or_else(malformed)?;
@@ -37,26 +33,24 @@ impl<'a> Reader<'a> {
         Ok(length)
     }
 
-    /// So many bytes and the end of their line.
+    /// Takes `length` bytes and the line end.
     pub(super) fn bytes(&mut self, length: usize) -> Result<&'a [u8], RedisError> {
         let (bytes, rest) = self.rest.split_at_checked(length).ok_or_else(malformed)?;
         self.rest = rest.strip_prefix(b"\r\n").ok_or_else(malformed)?;
         Ok(bytes)
     }
 
-    /// The next values, as they came.
     pub(super) fn raw(&mut self, end: usize) -> Result<&'a [u8], RedisError> {
         let (raw, rest) = self.rest.split_at_checked(end).ok_or_else(malformed)?;
         self.rest = rest;
         Ok(raw)
     }
 
-    /// The bytes after those that were read.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// The next value, if it is an integer.
+    /// Returns `None` unless the next value is an integer.
     pub(crate) fn integer(&mut self) -> Result<Option<i64>, RedisError> {
         match self.kind()? {
             b':' => integer(self.line()?).map(Some),
@@ -64,7 +58,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The number of pairs of the next value, if it is a map; the pairs follow.
+    /// Returns the number of pairs, which follow, or `None` unless the next value is a map.
     pub(crate) fn map(&mut self) -> Result<Option<usize>, RedisError> {
         match self.kind()? {
             b'%' => self.length(),
@@ -72,7 +66,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next value, if it is a string.
     pub(crate) fn string(&mut self) -> Result<Option<&'a [u8]>, RedisError> {
         if self.kind()? != b'$' {
             return Ok(None);

@@ -1,21 +1,16 @@
-//! Where replies end, found while they come.
-
 use redis::{ErrorKind, RedisError};
 
-/// Of a length.
 const MAX_DIGITS: usize = 9;
 
-/// How far replies were looked at.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    /// Up to there, which may be after what has come.
+    /// Scanned up to here, which may be past the received bytes.
     at: usize,
-    /// Values that are still to come.
+    /// Values still to scan.
     left: usize,
 }
 
 impl Scan {
-    /// Begins with that many replies.
     pub(super) fn of(replies: usize) -> Self {
         Self {
             at: 0,
@@ -23,8 +18,7 @@ impl Scan {
         }
     }
 
-    /// Where they end, once all of it has arrived. Continues where it stopped before, so `bytes` must begin with the
-    /// bytes of the last call.
+    /// Returns the end of the replies, once complete. `bytes` must begin with those of the last call.
     pub(super) fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>, RedisError> {
         while self.left > 0 {
             let Some(rest) = bytes.get(self.at..) else {
@@ -52,7 +46,7 @@ impl Scan {
                     };
                     end + 1
                 }
-                // pushes and attributes, to which nobody here has subscribed, or no kind at all
+                // pushes and attributes, to which no caller subscribes, or an unknown type
                 _ => return Err(malformed()),
             };
             self.at += 1 + used;
@@ -61,15 +55,13 @@ impl Scan {
         Ok((self.at <= bytes.len()).then_some(self.at))
     }
 
-    /// The bytes that are known to be missing after `bytes` bytes.
     pub(super) fn missing(&self, bytes: usize) -> usize {
         self.at.saturating_sub(bytes)
     }
 }
 
-/// A length or a count at the beginning of `text`, and its bytes including the line's end; none if the line is
-/// incomplete. The number is absent for -1, which means nothing. Redis has no value of more than 512 MB, and no larger
-/// count.
+/// Parses a length or count, and its size with the line end. Returns `None` for an incomplete line; -1 gives no number.
+/// Redis has no value above 512 MB, and no larger count.
 pub(super) fn length(text: &[u8]) -> Result<Option<(Option<usize>, usize)>, RedisError> {
     if text.first() == Some(&b'-') {
         return match text.len() < 4 {

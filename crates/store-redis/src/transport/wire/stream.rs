@@ -1,5 +1,3 @@
-//! The connection of the system, encrypted or not.
-
 use std::io;
 use std::sync::Arc;
 
@@ -18,7 +16,6 @@ use crate::transport::Endpoint;
 #[cfg(feature = "tls")]
 use crate::transport::tls;
 
-/// Opens a connection and has a task of this runtime drive it.
 pub(super) async fn open(endpoint: &Endpoint) -> Result<Arc<Queue>, RedisError> {
     let info = endpoint.info();
     let settings = info.tcp_settings();
@@ -42,7 +39,7 @@ pub(super) async fn open(endpoint: &Endpoint) -> Result<Arc<Queue>, RedisError> 
 }
 
 async fn tcp(host: &str, port: u16, settings: &TcpSettings) -> io::Result<TcpStream> {
-    // all addresses at once: one that says nothing takes no time of the others
+    // all addresses at once, so that a silent one delays no other
     let addresses: Vec<_> = lookup_host((host, port)).await?.collect();
     let attempts = addresses
         .into_iter()

@@ -1,5 +1,3 @@
-//! Connections whose other end is here, and replies of all kinds.
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,7 +9,6 @@ use super::{Caller, Driver, Multiplexer, Queue, Scan, value};
 use crate::transport::fault::Fault;
 use crate::transport::{Command, command};
 
-/// A connection and its other end.
 fn connected(buffer_bytes: usize) -> (Multiplexer, DuplexStream) {
     let (ours, theirs) = duplex(buffer_bytes);
     let queue = Arc::<Queue>::default();
@@ -78,7 +75,6 @@ fn script(key: &str, argument: &str) -> Vec<Command> {
     vec![call]
 }
 
-/// Calls a script for keys 1 to 3, and answers the one command that should come of it.
 async fn call_three(answer: &[u8]) -> [Result<Vec<Value>, redis::RedisError>; 3] {
     let asked =
         b"*9\r\n$7\r\nEVALSHA\r\n$6\r\ndigest\r\n$1\r\n3\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n\
@@ -86,7 +82,7 @@ async fn call_three(answer: &[u8]) -> [Result<Vec<Value>, redis::RedisError>; 3]
     call_all(["1", "2", "3"].map(|key| script(key, "x")), asked, answer).await
 }
 
-/// Calls these at once, expects what should come of it, and answers that.
+/// Sends `calls` at once, expects `asked`, and replies with `answer`.
 async fn call_all(
     calls: [Vec<Command>; 3],
     asked: &[u8],
@@ -131,7 +127,6 @@ async fn a_reply_of_another_length_ends_the_connection() {
     }
 }
 
-/// Calls that are guarded, with one that is not, and answers what should come of it.
 async fn call_guarded(answer: &[u8]) -> [Result<Vec<Value>, redis::RedisError>; 3] {
     let get = |key| {
         let mut get = command("GET");
@@ -175,7 +170,7 @@ async fn what_is_too_much_for_one_call_is_sent_as_several() {
     let all = many.iter().chain(&long).map(|call| wire.call(call));
     let calls = futures_util::future::join_all(all);
     let answered = async {
-        // 32, 32 and 6 of many, of which the last one has room for the first long one
+        // batches of 32, 32 and 7, because the last has room for the first long call
         for writes in [32, 32, 7, 1, 1] {
             let mut line = vec![0; format!("*{}\r\n", 3 + 2 * writes).len()];
             theirs.read_exact(&mut line).await.unwrap();
@@ -201,7 +196,6 @@ async fn what_is_too_much_for_one_call_is_sent_as_several() {
     }
 }
 
-/// Reads `$length`, and as many bytes.
 async fn read_word(theirs: &mut DuplexStream) {
     let mut length = String::new();
     while !length.ends_with('\n') {
@@ -244,7 +238,7 @@ async fn a_server_that_does_not_speak_the_protocol_is_hung_up_on() {
         let answer = async {
             read_pings(&mut theirs, 2).await;
             theirs.write_all(reply.as_bytes()).await.unwrap();
-            // what nobody waits for is no reply either
+            // an unexpected reply ends the connection
             theirs.write_all(reply.as_bytes()).await.ok();
             assert_eq!(theirs.read(&mut [0]).await.unwrap(), 0);
         };
@@ -297,7 +291,7 @@ async fn a_connection_that_nobody_uses_any_more_is_closed_even_if_nothing_can_be
 async fn who_waits_too_long_is_told_and_the_others_get_their_replies() {
     let (wire, mut theirs) = connected(1024);
     let one = ping(1);
-    // the deadlines are late enough for all calls to be sent
+    // late enough for all calls to be sent
     let now = Instant::now();
     let calls = async {
         tokio::join!(
@@ -348,7 +342,7 @@ async fn who_could_not_be_sent_in_time_is_told_too() {
     assert!(!wire.has_ended());
 }
 
-/// A reply of any kind that was not asked to be pushed.
+/// Any RESP reply except a push.
 fn reply() -> impl Strategy<Value = Vec<u8>> {
     let line = "[ -~]{0,12}";
     let leaf = prop_oneof![

@@ -1,15 +1,12 @@
-//! Replies as values.
-
 use redis::{RedisError, Value, parse_redis_value};
 
 use super::{Reader, Scan, integer, malformed};
 
-/// Values in values in values: more than any script of ours answers.
+/// More nesting than any of our scripts returns.
 const MAX_DEPTH: usize = 32;
-/// The bytes of the shortest value: `_` and the end of the line.
+/// `_` and the line end.
 const SHORTEST: usize = 3;
 
-/// As many replies as there were commands.
 pub(in crate::transport) fn values(replies: &[u8], count: usize) -> Result<Vec<Value>, RedisError> {
     some(&mut Reader::new(replies), count, MAX_DEPTH)
 }
@@ -39,7 +36,7 @@ fn one(reader: &mut Reader<'_>, depth: usize) -> Result<Value, RedisError> {
             reader.line()?;
             Value::Nil
         }
-        // rare types, and errors, whose kinds the library knows
+        // rare types, and errors, whose kinds the library parses
         _ => {
             let end = Scan::of(1).end(reader.rest())?.ok_or_else(malformed)?;
             parse_redis_value(reader.raw(end)?)?

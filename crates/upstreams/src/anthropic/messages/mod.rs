@@ -1,5 +1,3 @@
-//! The messages of a request.
-
 use super::media::{document, image};
 use super::thinking;
 use crate::content::{Part, arguments_object, input_object, part, parts, plain_text};
@@ -8,21 +6,19 @@ use crate::names::Names;
 use threadkeep_domain::{CallForm, PromptItem, quoted};
 use threadkeep_responses::Question;
 
-/// Stands before a conversation that begins with the assistant, because the first message has to be the user's.
+/// Precedes a conversation that begins with the assistant: the API requires the user's message first.
 const BEGIN: &str = r#"{"type":"text","text":"(The conversation begins.)"}"#;
 
-/// A conversation in this API.
 pub(super) struct Conversation {
-    /// Blocks of the system prompt.
     pub(super) system: Vec<String>,
     pub(super) messages: Vec<String>,
 }
 
-/// The instructions and the conversation.
+/// Converts the instructions and the conversation.
 ///
-/// Messages of `system` and `developer` all go into the system prompt, in their order. Messages next to each other of one
-/// role become one, so roles alternate, and results of one step are one message. Texts without characters that can be seen are
-/// left out, which the API refuses.
+/// `system` and `developer` messages all become part of the system prompt, in order. Adjacent messages of one role become
+/// one message, so roles alternate and the results of one step form one message. Texts without visible characters are
+/// omitted, because the API rejects them.
 pub(super) fn conversation(question: &Question<'_>, names: &mut Names) -> Conversation {
     let mut writer = Writer {
         system: Vec::new(),
@@ -56,7 +52,7 @@ struct Message {
 
 struct Block {
     json: String,
-    /// Thinking stands before something in its message.
+    /// Thinking must not end its message.
     is_thinking: bool,
 }
 
@@ -117,7 +113,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The blocks of the last message, if it has that role, or of a new one.
+    /// Returns the blocks of the last message if it has this role, or those of a new message.
     fn blocks(&mut self, role: &'static str) -> &mut Vec<Block> {
         if self.messages.last().is_none_or(|last| last.role != role) {
             self.end_message();
@@ -131,7 +127,7 @@ impl Writer<'_> {
         &mut last.expect("a message was added").blocks
     }
 
-    /// Takes thinking without an answer away. If nothing is left of the message, the one before it goes on.
+    /// Removes trailing thinking. If the message is then empty, the previous message continues.
     fn end_message(&mut self) {
         if let Some(message) = self.messages.last_mut() {
             while message.blocks.last().is_some_and(|block| block.is_thinking) {
@@ -166,7 +162,6 @@ fn message(role: &str, blocks: &[String]) -> String {
     message.json("content", &array(blocks)).close()
 }
 
-/// The texts of a content as blocks.
 fn texts(content: &str) -> impl Iterator<Item = String> {
     parts(content).filter_map(|part| match part {
         Part::Text(text) => text_block(text),
@@ -174,8 +169,6 @@ fn texts(content: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// A block; None if this API cannot express it.
-/// Whether an image or a file can be expressed in this API.
 pub(super) fn takes(content_part: &str) -> bool {
     part(content_part).and_then(block).is_some()
 }
@@ -188,7 +181,7 @@ fn block(part: Part<'_>) -> Option<String> {
     }
 }
 
-/// The block of a text, given as the inside of a JSON string.
+/// Returns `None` if the text has no visible characters. `inside` is JSON-escaped.
 fn text_block(inside: &str) -> Option<String> {
     let json = format!("\"{inside}\"");
     if text(&json).is_none_or(|text| text.trim().is_empty()) {
@@ -197,7 +190,7 @@ fn text_block(inside: &str) -> Option<String> {
     Some(Object::of_type("text").json("text", &json).close())
 }
 
-/// The content of a result: a text, or blocks if it has media.
+/// Converts the content of a result: to a text, or to blocks if it has media.
 fn result_content(output: &str) -> String {
     match inside(output) {
         Some(_) => output.into(),

@@ -8,7 +8,6 @@ const MESSAGE: PromptItem<'static> = PromptItem::Message {
     item: "{}",
 };
 
-/// The body behind its messages.
 fn body(
     functions: &[Function],
     choice: &ToolChoice,

@@ -76,7 +76,6 @@ fn begun(part: usize) -> Piece {
     Piece::Message { part, message }
 }
 
-/// The pieces behind those of the first part.
 fn behind_thinking(pieces: &[Piece]) -> &[Piece] {
     let end = |piece: &Piece| matches!(piece, Piece::ItemDone { part: 0, .. });
     let end = pieces.iter().position(end).unwrap();

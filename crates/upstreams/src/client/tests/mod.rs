@@ -17,7 +17,6 @@ use threadkeep_responses::{
 const WHOLE: &str = r#"{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}"#;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// An upstream that gives one reply to each request.
 struct Scripted {
     url: String,
     replies: Arc<Mutex<VecDeque<Reply>>>,
@@ -28,7 +27,7 @@ struct Scripted {
 #[derive(Clone)]
 enum Reply {
     Text(String),
-    /// That text, and then nothing.
+    /// Sends the text, and then stalls.
     Stall(String),
     Close,
 }
@@ -92,7 +91,6 @@ impl Scripted {
         self.requests.lock().unwrap().len()
     }
 
-    /// Waits until it has read `count` requests, including requests that their clients have abandoned.
     async fn await_requests(&self, count: usize) {
         let are_there = async {
             while self.requests() < count {
@@ -104,7 +102,7 @@ impl Scripted {
     }
 }
 
-/// A request with its body, in lower case; None at the end of the connection.
+/// Reads a request with its body, in lower case; `None` at the end of the connection.
 async fn request(stream: &mut TcpStream) -> Option<String> {
     let mut text = String::new();
     let mut bytes = [0; 4_096];
@@ -151,7 +149,6 @@ async fn answer(
     model.answer(&question, pieces).await
 }
 
-/// The result of replies, and the number of requests.
 async fn result(
     replies: impl IntoIterator<Item = Reply>,
 ) -> (Result<ModelAnswer, UpstreamError>, usize) {
@@ -311,7 +308,7 @@ async fn an_answer_that_is_cut_off_is_repeated() {
     assert_eq!((answer, requests), (Err(UpstreamError::Malformed), 3));
 }
 
-/// As [`result`], from an upstream that closes each connection after its reply.
+/// Like [`result`], but the server closes each connection after its reply.
 async fn closing(replies: Vec<Reply>) -> (Result<ModelAnswer, UpstreamError>, usize) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut settings = Scripted::start([]).await.settings();

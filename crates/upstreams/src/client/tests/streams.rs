@@ -11,7 +11,6 @@ const STREAM: &str = concat!(
     "data: [DONE]\n\n",
 );
 
-/// A reply without a length, and the end of its body.
 fn chunked(body: &str) -> String {
     let length = body.len();
     format!("HTTP/1.1 200 X\r\ntransfer-encoding: chunked\r\n\r\n{length:x}\r\n{body}\r\n")
@@ -25,7 +24,6 @@ fn model(settings: &UpstreamSettings) -> OpenAiChat {
     OpenAiChat::new(&HttpClient::with(Duration::from_millis(1)), settings)
 }
 
-/// The settings of an upstream that checks requests.
 fn settings_of(upstream: &Upstream) -> UpstreamSettings {
     UpstreamSettings {
         name: "main".into(),
@@ -37,7 +35,6 @@ fn settings_of(upstream: &Upstream) -> UpstreamSettings {
     }
 }
 
-/// A model of each kind at an upstream.
 fn kinds(upstream: &Upstream) -> [Box<dyn Model>; 3] {
     let settings = UpstreamSettings {
         retries: 1,
@@ -55,7 +52,6 @@ fn kinds(upstream: &Upstream) -> [Box<dyn Model>; 3] {
     ]
 }
 
-/// The result of a streamed question, and its pieces.
 async fn streamed(settings: &UpstreamSettings) -> (Result<ModelAnswer, UpstreamError>, Vec<Piece>) {
     streamed_by(&model(settings)).await
 }
@@ -71,7 +67,7 @@ async fn streamed_by(model: &dyn Model) -> (Result<ModelAnswer, UpstreamError>, 
     (result, pieces)
 }
 
-/// The texts of pieces, and `!` for [`Piece::Void`].
+/// Returns the texts of pieces, and `!` for [`Piece::Void`].
 fn shown(pieces: &[Piece]) -> Vec<&str> {
     let shown = pieces.iter().filter_map(|piece| match piece {
         Piece::Message { .. } => None,
@@ -102,7 +98,7 @@ async fn a_stream_is_asked_for_and_its_connection_is_used_again() {
         assert_eq!((one_text(&answer), answer.finish), ("a", Finish::Done));
         let [begun, piece] = [receiver.recv().await, receiver.recv().await];
         assert_eq!(shown(&[begun.unwrap(), piece.unwrap()]), ["a"]);
-        // the rest is read by a task
+        // a spawned task reads the rest
         for _ in 0..500 {
             tokio::task::yield_now().await;
         }
@@ -153,7 +149,7 @@ async fn an_attempt_that_fails_midway_voids_its_pieces() {
         let upstream = Upstream::start().await;
         let mut settings = settings_of(&upstream);
         if fault == Fault::Hang {
-            // an attempt without a hang takes far less time
+            // attempts that do not stall take far less time
             settings.timeout = Duration::from_secs(2);
         }
         let failing = Scripts::text("12345678").fails_after(1, fault);

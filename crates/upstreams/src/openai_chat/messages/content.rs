@@ -1,11 +1,10 @@
-//! The content of messages.
-
 use crate::content::{Part, part, parts, plain_text};
 use crate::json::{Object, array, inside_member};
 use threadkeep_domain::member;
 
-/// The content of a message: one string if it is text alone, which every compatible server reads, or else an array.
-/// None if nothing in it can be expressed. A refusal becomes text, for the same reason.
+/// Converts a content: to a string if it is only text, which every compatible server accepts, otherwise to an array.
+///
+/// Refusals become text for the same reason. `None` if this API can express none of the content.
 pub(super) fn content(content: &str, takes_media: bool) -> Option<String> {
     let is_text = |part: &Part<'_>| matches!(part, Part::Text(_));
     let has_media =
@@ -20,12 +19,10 @@ pub(super) fn content(content: &str, takes_media: bool) -> Option<String> {
     }
 }
 
-/// Whether a part can be expressed in this API.
 pub(in crate::openai_chat) fn takes(content_part: &str) -> bool {
     part(content_part).and_then(write).is_some()
 }
 
-/// A part in this API; None if it cannot be expressed.
 fn write(part: Part<'_>) -> Option<String> {
     match part {
         Part::Text(text) => Some(Object::of_type("text").inside("text", text).close()),
@@ -34,7 +31,7 @@ fn write(part: Part<'_>) -> Option<String> {
     }
 }
 
-/// An image by its URL. This API knows no ids of images.
+/// An image by URL. This API accepts no ids of images.
 fn image(part: &str) -> String {
     let url = Object::new()
         .optional("url", member(part, "image_url"))
@@ -43,7 +40,7 @@ fn image(part: &str) -> String {
     image.json("image_url", &url.close()).close()
 }
 
-/// A file by its id or its data. This API knows no URLs of files.
+/// A file by id or as data. This API accepts no URLs of files.
 fn file(part: &str) -> Option<String> {
     inside_member(part, "file_id").or_else(|| inside_member(part, "file_data"))?;
     let file = Object::new().members_of(part, &["file_id", "filename", "file_data"]);

@@ -1,5 +1,3 @@
-//! The messages of a request.
-
 mod content;
 
 use super::dialect::Dialect;
@@ -11,11 +9,11 @@ pub(super) use content::takes;
 use threadkeep_domain::{CallForm, PromptItem, quoted};
 use threadkeep_responses::Question;
 
-/// The instructions and the conversation as an array of messages.
+/// Converts the instructions and the conversation to messages.
 ///
-/// This API has no place for items of other types, and none in messages of other roles than `user` for media; both are
-/// left out. The roles `system` and `developer` become `system`: compatible servers know no other, and OpenAI reads it
-/// as `developer` where a model has that role.
+/// Other types of items, and media in messages of roles other than `user`, are omitted, because this API cannot express
+/// them. The roles `system` and `developer` become `system`: compatible servers accept no other, and OpenAI reads it as
+/// `developer` where a model has that role.
 pub(super) fn messages(question: &Question<'_>, dialect: Dialect) -> String {
     let mut messages = Messages {
         question,
@@ -36,12 +34,11 @@ pub(super) fn messages(question: &Question<'_>, dialect: Dialect) -> String {
 struct Messages<'a> {
     question: &'a Question<'a>,
     written: Vec<String>,
-    /// The message of the assistant that further items may belong to.
     answer: Answer,
     dialect: Dialect,
 }
 
-/// A message of the assistant in the making: reasoning, content and calls are one message in this API.
+/// An unfinished message of the assistant. Reasoning, content and calls form one message in this API.
 #[derive(Default)]
 struct Answer {
     reasoning: Reasoning,
@@ -87,7 +84,7 @@ impl Messages<'_> {
         }
     }
 
-    /// Adds a message of the assistant. One that follows calls without a result is of the same answer.
+    /// Adds a message of the assistant. After calls without a result, it belongs to the same answer.
     fn answer(&mut self, parts: &str) {
         let goes_on = !self.answer.calls.is_empty();
         if self.answer.content.is_some() && !goes_on {
@@ -100,8 +97,8 @@ impl Messages<'_> {
         };
     }
 
-    /// Adds a call. That of a custom tool which the request does not have is one of a function: the server may know no such
-    /// tools, and a conversation that had one goes on there.
+    /// Adds a call. A custom tool's call becomes a function call if the request does not have the tool: the server may not
+    /// support custom tools, and the conversation may have begun elsewhere.
     fn call(&mut self, form: CallForm, id: &str, name: &str, arguments: &str) {
         let has_tool = self.question.form_of(name) == CallForm::Custom;
         let (kind, member, arguments) = match form {
@@ -134,7 +131,7 @@ impl Messages<'_> {
         self.written.push(message.close());
     }
 
-    /// Writes the message of the assistant. Reasoning alone is no message.
+    /// Writes the assistant's message, unless it only has reasoning.
     fn end_answer(&mut self) {
         let answer = std::mem::take(&mut self.answer);
         if answer.content.is_none() && answer.calls.is_empty() {
@@ -151,7 +148,6 @@ impl Messages<'_> {
     }
 }
 
-/// Two texts, which are JSON, as one.
 fn joined(one: &str, other: &str) -> String {
     let [one, other] = [one, other].map(|text| inside(text).unwrap_or_default());
     format!("\"{one}{other}\"")

@@ -35,7 +35,6 @@ fn read(events: &[String]) -> (Result<ModelAnswer, Failure>, Vec<Piece>) {
     }
 }
 
-/// The answer of deltas that end by `stop`.
 fn of_deltas(deltas: &[&str]) -> (Result<ModelAnswer, Failure>, Vec<Piece>) {
     let mut events: Vec<_> = deltas.iter().map(|delta| chunk(delta)).collect();
     events.push(end("stop"));
@@ -78,7 +77,7 @@ fn call(part: usize, id: Option<&str>, name: &str) -> Piece {
     Piece::Call { part, id, name }
 }
 
-/// Checks that the pieces make the texts of an answer.
+/// Asserts that the pieces add up to the texts of an answer.
 #[track_caller]
 fn assert_whole(answer: &ModelAnswer, pieces: &[Piece]) {
     for (number, part) in answer.parts.iter().enumerate() {

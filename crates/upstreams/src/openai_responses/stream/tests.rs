@@ -119,7 +119,6 @@ fn arguments(part: usize, text: &str) -> Piece {
     Piece::Arguments { part, text }
 }
 
-/// The texts of messages and calls, each as one, in the order in which they begin.
 fn all(pieces: &[Piece]) -> Vec<(usize, Option<TextKind>, String)> {
     let mut all: Vec<(usize, Option<TextKind>, String)> = Vec::new();
     for piece in pieces {

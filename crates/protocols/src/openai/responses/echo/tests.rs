@@ -1,6 +1,5 @@
 use super::*;
 
-/// A stored request with that echo.
 fn stored(echo: &Value, functions: &Value) -> ResponseRequest {
     let request = json!({
         "protocol": "open_ai",
@@ -33,7 +32,7 @@ fn shown(request: &ResponseRequest) -> Value {
 fn kept_of(body: &Value) -> Value {
     let body = ObjectBody::read(&body.to_string()).unwrap();
     let kept = kept(&body, &[], [false, true], None, 5_000).unwrap();
-    // replicas of the version before find them there
+    // replicas of the previous version expect `tools` last
     assert!(kept.as_str().ends_with(r#","tools":[]}"#));
     serde_json::from_str(kept.as_str()).unwrap()
 }

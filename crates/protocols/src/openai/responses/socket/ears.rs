@@ -1,4 +1,4 @@
-//! The messages of a client, also while one of them is answered.
+//! Receives the messages of a client, even while one of them is answered.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -8,14 +8,13 @@ use actix_ws::{AggregatedMessage, AggregatedMessageStream, Session};
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
 
-/// Limits of the messages that wait, in number and in bytes. At one of them, the server first answers some before it reads on.
+/// Maximum number and size of waiting messages. At either limit, the server answers some before it reads more.
 const WAITING_MAX: usize = 4;
 const WAITING_BYTES: usize = 1_048_576;
-/// How often a client is pinged, and how long it may be silent.
 const PING_EVERY: Duration = Duration::from_secs(20);
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
-/// The client is gone, or breaks the protocol.
+/// The client disconnected or violated the protocol.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gone;
 
@@ -39,7 +38,7 @@ impl Ears {
         }
     }
 
-    /// The next message. It is safe to drop the future and call this again.
+    /// Returns the next message. Cancel-safe.
     pub(super) async fn next(&mut self) -> Result<Bytes, Gone> {
         loop {
             if let Some(text) = self.waiting.pop_front() {
@@ -49,7 +48,7 @@ impl Ears {
         }
     }
 
-    /// Does some work while it listens.
+    /// Does `work`, and listens meanwhile.
     pub(super) async fn beside<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Gone> {
         tokio::pin!(work);
         loop {
@@ -61,12 +60,12 @@ impl Ears {
         }
     }
 
-    /// Takes one message, or pings the client when it is time. It is safe to drop the future and call this again.
+    /// Receives one message, or pings the client if a ping is due. Cancel-safe.
     async fn listen(&mut self) -> Result<(), Gone> {
         let waiting_bytes: usize = self.waiting.iter().map(Bytes::len).sum();
         let has_room = self.waiting.len() < WAITING_MAX && waiting_bytes < WAITING_BYTES;
         if !has_room {
-            // nobody listens
+            // reading is paused, so silence proves nothing
             self.heard = Instant::now();
         }
         let message = async {
@@ -80,7 +79,7 @@ impl Ears {
             () = sleep_until(self.ping_at) => {
                 self.ping_at = Instant::now() + PING_EVERY;
                 let is_silent = self.heard.elapsed() > SILENCE_MAX;
-                // a full channel needs no ping: its messages show that the server lives
+                // a full channel needs no ping: its messages prove that the server is alive
                 let pinged = tokio::time::timeout(Duration::ZERO, self.session.ping(b"")).await;
                 return match (is_silent, pinged) {
                     (true, _) | (_, Ok(Err(_))) => Err(Gone),

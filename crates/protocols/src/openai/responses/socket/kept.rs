@@ -1,4 +1,4 @@
-//! The last response of a socket that is not stored, from which the next message may go on.
+//! The last response of a socket if it is not stored. The next message can continue from it.
 
 use crate::openai::body::ObjectBody;
 use crate::openai::edit::{Edit, edited};
@@ -6,19 +6,19 @@ use crate::openai::responses::input::is_input_kind;
 use threadkeep_domain::{Json, ResponseId, Status, elements};
 use threadkeep_responses::{EndedResponse, ResponseRequest};
 
-/// Bytes that a socket keeps at most. A longer response cannot be gone on from: the client sends all items again.
+/// Maximum size of a kept response. To continue from a larger one, the client sends all items again.
 const KEPT_MAX_BYTES: usize = 1_048_576;
 
 pub(super) struct Kept {
     id: ResponseId,
-    /// The stored response that it went on from, as JSON, or `null`.
+    /// The stored response that this one continues, as JSON, or `null`.
     base: String,
-    /// Its input and its output, as elements of an array.
+    /// The input and output, as elements of an array.
     items: String,
 }
 
 impl Kept {
-    /// A response that has ended well, unless it is stored or too long.
+    /// Keeps a response that ended well, unless it is stored or too large.
     pub(super) fn of(request: &ResponseRequest, base: &str, ended: &EndedResponse) -> Option<Self> {
         let is_whole = matches!(
             ended.outcome.status,
@@ -29,7 +29,7 @@ impl Kept {
         }
         let input = request.input.iter().map(|item| &item.value);
         let items = input.chain(&ended.outcome.output).map(Json::as_str);
-        // the others are of no use to a model
+        // a model cannot use the other items
         let items: Vec<_> = items.filter(|item| is_input_kind(item)).collect();
         let items = items.join(",");
         (items.len() <= KEPT_MAX_BYTES).then_some(Self {
@@ -39,18 +39,18 @@ impl Kept {
         })
     }
 
-    /// Its id, as JSON.
+    /// The id as JSON.
     pub(super) fn name(&self) -> String {
         format!("\"{}\"", self.id)
     }
 
-    /// A request that goes on from it, with all that it needs.
+    /// Builds a request that continues from this response and contains all its items.
     pub(super) fn continued(&self, body: &ObjectBody) -> String {
         let input = body.given("input").unwrap_or("[]");
         let new = match input.starts_with('"') {
             true => format!(r#"{{"type":"message","role":"user","content":{input}}}"#),
             false if input.starts_with('[') => elements(input).collect::<Vec<_>>().join(","),
-            // which is refused as it would be elsewhere
+            // rejected later, like any invalid input
             false => return body.as_str().to_owned(),
         };
         let parts = [&*self.items, &*new].into_iter();
@@ -61,7 +61,7 @@ impl Kept {
         edited(body.as_str(), &edits)
     }
 
-    /// Names it in the response that goes on from it.
+    /// Names this response in the response that continues it.
     pub(super) fn name_in(&self, request: &mut ResponseRequest) {
         let name = self.name();
         let edit = Edit {

@@ -1,6 +1,6 @@
-//! Responses over a WebSocket: each message asks for one, and the events of its stream come back as messages.
+//! Responses over a WebSocket: each message requests one, and the events of its stream are sent back as messages.
 //!
-//! The shapes are those of [OpenAI's WebSocket mode](https://developers.openai.com/api/docs/guides/websocket-mode).
+//! The format is that of [OpenAI's WebSocket mode](https://developers.openai.com/api/docs/guides/websocket-mode).
 
 mod ears;
 mod kept;
@@ -28,7 +28,7 @@ use threadkeep_responses::StreamItem;
 use threadkeep_service::rates::RateSubject;
 use warm_up::{warm_up, warm_up_body};
 
-/// Bytes of a message at most: those of a body.
+/// The maximum size of a body.
 const MESSAGE_MAX_BYTES: usize = 8 * 1_048_576;
 /// How long a client may take to make room for the next message.
 const SEND_TIMEOUT: Duration = Duration::from_secs(60);
@@ -54,12 +54,12 @@ pub(in crate::openai) async fn open_socket(
     Ok(response)
 }
 
-/// One socket, whose messages are answered one after the other.
+/// A socket, whose messages are answered in order.
 struct Socket {
     request: OpenAiRequest,
     ears: Ears,
     mouth: Mouth,
-    /// The last response, if nothing but this socket keeps it.
+    /// The last response, if only this socket keeps it.
     kept: Option<Kept>,
 }
 
@@ -75,7 +75,7 @@ impl Mouth {
 }
 
 impl Socket {
-    /// Runs until one side closes it. A response that runs then goes on without it.
+    /// Runs until either side closes the socket. A response in progress continues without it.
     async fn run(mut self, stop: CancellationToken) {
         let code = loop {
             let text = tokio::select! {
@@ -98,7 +98,7 @@ impl Socket {
     }
 }
 
-/// Answers a message by the events of its response, or by its error.
+/// Answers a message with the events of its response, or with an error.
 async fn answer(
     request: &OpenAiRequest,
     mouth: &mut Mouth,
@@ -114,7 +114,7 @@ async fn answer(
     Ok(())
 }
 
-/// Tells the events of the response that a message asks for. Returns the response to go on from.
+/// Sends the events of the requested response. Returns the response to continue from.
 async fn tell(
     request: &OpenAiRequest,
     mouth: &mut Mouth,
@@ -131,19 +131,17 @@ async fn tell(
     }
 }
 
-/// A message that asks for a response.
+/// A message that requests a response.
 struct Asking {
     body: ObjectBody,
-    /// The stored response that it goes on from, as JSON, or `null`.
+    /// The stored response that it continues, as JSON, or `null`.
     base: String,
-    /// The response that is not stored that it goes on from.
+    /// The unstored response that it continues.
     earlier: Option<Kept>,
     is_warm_up: bool,
 }
 
 impl Asking {
-    /// # Errors
-    /// [`OpenAiError`].
     fn read(earlier: Option<Kept>, text: &[u8]) -> Result<Self, OpenAiError> {
         let text = std::str::from_utf8(text).unwrap_or_default();
         let body = ObjectBody::read(text).map_err(OpenAiError::of_turn)?;

@@ -1,4 +1,5 @@
-//! Warm-ups: messages with `generate: false`. They get a response without output, and the next message goes on from its items.
+//! Warm-ups: messages with `generate: false`. They get a response without output, and the next message continues from its
+//! items.
 
 use std::sync::Arc;
 
@@ -17,10 +18,7 @@ use threadkeep_domain::{Outcome, Status, Usage};
 use threadkeep_responses::{EndedResponse, StreamItem};
 use threadkeep_store::Clock;
 
-/// The body of a warm-up, which only its socket keeps.
-///
-/// # Errors
-/// [`OpenAiError`].
+/// Returns the body of a warm-up. Only its socket keeps the response.
 pub(super) fn warm_up_body(body: &ObjectBody) -> Result<ObjectBody, OpenAiError> {
     if body.given("conversation").is_some() {
         let wanted = "true, as the request names a conversation";
@@ -29,7 +27,7 @@ pub(super) fn warm_up_body(body: &ObjectBody) -> Result<ObjectBody, OpenAiError>
     Ok(body.with(&[("store", "false"), ("background", "false")]))
 }
 
-/// Answers a warm-up. Returns the response to go on from.
+/// Answers a warm-up. Returns the response to continue from.
 pub(super) async fn warm_up(
     request: &OpenAiRequest,
     mouth: &mut Mouth,
@@ -54,7 +52,7 @@ pub(super) async fn warm_up(
     Ok(Ok(kept))
 }
 
-/// Checks a warm-up as any request. No model is asked, and nothing is stored.
+/// Checks a warm-up like any request. Calls no model, and stores nothing.
 async fn ended(
     request: &OpenAiRequest,
     body: ObjectBody,

@@ -1,5 +1,3 @@
-//! How the pool makes its connections, and checks them before they are used again.
-
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,22 +14,19 @@ use super::PAUSE;
 use crate::transport::node::server::{Server, history_questions};
 use crate::transport::unechoed;
 
-/// How long after its last use a connection is used again without a PING.
+/// How long a connection needs no PING after its last use.
 pub(super) const FRESH: Duration = Duration::from_secs(1);
 
-/// Makes and checks connections by [`deadpool_redis::Manager`], which checks each time with UNWATCH and
-/// PING. Nobody here watches keys, and the PING would be another round trip for each call, so a connection
-/// that was used within the last second is checked without asking the server.
+/// Makes connections by [`deadpool_redis::Manager`], but skips its UNWATCH and PING for those used within the last second:
+/// no call uses WATCH, and PING costs a round trip.
 #[derive(Debug)]
 pub(super) struct Connector {
     pub(super) server: Arc<Server>,
-    /// How often all connections were discarded.
     discards: AtomicU64,
-    /// When the next connection may be made, if not now.
+    /// Earliest time of the next connection.
     not_before: Mutex<Option<Instant>>,
 }
 
-/// A connection of the pool, and what made it.
 pub(super) struct Pooled {
     pub(super) connection: MultiplexedConnection,
     manager: deadpool_redis::Manager,
@@ -40,8 +35,7 @@ pub(super) struct Pooled {
     era: Era,
 }
 
-/// The time between two events after which no connection from before is used: how often the connections
-/// were discarded, and how often the server was silent.
+/// Number of discards and of silences. A change of either invalidates earlier connections.
 type Era = (u64, u64);
 
 impl Connector {
@@ -53,23 +47,22 @@ impl Connector {
         }
     }
 
-    /// Whether a connection may be used again, as far as that is known without asking the server.
     pub(super) fn is_usable(&self, pooled: &Pooled) -> bool {
         pooled.era == self.era() && !pooled.has_ended.load(Ordering::Relaxed)
     }
 
-    /// Discards a connection and all others of its era: they lead to the same place.
+    /// Discards a connection and all others of its era, because they lead to the same server.
     pub(super) fn discard(&self, pooled: &Pooled) {
         let (discards, _) = pooled.era;
         let relaxed = Ordering::Relaxed;
-        // once for all connections of an era that fail
+        // one discard for all failing connections of an era
         let discarded = self
             .discards
             .compare_exchange(discards, discards + 1, relaxed, relaxed);
         discarded.ok();
     }
 
-    /// Discards likewise, and makes the next one not before a pause: the server takes no writes.
+    /// Discards connections to a server that rejects writes, and delays the next one.
     pub(super) fn discard_unwilling(&self, pooled: &Pooled) {
         *self.not_before() = Some(pooled.made + PAUSE);
         self.discard(pooled);
@@ -91,7 +84,7 @@ impl Manager for Connector {
     type Type = Pooled;
     type Error = RedisError;
 
-    /// Makes a connection to where the server is now: sentinels may name another one than before.
+    /// Connects to the present server, which may be another one that sentinels name.
     async fn create(&self) -> Result<Pooled, RedisError> {
         let not_before = self.not_before().take();
         if let Some(not_before) = not_before {
@@ -143,7 +136,7 @@ fn manager(
     let settings = settings
         .set_protocol(ProtocolVersion::RESP3)
         .set_lib_name("threadkeep", env!("CARGO_PKG_VERSION"));
-    // the callers bound both times: by default, a reply is given up after half a second
+    // callers limit both times; by default, replies time out after half a second
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(None)
         .set_response_timeout(None)
@@ -156,7 +149,7 @@ fn manager(
     deadpool_redis::Manager::new_with_config(info.set_redis_settings(settings), config)
 }
 
-/// Its parts contain a password.
+/// Omits the password.
 impl fmt::Debug for Pooled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pooled").finish_non_exhaustive()

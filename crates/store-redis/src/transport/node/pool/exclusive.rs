@@ -1,5 +1,3 @@
-//! A connection of the pool, while one call uses it.
-
 use deadpool::managed::Object;
 use redis::{Pipeline, RedisError, Value};
 use tokio::time::timeout_at;
@@ -10,11 +8,11 @@ use crate::scripts;
 use crate::transport::Call;
 use crate::transport::fault::Fault;
 
-/// A connection that nobody else uses. It goes back to the pool if it has answered all that it was sent,
-/// and is closed otherwise: the next caller must not wait for the WAIT of one that gave up.
+/// A connection with one user. It returns to the pool if everything was answered, else it is closed: the next caller must
+/// not wait for an abandoned WAIT.
 pub(super) struct ExclusiveConnection<'a> {
     pool: &'a Pool,
-    /// None once it was closed.
+    /// `None` once closed.
     connection: Option<Object<Connector>>,
     is_answered: bool,
 }
@@ -28,7 +26,6 @@ impl<'a> ExclusiveConnection<'a> {
         }
     }
 
-    /// All replies, or the first error among those that are checked.
     pub(super) async fn call(&mut self, call: &Call<'_>) -> Result<Vec<Value>, Fault> {
         match self.call_once(call).await {
             Err(fault) if fault.is_missing_script() => {
@@ -41,7 +38,7 @@ impl<'a> ExclusiveConnection<'a> {
     }
 
     async fn call_once(&mut self, call: &Call<'_>) -> Result<Vec<Value>, Fault> {
-        // not before: how long it may wait depends on how long it took to get here
+        // built late, because it may wait only for the remaining time
         let wait = call.confirmation.map(|it| it.wait(call.deadline));
         let commands = call.commands.iter().chain(&wait);
         let mut pipeline = Pipeline::with_capacity(call.commands.len() + 1);

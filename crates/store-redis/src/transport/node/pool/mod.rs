@@ -1,5 +1,3 @@
-//! Connections that serve one call at a time, in a pool of [`deadpool`].
-
 mod connector;
 mod exclusive;
 
@@ -21,36 +19,31 @@ use connector::{Connector, FRESH};
 use exclusive::ExclusiveConnection;
 use threadkeep_store::CallRejected;
 
-/// Connections of one user of the store to one server. 15 writes that each wait 1 ms for a replica are
-/// 15,000 a second.
+/// Per server and user of the store. 15 writes that each wait 1 ms for a replica make 15,000 a second.
 const MAX_CONNECTIONS: usize = 16;
-/// Calls in flight. One connection is left for calls without a permit: a question to a cluster about its
-/// slots, of which there is one at a time, and the loading of scripts. So calls hardly ever wait for the
-/// pool itself.
+/// Leaves one connection for calls without a permit: one CLUSTER SLOTS at a time, and the loading of scripts. So calls
+/// rarely wait for the pool itself.
 const MAX_IN_FLIGHT: usize = MAX_CONNECTIONS - 1;
-/// How long an unused connection stays.
 const UNUSED: Duration = Duration::from_secs(10);
-/// How long the failure of one attempt answers callers that wait for the next, and the pause before another server is
-/// looked for after one that rejects writes: neither causes a storm of connections.
+/// How long a failed attempt answers callers, and the pause after a server rejected writes: prevents connection storms.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Exclusive connections to one server. They are made one after the other, so a server that hangs gets
-/// one for each time that a call may take, and one that comes back gets no storm of them.
+/// Exclusive connections to one server, made one at a time: a hanging server gets one per call timeout, and a recovered one
+/// no storm.
 #[derive(Debug)]
 pub(super) struct Pool {
     connections: managed::Pool<Connector>,
     limiter: Arc<CallLimiter>,
-    /// Held while a connection is made, or checked by a PING.
+    /// Held while a connection is made or checked by PING.
     attempt: Arc<Mutex<LastFailure>>,
 }
 
-/// When the last attempt failed, and why.
 type LastFailure = Option<(Instant, RedisError)>;
 
 impl Pool {
     pub(super) fn new(server: &Arc<Server>, bounds: CallLimits) -> Arc<Self> {
         let config = PoolConfig {
-            // so that surplus ones become idle
+            // so that surplus connections become idle
             queue_mode: QueueMode::Lifo,
             ..PoolConfig::new(MAX_CONNECTIONS)
         };
@@ -71,8 +64,7 @@ impl Pool {
         pool
     }
 
-    /// Calls commands over a connection that no other call uses meanwhile; all replies, or the first error
-    /// among those that are checked. A script that the server has lost is loaded again.
+    /// Returns all replies, or the first checked error. Reloads scripts that the server has lost.
     pub(super) async fn call(self: &Arc<Self>, call: &Call<'_>) -> Result<Vec<Value>, Fault> {
         let _permit = match call.is_limited {
             true => Some(self.limiter.acquire(call.deadline).await?),
@@ -85,17 +77,16 @@ impl Pool {
         called
     }
 
-    /// Whether a connection is there that nobody uses.
     pub(super) fn has_idle(&self) -> bool {
         self.last_use().is_some()
     }
 
-    /// A connection, if there is one in time. Nothing was sent if not.
+    /// Returns a connection if one is available in time. Fails before anything is sent.
     async fn check_out(
         self: &Arc<Self>,
         deadline: Instant,
     ) -> Result<ExclusiveConnection<'_>, Fault> {
-        // one deadline around all of it, as the timeouts that the pool knows add up
+        // one deadline for all steps, because the pool's timeouts add up
         let by = CallLimiter::last_of_use(deadline);
         match timeout_at(by.into(), self.find()).await {
             Ok(found) => Ok(ExclusiveConnection::new(self, found?)),
@@ -118,7 +109,7 @@ impl Pool {
             return Err(Fault::Connect(error.clone()));
         }
         let pool = Arc::clone(self);
-        // runs to its end, even if the caller gives up: the next one then has the connection, or the error
+        // runs to its end even if the caller gives up, so that the next one gets the connection or the error
         let got = tokio::spawn(async move {
             let got = timeout(pool.server().timeout, pool.get()).await;
             let got = got.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()));
@@ -139,7 +130,7 @@ impl Pool {
         })
     }
 
-    /// When the idle connection that is used next was last used. Closes those that are of no use.
+    /// Returns the last use of the next idle connection. Closes unusable ones.
     fn last_use(&self) -> Option<Instant> {
         let connector = self.connections.manager();
         let mut last_use = None;
@@ -157,7 +148,6 @@ impl Pool {
         &self.connections.manager().server
     }
 
-    /// Closes connections that have not been used for a while, as long as the pool is there.
     async fn sweep(pool: Weak<Self>) {
         loop {
             sleep(UNUSED).await;
@@ -170,7 +160,7 @@ impl Pool {
     }
 }
 
-/// An error that no pool of ours returns: it is never closed, and has no timeouts of its own.
+/// Never returned by our pools, which are not closed and have no timeouts.
 fn unusable() -> RedisError {
     (ErrorKind::Client, "the pool has no connection").into()
 }
