@@ -6,6 +6,7 @@
 # DIRECTORY must be empty. Start Redis there with `appendonly yes` and at least the version of the redis-server used here. A
 # snapshot alone is not enough: Redis ignores it with `appendonly yes`, and starts empty.
 set -eu
+umask 077
 
 [ $# = 2 ] || {
     sed -n 's/^#   //p' "$0" >&2
@@ -56,4 +57,6 @@ keys=$(ask dbsize | tr -dc 0-9)
 ask shutdown >/dev/null 2>&1 || true
 wait "$redis" || true
 rm -f "$dir/dump.rdb"
+# the files of root would stop a Redis that runs as the owner of the directory
+[ "$(id -u)" != 0 ] || chown -R --reference="$dir" "$dir"/*
 echo "$dir has $keys keys"

@@ -161,6 +161,9 @@ up() {
     if [ -n "${THREADKEEP_BIN:-}" ]; then
         bin=$(realpath "$THREADKEEP_BIN")
         [ -x "$bin" ] || fail "there is no program $bin"
+    elif is_running redis && [ -x "$dir/bin/threadkeep" ]; then
+        # the program of a cluster that runs stays
+        bin=$(realpath "$dir/bin/threadkeep")
     else
         bin=$root/target/release/threadkeep
     fi
@@ -170,7 +173,7 @@ up() {
     flock 9
     mkdir -p "$dir/bin" "$dir/keys" "$dir/log" "$dir/redis" "$dir/run"
     choose_ports
-    [ -n "${THREADKEEP_BIN:-}" ] || (umask 022 && cargo build --release --locked)
+    [ "$bin" != "$root/target/release/threadkeep" ] || [ -n "${THREADKEEP_BIN:-}" ] || (umask 022 && cargo build --release --locked)
     ln -sf "$bin" "$dir/bin/threadkeep"
     PATH="$dir/bin:$PATH" deploy/make-keys.sh "$dir/keys" >/dev/null
 
@@ -233,7 +236,8 @@ tell() {
     done
     cat <<END
   redis         $dir/redis.sock
-  api key       $dir/keys/api, as name:secret
+  console       http://127.0.0.1:$listen/console
+  api key       export THREADKEEP_URL=http://127.0.0.1:$listen THREADKEEP_API_KEY=\$(cut -d: -f2 $dir/keys/api)
   signing key   $dir/keys/signing
   logs          $dir/log
   to stop it    $0 down$([ "$dir" = "$root/target/cluster" ] || echo " --dir $dir")

@@ -24,7 +24,7 @@ weather='{"calls": [{"name": "weather", "arguments": "{\"city\":\"Oslo\"}"}]}'
 tea='{"text": "Likes tea."}'
 silent='{"text": "hello", "delay_ms": 7000}'
 client="$count, $count, $count, $hello, $weather, $hello, $silent"
-documents="$hello, $hello, $hello, $hello, $hello, $hello, $weather, $hello, $hello, $hello"
+documents="$hello, $hello, $hello, $hello, $hello, $weather, $hello, $hello, $hello"
 echo "[$client, $hello, $client, $hello, $hello, $hello, $hello, $documents, $count, $count, $count, $tea, $hello, $tea, $tea, $hello]" >"$dir/script.json"
 target/debug/scripted-upstream "$dir/script.json" >"$dir/upstream.txt" &
 servers="$servers $!"

@@ -1,4 +1,4 @@
-"""The table of calls and methods in docs/python.md, which has every operation of openapi.json but those of other protocols."""
+"""The table of calls and methods in docs/python.md: every operation of openapi.json, except other protocols."""
 
 from __future__ import annotations
 
@@ -80,7 +80,12 @@ def requests_of(example: Example, client: Threadkeep, subject: Any) -> set[str]:
 
 def operations() -> list[str]:
     paths = json.loads((REPOSITORY / "openapi.json").read_text())["paths"]
-    return [f"{method.upper()} {path}" for path, item in paths.items() for method in item if method in METHODS and "externalDocs" not in item[method]]
+    return [
+        f"{method.upper()} {path}"
+        for path, item in paths.items()
+        for method in item
+        if method in METHODS and "externalDocs" not in item[method]
+    ]
 
 
 def matching(request: str, known: list[str]) -> str:
