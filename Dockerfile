@@ -1,19 +1,18 @@
-# threadkeep as an image: docker build -t threadkeep .
-# It listens on 0.0.0.0:8080 and refuses to start without a signing key of at least 32 bytes
-# (THREADKEEP_SIGNING_KEYS, or a file that THREADKEEP_SIGNING_KEYS_FILE names).
+# Builds the image of threadkeep: docker build -t threadkeep .
 #
-# For production, --build-arg BUILD=build-pgo: the program is built twice, and the second time optimized
-# for what ran in the load test (scripts/build-pgo.sh).
+# The server listens on 0.0.0.0:8080. It does not start without a signing key of at least 32 bytes (THREADKEEP_SIGNING_KEYS,
+# or the file that THREADKEEP_SIGNING_KEYS_FILE names).
+#
+# For production, pass --build-arg BUILD=build-pgo: scripts/build-pgo.sh builds twice, with profile-guided optimization.
 
 ARG RUST_VERSION=1.95
 ARG DEBIAN_RELEASE=bookworm
 ARG BUILD=build
 
-# The manifests, with empty packages.
 FROM debian:${DEBIAN_RELEASE}-slim AS manifests
 WORKDIR /src
 COPY . .
-# Examples and benchmarks are not here, so they are not mentioned.
+# The image has neither examples nor benchmarks, so their manifests are removed.
 RUN find . -type f ! -name Cargo.toml ! -name Cargo.lock -delete \
     && find . -name Cargo.toml -exec sed -i '/^\[\[/,/^$/d' {} + \
     && for package in . load crates/* tests/* tools/*; do \
@@ -23,21 +22,20 @@ RUN find . -type f ! -name Cargo.toml ! -name Cargo.lock -delete \
     done
 
 FROM rust:${RUST_VERSION}-slim-${DEBIAN_RELEASE} AS empty
-# The allocator, jemalloc, is built with make.
+# jemalloc needs make.
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends make \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
-# The dependencies make layers of their own, built with empty packages: a change of the source does
-# not build them again.
+# Dependencies have their own layers, built with empty packages, so a source change does not rebuild them.
 COPY --from=manifests /src ./
 
 FROM empty AS build
 RUN cargo build --profile dist --locked && rm -r src crates/*/src
 COPY src src
 COPY crates crates
-# Cargo compares times of change, and those of the copies may be older than the empty packages'.
+# Cargo compares modification times, and copied sources may be older than the empty packages.
 RUN find src crates -name '*.rs' -exec touch {} + && cargo build --profile dist --locked --bin threadkeep
 
 FROM empty AS build-pgo
@@ -57,17 +55,16 @@ RUN scripts/build-pgo.sh \
 # hadolint ignore=DL3006
 FROM ${BUILD} AS built
 
-# The load test knows the service by HTTP alone; of the service's package only the name is here.
+# The load test uses the service over HTTP only. Of the service's package, it needs only the name.
 FROM empty AS build-load
 RUN cargo build --profile dist --locked --package threadkeep-load && rm -r load/src
 COPY load/src load/src
 RUN find load/src -name '*.rs' -exec touch {} + \
     && cargo build --profile dist --locked --package threadkeep-load
 
-# docker build --target load: the load test, for docker-compose.yml. The owner of the directory /reports gets its
-# reports.
+# The load test, for docker-compose.yml: docker build --target load. Reports belong to the owner of /reports.
 FROM debian:${DEBIAN_RELEASE}-slim AS load
-# Its HTTP client does not start without certificates of authorities.
+# The HTTP client does not start without CA certificates.
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates \
@@ -79,8 +76,8 @@ ENV LOAD_REPORT=/reports
 ENTRYPOINT ["threadkeep-run-load"]
 
 FROM debian:${DEBIAN_RELEASE}-slim AS threadkeep
-# busybox has the wget of the health check, ca-certificates verify a Redis behind TLS. Versions are
-# those of the release on the day of the build, for their security updates.
+# busybox has wget for the health check, and ca-certificates verifies a Redis behind TLS. Versions are not pinned, so that
+# each build has the current security updates.
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends busybox ca-certificates \
@@ -88,17 +85,17 @@ RUN apt-get update \
     && groupadd --gid 10001 threadkeep \
     && useradd --uid 10001 --gid threadkeep --no-create-home --home-dir /nonexistent \
         --shell /usr/sbin/nologin threadkeep \
-    # a volume that is mounted here for the first time gets this owner and mode
+    # a new volume that is mounted here gets this owner and mode
     && install --directory --owner=threadkeep --group=threadkeep --mode=0700 /keys
 COPY --from=built /src/target/dist/threadkeep /usr/local/bin/
 COPY deploy/make-keys.sh /usr/local/bin/threadkeep-make-keys
-# by number, so that an orchestrator sees that it is not root
+# a numeric id lets orchestrators verify that the user is not root
 USER 10001:10001
-# where there is no threadkeep.toml
+# a directory without threadkeep.toml
 WORKDIR /
 ENV THREADKEEP_LISTEN=0.0.0.0:8080
 EXPOSE 8080
-# Whether the process is up, and not whether Redis answers: no restart would mend that.
+# Checks the process and not Redis: a restart would not bring Redis back.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
     CMD ["busybox", "wget", "-q", "-O", "/dev/null", "http://127.0.0.1:8080/healthz"]
 ENTRYPOINT ["threadkeep"]

@@ -6,12 +6,12 @@
 #   ./test.sh long      also checks that rarely fail alone, and other versions of packages; run them every night
 #   ./test.sh NAME...   the tests whose path contains a NAME
 #
-# On a Debian machine with Rust, the script first installs the programs that the checks need, as root or with sudo. It
-# starts no service and changes nothing else. Packages and compiled dependencies are cached in ~/.cache/threadkeep.
+# On a Debian machine with Rust, it first installs missing programs, as root or with sudo, and starts none of their services.
+# Caches packages and compiled dependencies in ~/.cache/threadkeep.
 set -eu
 
 cd "$(dirname "$0")"
-# where Debian keeps haproxy and dnsmasq
+# Debian installs haproxy and dnsmasq there
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
 case ${1-} in
@@ -26,7 +26,6 @@ fail() {
     exit 1
 }
 
-# Names the packages of missing programs.
 missing() {
     while read -r program package; do
         command -v "$program" >/dev/null || echo "$package"
@@ -60,7 +59,7 @@ as_root() {
     fi
 }
 
-# Debian starts a service when its package is installed, unless this program says no.
+# Debian starts a service when its package is installed, unless this program forbids it.
 policy=/usr/sbin/policy-rc.d
 
 # shellcheck disable=SC2317 # called by the trap too
@@ -89,7 +88,7 @@ install() {
         allow_services
         trap - EXIT INT TERM
     fi
-    # nor is it to start with the machine
+    # nor may they start with the machine
     for service in redis-server haproxy prometheus docker.io; do
         case " $packages" in
         *" $service "*) [ ! -d /run/systemd/system ] || as_root systemctl --quiet disable "${service%.io}" ;;
@@ -107,10 +106,10 @@ python3 tests/dependencies.py get
 
 case ${1-} in
 '' | quick | long)
-    # the program as Cargo leaves it for all suites
+    # all suites use the program that Cargo builds here
     export THREADKEEP_BIN="$PWD/target/debug/threadkeep"
     python3 tests/run.py "${1:-common}"
-    # a full disk is no failure of the tests
+    # a full disk does not fail the tests
     [ "${1-}" = quick ] || python3 tests/dependencies.py keep || true
     ;;
 *)

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Repeats the given tests on one core, shared with a busy loop, to show that they do not depend on timing.
+# Repeats tests on one core, shared with a busy loop, to show that they do not depend on timing.
 #
 #   tests/again.sh N NAME...              tests whose path contains a NAME
 #   tests/again.sh N tests/SUITE.sh ...   a suite, with its arguments
 #
-# Stops at the first run that fails.
+# Stops at the first failure.
 set -eu
 
 [ $# -ge 2 ] || {
@@ -21,7 +21,7 @@ tests/*.sh) ;;
 *) set -- test_chosen "$@" ;;
 esac
 
-# build, and run once, on all cores
+# build and run once on all cores
 "$@"
 
 core=$(($(nproc) - 1))

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Runs an app for Agentuity's published runtime, with two versions of it and in two processes each,
-# against threadkeep on Redis, and drives it over HTTP. Redis and replicas go away in between.
+# Runs an app on two versions of Agentuity's published runtime, in two processes each, against threadkeep on Redis. Drives it
+# over HTTP while Redis and replicas restart.
 #
 #   tests/agentuity.sh            checks everything
-#   tests/agentuity.sh windows    only what has that in its line
+#   tests/agentuity.sh windows    only tests whose name contains it
 #
 # Needs redis-server, node (18 or later) and npm; tests/packages.sh installs the runtime and bun.
 set -eu
@@ -14,15 +14,15 @@ cd "$(dirname "$0")/.."
 
 install_npm bun 1.4.5
 bun=$npm/node_modules/bun/bin/bun.exe
-# until this has run, it is a text that says to run it
+# before its install script runs, bun is a text that asks to run it
 [ "$("$bun" --version 2>&1)" = 1.4.5 ] || locked "$npm.lock" node "$npm/node_modules/bun/install.js"
 
 only=${1:-}
 start_redis
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --workspace
 
-# drive VERSION PROGRAM: has that program run the app, next to the runtime that it imports. In the background, since
-# most of it waits for others. Sets $driver.
+# drive VERSION PROGRAM: runs the app with that program, next to the runtime that it imports. In the background, because the
+# tests mostly wait. Sets $driver.
 drive() {
     install_npm @agentuity/runtime "$1" --omit=peer
     app=$dir/app-$1

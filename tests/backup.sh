@@ -1,5 +1,5 @@
 #!/bin/sh
-# Loses a Redis, and goes on from a backup as docs/move-data.md says.
+# Loses a Redis, and restores a backup as docs/move-data.md describes.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -45,7 +45,6 @@ if deploy/backup.sh "$dir/backup.rdb" -s "$socket" 2>/dev/null; then
 fi
 request POST "threads/thrd_$(printf %032d 1)/state/list/push" --data '"after the backup"' >/dev/null
 
-# the machine is lost
 kill "$first"
 wait "$first" || true
 kill -9 "$redis"

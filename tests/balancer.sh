@@ -1,8 +1,6 @@
 #!/bin/sh
-# Asks through the balancer of scripts/cluster-local.sh, which plays docker-compose.yml without
-# containers.
-#
-# Needs what that script needs. The binary is target/debug's unless THREADKEEP_BIN names another.
+# Tests the balancer of scripts/cluster-local.sh, which runs docker-compose.yml's services without containers. Needs the same
+# programs. THREADKEEP_BIN replaces target/debug/threadkeep.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -12,7 +10,7 @@ cd "$(dirname "$0")/.."
 cluster_up
 current=$base/v1/threads/current
 
-# A second start creates no other keys and starts nothing again.
+# A second start creates no keys and starts nothing.
 cp -r "$cluster/keys" "$cluster/run" "$dir"
 cluster_up
 diff -r "$dir/keys" "$cluster/keys" || fail "the keys were made again"
@@ -20,7 +18,6 @@ diff -r "$dir/run" "$cluster/run" || fail "something was started again"
 [ "$(stat -c %a "$cluster/keys/signing" "$cluster/keys/api" | sort -u)" = 600 ] ||
     fail "others read the keys"
 
-# A conversation goes on over all replicas, by header and by cookie.
 signed=$(ask --output /dev/null --cookie-jar "$dir/jar" --write-out '%header{x-thread-id}' \
     --json '{"n":0}' "$current/state/messages/push")
 pushed=1
@@ -45,12 +42,11 @@ total_is_right() {
 }
 total_is_right
 
-# The api key of the file is one.
 key=$(cut -d: -f2 "$cluster/keys/api")
 answers 200 --header "authorization: Bearer $key" "$base/v1/threads/${signed%%;*}" ||
     fail "the api key was refused"
 
-# https is believed from the balancer alone.
+# The server trusts only the balancer to report https.
 is_secure() {
     ask --output /dev/null --dump-header - "$@" | grep -i '^set-cookie:.*; *secure' >/dev/null
 }
@@ -59,13 +55,12 @@ is_secure --header 'x-forwarded-proto: https' "$current" || fail "https was not 
 ! is_secure --interface 127.0.0.9 --header 'x-forwarded-proto: https' \
     "http://127.0.0.2:$replica_port/v1/threads/current" || fail "a stranger was believed"
 
-# The metrics of replicas are not public, however the request spells the path.
+# Metrics are not public, even if the path is escaped.
 for path in metrics '%6detrics' '%6Detric%73'; do
     answers 200 "http://127.0.0.2:$replica_port/$path" || fail "the replicas have no /$path"
     answers 404 "$base/$path" || fail "/$path is seen from outside"
 done
 
-# A replica that stops is not missed.
 send TERM replica1
 for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
     answers 200 --header "x-thread-id: $signed" "$current/state" ||
@@ -74,13 +69,12 @@ done
 ends replica1
 ! scripts/cluster-local.sh status --dir "$cluster" >/dev/null || fail "a replica is not missed at all"
 
-# A process that has ended is started again.
 send KILL replica2
 ends replica2
 cluster_up
 scripts/cluster-local.sh status --dir "$cluster" >/dev/null || fail "not all of it runs"
 
-# Without Redis the service says so in its own words, and without the service the balancer does.
+# Without Redis, the service answers 503; without the service, the balancer does.
 is_written() {
     redis-cli -s "$cluster/redis.sock" info persistence | tr -d '\r' | grep -qx 'aof_buffer_length:0'
 }
@@ -101,7 +95,7 @@ for line in '^content-type: application/problem+json$' '^retry-after: ' '"code":
     grep -qi "$line" "$dir/answer" || fail "the balancer's own 503 lacks $line"
 done
 
-# When all is there again, so is what was acknowledged.
+# Acknowledged writes survive the restart.
 cluster_up
 total_is_right
 

@@ -1,6 +1,6 @@
 """Builds all tests, and links each test program below target/tests: units/*, it, account, upstream.
 
-Stages run these programs directly, since Cargo would wait for the lock that another of its commands holds.
+Stages run these programs directly, because `cargo test` would wait for the lock of another Cargo command.
 """
 
 import json

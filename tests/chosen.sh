@@ -1,8 +1,8 @@
-# Chosen tests. Other scripts source this file from the directory of the project.
+# Runs chosen tests. Scripts source this file from the directory of the project.
 #
 # shellcheck shell=sh
 
-# target_of NAME: prints the options of Cargo for the tests with this in their path: those of tests/it, of tests/contract, or of units.
+# target_of NAME: prints Cargo's options for the tests with NAME in their path: those of tests/it, tests/contract, or units.
 target_of() {
     first=${1%%::*}
     for place in tests/it:--test=it tests/contract:--test=contract src:--lib crates:--lib; do
@@ -15,14 +15,14 @@ target_of() {
     done
 }
 
-# test_chosen NAME...: runs the tests with one of these in their path. Fails if no test has.
+# test_chosen NAME...: runs the tests with a NAME in their path. Fails if no test matches.
 test_chosen() {
     targets=$(for name; do target_of "$name"; done | sort -u)
     [ -n "$targets" ] || {
         echo "no test has this in its path: $*" >&2
         return 1
     }
-    # the program that tests/contract starts, with the features of the tests
+    # tests/contract starts this program, built with the tests' features
     cargo build --quiet --locked --workspace --bin threadkeep
     # shellcheck disable=SC2086 # words
     cargo test --quiet --locked --workspace $targets -- "$@"

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Has the load test ask through the balancer of scripts/cluster-local.sh while a replica is killed,
-# started again, and another one stopped; no push that was acknowledged may be missing or there twice.
-# A Prometheus with deploy/prometheus.yml watches, and has to answer what the dashboard asks.
+# Runs the load test through the balancer of scripts/cluster-local.sh while one replica is killed and restarted, and another
+# stopped. Each acknowledged push must be stored once. A Prometheus with deploy/prometheus.yml must answer the dashboard's
+# queries.
 #
-# Needs what that script needs, prometheus, and python3 with venv. The binaries are target/debug's;
-# `cargo test -p threadkeep-load` leaves the load test there.
+# Needs that script's programs, prometheus, and python3 with venv. Uses target/debug, to which `cargo test -p
+# threadkeep-load` builds the load test.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -23,7 +23,7 @@ grep -q '^    uid: prometheus$' deploy/grafana/provisioning/datasources/*.yml ||
 
 cluster_up
 
-# A server on the same store that runs turns of a model which counts.
+# A server on the same store, for responses of a model that reports its usage.
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --package threadkeep-scripted-upstream
 echo '[{"calls": [{"name": "kv_increment", "arguments": "{\"key\":\"a/n\"}"}]}, {"text": "counted"}]' \
     >"$dir/script.json"
@@ -39,8 +39,7 @@ pids="$pids $!"
 models=http://127.0.0.5:$replica_port
 until_it answers 200 "$models/readyz"
 
-# As docker-compose.yml has it, but more often; where the replicas are is said and not looked up, as
-# it asks for names at port 53 alone.
+# Like docker-compose.yml, but scrapes more often, and lists the replicas: Prometheus resolves names at port 53 only.
 cp deploy/alerts.yml "$dir"
 sed -e 's/^\(  scrape_[a-z]*:\).*/\1 1s/' -e '/dns_sd_configs:/,$d' deploy/prometheus.yml >"$dir/prometheus.yml"
 cat >>"$dir/prometheus.yml" <<END
@@ -55,7 +54,7 @@ until_it grep -q 'Listening on' "$dir/prometheus.log"
 prometheus=http://$(sed -n 's/.*"Listening on" address=//p' "$dir/prometheus.log")
 until_it answers 200 "$prometheus/-/ready"
 
-# the script stops it below, with a signal
+# a signal ends it below
 "$load" --host "$base" --users 20 --pause-ms 20 --seconds 3600 --tolerate-outages --report "$dir/report" \
     --api-key-file "$cluster/keys/api" >"$dir/load.log" 2>&1 &
 load=$!
@@ -98,11 +97,11 @@ assert account["threads_verified"] == account["threads"] > 0, account
 assert not account["findings"], account
 END
 
-# The dashboard asks only for existing metrics, and a misspelt one is found.
+# All metrics of the dashboard exist, and the check finds a misspelt one.
 cluster_up
 set -- "$prometheus" "http://127.0.0.2:$replica_port" "http://127.0.0.3:$replica_port" \
     "http://127.0.0.4:$replica_port" "$models"
-# turns, and one that is refused, again and again until Prometheus has rates of them
+# repeat responses, one of them rejected, until Prometheus has their rates
 secret=$(head -n 1 "$cluster/keys/api" | cut -d : -f 2)
 thread=thrd_00000000000000000000000000000001
 to_models() {

@@ -1,7 +1,5 @@
-# A private cluster by scripts/cluster-local.sh. Other test scripts source this file from the directory of the project,
-# after `set -eu`. It takes their trap for EXIT.
-#
-# The binary is target/debug's unless THREADKEEP_BIN names another.
+# Starts a private cluster with scripts/cluster-local.sh. Other scripts source this file from the directory of the project,
+# after `set -eu`. It sets their EXIT trap. THREADKEEP_BIN replaces target/debug/threadkeep.
 #
 # shellcheck shell=sh
 
@@ -9,7 +7,7 @@
 export THREADKEEP_BIN="${THREADKEEP_BIN:-target/debug/threadkeep}"
 dir=$(mktemp -d)
 cluster=$dir/cluster
-# what the script itself has started
+# processes that the script itself has started
 pids=
 
 # shellcheck disable=SC2317 # called by the trap
@@ -47,7 +45,7 @@ mkdir "$cluster"
 echo 'store_timeout_ms = 30000' >"$cluster/threadkeep.toml"
 sed 's/^    timeout connect .*/&\n    timeout check 30s/' deploy/haproxy.cfg >"$cluster/haproxy.cfg"
 
-# cluster_up: starts what does not run. Sets $base, where the balancer is, and $replica_port.
+# cluster_up: starts stopped services. Sets $base, the balancer's URL, and $replica_port.
 cluster_up() {
     scripts/cluster-local.sh up --dir "$cluster" --port "${base##*:}" >/dev/null
     # shellcheck disable=SC2034 # for the script that reads this in
@@ -56,13 +54,12 @@ cluster_up() {
 }
 base=:0
 
-# send SIGNAL NAME: to a process of the cluster.
+# send SIGNAL NAME: signals a process of the cluster.
 send() {
     kill -s "$1" "$(cut -d ' ' -f 1 "$cluster/run/$2")"
 }
 
-# ends NAME: waits until it does. One that nobody asks how it has ended, stays in the list of
-# processes (Z).
+# ends NAME: waits until it ends. If no parent reaps it, it remains as a zombie (Z).
 ends() {
     until_it sh -c "! grep -q ') [^ZX]' /proc/$(cut -d ' ' -f 1 "$cluster/run/$1")/stat"
 }

@@ -1,11 +1,10 @@
 #!/bin/sh
-# Runs docker-compose.yml in containers: builds the images, starts everything, runs the commands of the documents,
-# and has the load test count its pushes while replicas restart one by one, while processes are killed, and while
-# the network of a replica is cut.
+# Tests docker-compose.yml in containers: builds the images, runs the documented commands, and runs the load test while
+# replicas restart, processes are killed, and a replica's network is cut.
 #
-# Uses the Docker engine that answers. Without one it starts its own, as root, from Debian's package docker.io, and
-# exits with 77 if it cannot. Where the registry of images is out of reach, the base images are made from Debian's
-# packages by debootstrap, and a script that copies the programs of target/debug stands in for cargo.
+# Uses a running Docker engine. Otherwise starts its own, as root, from Debian's package docker.io, and exits with 77 if it
+# cannot. Without an image registry, it builds base images from Debian's packages with debootstrap; a script that copies the
+# programs of target/debug then replaces cargo.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -44,7 +43,7 @@ finish() {
         wait "$engine" 2>/dev/null || true
     fi
     rm -rf "$dir"
-    # again, below the logs
+    # repeat it below the logs
     [ -z "$failure" ] || echo "$failure" >&2
     exit "$status"
 }
@@ -60,7 +59,7 @@ until_it() {
     done
 }
 
-# quietly COMMAND...: tells what it printed only if it fails.
+# quietly COMMAND...: prints its output only if it fails.
 quietly() {
     "$@" >"$dir/quietly.log" 2>&1 || fail "$* failed: $(cat "$dir/quietly.log")"
 }
@@ -87,22 +86,21 @@ start_engine() {
     done
 }
 
-# Version 1 of compose, which Debian has, is a program of its own. It needs -T where there is no terminal, and does
-# not know `run --build`.
+# Debian has compose 1, a separate program. It needs -T without a terminal, and has no `run --build`.
 if docker compose version >/dev/null 2>&1; then
     compose() { docker compose "$@"; }
     as_here() { cat; }
 else
     compose() { docker-compose "$@"; }
     as_here() { sed 's/docker compose/docker-compose/; s/ run --build/ run/; s/ \(run\|exec\) / \1 -T /'; }
-    # with the client that has the engine's BuildKit built in, which other clients have as a plugin
+    # this client contains BuildKit, which other clients have as a plugin
     mkdir "$dir/bin"
     [ ! -x /usr/bin/docker ] || ln -s /usr/bin/docker "$dir/bin"
     PATH=$dir/bin:$PATH
     export COMPOSE_DOCKER_CLI_BUILD=1 DOCKER_BUILDKIT=1
 fi
 
-# stand_in IMAGE [LINE...]: the image of Debian with these lines of a Dockerfile behind it.
+# stand_in IMAGE [LINE...]: builds IMAGE from Debian and these Dockerfile lines.
 stand_in() {
     image=$1
     shift
@@ -110,14 +108,14 @@ stand_in() {
     quietly docker build --tag "$image" "$dir/base"
 }
 
-# The images that the Dockerfile and the compose file begin with.
+# The base images of the Dockerfile and the compose file.
 make_base_images() {
     ! docker pull --quiet debian:bookworm-slim >/dev/null 2>&1 || return 0
     step "no image registry can be reached: base images are made from Debian's packages"
     command -v debootstrap >/dev/null || skip "there is no debootstrap here"
     quietly debootstrap --variant=minbase --include=busybox,ca-certificates,haproxy,make,redis-server \
         bookworm "$dir/root"
-    # what apt-get is asked for is installed, and it need not look for newer ones
+    # all packages are installed, and apt-get must not look for newer ones
     rm -r "$dir/root/etc/apt/sources.list" "$dir/root/var/cache/apt/archives"
     tar -C "$dir/root" -c . | quietly docker import - debian:bookworm-slim
     rm -r "$dir/root"
@@ -140,13 +138,12 @@ CARGO
         'CMD ["haproxy", "-W", "-db", "-f", "/usr/local/etc/haproxy/haproxy.cfg"]'
 }
 
-# commands FILE: the commands of a document that begin with `docker compose`, except those of the profile of
-# metrics, whose images no package has.
+# commands FILE: prints a document's `docker compose` commands, except those of the profile `metrics`, whose images no
+# package has.
 commands() {
     sed -n '/--profile metrics/d; s/^docker compose/&/p' "$1" | as_here
 }
 
-# replicas: the containers of the replicas.
 replicas() {
     compose ps --quiet threadkeep
 }
@@ -155,14 +152,14 @@ is_healthy() {
     [ "$(docker inspect --format '{{.State.Health.Status}}' "$1")" = healthy ]
 }
 
-# kill_process CONTAINER: its process, as when it crashes; `docker kill` would keep it from restarting.
+# kill_process CONTAINER: kills its process like a crash; `docker kill` would prevent the restart.
 kill_process() {
     killed=$(docker inspect --format '{{.State.Pid}}' "$1")
     docker run --rm --pid host debian:bookworm-slim sh -c "kill -KILL $killed"
     until_it came_back "$1" "$killed"
 }
 
-# Whether a replica is ready, which the balancer alone asks otherwise.
+# Asks a replica for readiness, as the balancer does.
 is_ready() {
     docker exec "$1" busybox wget -q -O /dev/null http://127.0.0.1:8080/readyz
 }
@@ -180,8 +177,7 @@ acknowledged() {
     [ "$(sed -n 's/.* \([0-9]*\) pushes acknowledged.*/\1/p' "$dir/$name.log" | tail -n 1)" -gt "$1" ]
 }
 
-# start_load NAME [ARGUMENT...]: in the background, until pushes are acknowledged. It ends with end_load, and runs long
-# enough for a busy machine.
+# start_load NAME [ARGUMENT...]: starts it in the background and waits for acknowledged pushes. Runs until end_load.
 start_load() {
     name=$1
     shift
@@ -191,7 +187,7 @@ start_load() {
     until_it acknowledged 0
 }
 
-# end_load NAME: tells it to stop, and looks at its account.
+# end_load NAME: stops it and checks its verdict.
 end_load() {
     kill -0 "$load" 2>/dev/null || fail "the load was over too early: $(cat "$dir/$1.log")"
     until_it acknowledged 200
@@ -218,7 +214,7 @@ started=$(date +%s)
 start_engine
 make_base_images
 
-# a copy, since the load test writes its report next to the file
+# a copy, because the load test writes reports next to the compose file
 mkdir "$dir/project"
 cp -r .dockerignore Cargo.toml Cargo.lock Dockerfile README.md crates deploy docker-compose.yml docs load scripts src \
     tests tools "$dir/project"
@@ -233,8 +229,7 @@ port=${ports% *} models_port=${ports#* }
 export THREADKEEP_PORT="$port" THREADKEEP_MODELS_PORT="$models_port" THREADKEEP_SUBNET="172.$((24 + $$ / 256 % 8)).$(($$ % 256)).0/24"
 base=http://127.0.0.1:$port
 cd "$dir/project"
-# On a busy machine, neither a slow container nor its store must count as down, and the balancer takes longer to notice that
-# a replica ends.
+# On a busy machine, slow containers and stores must not count as down, and the balancer notices a stopped replica later.
 sed -i 's/^    timeout connect .*/&\n    timeout check 30s/' deploy/haproxy.cfg
 sed -i 's/^      THREADKEEP_REDIS_URL: .*/&\n      THREADKEEP_STORE_TIMEOUT_MS: "10000"/
     s/DRAIN_SECONDS: .*/DRAIN_SECONDS: "10"/
@@ -251,7 +246,7 @@ step "it is up: $up"
 
 commands docs/deploy.md >"$dir/commands"
 while read -r command; do
-    # shorter than it is without arguments
+    # shorter than the default
     case $command in *' load') command="$command --seconds 10" ;; esac
     sh -c "$command" >"$dir/command.log" 2>&1 </dev/null || fail "$command failed: $(cat "$dir/command.log")"
     step "$command"
@@ -259,7 +254,7 @@ done <"$dir/commands"
 grep -q GOOD load-report/mixed.html || fail "the report of the load test does not say GOOD"
 api_key=$(compose exec -T threadkeep cut -d: -f2 /keys/api)
 
-# in the project of the copy from here on, as all commands of compose are
+# run all compose commands in the copied project
 load_test=$root/target/debug/threadkeep-load
 start_load restarts
 for replica in $(replicas); do
@@ -291,7 +286,7 @@ until_it is_healthy "$replica"
 end_load kills
 step "all pushes that were acknowledged meanwhile are there"
 
-# The commands for another signing key, as the compose file has them.
+# The compose file's commands for another signing key.
 threads=$base/v1/threads/current/state
 signed=$(curl --silent --show-error --fail --output /dev/null --dump-header - --header 'content-type: application/json' \
     --data '{"n":1}' "$threads/messages/push" | tr -d '\r' | sed -n 's/^x-thread-id: //p')
@@ -301,7 +296,7 @@ quietly sh -e "$dir/rotation"
 until_it curl --silent --fail --header "x-thread-id: $signed" "$threads"
 step "the replicas sign with another key, and know the ids of before"
 
-# which needs its upstream for turns alone
+# it calls its upstream only for responses
 quietly compose --profile models up --detach models
 until_it curl --silent --fail --header "authorization: Bearer $api_key" "http://127.0.0.1:$models_port/v1/models"
 step "a replica that asks models is up"

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Rebuilds the console, compares it with the files in src/app/console/dist, and tests it in Debian's chromium.
+# Rebuilds the console, compares it with src/app/console/dist, and tests it in Debian's chromium.
 #
 #   tests/console.sh [redis]        over a redis-server
 #   tests/console.sh memory         over the embedded store
 #   tests/console.sh long           over both, with every size in every theme
 #   tests/console.sh STORE NAME...  only console/tests/NAME.test.ts
 #
-# THREADKEEP_BIN overrides target/debug/threadkeep, and CHROMIUM the browser. The suite saves screenshots of each
-# page in target/console/screenshots.
+# THREADKEEP_BIN replaces target/debug/threadkeep, and CHROMIUM the browser. Saves screenshots of each page in
+# target/console/screenshots.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,10 +1,9 @@
-"""Checks deploy/grafana/dashboards/threadkeep.json against replicas that have had some traffic:
+"""Checks deploy/grafana/dashboards/threadkeep.json against replicas with some traffic:
 
-    dashboard.py DASHBOARD PROMETHEUS REPLICA...
+dashboard.py DASHBOARD PROMETHEUS REPLICA...
 
-Each panel must have a description of its own. Each metric in a query must be on the page of metrics of a replica, with
-each label that the query names, and with the value of the label where the query requires one. Prometheus, which scrapes
-these replicas, must then answer each query with something, and with the labels of its legend.
+Each panel must have its own description. A replica must export each queried metric with all labels of the query, and with
+required label values. Prometheus, which scrapes these replicas, must answer each query with the labels of its legend.
 """
 
 import json
@@ -16,7 +15,7 @@ from collections import defaultdict
 
 import promql_parser as promql
 
-# the labels that Prometheus adds, and its own metric of each replica
+# labels that Prometheus adds, and its own metric of each replica
 TARGET = {"instance", "job"}
 SAMPLE = re.compile(r"^([a-z_:]+)(?:\{(.*)\})? \S+$")
 LABEL = re.compile(r'([a-z_]+)="((?:[^"\\]|\\.)*)"')
@@ -29,7 +28,7 @@ def get(url):
 
 
 def exported(replicas):
-    """Of each metric, the values of each label."""
+    """Returns the values of each label of each metric."""
     metrics = defaultdict(lambda: defaultdict(set))
     for replica in replicas:
         for line in get(f"{replica}/metrics").splitlines():
@@ -42,7 +41,7 @@ def exported(replicas):
 
 
 def selectors(node):
-    """The selectors in an expression, and the labels that it groups by with their expressions."""
+    """Returns the selectors in an expression, and the labels by which it groups them."""
     match node:
         case promql.VectorSelector():
             yield "selector", node
@@ -70,7 +69,7 @@ def selectors(node):
 
 
 def faults_of(expression, metrics):
-    """The faults of an expression for replicas that export these metrics."""
+    """Returns the faults of an expression for these metrics."""
     for kind, found in selectors(promql.parse(expression)):
         if kind == "labels":
             labels, inner = found
@@ -93,7 +92,6 @@ def faults_of(expression, metrics):
 
 
 def evaluate(prometheus, expression, legend):
-    """The faults of Prometheus' answer."""
     query = urllib.parse.urlencode({"query": expression})
     answer = json.loads(get(f"{prometheus}/api/v1/query?{query}"))
     series = answer["data"]["result"]
@@ -105,7 +103,7 @@ def evaluate(prometheus, expression, legend):
 
 
 def queries(dashboard):
-    """Title, expression and legend of each query, those of variables first."""
+    """Returns title, expression and legend of each query; variables come first."""
     for variable in dashboard["templating"]["list"]:
         metric, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["definition"]).groups()
         yield f"${variable['name']}", f"count by ({label}) ({metric})", f"{{{{{label}}}}}"

@@ -1,11 +1,10 @@
 """Caches compiled dependencies for other checkouts.
 
-usage: tests/dependencies.py get     copies them into a target/ without dependencies
-       tests/dependencies.py keep    copies them from target/, unless the cache has them
+    tests/dependencies.py get     copies them to a target/ without dependencies
+    tests/dependencies.py keep    copies them from target/ to the cache, if they are new
 
-The cache, in the user's cache directory, has a set for each compiler and state of the manifests. If only the manifests have
-changed, Cargo reuses the dependencies that still match and compiles the others. The cache keeps the two newest sets. A set
-of more than 6 GiB empties the cache.
+The cache, in the user's cache directory, has one set per compiler and state of the manifests. If only the manifests differ,
+Cargo reuses the dependencies that still match. The cache keeps the two newest sets. A set over 6 GiB empties the cache.
 """
 
 import fcntl
@@ -20,7 +19,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "threadkeep" / "dependencies"
-# Cargo's folders of compiled packages
 FOLDERS = ("deps", "build", ".fingerprint")
 SETS = 2
 MAX_BYTES = 6 << 30
@@ -107,6 +105,6 @@ def keep() -> None:
 if __name__ == "__main__":
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(CACHE.with_suffix(".lock"), "w") as lock:
-        # of two checkouts, one waits
+        # only one checkout may change the cache
         fcntl.flock(lock, fcntl.LOCK_EX)
         {"get": get, "keep": keep}[sys.argv[1]]()

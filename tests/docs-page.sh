@@ -1,11 +1,11 @@
 #!/bin/sh
-# Opens the page at /docs in a real browser that reaches no other host, and looks for every path of the API on it.
-# Then opens the page of docs/browser.md, and sends a message with it.
+# Opens /docs in a browser that reaches no other host, and looks for every path of the API. Then sends a message with the
+# page of docs/browser.md.
 #
 #   tests/docs-page.sh [redis]  over a redis-server that it starts
 #   tests/docs-page.sh memory   over the embedded store
 #
-# Needs node, npm and python3. CHROMIUM overrides Debian's chromium.
+# Needs node, npm and python3. CHROMIUM replaces Debian's chromium.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 . tests/server.sh
 
 install_locked console
-# The page of docs/browser.md comes from a server of its own.
+# The page of docs/browser.md has its own server.
 mkdir "$dir/pages"
 python3 -u -m http.server --bind 127.0.0.1 --directory "$dir/pages" 0 >"$dir/pages.log" 2>&1 &
 servers="$servers $!"

@@ -1,5 +1,5 @@
-// Tests the page at /docs and the page of docs/browser.md.
-// docs-page.sh calls it as docs_page.mjs DOCS OPENAPI CHAT: the URL of /docs, the OpenAPI file and the URL of the other page.
+// Tests the pages at /docs and of docs/browser.md. docs-page.sh calls docs_page.mjs DOCS OPENAPI CHAT: the URL of /docs, the
+// OpenAPI file and the URL of the other page.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -36,7 +36,7 @@ async function open(url) {
   return page;
 }
 
-// The groups are collapsed and in order of use. The policy of the page allows all that it loads.
+// The groups are collapsed and in order of use. The page's policy allows all that it loads.
 const page = await open(docs);
 const groups = tags.map(({ name }) => name);
 await page.locator(`#operations-tag-${groups.at(-1)}`).waitFor();

@@ -1,4 +1,4 @@
-"""Runs the blocks of the documents against a server: documents.py URL API_KEY."""
+"""Runs the code blocks of the documents against a server: documents.py URL API_KEY."""
 
 import os
 import pathlib
@@ -7,13 +7,13 @@ import subprocess
 import sys
 import tempfile
 
-# why the shell of a page is not run here
+# why the shell blocks of a page do not run here
 ELSEWHERE = {
     "docs/agentuity.md": "tests/agentuity.sh runs the apps",
     "docs/limits.md": "it takes an hour",
     "docs/model-loop.md": "tests/openai.sh runs turns of a model",
 }
-# the output that a page promises
+# the documented output
 EXPECTED = {
     "README.md": [f'"{writer} {n}"' for writer in ("page", "agent") for n in range(1, 6)],
     "docs/concepts.md": ['"items":[]'],
@@ -28,7 +28,7 @@ EXPECTED = {
     "docs/scopes.md": ['{"value":"Lin","version":1}', '"id":"turn-1"'],
     "docs/webhooks.md": ["whsec_"],
 }
-# A server runs already. An answer of 4xx or 5xx fails.
+# A server is already running. Answers of 4xx or 5xx fail.
 PRELUDE = """
 set -euo pipefail
 cargo() { :; }
@@ -48,7 +48,7 @@ def run(command, text, directory, environment):
 
 
 def check_sample():
-    """The page on configuration shows the sample file."""
+    """Checks that the page on configuration shows the sample file."""
     blocks = FENCE.findall(pathlib.Path("docs/configuration.md").read_text())
     sample = pathlib.Path("deploy/threadkeep.toml").read_text()
     assert ("toml", sample) in blocks, "docs/configuration.md does not show deploy/threadkeep.toml"

@@ -1,9 +1,7 @@
 #!/bin/sh
-# Runs what the documents show, block by block and in their order: the shell of README.md and docs/.
+# Runs the shell blocks of README.md and docs/ in order: tests/documents.sh [memory|redis]
 #
-#   tests/documents.sh [memory|redis]
-#
-# Needs bash and python3. tests/python.sh runs the Python that they show.
+# Needs bash and python3. tests/python.sh runs the Python blocks.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -14,7 +12,7 @@ start_server "${1:-redis}"
 # shellcheck disable=SC2154 # set by start_server
 python3 tests/documents.py "http://$address" "$api_key"
 
-# The server can use the sample file, with keys of its own.
+# The server accepts the sample file, with keys of its own.
 for kind in signing api; do
     "$program" keygen --name first >"$dir/$kind"
 done

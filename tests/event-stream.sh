@@ -1,6 +1,6 @@
 #!/bin/sh
-# Reads the streams of events by a client library that is not ours, over a link that is cut again
-# and again in the middle of events: the library comes back by itself, and nothing may be missing.
+# Reads event streams with a third-party client library, over a link that is repeatedly cut within events. The library
+# reconnects, and must miss nothing.
 #
 #   tests/event-stream.sh [redis]  over a redis-server that it starts
 #   tests/event-stream.sh memory   over the embedded store

@@ -1,9 +1,6 @@
-"""Listens to threads by requests-sse, over a link that is cut in the middle of events.
+"""Subscribes to threads with requests-sse, over a link that is cut within events: event_stream.py ADDRESS API_KEY
 
-    event_stream.py ADDRESS API_KEY
-
-The library comes back by itself, with the last cursor that it has. What it then has heard in all is
-compared with what was done.
+The library reconnects with its last cursor. Compares all received events with the writes.
 """
 
 import json
@@ -25,7 +22,7 @@ WAIT_LIMIT = 600
 
 
 class Link:
-    """Passes connections on to a server, and cuts the first few after some bytes of the answer."""
+    """Forwards connections to a server, and cuts the first few after some bytes of the answer."""
 
     def __init__(self, host, port):
         self.server = (host, port)
@@ -54,7 +51,7 @@ class Link:
             try:
                 end.shutdown(socket.SHUT_RDWR)
             except OSError:
-                pass  # the other side was faster
+                pass  # the other side closed first
             end.close()
 
     @staticmethod
@@ -63,11 +60,11 @@ class Link:
             while chunk := client.recv(4096):
                 server.sendall(chunk)
         except OSError:
-            pass  # it was cut
+            pass  # the link was cut
 
 
 class Reader:
-    """Listens until it has heard what it waits for."""
+    """Reads events until the expected ones have arrived."""
 
     def __init__(self, link, path, api_key, is_last):
         self.events = []
@@ -147,7 +144,7 @@ def all_threads(server, api_key, session):
 
 
 def link_free(server, path):
-    """The address of a path without the link between."""
+    """Returns the URL of a path, without the link."""
     return "http://%s:%d%s" % (*server, path)
 
 

@@ -1,6 +1,6 @@
-"""Checks the chart of deploy/helm against the manifests of deploy/kubernetes: helm.py OUTPUT
+"""Compares the chart of deploy/helm with the manifests of deploy/kubernetes: helm.py OUTPUT
 
-Writes the objects of the chart, with all its options, to OUTPUT as YAML, for a validator of schemas.
+Writes the chart's objects, with all options, to OUTPUT as YAML, for a schema validator.
 """
 
 import pathlib
@@ -11,7 +11,7 @@ import yaml
 
 CHART = "deploy/helm/threadkeep"
 MANIFESTS = pathlib.Path("deploy/kubernetes")
-# labels by which Helm knows its objects
+# labels by which Helm identifies its objects
 OF_HELM = {
     "app.kubernetes.io/instance",
     "app.kubernetes.io/version",
@@ -57,14 +57,14 @@ def kustomized():
 
 
 def plain(value):
-    """Leaves out Helm's labels, and labels that then are empty or the same as the name."""
+    """Removes Helm's labels, and labels that are then empty or equal to the name."""
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items() if key not in OF_HELM}
     return [plain(each) for each in value] if isinstance(value, list) else value
 
 
 def unlabelled(objects):
-    """Leaves out the labels of objects that nothing selects."""
+    """Removes the labels of objects that nothing selects."""
     objects = plain(objects)
     for thing in objects.values():
         thing["metadata"].pop("labels", None)
@@ -79,7 +79,7 @@ def check_same():
 
 
 def check_names():
-    """Two releases in a namespace share no object and no pod."""
+    """Checks that two releases in a namespace share no object and no pod."""
     first, second = rendered(name="blue"), rendered(name="green")
     for kind, thing in first.items():
         assert thing["metadata"]["name"] == "blue-threadkeep", thing
@@ -110,7 +110,7 @@ def check_options(output):
     assert objects["Secret"]["stringData"] == {
         "redis-url": "redis://redis:6379", "signing": "a:1", "api": "b:2", "api-key-rights": "b:all",
     }  # fmt: skip
-    # other keys restart the pods
+    # changed keys restart the pods
     changed = rendered({**OPTIONS, "secret": {**OPTIONS["secret"], "signing": "c:3"}})
     assert changed["Deployment"]["spec"]["template"]["metadata"] != deployment["template"]["metadata"]
     pathlib.Path(output).write_text(yaml.dump_all([*objects.values(), rendered()["HorizontalPodAutoscaler"]]))
@@ -134,7 +134,7 @@ def check_rejected():
 
 def main(output):
     report = helm.lint(CHART, strict=True)
-    # the chart has no icon, which is for information (1)
+    # the chart has no icon, which is reported as information (1)
     faults = [each for each in report["messages"] if each["severity"] > 1]
     assert report["total_charts_linted"] == 1 and not faults and not report["errors"], report
     check_same()

@@ -1,4 +1,4 @@
-"""Runs the server as the Deployment of deploy/kubernetes runs it."""
+"""Runs the server with the settings of the Deployment in deploy/kubernetes."""
 
 import os
 import pathlib
@@ -54,7 +54,7 @@ def main(program, directory):
             value = str(keys)
         for name, port in ports.items():
             if value == f":{port}":
-                # one that is free here
+                # a port that is free here
                 value, ports[name] = ":0", None
         variables[variable["name"]] = value
     assert set(ports.values()) == {None}, ports

@@ -1,10 +1,8 @@
 #!/bin/sh
-# Checks the manifests of deploy/kubernetes against the schemas of Kubernetes, and starts the server with their variables
-# and probes. Checks that the chart of deploy/helm makes the same objects, with the library of Helm itself.
+# Checks the manifests of deploy/kubernetes against the schemas of Kubernetes, and starts the server with their variables and
+# probes. Checks that the chart of deploy/helm creates the same objects, with Helm's own library.
 #
-#   tests/kubernetes.sh
-#
-# Needs python3 with venv; tests/packages.sh installs the validator and, on x86-64, for which alone it is built, Helm.
+# Needs python3 with venv; tests/packages.sh installs the validator and, on x86-64 only, Helm.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -23,7 +21,7 @@ x86_64)
     install_python kubernetes-validate==1.37.0
     ;;
 esac
-# its oldest and newest release that has all that the manifests use
+# the oldest and newest release with all that the manifests use
 for release in 1.31 1.37; do
     "$venv/bin/kubernetes-validate" --strict --kubernetes-version "$release" --quiet \
         deploy/kubernetes/deployment.yaml deploy/kubernetes/service.yaml \

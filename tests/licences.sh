@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks the licences and sources of dependencies against deny.toml, and security advisories if their database is
-# reachable. Builds cargo-deny, which Debian does not package, without optimizations, as it has little to do.
+# Checks the licences and sources of dependencies against deny.toml, and security advisories if their database is reachable.
+# Builds cargo-deny, which Debian does not package, without optimizations, which it does not need.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -1,10 +1,8 @@
 #!/bin/sh
-# Runs the published conformance suite of the Model Context Protocol against the server, in every revision that the suite
-# has scenarios for.
+# Runs the conformance suite of the Model Context Protocol in each revision that it covers: tests/mcp-conformance.sh
+# [redis|memory]
 #
-#   tests/mcp-conformance.sh [redis|memory]
-#
-# Needs npm; tests/packages.sh installs the suite and the Node that it needs.
+# Needs npm; tests/packages.sh installs the suite and its Node.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Has the official clients of the Model Context Protocol, in Python and in TypeScript, list and call
-# every tool and read the resources, each in scopes of its own. Then runs the programs of docs/mcp.md.
+# Lists and calls every tool and reads the resources with the official Python and TypeScript clients of the Model Context
+# Protocol, each in its own scopes. Then runs the programs of docs/mcp.md.
 #
 #   tests/mcp.sh [redis]  over two replicas in turn, on a redis-server that it starts
 #   tests/mcp.sh memory   over the embedded store

@@ -1,11 +1,10 @@
-// Uses every tool and resource by the official TypeScript client.
-// Called by mcp.sh: mcp_client.mjs API_KEY http://server http://replica
+// Uses every tool and resource with the official TypeScript client. mcp.sh calls mcp_client.mjs API_KEY SERVER REPLICA.
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
 
-// which heeds NODE_PATH, as `import` does not
+// `require` uses NODE_PATH, `import` does not
 const require = createRequire(import.meta.url);
 const { Client } = require("@modelcontextprotocol/sdk/client/index.js");
 const { StreamableHTTPClientTransport } = require(
@@ -17,7 +16,7 @@ const bearer = { authorization: `Bearer ${apiKey}` };
 const asked = new Map(servers.map((server) => [server, 0]));
 let turn = 0;
 
-// Sends each request to another replica than the one before.
+// Alternates between the replicas.
 function takeTurns(url, init) {
   const server = servers[turn++ % servers.length];
   asked.set(server, asked.get(server) + 1);
@@ -77,7 +76,7 @@ async function useEveryTool(client) {
   const hints = Object.fromEntries(tools.map((tool) => [tool.name, tool.annotations]));
   assert.equal(hints.kv_read.readOnlyHint, true);
   assert.equal(hints.kv_increment.idempotentHint, false);
-  // by which the client validates the results of the calls below
+  // the client validates the results of the calls below against these schemas
   assert.ok(tools.every((tool) => tool.title && tool.outputSchema));
 
   assert.deepEqual(await call(client, "kv_write", { key: "a/b", value: "é" }), { ok: true });

@@ -1,5 +1,6 @@
-"""Uses every tool and resource by the official Python client, in each way that it negotiates.
-Called by mcp.sh: mcp_client.py API_KEY http://server http://replica"""
+"""Uses every tool and resource with the official Python client, in each protocol version that it negotiates: mcp_client.py
+API_KEY SERVER REPLICA
+"""
 
 import asyncio
 import itertools
@@ -31,7 +32,7 @@ asked = {server: 0 for server in SERVERS}
 
 
 async def take_turns(request):
-    """Sends each request to another replica than the one before."""
+    """Alternates between the replicas."""
     replica = next(turns)
     request.url = request.url.copy_with(host=replica.host, port=replica.port)
     request.headers["host"] = f"{replica.host}:{replica.port}"
@@ -83,7 +84,7 @@ async def refused(awaitable, *codes):
 async def use_every_tool(client):
     listed = await client.list_tools()
     assert [tool.name for tool in listed.tools] == TOOLS, listed
-    # by which the client validates the results of the calls below
+    # the client validates the results of the calls below against these schemas
     assert all(tool.title and tool.output_schema for tool in listed.tools), listed
 
     assert await call(client, "kv_write", key="user/name", value="Ada") == {"ok": True}
@@ -160,7 +161,7 @@ async def stay_out(mode):
         try:
             async with connected(mode, headers, path) as client:
                 await client.list_tools()
-        except Exception as error:  # of which kind is the client's own affair
+        except Exception as error:  # its type depends on the client
             assert not isinstance(error, AssertionError), error
         else:
             raise AssertionError(f"{headers} {path} came in")

@@ -8,7 +8,7 @@
 PACKAGE=$PWD/clients/typescript
 export PACKAGE
 
-# pack_package: packs the package as users do, if anything in it has changed, and sets $archive.
+# pack_package: runs `npm pack` if a source has changed, and sets $archive.
 pack_package() {
     link_locked "$PACKAGE"
     locked target/npm-package/lock fill_archive

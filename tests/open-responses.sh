@@ -1,8 +1,6 @@
 #!/bin/sh
-# Has a client that checks each object and each event against the Open Responses specification run the tests of its
-# compliance suite, over all three kinds of upstreams.
-#
-#   tests/open-responses.sh [redis|memory]
+# Runs the tests of Open Responses' compliance suite over all three kinds of upstreams, with a client that validates each
+# object and event: tests/open-responses.sh [redis|memory]
 #
 # Needs node (20 or later) and npm; tests/packages.sh installs the packages.
 set -eu

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Has the unmodified Python packages openai and openai-agents, and openai for TypeScript, keep their conversations in
-# threadkeep: all routes, pages in both directions, errors, connections that are cut after a request, two processes that
-# add at once, turns of models, runs of agents, and the published tests of openai-agents. Prints each suite with the number of its checks.
+# Stores conversations with the unmodified packages openai (Python and TypeScript) and openai-agents: all routes, paging,
+# errors, broken connections, concurrent processes, model responses, agents, and the published tests of openai-agents. Prints
+# the number of checks per suite.
 #
 #   tests/openai.sh [redis]  over two replicas, on a redis-server that it starts
 #   tests/openai.sh memory   over the embedded store
@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.."
 
 store=${1:-redis} is_long=${2:-}
 agents=0.24.0
-# a provider of a model that counts once for each turn, except in those that say hello or ask for the weather
+# a model that calls the counter once per response, unless the text says hello or asks for the weather
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --package threadkeep-scripted-upstream
 count='{"calls": [{"name": "kv_increment", "arguments": "{\"key\":\"a/n\"}"}]}, {"text": "counted"}'
 hello='{"text": "hello"}'
@@ -38,7 +38,7 @@ else
     replica_address=$address
 fi
 main=$server
-# a server whose store goes away
+# a server whose store becomes unavailable
 redis-server --port 0 --unixsocket "$dir/away.sock" --save '' --dir "$dir" >"$dir/away-redis.log" 2>&1 &
 away=$!
 servers="$servers $away"
@@ -50,7 +50,7 @@ run_server limited THREADKEEP_RATE_THREAD_WRITES=2/1h
 limited_address=$listening
 export OPENAI_API_KEY="$api_key"
 
-# drive KIND PART ARGUMENT...: runs that part of the checks with the synchronous or the asynchronous client.
+# drive KIND PART ARGUMENT...: runs one part of the checks with the synchronous or the asynchronous client.
 drive() {
     "$venv/bin/python" tests/openai/client.py "$@"
 }
@@ -59,7 +59,7 @@ drive() {
 check_client() {
     drive "$1" all "$address" "$away_address" "$limited_address"
     conversation=$(drive "$1" create "$address")
-    # two processes at once, on separate replicas over Redis
+    # two concurrent processes, on separate replicas over Redis
     drive "$1" add "$address" "$conversation" even &
     even=$!
     drive "$1" add "$replica_address" "$conversation" odd &
@@ -96,14 +96,14 @@ else
 fi
 check_version 3.57.0 sync async
 
-# fill_tests: the tests of openai-agents, which are only in its source distribution.
+# fill_tests: fetches the tests of openai-agents, which only its source distribution has.
 fill_tests() {
     "$venv/bin/pip" download --quiet --no-deps --no-binary openai-agents --dest "$entry" "openai-agents==$agents"
     tar -xzf "$entry"/*.tar.gz -C "$entry" --strip-components 1 --wildcards '*/tests' '*/pyproject.toml'
 }
 
 cached "openai-agents-$agents-tests" fill_tests
-# Not these: they expect a function call without a status back without one, and a conversation adds it.
+# Without tests that expect function calls without a status: a conversation adds the status.
 (
     cd "$entry"
     tests=$OLDPWD/tests/openai

@@ -1,5 +1,5 @@
-# Installs packages that scripts need, once for all checkouts of a user, in $XDG_CACHE_HOME/threadkeep/packages (by
-# default below ~/.cache). Other test scripts source this file from the project directory.
+# Installs packages for scripts, once for all checkouts of a user, in $XDG_CACHE_HOME/threadkeep/packages (by default below
+# ~/.cache). Other test scripts source this file from the project directory.
 #
 # shellcheck shell=sh
 
@@ -23,8 +23,8 @@ cached() {
     [ -e "$entry/installed" ] || locked "$entry.lock" fill "$@"
 }
 
-# Writes the file `installed` last. A directory without it is left over from an interrupted run. The output of
-# installers goes to standard error, as that of a script may be compared.
+# Writes the file `installed` last: a directory without it is left over from an interrupted run. Installers print to standard
+# error, because a script's output may be compared.
 fill() {
     [ ! -e "$entry/installed" ] || return 0
     rm -rf "$entry"
@@ -33,7 +33,7 @@ fill() {
     touch "$entry/installed"
 }
 
-# name_of KIND PACKAGE TEXT...: prints a cache name from a package and everything that its content depends on.
+# name_of KIND PACKAGE TEXT...: prints a cache name from a package and all other inputs of its content.
 name_of() {
     kind=$1-$(printf %s "$2" | sed 's/[=<>].*//' | tr -c 'A-Za-z0-9.\n' _)
     shift
@@ -44,14 +44,14 @@ name_of() {
 install_python() {
     python=${python:-python3}
     interpreter=$("$python" -c 'import sys; print(sys.version, sys.executable)')
-    # in a process of its own, since it sets $entry too
+    # in a subshell, because it sets $entry too
     uv=$(cached "$(name_of uv "$uv_version" "$interpreter")" fill_uv && echo "$entry/bin/uv")
     cached "$(name_of python "$@" "$interpreter")" fill_venv "$@"
     # shellcheck disable=SC2034 # for the script that sources this file
     venv=$entry
 }
 
-# pip takes up to 30 times as long. uv compiles nothing, so the first import of a module does, which keeps the result.
+# pip takes up to 30 times as long. uv does not compile; the first import of a module does, and keeps the result.
 uv_version=0.13.9
 unset PYTHONDONTWRITEBYTECODE
 
@@ -91,8 +91,8 @@ fill_locked() {
     npm ci --prefix "$entry" --no-audit --no-fund --loglevel=error --ignore-scripts
 }
 
-# link_locked DIRECTORY [TARGET]: installs the same packages into TARGET/node_modules, as hard links if the file system
-# supports them. An `npm ci` there does not change the cache.
+# link_locked DIRECTORY [TARGET]: installs the same packages into TARGET/node_modules, as hard links if possible. An `npm ci`
+# there does not change the cache.
 link_locked() {
     install_locked "$1"
     locked target/packages.lock fill_modules "${2:-$1}/node_modules"

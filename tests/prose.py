@@ -1,12 +1,18 @@
-"""Holds pages, comments and texts to the project's rules of style: python3 tests/prose.py"""
+"""Holds pages, comments and texts to the project's rules of style: python3 tests/prose.py [PATH...]
 
+Reads whole sentences, also those that wrap, and ignores case. A text that passes may still be bad English.
+"""
+
+import io
 import pathlib
 import re
 import sys
+import tokenize
 
 # a rule, and what to write instead
 RULES = [
-    (r"(?:^|[.!:;|] |\*\* )(?:What|Who|Whom|Whose|Whoever|Whatever)\b(?![^.|]*\?)", "a noun as the subject"),
+    (r"^(?:\*\* )?(?:what|who|whom|whose|whoever|whatever)\b(?!.*\?)", "a noun as the subject"),
+    (r"(?-i:[|;:] (?:What|Who|Whom|Whose)\b)(?![^.|]*\?)", "a noun as the subject"),
     (r"\bwhat is left of\b", "the noun"),
     (r"\bwhat (?:does not fit|is too much|is over|was sent|is sent)\b", "the noun: a write that does not fit"),
     (r"\b(?:is|are|was|were|be) told\b", "the active voice: the server tells ..."),
@@ -19,21 +25,24 @@ RULES = [
     (r"\bwhat(?:ever)? comes\b", "the noun"),
     (r"\bfor (?:anybody|those|him|her) who\b", "for clients that, open to anyone who"),
     (r"\bwho is late\b", "calls that miss their deadline"),
-    (r"\b[Bb]eside\b(?! the point)", "besides, next to"),
+    (r"\bbeside\b(?! the point)", "besides, next to"),
     (r"\bby whomever\b", "by any client"),
-    (r"\bin place of\b", "instead of"),
+    (r"\bin (?:the )?place of\b", "instead of, replaces"),
     (r"\ball the same\b", "nevertheless, or nothing"),
     (r"\bon (?:its|their) way\b", "in flight"),
     (r"\bas (?:good|many|much) as it likes\b", "without a limit"),
     (r"\bgoes? by\b", "uses, follows"),
     (r"\b(?:to|not) be had\b", "is available"),
-    (r"\b[Ll]ooks? (?:how|whether)\b", "checks whether"),
+    (r"\blooks? (?:how|whether)\b", "checks whether"),
     (r"\bgets? on\b", "makes progress"),
     (r"\bas it came\b", "unchanged"),
     (r"\b(?:is|are) got\b", "you can read ..."),
     (r"\bif need be\b", "if necessary, or the condition"),
-    (r"\b[Ww]ho(?:m|ever)\b", "the noun: callers that, clients that"),
-    (r"(?<!nyone )(?<!veryone )(?<!people )(?<!readers )(?<!reporters )\bwho\b(?![^.|]*\?)", "the noun: callers that, clients that"),
+    (r"\bwho(?:m|ever)\b", "the noun: callers that, clients that"),
+    (
+        r"(?<!nyone )(?<!veryone )(?<!people )(?<!readers )(?<!reporters )(?<!person )\bwho\b(?!.*\?)",
+        "the noun: callers that, clients that",
+    ),
     (r"\b(?:some|any)body\b", "the noun: another client, any replica"),
     (r"\bat most so\b", "up to `limit`"),
     (r"\bcomes? into being\b", "is created"),
@@ -41,16 +50,34 @@ RULES = [
     (r"(?<![{&])\btold\b(?![:\[])", "reported, answered, the active voice"),
     (
         r"(?:^|[,;:(] |\b(?:all|than|from|beyond|by|as|to|with|of|for) )what "
-        r"(?:is|are|was|were|has|had|they|it|came|comes|others|else|there|goes)\b(?![^.|]*\?)",
+        r"(?:is|are|was|were|has|had|they|it|came|comes|others|else|there|goes)\b(?!.*\?)",
         "the noun",
     ),
+    (
+        r"^the same(?:[.,;:]|$| (?:for|but|as|with|of|to|at|by|in|from|after|without|where|when|if|over|under)\b)",
+        "what it does: Adds ..., Like `x`, but for ...",
+    ),
+    (r"\bgo(?:es|ing)? on\b", "continue, resume, retry"),
+    (r"\bof (?:which|whom)\b", "a second sentence, whose, some of them"),
+    (r"^(?:has|lets) (?:a|an|the|it|its|one|all|each|every|others?|another)\b", "the verb: Reserves ..."),
+    (r"\b(?:of|after|for|with) that (?:size|number|key|place|time|name|address|hash)\b", "the name of the parameter"),
+    (r"\bat most\.$", "maximum, up to"),
+    (r"\bno use of\b|\bis a use\b", "does not extend its lifetime"),
+    (r"\balso (?:while|if|after|in|at)\b", "even while, including"),
+    (r"\bfor the caller to\b", "the caller drops it"),
 ]
+# the second sentence of a comment
+LATER = (r"^whether\b", "returns whether ...")
+
 PAGES = [
     "*.md",
     "docs/**/*.md",
     "docs/site/*.toml",
     "load/*.md",
     "benches/**/*.md",
+    "clients/*/*.md",
+    "clients/*/docs/*.md",
+    "console/*.md",
     "examples/*/*.md",
     "src/config/default.toml",
     "crates/http/src/openapi/*.json",
@@ -60,58 +87,120 @@ PAGES = [
 ]
 # of these, the comments and texts
 PROGRAMS = [
-    "src/**/*.rs",
-    "crates/**/*.rs",
+    "{src,crates,tests,load,benches,examples,tools}/**/*.rs",
     "crates/**/*.lua",
-    "tests/**/*.rs",
+    "{tests,console/src,console/tests,clients/*/src,clients/*/tests,examples}/**/*.{ts,tsx,mjs,js,py}",
+    "{scripts,scripts/release,docs/site}/*.{sh,py,mjs}",
     "tests/**/*.sh",
-    "tests/**/*.py",
-    "load/**/*.rs",
-    "benches/**/*.rs",
-    "examples/**/*.rs",
-    "tools/**/*.rs",
-    "scripts/*.sh",
-    "scripts/release/*.py",
-    "deploy/**/*.sh",
-    "deploy/**/*.js",
-    "deploy/**/*.yml",
-    "deploy/**/*.yaml",
-    "deploy/*.cfg",
-    "*.yml",
+    "deploy/**/*.{sh,js,yml,yaml,cfg}",
+    "*.{yml,sh}",
     ".github/workflows/*.yml",
     "Dockerfile",
-    "test.sh",
 ]
+MARKS = {"rs": r"//[/!]?", "ts": r"//", "tsx": r"//", "mjs": r"//", "js": r"//", "lua": r"--"}
+# Markdown that ends a paragraph
+BREAK = re.compile(r"^\s*(?:[-*+] |\d+\. |#|\||>|$)")
+
+
+def expand(pattern):
+    """Returns the patterns of one with alternatives in braces."""
+    found = re.search(r"\{([^{}]*)\}", pattern)
+    if not found:
+        return [pattern]
+    return [each for choice in found[1].split(",") for each in expand(pattern[: found.start()] + choice + pattern[found.end() :])]
+
+
+def paragraphs(lines):
+    """Joins lines, given with their numbers, to paragraphs."""
+    start, words = 0, []
+    for number, line in lines:
+        if BREAK.match(line) and words:
+            yield start, " ".join(words)
+            words = []
+        if line.strip():
+            start = start if words else number
+            words.append(re.sub(r"^\s*(?:[-*+] |\d+\. |#+ )?", "", line).strip())
+    if words:
+        yield start, " ".join(words)
+
+
+def of_page(text):
+    is_code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        is_code ^= line.lstrip().startswith("```")
+        # a heading may be a clause
+        is_prose = not is_code and not line.lstrip().startswith(("```", "#"))
+        yield number, line if is_prose else ""
+
+
+def of_python(text):
+    lines = {}
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            lines[token.start[0]] = token.string.lstrip("#! ")
+        elif token.type == tokenize.STRING and token.line.lstrip().startswith(('"""', 'r"""')):
+            for offset, line in enumerate(token.string.strip('r"').splitlines()):
+                lines[token.start[0] + offset] = line.strip()
+    for number, _ in enumerate(text.splitlines(), 1):
+        yield number, lines.get(number, "")
+
+
+def of_program(text, mark):
+    in_block = in_code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        comment = re.match(rf"\s*(?:{mark})(?: (.*))?$", line) or re.search(rf"\s(?:{mark}) (.*)", line)
+        if comment:
+            said = comment[1] or ""
+            in_code ^= said.lstrip().startswith("```")
+            yield number, "" if in_code or said.lstrip().startswith("```") else said
+            continue
+        in_code = False
+        if mark == "//" and (in_block or re.match(r"\s*/\*", line)):
+            in_block = "*/" not in line
+            yield number, re.sub(r"^\s*/?\*+/?\s?|\s*\*/.*$", "", line)
+            continue
+        yield number, ""
+        for said in re.findall(r'"((?:[^"\\]|\\.)* (?:[^"\\]|\\.)*)"', line):
+            yield number, said
+            yield number, ""
 
 
 def prose(path):
-    """The lines of a page without its code, or those of a program that are comments or texts."""
-    is_code = False
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        if path.suffix == ".md":
-            is_code ^= line.startswith("```")
-            if not is_code:
-                yield number, re.sub(r"`[^`]*`", "``", line)
-        elif path.suffix == ".toml" or path.name == "alerts.yml":
-            yield number, line.lstrip("# ")
-        else:
-            comment = re.search(r"(?:^|\s)(?://[/!]?|--|#) (.*)", line)
-            texts = [comment[1]] if comment else re.findall(r'"((?:[^"\\]|\\.)* (?:[^"\\]|\\.)*)"', line)
-            for text in texts:
-                yield number, re.sub(r"`[^`]*`", "``", text)
+    """Returns the lines of prose in a file; an empty line ends a paragraph."""
+    text, kind = path.read_text(), path.suffix[1:]
+    if kind == "md":
+        return of_page(text)
+    if kind == "toml" or path.name == "alerts.yml":
+        return [(number, line.lstrip("# ")) for number, line in enumerate(text.splitlines(), 1)]
+    if kind == "py":
+        return of_python(text)
+    return of_program(text, MARKS.get(kind, "#"))
 
 
-def breaches(patterns):
-    for path in sorted({path for pattern in patterns for path in pathlib.Path().glob(pattern)}):
-        if path != pathlib.Path("tests/prose.py"):
-            for number, line in prose(path):
-                for rule, instead in RULES:
-                    if re.search(rule, line):
-                        yield f"{path}:{number}: {line.strip()}\n    rather: {instead}"
+def breaches(paths):
+    for path in paths:
+        for number, paragraph in paragraphs(prose(path)):
+            said = re.sub(r"`[^`]*`", "``", paragraph)
+            sentences = re.split(r"(?<=[.!?]) +(?=[A-Z`*(\"])", said)
+            for place, sentence in enumerate(sentences):
+                for rule, instead in RULES if place == 0 else [*RULES, LATER]:
+                    if re.search(rule, sentence, re.IGNORECASE):
+                        yield f"{path}:{number}: {sentence}\n    rather: {instead}"
 
 
 def main():
-    found = list(breaches([*PAGES, *PROGRAMS]))
+    patterns = [each for pattern in [*PAGES, *PROGRAMS] for each in expand(pattern)]
+    all_paths = {path for pattern in patterns for path in pathlib.Path().glob(pattern)}
+    skipped = {"node_modules", "dist", "target", ".venv"}
+    chosen = [pathlib.Path(argument) for argument in sys.argv[1:]]
+    paths = [
+        path
+        for path in sorted(all_paths)
+        if path != pathlib.Path("tests/prose.py")
+        and not skipped & set(path.parts)
+        and (not chosen or any(root == path or root in path.parents for root in chosen))
+    ]
+    found = list(breaches(paths))
     print("\n".join(found) or "no rule is broken")
     sys.exit(1 if found else 0)
 

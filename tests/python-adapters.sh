@@ -1,13 +1,13 @@
 #!/bin/sh
-# Tests the adapters of the Python package, from its wheel, with the frameworks that they are for: the published suites of
-# the frameworks, and our own. Prints a line with the counts of each suite.
+# Tests the adapters in the Python package's wheel with their frameworks: the frameworks' published suites, and our own.
+# Prints the counts of each suite.
 #
 #   tests/python-adapters.sh [redis]        the newest supported version of each framework, over a redis-server
 #   tests/python-adapters.sh memory         the newest versions, over the embedded store
 #   tests/python-adapters.sh long           the newest and oldest supported versions, over both stores
 #   tests/python-adapters.sh STORE NAME...  only these frameworks: folders in clients/python/tests/adapters
 #
-# A folder has the tests, the versions of the framework (newest.txt, oldest.txt), and suite.sh, if one is published.
+# A folder has the tests, the versions of the framework (newest.txt, oldest.txt), and suite.sh if there is a published suite.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,7 +1,6 @@
 # Builds and installs the Python package. Other test scripts source this file from the directory of the project.
 #
-# Pythons are looked for on the PATH (python3.10, ...) and with pyenv. THREADKEEP_BIN names another program than
-# target/debug/threadkeep.
+# Finds Pythons on the PATH (python3.10, ...) and with pyenv. THREADKEEP_BIN replaces target/debug/threadkeep.
 #
 # shellcheck shell=sh
 
@@ -16,7 +15,7 @@ package=$PWD/clients/python
 work=$PWD/target/python
 mkdir -p "$work"
 
-# python_of VERSION: the path of that Python, if it is here. The shims of pyenv are on the PATH whatever it has.
+# python_of VERSION: prints the path of that Python if it is installed. pyenv's shims on the PATH do not prove that.
 python_of() {
     if "python$1" -c '' 2>/dev/null; then
         command -v "python$1"
@@ -27,8 +26,8 @@ python_of() {
     done | tail -n 1
 }
 
-# build_wheel: builds sdist and wheel if the sources have changed, and sets $wheel. Builds the wheel from the sdist, to
-# prove that the sdist is complete.
+# build_wheel: builds sdist and wheel if the sources have changed, and sets $wheel. Builds the wheel from the sdist, to prove
+# that the sdist is complete.
 build_wheel() {
     python=$newest
     install_python build==1.6.1 hatchling==1.33.0
@@ -62,7 +61,7 @@ install_wheel() {
     venv=$own
 }
 
-# install_checkout: runs the commands of the README with pip, unless the same sources were installed before.
+# install_checkout: runs the README's pip commands if the sources have changed.
 install_checkout() {
     sources=$(cd "$package" && find src pyproject.toml README.md -name __pycache__ -prune -o -type f -exec sha256sum {} + | sort)
     cached "$(name_of pip threadkeep "$sources" "$("$newest" -VV)")" fill_checkout

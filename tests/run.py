@@ -2,10 +2,9 @@
 
 usage: tests/run.py quick|common|long
 
-`./test.sh` calls this program after it has installed the requirements. A stage starts when its `after` stages have passed
-and enough cores are free. Its output is printed when it ends and saved in target/logs. If a stage fails, only the stages
-that depend on it do not run. A stage with inputs is skipped if it has passed with the same inputs; the long form skips
-none. The times are saved in target/times.tsv, and the last lines of each failed stage are printed once more at the end.
+A stage starts once its `after` stages have passed and enough cores are free. Its output is printed when it ends and saved in
+target/logs. If a stage fails, only its dependents do not run. A stage with unchanged inputs is skipped if it has passed,
+except in the long form. Times go to target/times.tsv.
 """
 
 import hashlib
@@ -20,13 +19,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "threadkeep"
 SKIPPED = 77
-# The load that a machine takes, whatever its number of cores: tests use as many threads as it has room for.
+# The load that a machine takes, whatever its number of cores: tests use more threads on larger machines.
 MACHINE = 2
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CLEANING_SECONDS = 60
-# Time limit of a stage. A stage that hangs fails the run.
+# Time limit of a stage, after which the run fails.
 LIMIT_SECONDS = 5_400
-# How much of each failed stage is printed again at the end.
+# Lines of each failed stage that are printed again at the end.
 LAST_LINES = 40
 
 
@@ -34,8 +33,8 @@ LAST_LINES = 40
 class Stage:
     """A command of the test run.
 
-    `cores` is its load, of the two that a machine takes. `after` names the stages that must pass first. `inputs` are the files
-    and folders that decide the outcome; a stage without inputs always runs.
+    `cores` is its load, of the two that a machine takes. `after` names the stages that must pass first. `inputs` are the
+    files and folders that determine the outcome; a stage without inputs always runs.
     """
 
     name: str
@@ -65,7 +64,6 @@ class Result:
 
 
 def digest(inputs: tuple[str, ...]) -> str:
-    """Returns a hash of the files and folders in the checkout."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate", *inputs],
         cwd=ROOT, capture_output=True, check=True,
@@ -83,7 +81,7 @@ class Green:
 
     def __init__(self, stages: list[Stage], leaves_out: bool) -> None:
         self.leaves_out = leaves_out
-        # before anything is built of the inputs
+        # before a stage builds from the inputs
         self.marks = {stage.name: self.mark_of(stage) for stage in stages if stage.inputs}
 
     def has(self, stage: Stage) -> bool:
@@ -125,7 +123,7 @@ class Run:
         return self.results
 
     def stop(self) -> None:
-        """Ends what still runs, and waits until it has cleaned up."""
+        """Ends running stages, and waits until they have cleaned up."""
         for number in ENDING:
             signal.signal(number, signal.SIG_IGN)
         self.signal_all(signal.SIGTERM)

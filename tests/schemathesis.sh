@@ -1,6 +1,5 @@
 #!/bin/sh
-# Runs schemathesis against a server of its own: what the service answers to thousands of odd
-# requests has to be what openapi.json says, and never a server error.
+# Sends thousands of odd requests with schemathesis. Every answer must match openapi.json, and none may be a server error.
 #
 #   tests/schemathesis.sh [redis]  over a redis-server that it starts
 #   tests/schemathesis.sh memory   over the embedded store
@@ -20,15 +19,15 @@ cd "$(dirname "$0")/.."
 install_python schemathesis==4.32.5
 start_server "${1:-redis}"
 
-# A stream of events does not end by itself, and a request of this tool ends with its answer.
+# Event streams have no end, which the tool would wait for.
 streams='^get_(thread_)?events(_by_id)?$'
 
-# The paths of these operations are those of an entry or an item too, whose methods they support as well.
+# The paths of these operations are also those of an entry or item, which has further methods.
 shared='(take|compact)_history(_by_id)?|list_segments(_by_id)?|(get|put)_entries'
 
 export SCHEMATHESIS_HOOKS=schemathesis_hooks PYTHONPATH="$PWD/tests" PYTHONDONTWRITEBYTECODE=1
 
-# It keeps notes of its own where it is run.
+# The tool writes files to its working directory.
 cd "$dir"
 odd_requests() {
     "$venv/bin/schemathesis" --no-color run "http://$address/openapi.json" \

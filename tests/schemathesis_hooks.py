@@ -1,4 +1,4 @@
-"""Keeps requests for a turn from waiting for as long as they may, which is half a minute each."""
+"""Shortens waiting requests for a turn, which otherwise take half a minute each."""
 
 import schemathesis
 

@@ -1,6 +1,6 @@
-"""A scripted model, and an application that talks to it by the libraries of OpenAI and Anthropic and
-has its tools called by the service, at each replica in turn. Called by tool-definitions.sh:
-scripted_model.py API_KEY http://server..."""
+"""Runs a scripted model in an application that uses OpenAI's and Anthropic's libraries. Its tools run on each replica in
+turn: scripted_model.py API_KEY SERVER...
+"""
 
 import itertools
 import json
@@ -41,7 +41,7 @@ SCRIPT = {
         f" (question {results[1]['value']})",
     ],
     "Which units do I like?": [
-        # a slip, which it mends after the error
+        # a mistake, which it corrects after the error
         lambda results: ask("kv_read", key="user units"),
         lambda results: ask("kv_list") if "namespaced" in results[-1]["error"] else "Lost.",
         lambda results: ask("kv_read", key=results[-1]["keys"][-1]),
@@ -90,14 +90,14 @@ SCRIPT = {
 
 
 class Model(BaseHTTPRequestHandler):
-    """The chat API of OpenAI and that of Anthropic, as far as their libraries need them."""
+    """The chat APIs of OpenAI and Anthropic, as far as their libraries need them."""
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         try:
             answer = chat(body) if self.path.endswith("/chat/completions") else messages(body)
             status = 200
-        except Exception as error:  # the application has to hear of it
+        except Exception as error:  # the application must get the error
             answer, status = {"error": {"message": repr(error), "type": "script"}}, 400
         text = json.dumps(answer).encode()
         self.send_response(status)
@@ -204,7 +204,7 @@ def weather():
 
 
 def talk_openai(scope, question):
-    """A turn of a conversation that knows of the earlier ones only what the tools know."""
+    """Runs a conversation whose model knows about earlier ones only through its tools."""
     conversation = [{"role": "user", "content": question}]
     while True:
         answer = openai.chat.completions.create(

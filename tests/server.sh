@@ -1,7 +1,5 @@
-# A private server, and packages for it. Other test scripts source this file from the directory of the project, after
-# `set -eu`. It takes their trap for EXIT.
-#
-# THREADKEEP_BIN names another program than target/debug/threadkeep.
+# Starts private servers, with packages for tests. Other test scripts source this file from the directory of the project,
+# after `set -eu`. It sets their EXIT trap. THREADKEEP_BIN replaces target/debug/threadkeep.
 #
 # shellcheck shell=sh
 
@@ -41,8 +39,8 @@ until_it() {
     done
 }
 
-# run_server NAME [SETTING=VALUE...]: in the background, until it listens. Sets $pid and $listening,
-# and logs to a file of that name.
+# run_server NAME [SETTING=VALUE...]: starts a server in the background and waits until it listens. Sets $pid and $listening.
+# Logs to a file NAME.
 run_server() {
     log=$dir/$1.log
     shift
@@ -59,7 +57,7 @@ run_server() {
     listening=$(sed -n '/"listening"/s/.*"address":"\([^"]*\)".*/\1/p' "$log" | head -n 1)
 }
 
-# start_redis: a redis-server on $dir/redis.sock, which keeps nothing on disk.
+# start_redis: starts a redis-server on $dir/redis.sock without persistence.
 start_redis() {
     redis-server --port 0 --unixsocket "$dir/redis.sock" --save '' --dir "$dir" \
         >"$dir/redis.log" 2>&1 &
@@ -89,7 +87,7 @@ start_server() {
     address=$listening
 }
 
-# start_replica: another server over the Redis of the first. Sets $replica_address.
+# start_replica: starts another server on the same Redis. Sets $replica_address.
 start_replica() {
     run_server replica THREADKEEP_REDIS_URL="unix://$dir/redis.sock"
     # shellcheck disable=SC2034 # for the script that reads this in

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Verifies deploy/threadkeep.service with systemd-analyze, with the path of a program that exists.
+# Verifies deploy/threadkeep.service with systemd-analyze, using the path of an existing program.
 set -eu
 
 cd "$(dirname "$0")/.."

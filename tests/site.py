@@ -10,7 +10,7 @@ import urllib.parse
 sys.path.insert(0, "docs/site")
 import build
 
-# Text that shows as it was written, instead of as a fence, a table or a list.
+# Markdown that would appear unrendered: a fence, a table or a list.
 UNREAD = re.compile(r"^```|^\|.*\|$|^[-*] ", re.M)
 
 

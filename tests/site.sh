@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the site of the documents into target/site, and checks its links, llms.txt and Markdown.
 #
-# To read it: python3 -m http.server --directory target/site
+# Read it with: python3 -m http.server --directory target/site
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -2,7 +2,7 @@
 
 from run import Stage
 
-# The sources that decide the answers over HTTP, except stores.
+# The sources that determine the answers over HTTP, except stores.
 CONTRACT = (
     "Cargo.lock", "openapi.json", "crates/events", "crates/http", "crates/identity", "crates/protocols", "crates/web", "tests/server.sh", "tests/packages.sh",
 )  # fmt: skip
@@ -31,7 +31,7 @@ FILES = [
     Stage("Balancer file", "haproxy -c -f deploy/haproxy.cfg", cores=0.3),
     Stage("Service unit", "tests/service-unit.sh", cores=0.3),
     Stage("Workflows", "tests/workflow.sh", cores=0.3),
-    # A build of the peers would take as long as everything else.
+    # Building the peers would take as long as everything else.
     Stage("Express peer", "node --check benches/peers/express/server.js", cores=0.3),
     Stage("FastAPI peer", "PYTHONPYCACHEPREFIX=target/pycache python3 -m py_compile benches/peers/fastapi/server.py", cores=0.3),
 ]
@@ -74,7 +74,7 @@ CLUSTER = [
     suite("A backup, and its restoration", "backup.sh"),
 ]
 
-# Decide the files of a release, besides the program, which is only packed.
+# The inputs of a release's files, besides the program, which is only packed.
 RELEASE = ("Cargo.toml", "Cargo.lock", "crates/*/Cargo.toml", "scripts/release.sh", "scripts/release")
 
 RELEASES = [
@@ -109,14 +109,14 @@ CLIENTS = [
     suite("Signatures of webhooks, by others", "webhooks.sh redis"),
 ]
 
-# one after the other, since Cargo locks the target folder
+# sequential, because Cargo locks the target folder
 LIBRARY = [
     Stage("Rust of the documents", "cargo test --quiet --locked --workspace --doc", after=("Lints",)),
     Stage("Documentation", "RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps", after=("Rust of the documents",)),
     Stage("Public API", "cargo run --quiet --locked -p threadkeep-public-api", after=("Documentation",)),
     # the features that apps use, the same as for the list of the public API
     Stage("Library", "cargo check --locked --no-default-features --features redis,tls,jwt", after=("Public API",)),
-    # with the features that the program is shipped with, and none that other members ask for
+    # with the features of the shipped program only: in a workspace build, other members add features
     Stage("The program alone", "cargo check --locked", after=("Library",)),
 ]
 
@@ -132,7 +132,7 @@ QUICK = [
     )), cores=2, after=("Build",)),
 ]  # fmt: skip
 COMMON = [BUILD, TESTS[0], LINTS, *TESTS[1:], *CLUSTER, *RELEASES, *CLIENTS, *LIBRARY, *FILES]
-# Their long forms do all that the common ones do, in the same folders.
+# Their long forms include all common checks, in the same folders.
 REPLACED = (
     "The console in a browser", "The Python package", "Stores of frameworks in Python", "The TypeScript package", "Odd requests",
     "Another version of the store",

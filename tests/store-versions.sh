@@ -5,8 +5,8 @@
 #   tests/store-versions.sh all          all tests, on each of the other versions
 #   tests/store-versions.sh VERSION...   all tests, on these versions from `tests/stores.sh list`
 #
-# THREADKEEP_STORE_VERSION sets the version of the day. The first form omits faults, random lists and writes that wait
-# for replicas. If the day's version is no longer available, the script uses the next one.
+# THREADKEEP_STORE_VERSION replaces the version of the day. The first form omits faults, random lists and writes that wait
+# for replicas. If the day's version is no longer available, the next one runs.
 set -eu
 
 cd "$(dirname "$0")/.."

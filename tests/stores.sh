@@ -27,7 +27,6 @@ fail() {
     exit 1
 }
 
-# Exits because the source does not have the version.
 unavailable() {
     echo "stores.sh: $name is unavailable: $*" >&2
     exit 77

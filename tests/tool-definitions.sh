@@ -1,12 +1,8 @@
 #!/bin/sh
-# Holds definitions of tools, and the messages that answer calls of them, to the types of OpenAI's and
-# Anthropic's own libraries; then a scripted model leads conversations through two replicas over one
-# Redis, by those libraries too.
+# Checks tool definitions and the results of tool calls against the types of OpenAI's and Anthropic's libraries. Then a
+# scripted model uses these libraries in conversations through two replicas over one Redis.
 #
-#   tests/tool-definitions.sh
-#
-# Needs python3 with venv; tests/packages.sh installs the libraries. Nothing leaves this
-# machine.
+# Needs python3 with venv; tests/packages.sh installs the libraries. Sends nothing to other machines.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -1,5 +1,5 @@
-"""Holds what the service says in the words of OpenAI and Anthropic to the types of their own
-libraries. Called by tool-definitions.sh: tool_definitions.py http://server API_KEY"""
+"""Checks the service's tool formats against the types of OpenAI's and Anthropic's libraries: tool_definitions.py URL API_KEY
+"""
 
 import json
 import re
@@ -49,7 +49,7 @@ def post(path, body):
 
 
 def hold(value, kind):
-    """Validates a value, which must not have a member that the type does not know."""
+    """Validates a value, whose members must all be part of the type."""
     TypeAdapter(kind).validate_python(value)
     kinds = get_args(kind) or [kind]
     assert any(set(value) <= set(one.__annotations__) for one in kinds), value
@@ -64,7 +64,7 @@ def hold_definitions():
     for tool in get("/v1/tools?format=anthropic")["tools"]:
         hold(tool, ToolParam)
         assert tool["input_schema"] == schemas[tool["name"]]
-        # which its service refuses at the top of a schema
+        # Anthropic's service rejects these at the top of a schema
         assert not {"oneOf", "anyOf", "allOf"} & set(tool["input_schema"])
     assert get("/v1/tools") == get("/v1/tools?format=openai")
     for name, schema in schemas.items():

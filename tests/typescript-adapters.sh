@@ -1,12 +1,11 @@
 #!/bin/sh
-# Tests the adapters of the TypeScript package with the frameworks that they are for: the published suites of these, and
-# suites of our own with two processes and with faults. Prints a line with the counts of each suite. Also checks the
-# package as a whole.
+# Tests the TypeScript package's adapters with their frameworks: the frameworks' published suites, and our own with two
+# processes and with faults. Prints the counts of each suite. Also checks the package as a whole.
 #
 #   tests/typescript-adapters.sh [redis]        two replicas over a redis-server that it starts
 #   tests/typescript-adapters.sh memory         the embedded store
 #   tests/typescript-adapters.sh redis long     with more writes in the tests of two processes
-#   tests/typescript-adapters.sh redis PART...  only test files whose path has one of these in it
+#   tests/typescript-adapters.sh redis PART...  only test files with a PART in their path
 #
 # Needs node (20.19 or later) and npm; tests/packages.sh installs the frameworks (600 MB).
 set -eu
@@ -27,8 +26,8 @@ if [ "${1:-}" = long ]; then
     shift
 fi
 
-# The package as a user has it, next to the frameworks, and the tests next to both. Another run may use the same one, so it
-# is replaced only if anything has changed.
+# Installs the package as a user would, next to the frameworks and the tests. Replaced only if its content changes, because
+# another run may use it.
 fill_package() {
     [ "$(cat "$installed/built-from" 2>/dev/null)" != "$built_from" ] || return 0
     rm -rf "$installed" "$frameworks/adapters"
@@ -46,7 +45,6 @@ cp "$PACKAGE/tests/frameworks/package.json" "$frameworks"
 locked target/packages.lock fill_package
 
 if [ $# -eq 0 ]; then
-    # as published
     "$frameworks/node_modules/.bin/publint" run --strict "$archive"
     "$frameworks/node_modules/.bin/attw" "$archive" --profile esm-only --quiet
     bytes=$(tar -xOzf "$archive" | wc -c)

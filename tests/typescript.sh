@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tests the npm package of clients/typescript, installed from the output of `npm pack`. tests/typescript-adapters.sh tests
-# its adapters, and checks its exports.
+# Tests the npm package of clients/typescript, installed from `npm pack`. tests/typescript-adapters.sh tests its adapters and
+# exports.
 #
 #   tests/typescript.sh [redis]   over a redis-server
 #   tests/typescript.sh memory    over the embedded store
@@ -8,8 +8,8 @@
 #   tests/typescript.sh long      over both, with React 18, all client tests on Node 22 and 24, and 200 simultaneous first
 #                                 visits instead of 20
 #
-# THREADKEEP_BIN names another program than target/debug/threadkeep, and CHROMIUM, FIREFOX and WEBKIT other browsers
-# than those of Debian. Those that are not installed are left out.
+# THREADKEEP_BIN replaces target/debug/threadkeep; CHROMIUM, FIREFOX and WEBKIT replace Debian's browsers. Skips missing
+# browsers.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -34,7 +34,7 @@ npm_config_prefer_offline=true
 export THREADKEEP_BIN REPOSITORY npm_config_prefer_offline
 work=$PWD/target/typescript
 
-# tests to run on each store, and tests for which one store is enough; the longest first
+# tests for each store, and tests for which one store suffices; the longest first
 on_each_store="react threads first-visit faults events kv-and-scopes admin"
 once="web-chat visits browsers contract package runtimes install ssr samples stream-parsing proxied-tags credentials owner-check"
 if [ $# -gt 1 ]; then
@@ -42,7 +42,7 @@ if [ $# -gt 1 ]; then
     on_each_store=$* once='' is_part=1
 fi
 
-# install_package DIRECTORY MODULES: the packed package and the tests. React is of MODULES.
+# install_package DIRECTORY MODULES: installs the packed package and the tests, with React from MODULES.
 install_package() {
     rm -rf "$1"
     mkdir -p "$1/node_modules/threadkeep"
@@ -60,7 +60,6 @@ install_package() {
         --outbase="$PACKAGE/tests" --outdir="$1/tests" --format=esm --target=es2022 --log-level=warning
 }
 
-# run_tests NODE STORE DIRECTORY NAME...
 run_tests() {
     node=$1
     store=$2
@@ -92,7 +91,7 @@ wait "$types" || {
     cat "$work/types.log" >&2
     exit 1
 }
-# its packages are those that the test web-chat installs
+# the test web-chat installs its packages
 [ -n "$is_part" ] || "$PACKAGE/node_modules/.bin/tsc" -p examples/web-chat
 
 if [ -n "$is_long" ]; then

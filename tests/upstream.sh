@@ -1,9 +1,7 @@
 #!/bin/sh
-# Has the unmodified Python packages of providers read all answers of the scripted upstream, the double of a model provider
-# in the tests: whole and streamed, texts and calls, errors, and answers that fail midway. openai reads chat completions and
-# responses, anthropic reads messages.
-#
-#   tests/upstream.sh
+# Reads all answers of the scripted upstream, which replaces a model provider in tests, with unmodified Python packages:
+# whole and streamed texts and calls, errors, and answers that fail midway. openai reads chat completions and responses,
+# anthropic reads messages.
 #
 # Needs python3 with venv; tests/packages.sh installs the packages.
 set -eu

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Has the unmodified transport and hook of @inngest/use-agent keep their threads in threadkeep: two processes create threads
-# at once, and lists, messages, titles and deletions are checked through the published package alone.
+# Stores threads of @inngest/use-agent's unmodified transport and hook in threadkeep. Two processes create threads
+# concurrently, and check lists, messages, titles and deletions with the published package only.
 #
-#   tests/use-agent.sh [redis]  over two replicas, one of which is killed, on a redis-server that it starts
+#   tests/use-agent.sh [redis]  over two replicas on a redis-server that it starts; one replica is killed
 #   tests/use-agent.sh memory   over the embedded store
 #
 # Needs node (20 or later) and npm; tests/packages.sh installs the packages.
@@ -24,7 +24,7 @@ if [ "$1" = redis ]; then
     server=$pid
 fi
 
-# drive PART ADDRESS: runs that part of the checks against that server.
+# drive PART ADDRESS: runs one part of the checks.
 drive() {
     node tests/use_agent.mjs "$1" "http://$2" "$npm" "$api_key" "$jwt_secret"
 }

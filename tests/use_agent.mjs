@@ -1,5 +1,5 @@
-// Checks threads through the published transport and hook of @inngest/use-agent.
-// Called by use-agent.sh: use_agent.mjs PART URL DIRECTORY API_KEY JWT_SECRET
+// Checks threads through the published transport and hook of @inngest/use-agent. use-agent.sh calls use_agent.mjs PART URL
+// DIRECTORY API_KEY JWT_SECRET.
 
 import assert from "node:assert/strict";
 import { createHash, createHmac, randomUUID } from "node:crypto";
@@ -92,7 +92,7 @@ async function createShared(remainder) {
   await Promise.all(
     numbers.filter((number) => number % 2 === remainder).map((number) => create(app, SHARED, `chat ${number}`)),
   );
-  // those of the other process, which may be faster
+  // the other process may be faster
   const others = numbers.filter((number) => number % 2 !== remainder);
   await Promise.all(others.map((number) => create(app, SHARED, `chat ${number}`)));
 }

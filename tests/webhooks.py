@@ -1,5 +1,4 @@
-"""Receives webhooks and verifies each with a library that is not ours, also while the secret is
-replaced. Called by webhooks.sh: webhooks.py http://server API_KEY"""
+"""Receives webhooks and verifies each with a third-party library, even while the secret changes: webhooks.py URL API_KEY"""
 
 import json
 import sys
@@ -26,7 +25,7 @@ class Receiver(BaseHTTPRequestHandler):
             if failing:
                 fail_next[0] -= 1
             else:
-                # the library wants plain names
+                # the library needs lower-case names
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 received.append((headers, body))
                 lock.notify_all()
@@ -57,7 +56,7 @@ def live_and_end():
 
 
 def deliveries_of(threads):
-    """Waits for both events of each thread, and gives them by thread."""
+    """Waits for both events of each thread. Returns them by thread."""
     end = time.monotonic() + WAIT_LIMIT
     with lock:
         while True:
@@ -65,7 +64,7 @@ def deliveries_of(threads):
             ids = set()
             for headers, body in received:
                 subject, id = json.loads(body)["subject"], headers["webhook-id"]
-                # a delivery that was answered too late is sent again
+                # a delivery that was answered too late is repeated
                 if subject in found and id not in ids:
                     found[subject].append((headers, body))
                     ids.add(id)
@@ -95,7 +94,7 @@ def check(threads, good, bad):
                 assert verifies(secret, headers, body), "a good secret does not verify"
             for secret in bad:
                 assert not verifies(secret, headers, body), "a wrong secret verifies"
-            # the library would take anything, or this could not fail
+            # a library that accepts anything would make this test useless
             assert not verifies(good[0], headers, body + b" "), "another body verifies"
             stale = dict(headers, **{"webhook-timestamp": "1000000000"})
             assert not verifies(good[0], stale, body), "an old message verifies"
@@ -121,7 +120,7 @@ def main():
 
     second = ask("PATCH", path, {"secret": None})["secret"]
     assert second != first
-    # the replica that delivers notices it within seconds
+    # the delivering replica notices the change within seconds
     end = time.monotonic() + WAIT_LIMIT
     while True:
         threads = [live_and_end()]

@@ -1,6 +1,5 @@
 #!/bin/sh
-# Has webhooks verified by a Standard Webhooks library that is not ours, also when deliveries fail and
-# while the secret of an endpoint is replaced.
+# Verifies webhooks with a third-party Standard Webhooks library, including failed deliveries and changes of the secret.
 #
 #   tests/webhooks.sh [redis]  over a redis-server that it starts
 #   tests/webhooks.sh memory   over the embedded store

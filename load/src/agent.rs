@@ -1,5 +1,3 @@
-//! Users as the load library runs them.
-
 use std::future::Future;
 use std::sync::Arc;
 
@@ -10,36 +8,32 @@ use tokio::sync::Mutex;
 use crate::http::Http;
 use crate::run::Run;
 
-/// A user of the service: takes one step after the other until time is up.
+/// A user of the service that repeats its steps until the run ends.
 pub(crate) trait Agent: Sized + Send + 'static {
-    /// Its name in reports.
     const NAME: &'static str;
 
     fn new(run: &Run) -> Self;
 
-    /// A client of its own; none for that of all users.
+    /// Builds a client for this user alone. `None` to share the client of all users.
     fn client(_run: &Run) -> Option<ClientBuilder> {
         None
     }
 
-    /// Some requests that belong together.
     fn step(&mut self, http: &mut Http<'_>) -> impl Future<Output = ()> + Send;
 
-    /// Time is up: verifies its writes.
+    /// Verifies its writes at the end of the run.
     fn finish(&mut self, http: &mut Http<'_>) -> impl Future<Output = ()> + Send;
 }
 
-/// An agent between two of its steps.
 struct Resting<A>(Arc<Mutex<A>>);
 
-// by hand: the agent itself is not copied
+// not derived: the agent itself is not cloned
 impl<A> Clone for Resting<A> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-/// A scenario of which each user is such an agent.
 pub(crate) fn scenario<A: Agent>(run: &Arc<Run>) -> Scenario {
     let begin: TransactionFunction = {
         let run = Arc::clone(run);

@@ -1,11 +1,8 @@
-//! Answers of the service, and whether they are valid.
-
 use reqwest::header::{CONTENT_TYPE, ETAG, HeaderMap};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-/// An answer, whole.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -13,13 +10,11 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
 }
 
-/// A fault of an answer.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {detail}")]
 pub(crate) struct Wrong {
-    /// In few words, the same ones for the same fault.
+    /// A short text, the same for the same fault.
     pub(crate) what: &'static str,
-    /// The expected and the actual value.
     pub(crate) detail: String,
 }
 
@@ -30,7 +25,6 @@ impl Wrong {
     }
 }
 
-/// Fails as `what` unless both are the same.
 pub(crate) fn same<T: PartialEq + std::fmt::Debug>(
     what: &'static str,
     found: T,
@@ -46,7 +40,6 @@ pub(crate) fn same<T: PartialEq + std::fmt::Debug>(
     }
 }
 
-/// The receipt of a write.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Receipt {
     pub(crate) version: u64,
@@ -57,7 +50,6 @@ pub(crate) struct Receipt {
     pub(crate) results: Option<Vec<OperationResult>>,
 }
 
-/// The result of one operation of a merge.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct OperationResult {
     pub(crate) length: Option<u64>,
@@ -65,7 +57,7 @@ pub(crate) struct OperationResult {
     pub(crate) deleted: Option<bool>,
 }
 
-/// An error as the contract has it; the members that matter here.
+/// An error response: the members that are checked.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Problem {
     pub(crate) status: u16,
@@ -75,17 +67,16 @@ pub(crate) struct Problem {
     pub(crate) attempted_bytes: Option<u64>,
 }
 
-/// The version of a thread, and which of its lives it is of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tag {
     pub(crate) version: u64,
     pub(crate) life: String,
-    /// As the header has it.
+    /// The header's text.
     pub(crate) text: String,
 }
 
 impl Answer {
-    /// That it has this status; and, as each answer, a session id.
+    /// Checks the status, and that the answer has a session id.
     pub(crate) fn expect(&self, status: u16) -> Result<(), Wrong> {
         self.check_session()?;
         if self.status == status {
@@ -100,7 +91,6 @@ impl Answer {
         Err(Wrong::new("another status", detail))
     }
 
-    /// That it is that error.
     pub(crate) fn problem(&self, status: u16, code: &str) -> Result<Problem, Wrong> {
         self.expect(status)?;
         let content_type = self.header(CONTENT_TYPE.as_str())?;
@@ -123,7 +113,6 @@ impl Answer {
             .map_err(|error| Wrong::new("another body", error.to_string()))
     }
 
-    /// The elements of an array, each as its text.
     pub(crate) fn elements(&self) -> Result<Vec<&str>, Wrong> {
         let elements: Vec<&RawValue> = serde_json::from_slice(&self.body)
             .map_err(|error| Wrong::new("no array", error.to_string()))?;
@@ -162,7 +151,6 @@ impl Answer {
             .ok_or_else(|| Wrong::new("a header is missing", name))
     }
 
-    /// The plain id of the thread that it is about.
     pub(crate) fn thread(&self) -> Result<&str, Wrong> {
         let signed = self.header("x-thread-id")?;
         let id = signed.split_once(';').map(|(id, _)| id);

@@ -1,5 +1,3 @@
-//! The arguments of the program.
-
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -10,14 +8,14 @@ use reqwest::Url;
 
 use crate::error::LoadError;
 
-/// Load on a threadkeep service, with an account of its acknowledged writes.
+/// Puts load on a threadkeep service and verifies its acknowledged writes.
 ///
-/// Exits with 0 if every answer was right and every acknowledged push is there once, with 1 if something was wrong,
-/// and with 2 if the test could not run.
+/// Exits with 0 if every answer was right and every acknowledged push is stored once, with 1 if something was wrong, and
+/// with 2 if the test could not run.
 #[derive(Debug, Parser)]
 #[command(name = "threadkeep-load", version)]
 pub(crate) struct Args {
-    /// Base URL of a balancer, or of replicas, which are taken in turn
+    /// Base URL of a balancer, or of replicas, which get requests in turn
     #[arg(
         long = "host",
         env = "LOAD_HOST",
@@ -27,23 +25,23 @@ pub(crate) struct Args {
     )]
     pub(crate) hosts: Vec<Url>,
 
-    /// The scenario of the users
+    /// Scenario that the users run
     #[arg(long, env = "LOAD_SCENARIO", value_enum, default_value_t = Choice::Mixed)]
     pub(crate) scenario: Choice,
 
-    /// Users at the same time, each with one request at a time
+    /// Number of concurrent users, each with one request at a time
     #[arg(long, env = "LOAD_USERS", value_name = "N", default_value = "50")]
     pub(crate) users: NonZeroUsize,
 
-    /// How long they go on
+    /// Duration of the load
     #[arg(long, env = "LOAD_SECONDS", value_name = "N", default_value = "30")]
     pub(crate) seconds: NonZeroUsize,
 
-    /// How long a user waits after each of its steps, on average
+    /// Mean pause of a user between steps
     #[arg(long, env = "LOAD_PAUSE_MS", value_name = "N", default_value_t = 0)]
     pub(crate) pause_ms: u64,
 
-    /// How long a user waits for an answer
+    /// Timeout of a request
     #[arg(
         long,
         env = "LOAD_TIMEOUT_MS",
@@ -52,7 +50,7 @@ pub(crate) struct Args {
     )]
     pub(crate) timeout_ms: u64,
 
-    /// How long to wait for the service to be ready, and to retry requests
+    /// How long to wait until the service is ready, and to retry requests
     #[arg(
         long,
         env = "LOAD_RETRY_SECONDS",
@@ -61,7 +59,7 @@ pub(crate) struct Args {
     )]
     pub(crate) retry_seconds: u64,
 
-    /// Count unanswered requests (503, time-outs, lost connections) without failing for them
+    /// Count unanswered requests (503, timeouts, lost connections) without failing for them
     #[arg(long, env = "LOAD_TOLERATE_OUTAGES")]
     pub(crate) tolerate_outages: bool,
 
@@ -74,7 +72,7 @@ pub(crate) struct Args {
     )]
     pub(crate) report: PathBuf,
 
-    /// Api key: back ends then name threads by their ids, and tools use sessions
+    /// API key: back ends then name threads by their ids, and tools use sessions
     #[arg(
         long,
         env = "LOAD_API_KEY",
@@ -83,7 +81,7 @@ pub(crate) struct Args {
     )]
     api_key: Option<String>,
 
-    /// File with the api key, alone or as the service reads it: name:secret,...
+    /// File with the API key, alone or in the service's format: name:secret,...
     #[arg(
         long,
         env = "LOAD_API_KEY_FILE",
@@ -93,7 +91,6 @@ pub(crate) struct Args {
     api_key_file: Option<PathBuf>,
 }
 
-/// The scenarios, and all of them at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Choice {
     /// Browsers: a cookie, a push into a window, the tail
@@ -124,7 +121,7 @@ impl Choice {
 }
 
 impl Args {
-    /// The API key, from either source. An empty setting counts as missing.
+    /// Returns the API key from either source. An empty setting counts as missing.
     pub(crate) fn api_key(&self) -> Result<Option<Arc<str>>, LoadError> {
         let file = self.api_key_file.as_ref();
         let Some(file) = file.filter(|file| !file.as_os_str().is_empty()) else {
@@ -140,7 +137,7 @@ impl Args {
     }
 }
 
-/// The first secret of a file that holds one alone, or `name:secret,...`.
+/// Returns the first secret of a file with one secret, or with `name:secret,...`.
 fn secret(text: &str) -> &str {
     let first = text.trim().split(',').next().unwrap_or_default();
     let secret = first.split_once(':').map_or(first, |(_, secret)| secret);

@@ -1,5 +1,3 @@
-//! A request that is about to be made.
-
 use std::sync::Arc;
 
 use reqwest::Method;
@@ -7,26 +5,22 @@ use reqwest::Method;
 use crate::place::Place;
 use crate::run::Run;
 
-/// A request. Sent twice it is the same one.
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
     pub(crate) method: Method,
-    /// Its name in reports.
     pub(crate) name: &'static str,
-    /// Path and query.
     pub(crate) path: String,
-    /// The replica; none for the next one.
+    /// The replica. `None` for the next one in turn.
     pub(crate) host: Option<Arc<str>>,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Option<String>,
-    /// Which thread or scope it is about, for findings.
     pub(crate) about: Option<Arc<str>>,
-    /// Whether it may be sent again when there was no answer.
+    /// Whether it may be sent again if it gets no answer.
     pub(crate) is_repeatable: bool,
 }
 
 impl Ask {
-    /// To a path that is of no thread.
+    /// Makes a request that concerns no thread.
     pub(crate) fn to(method: Method, name: &'static str, path: impl Into<String>) -> Self {
         Self {
             is_repeatable: method == Method::GET,
@@ -40,7 +34,7 @@ impl Ask {
         }
     }
 
-    /// To a path below a thread, such as `/state`.
+    /// Makes a request to a path below a thread, such as `/state`.
     pub(crate) fn of(method: Method, name: &'static str, place: &Place, path: &str) -> Self {
         let mut ask = Self::to(method, name, place.path(path));
         ask.host = place.host();
@@ -67,7 +61,7 @@ impl Ask {
         self
     }
 
-    /// Makes it one that may be sent again: the service does it once.
+    /// Adds an idempotency key, so that the request may be sent again.
     pub(crate) fn once(mut self, run: &Run) -> Self {
         self.is_repeatable = true;
         self.header("idempotency-key", run.next_idempotency_key())

@@ -1,5 +1,3 @@
-//! The run, as the load library makes it.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +14,6 @@ use crate::report::measured_in;
 use crate::run::Run;
 use crate::scenario::{Chat, Hot, Large, Merge, Tools};
 
-/// Runs the scenarios until time is up and all threads are verified.
 pub(crate) async fn run(args: &Args, run: &Arc<Run>) -> Result<GooseMetrics, LoadError> {
     let client = GooseClientBuilder::new()
         .without_cookies()
@@ -27,7 +24,7 @@ pub(crate) async fn run(args: &Args, run: &Arc<Run>) -> Result<GooseMetrics, Loa
     let pause = Duration::from_millis(args.pause_ms);
     let mut attack = attack;
     for scenario in scenarios(args.scenario, run)? {
-        // twice the mean is as often as never
+        // uniform between 0 and twice the mean
         let scenario = scenario.set_wait_time(Duration::ZERO, pause * 2)?;
         attack = attack.register_scenario(scenario);
     }
@@ -51,20 +48,20 @@ fn scenarios(choice: Choice, run: &Arc<Run>) -> Result<Vec<Scenario>, LoadError>
     })
 }
 
-/// The library reads no arguments: ours are other ones.
+/// Configures the load library, which does not parse the arguments itself.
 fn configuration(args: &Args) -> GooseConfiguration {
     let users = args.users.get();
     let mut configuration = GooseConfiguration::default();
     configuration.host = args.hosts.first().map(ToString::to_string);
     configuration.users = Some(users);
-    // all within a second, and their requests count from the first one on
+    // start all within a second, and count requests from the first one
     configuration.increase_rate = Some(users.to_string());
     configuration.no_reset_metrics = true;
     configuration.run_time = Some(args.seconds.to_string());
     configuration.report_file = vec![measured_in(args).display().to_string()];
     configuration.report_graph_data = true;
     configuration.no_print_metrics = true;
-    // which would listen
+    // telnet would listen on a port
     configuration.no_telnet = true;
     configuration.quiet = 1;
     configuration

@@ -1,5 +1,3 @@
-//! Where the service is.
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -7,14 +5,13 @@ use reqwest::{Client, Url};
 
 use crate::error::LoadError;
 
-/// How often a host is asked whether it is ready.
+/// Interval of readiness checks.
 const PERIOD: Duration = Duration::from_millis(250);
 
-/// The base URLs that requests go to in turn.
 #[derive(Debug)]
 pub(crate) struct Hosts {
     urls: Vec<Url>,
-    /// Their texts without a slash at the end, for a path to follow.
+    /// URLs without a trailing slash.
     bases: Vec<String>,
     next: AtomicUsize,
 }
@@ -29,7 +26,7 @@ impl Hosts {
         }
     }
 
-    /// The next one's, without a slash at its end.
+    /// Returns the next URL, without a trailing slash.
     pub(crate) fn next(&self) -> &str {
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         &self.bases[turn % self.bases.len()]
@@ -39,7 +36,6 @@ impl Hosts {
         &self.bases
     }
 
-    /// Waits until each of them can serve.
     pub(crate) async fn until_ready(&self, retry_time: Duration) -> Result<(), LoadError> {
         let client = Client::builder().timeout(Duration::from_secs(5)).build();
         let client = client.map_err(LoadError::Client)?;

@@ -1,4 +1,4 @@
-//! Requests of a user, each counted, timed and checked.
+//! Sends the requests of a user, and counts, times and checks them.
 
 use std::time::{Duration, Instant};
 
@@ -11,31 +11,29 @@ use crate::ask::Ask;
 use crate::run::Run;
 use crate::silence::Silence;
 
-/// How long a write is sent again that had no answer: the service remembers its key for a minute.
+/// How long to retry an unanswered write: less than the minute for which the service remembers its key.
 const KEY_LASTS: Duration = Duration::from_secs(50);
 
-/// The first pause between two tries; each is twice as long as the one before, up to the last.
+/// The first pause between two attempts. Each pause is twice the previous one, up to the last value.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 
-/// A user's way to the service.
 pub(crate) struct Http<'a> {
     user: &'a mut GooseUser,
     pub(crate) run: &'a Run,
     scenario: &'static str,
 }
 
-/// Why there is nothing to go on with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The service did not answer, or that it cannot at present.
+    /// The service did not answer, or reported that it cannot.
     Unanswered {
-        /// Whether it may have been done nevertheless.
+        /// Whether the service may have executed the request.
         may_be_done: bool,
     },
-    /// The answer was wrong; it is noted.
+    /// The answer was wrong, and is noted.
     Wrong {
-        /// Whether it succeeded nevertheless.
+        /// Whether the status reports success.
         is_acknowledged: bool,
     },
 }
@@ -49,7 +47,7 @@ impl<'a> Http<'a> {
         }
     }
 
-    /// Asks; and again where the request may be repeated, for as long as the run is patient.
+    /// Sends `ask`, and retries a repeatable one within the run's retry time.
     pub(crate) async fn ask<T>(
         &mut self,
         ask: &Ask,
@@ -66,7 +64,7 @@ impl<'a> Http<'a> {
             match self.ask_once(ask, &check).await {
                 Err(Failure::Unanswered { may_be_done: may }) => {
                     may_be_done |= may;
-                    // where nobody answers, asking the next moment makes no sense either
+                    // an unavailable service needs time before the next attempt
                     tokio::time::sleep(pause).await;
                     if !ask.is_repeatable || Instant::now() >= deadline {
                         return Err(Failure::Unanswered { may_be_done });
@@ -79,7 +77,6 @@ impl<'a> Http<'a> {
         }
     }
 
-    /// Asks once.
     pub(crate) async fn ask_once<T>(
         &mut self,
         ask: &Ask,
@@ -135,7 +132,6 @@ impl<'a> Http<'a> {
         outcome
     }
 
-    /// Notes an answer that is wrong.
     pub(crate) fn note_wrong(&self, ask: &Ask, wrong: &Wrong) {
         self.run.account.note(Finding {
             kind: Kind::WrongAnswer,
@@ -146,7 +142,6 @@ impl<'a> Http<'a> {
         });
     }
 
-    /// Notes that nobody could say what a thread holds.
     pub(crate) fn note_unverified(&self, thread: &str) {
         self.run.account.note(Finding {
             kind: Kind::Unverified,
@@ -161,7 +156,7 @@ impl<'a> Http<'a> {
         self.scenario
     }
 
-    /// Continues as another user: without cookies, and on new connections.
+    /// Continues as another user: without cookies, over new connections.
     pub(crate) async fn renew(&mut self, client: ClientBuilder) {
         if let Err(error) = self.user.set_client_builder(client).await {
             eprintln!("threadkeep-load: a user keeps its cookies: {error}");
@@ -175,7 +170,7 @@ impl<'a> Http<'a> {
         };
         let url = format!("{host}{}", ask.path);
         let mut request = self.user.client.request(ask.method.clone(), url);
-        // with a key the rate limits, which are for strangers, do not count
+        // requests with an API key are exempt from the rate limits
         if let Some(api_key) = &self.run.api_key {
             request = request.bearer_auth(api_key);
         }

@@ -1,5 +1,3 @@
-//! A new thread.
-
 use reqwest::Method;
 use serde::Deserialize;
 
@@ -9,14 +7,12 @@ use crate::http::{Failure, Http};
 use crate::place::SignedId;
 use crate::state::State;
 
-/// The answer to the creation of a thread.
 #[derive(Debug)]
 pub(crate) struct Made {
     pub(crate) id: SignedId,
     pub(crate) life: String,
 }
 
-/// Makes a thread with a state.
 pub(crate) async fn make_thread(
     http: &mut Http<'_>,
     name: &'static str,

@@ -1,5 +1,4 @@
-//! A load test of threadkeep. It checks every answer, keeps an account of what the service has
-//! acknowledged, and looks at the end whether all of it is there once.
+//! A load test of threadkeep. It checks every answer, and verifies at the end that every acknowledged write is stored once.
 
 mod account;
 mod agent;
@@ -33,7 +32,7 @@ use error::LoadError;
 use report::Report;
 use run::Run;
 
-/// Nothing was wrong; something was; the test could not be made.
+/// Exit codes: no fault, a fault of the service, a fault of the test.
 const GOOD: u8 = 0;
 const BAD: u8 = 1;
 const NOT_MADE: u8 = 2;
@@ -55,7 +54,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Runs it, and says whether the service did well.
+/// Runs the test. Returns whether the verdict is good.
 async fn test(args: Args) -> Result<bool, LoadError> {
     report::prepare(&args.report)?;
     let run = Arc::new(Run::new(&args)?);

@@ -1,16 +1,13 @@
-//! Values that name their writer, and whose text follows from that: a read can be compared to the byte without keeping
-//! it.
+//! Values that name their writer and derive from that name, so that reads can be compared to the byte without storing them.
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde::Deserialize;
 
-/// Compact JSON.
 pub(crate) type Text = Arc<str>;
 
-/// Values that must survive: numbers that are not doubles, empty arrays and empty objects, lone surrogates, repeated
-/// keys.
+/// Values that must survive: numbers that are not doubles, empty arrays and objects, lone surrogates, repeated keys.
 const EXACT: [&str; 8] = [
     "9007199254740993",
     "1.0",
@@ -27,32 +24,29 @@ const WORDS: [&str; 16] = [
     "retry", "summary", "tool", "window", "message", "answer", "memory",
 ];
 
-/// Which push of a run a value comes from.
+/// Identifies a push of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Mark {
-    /// The writer, by a number that is unique in the run.
     pub(crate) writer: u32,
-    /// The writer's pushes are counted from 0.
+    /// Number of the writer's push, from 0.
     pub(crate) number: u32,
 }
 
-/// A value that no writer of this run has sent so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Strange {
-    /// It names no push of this run.
     Unknown,
-    /// It names a push whose value was another one.
+    /// The mark of a push that sent another value.
     Changed(Mark),
 }
 
 impl Mark {
-    /// The value, about 200 bytes.
+    /// Returns the value, about 200 bytes.
     pub(crate) fn text(self, run: &str) -> Text {
         let Self { writer, number } = self;
         let mut content = String::with_capacity(120);
         let mut seed = u64::from(writer) << 32 | u64::from(number);
         while content.len() < 100 {
-            // splitmix64: numbers that differ by one give texts that differ
+            // splitmix64: consecutive numbers give unrelated texts
             seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let mut mixed = (seed ^ seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             mixed ^= mixed >> 27;
@@ -69,7 +63,7 @@ impl Mark {
         format!(r#"{{"id":"{id}","role":"{role}","content":"{content}","exact":{exact}}}"#).into()
     }
 
-    /// The push that a value comes from, if it is the very value.
+    /// Returns the push that sent exactly `value`.
     pub(crate) fn of(run: &str, value: &str) -> Result<Self, Strange> {
         #[derive(Deserialize)]
         struct Named {

@@ -1,24 +1,18 @@
-//! How a thread is named.
-
 use std::sync::Arc;
 
-/// A thread as its user names it.
 #[derive(Debug, Clone)]
 pub(crate) enum Place {
-    /// By a cookie that the client keeps; the replica stays the same one, for a cookie belongs to
-    /// its host.
+    /// The client keeps a cookie. Requests go to one replica, because a cookie belongs to its host.
     Cookie {
         host: Arc<str>,
-        /// Once an answer had it.
+        /// The id, once an answer has named it.
         told: Option<SignedId>,
     },
-    /// By its signed id.
     Signed(SignedId),
-    /// By its plain id, in a run that has an API key.
     ById(Arc<str>),
 }
 
-/// A thread's id, and the text that opens it.
+/// A thread's id, and the signed form that opens it.
 #[derive(Debug, Clone)]
 pub(crate) struct SignedId {
     pub(crate) id: Arc<str>,
@@ -40,7 +34,7 @@ impl Place {
         }
     }
 
-    /// The replica, where it has to be the same one.
+    /// Returns the replica if requests must always go to the same one.
     pub(crate) fn host(&self) -> Option<Arc<str>> {
         match self {
             Self::Cookie { host, .. } => Some(Arc::clone(host)),
@@ -48,7 +42,6 @@ impl Place {
         }
     }
 
-    /// The plain id, if it is known.
     pub(crate) fn about(&self) -> Option<Arc<str>> {
         match self {
             Self::Cookie { told, .. } => Some(Arc::clone(&told.as_ref()?.id)),
@@ -56,7 +49,7 @@ impl Place {
         }
     }
 
-    /// The same thread, as any replica knows it.
+    /// Returns a form that any replica accepts.
     pub(crate) fn anywhere(&self) -> Self {
         match self {
             Self::Cookie { told: Some(id), .. } => Self::Signed(id.clone()),
@@ -64,7 +57,7 @@ impl Place {
         }
     }
 
-    /// Whether each answer says which thread it is about.
+    /// Whether every answer names the thread.
     pub(crate) fn is_told(&self) -> bool {
         !matches!(self, Self::ById(_))
     }

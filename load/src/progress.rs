@@ -1,5 +1,3 @@
-//! Progress during the run.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +5,7 @@ use crate::run::Run;
 
 const PERIOD: Duration = Duration::from_secs(2);
 
-/// Shows a line every two seconds, until it is dropped.
+/// Prints a line every two seconds until the future is dropped.
 pub(crate) async fn show(run: Arc<Run>) {
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.tick().await;

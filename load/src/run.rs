@@ -1,5 +1,3 @@
-//! The state that all users of a run share.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -10,19 +8,15 @@ use crate::error::LoadError;
 use crate::hosts::Hosts;
 use crate::scenario::Group;
 
-/// A run.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// Names it in the values that it writes.
     pub(crate) id: String,
     pub(crate) hosts: Hosts,
     pub(crate) account: Account,
     pub(crate) api_key: Option<Arc<str>>,
-    /// How long a read that verifies is tried.
+    /// How long to retry reads that verify.
     pub(crate) retry_time: Duration,
-    /// How long an answer may take.
     pub(crate) timeout: Duration,
-    /// The agents on the hot thread.
     pub(crate) group: Group,
     pub(crate) started: Instant,
     writers: AtomicU32,
@@ -45,7 +39,6 @@ impl Run {
         })
     }
 
-    /// The number of one more writer.
     pub(crate) fn next_writer(&self) -> u32 {
         self.writers.fetch_add(1, Ordering::Relaxed)
     }

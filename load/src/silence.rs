@@ -1,18 +1,13 @@
-//! Requests that the service does not answer.
-
-/// Why there was no answer of the service.
 #[derive(Debug)]
 pub(crate) enum Silence {
-    /// Nothing was sent.
     NotConnected,
     TimedOut,
     ConnectionLost,
-    /// A status that says so.
+    /// A status that reports that the service is unavailable.
     Status(u16),
 }
 
 impl Silence {
-    /// In the reports.
     pub(crate) fn words(&self) -> &'static str {
         match self {
             Self::NotConnected => "no connection",
@@ -25,10 +20,10 @@ impl Silence {
         }
     }
 
-    /// Whether it may have been executed.
+    /// Whether the service may have executed the request.
     pub(crate) fn may_be_done(&self) -> bool {
         match self {
-            // 429 is said before anything is done
+            // a 429 comes before any execution
             Self::NotConnected | Self::Status(429) => false,
             Self::TimedOut | Self::ConnectionLost | Self::Status(_) => true,
         }

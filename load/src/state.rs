@@ -1,15 +1,12 @@
-//! The state of a thread as it has to be, when one writer alone has written it.
-
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 
 use crate::answer::OperationResult;
 use crate::mark::Text;
 
-/// A state, to the byte.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
-    /// Sorted as the service sorts them: by their bytes.
+    /// Sorted by bytes, like the service's keys.
     keys: BTreeMap<String, Held>,
 }
 
@@ -20,7 +17,7 @@ enum Held {
     List(VecDeque<Text>),
 }
 
-/// A step of a write. Keys need no escapes in JSON.
+/// A step of a write. Keys must not need escapes in JSON.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
     Set {
@@ -42,7 +39,6 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    /// As an operation of a merge.
     pub(crate) fn json(&self) -> String {
         match self {
             Self::Set { key, value } => format!(r#"{{"op":"set","key":"{key}","value":{value}}}"#),
@@ -65,7 +61,7 @@ impl Op {
 }
 
 impl State {
-    /// Does a step, and tells what the service has to answer.
+    /// Applies a step and returns the expected result.
     pub(crate) fn apply(&mut self, op: &Op) -> OperationResult {
         let mut result = OperationResult::default();
         match op {
@@ -102,7 +98,7 @@ impl State {
         result
     }
 
-    /// Bytes of its text.
+    /// Returns the size of its text in bytes.
     pub(crate) fn size(&self) -> u64 {
         let members = self.keys.iter().map(|(key, held)| {
             // quotes and colon
@@ -111,7 +107,6 @@ impl State {
         (2 + members.sum::<usize>() + self.keys.len().saturating_sub(1)) as u64
     }
 
-    /// As the service has to return it.
     pub(crate) fn text(&self) -> String {
         let mut text = String::with_capacity(self.size() as usize);
         text.push('{');
@@ -124,14 +119,12 @@ impl State {
         text
     }
 
-    /// The value of a key.
     pub(crate) fn value(&self, key: &str) -> Option<String> {
         let mut text = String::new();
         self.keys.get(key)?.write(&mut text);
         Some(text)
     }
 
-    /// The newest elements of a list, oldest first.
     pub(crate) fn tail(&self, key: &str, most: usize) -> Vec<&Text> {
         match self.keys.get(key) {
             Some(Held::List(list)) => list.iter().skip(list.len().saturating_sub(most)).collect(),
@@ -139,7 +132,6 @@ impl State {
         }
     }
 
-    /// Elements of a list.
     pub(crate) fn length(&self, key: &str) -> u64 {
         match self.keys.get(key) {
             Some(Held::List(list)) => list.len() as u64,

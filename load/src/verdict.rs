@@ -1,20 +1,14 @@
-//! Whether the service did well.
-
 use serde::Serialize;
 
 use crate::account::{Kind, Tally};
 
-/// The outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Verdict {
-    /// All was as it has to be.
     Good,
-    /// Something was not.
     Bad,
 }
 
-/// The verdict with its reasons.
 pub(crate) fn judge(tally: &Tally, tolerates_outages: bool) -> (Verdict, Vec<String>) {
     let mut reasons: Vec<_> = tally
         .findings
@@ -28,7 +22,7 @@ pub(crate) fn judge(tally: &Tally, tolerates_outages: bool) -> (Verdict, Vec<Str
     if tally.requests <= unanswered {
         reasons.push("nothing was answered".to_owned());
     }
-    // each is a finding, unless a user of the test did not finish
+    // each is also a finding, unless a simulated user did not finish
     let told = tally.findings.get(&Kind::Unverified).copied();
     let left = tally.threads - tally.threads_verified - told.unwrap_or_default();
     if left > 0 {

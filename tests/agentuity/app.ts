@@ -1,5 +1,5 @@
-// An app for Agentuity's runtime that does to its thread, and to the key-value storage, what a
-// request lists. It is the app of both versions: 2 serves it by itself, 1 by start_v1.ts.
+// An app for Agentuity's runtime that executes the thread and key-value calls listed in a request. Version 2 serves it
+// directly, version 1 through start_v1.ts.
 
 import { createApp, createRouter, hasWaitUntilPending } from "@agentuity/runtime";
 
@@ -8,7 +8,7 @@ type Step = [string, ...any[]];
 const router = createRouter();
 const held = new Map<string, () => void>();
 
-// [["push", "messages", "hello", 50], ["get", "name"], ..] -> what each of them gave
+// [["push", "messages", "hello", 50], ["get", "name"], ..] -> the result of each call
 router.post("/thread", async (c) => {
   const answers = [];
   for (const [what, ...args] of (await c.req.json()) as Step[]) {
@@ -24,7 +24,7 @@ function act(thread: any, what: string, args: any[]) {
     case "empty":
     case "destroy":
       return thread[what](...args);
-    case "hold": // until somebody posts to /release with that name
+    case "hold": // until a POST to /release with this name
       return new Promise<void>((resolve) => held.set(args[0], resolve));
     default:
       return thread.state[what](...args);
@@ -36,7 +36,7 @@ router.post("/release/:name", (c) => {
   return c.json(held.delete(c.req.param("name")));
 });
 
-// whether a save of a request that was answered is still on its way
+// whether the save of an answered request is still pending
 router.get("/pending", (c) => c.json(hasWaitUntilPending()));
 
 // ["get", "namespace", "key"] -> {"result": ..} or {"error": ..}; bytes are {"bytes": base64}

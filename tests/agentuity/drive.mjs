@@ -1,5 +1,4 @@
-// Drives two processes of the app over HTTP, against threadkeep with Redis.
-// Called by agentuity.sh: drive.mjs '{"version": .., "program": .., ..}', see `Stage`.
+// Drives two processes of the app over HTTP. agentuity.sh calls drive.mjs '{"version": .., "program": .., ..}', see `Stage`.
 
 import { kv } from "./kv.mjs";
 import { outages } from "./outages.mjs";

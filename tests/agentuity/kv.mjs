@@ -1,4 +1,4 @@
-// The key-value storage of an app, in all its calls, by two processes.
+// Tests all calls of an app's key-value storage in two processes.
 
 import assert from "node:assert/strict";
 
@@ -7,7 +7,7 @@ import { ask } from "./visitor.mjs";
 const DAY = 86_400;
 const MISSING = { exists: false };
 
-// What a call gives or throws, as the app's own code would get it.
+// Returns what a call returns or throws in the app's own code.
 async function attempt(app, ...call) {
   const response = await ask(`${app.url}/api/kv`, { method: "POST", body: call });
   return response.json();
@@ -19,7 +19,7 @@ async function call(app, ...call) {
   return result;
 }
 
-// How many seconds an entry has left, or undefined when it never ends.
+// Returns the seconds until an entry expires, or undefined if it never does.
 async function left(app, namespace, key) {
   const { expiresAt } = await call(app, "get", namespace, key);
   return expiresAt && (Date.parse(expiresAt) - Date.now()) / 1000;

@@ -1,4 +1,4 @@
-// A TCP link to a server that can be cut, mended and led elsewhere.
+// A TCP proxy whose connections can be cut, restored and redirected.
 
 import { createServer, connect } from "node:net";
 
@@ -9,8 +9,8 @@ export class Link {
   #pairs = new Set();
   #cut = false;
 
-  // target: { port, host } or { path }. tap() is called for each connection, and gives an object
-  // that is told its bytes, by `up(chunk)` and `down(chunk)`, and its end, by `closed()`.
+  // target: { port, host } or { path }. tap() runs for each connection and returns an object that receives the bytes by
+  // `up(chunk)` and `down(chunk)`, and the end by `closed()`.
   constructor(target, tap = undefined) {
     this.#target = target;
     this.#tap = tap;
@@ -27,7 +27,7 @@ export class Link {
     return this.#server.address().port;
   }
 
-  // Ends all connections, and each new one at once, until `mend`.
+  // Closes all connections, and each new one, until `mend`.
   cut() {
     this.#cut = true;
     for (const pair of this.#pairs) pair.forEach((socket) => socket.destroy());
@@ -37,7 +37,7 @@ export class Link {
     this.#cut = false;
   }
 
-  // New connections go to another server; those that are open stay.
+  // Directs new connections to another server; open ones stay.
   move(target) {
     this.#target = target;
   }

@@ -1,5 +1,5 @@
-// The JSON messages in the bytes of one direction of a WebSocket connection (RFC 6455, 5.2).
-// A connection of which the first request is not for /thread/ws has none.
+// Reads the JSON messages in one direction of a WebSocket connection (RFC 6455, 5.2). Ignores connections whose first
+// request is not for /thread/ws.
 
 const TEXT = 1;
 const CONTINUATION = 0;
@@ -29,7 +29,7 @@ export class Messages {
     this.#bytes = this.#bytes.subarray(end + 4);
   }
 
-  // Whether there was a whole frame.
+  // Returns whether there was a whole frame.
   #readFrame() {
     const bytes = this.#bytes;
     if (bytes.length < 2) return false;

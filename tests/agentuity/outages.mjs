@@ -1,4 +1,4 @@
-// What is left when Redis or a replica goes away in the middle of traffic.
+// Checks that no acknowledged write is lost when Redis or a replica fails under traffic.
 
 import assert from "node:assert/strict";
 
@@ -6,7 +6,7 @@ import { Visitor, eventually, release, settled } from "./visitor.mjs";
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-// Threads that are pushed to by both processes, half of them after a read, until `stop`.
+// Pushes to threads from both processes, half of the time after a read, until `stop`.
 class Traffic {
   #stopped = false;
   #next = 0;
@@ -30,7 +30,7 @@ class Traffic {
     }
   }
 
-  // The writes of numbers that came to the server for a thread. Each one's is its frame's last.
+  // Returns the numbers that frames wrote to a thread, in order. A frame's own number is its last one.
   #writes(visitor) {
     const calls = this.stage.wire.of(visitor.id);
     const writes = calls.filter(({ action }) => action === "merge" || action === "save");
@@ -46,7 +46,7 @@ class Traffic {
     return acknowledged.map((write) => write.number);
   }
 
-  // Stops, and finds all that was acknowledged, once, and what was there before. Tells of how much.
+  // Stops, and finds each acknowledged push once, and the initial content. Logs the counts.
   async stop() {
     this.#stopped = true;
     await Promise.all(this.#runs);
@@ -66,7 +66,7 @@ class Traffic {
     return `${asked}: ${acknowledged} were acknowledged, ${found} are there`;
   }
 
-  // Waits until `count` more requests were acknowledged.
+  // Waits until `count` more requests are acknowledged.
   async advance(count) {
     const all = () => this.visitors.flatMap((visitor) => this.#acknowledged(visitor)).length;
     const goal = all() + count;
@@ -74,7 +74,7 @@ class Traffic {
   }
 }
 
-// Cuts both processes off, and waits until they have come back by themselves.
+// Disconnects both processes, and waits until they have reconnected.
 async function cutAndMend(stage) {
   const before = stage.wire.authenticated;
   stage.door.cut();
@@ -106,7 +106,7 @@ export const outages = [
     const [a, b] = stage.apps;
     let visitor;
     let name;
-    // retry: on a busy machine, the app may reconnect before it reads, and then it reads the name
+    // retry: on a busy machine, the app may reconnect before it reads, and then finds the name
     for (let tries = 0; name !== null; tries++) {
       assert.ok(tries < 50, "it is never cut off");
       visitor = new Visitor(stage);

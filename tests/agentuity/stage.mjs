@@ -1,4 +1,4 @@
-// Two processes of the app, threadkeep, and the links between them and to Redis.
+// Two processes of the app, threadkeep, and proxies between them and to Redis.
 
 import { spawn } from "node:child_process";
 import { createWriteStream } from "node:fs";
@@ -10,7 +10,7 @@ const children = new Set();
 process.on("exit", () => children.forEach((child) => child.kill("SIGKILL")));
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(130));
 
-// Runs a program, and gives it with what stands in the group of `line` when it has printed that.
+// Starts a program. Returns it, and the group that `line` captures from its output.
 function start(log, line, env, program, ...args) {
   const child = spawn(program, args, { env, cwd: log.cwd, stdio: ["ignore", "pipe", "pipe"] });
   const file = createWriteStream(log.file, { flags: "a" });
@@ -39,8 +39,7 @@ export class Stage {
   #settings;
   #replicas = [];
 
-  // settings: program, redis (a socket), bun, directory (with app.ts and the runtime), entry, key,
-  // prefix, logs
+  // settings: program, redis (a socket), bun, directory (of app.ts and the runtime), entry, key, prefix, logs
   static async open(settings) {
     const stage = new Stage();
     stage.#settings = settings;
@@ -48,12 +47,12 @@ export class Stage {
     await stage.startReplica();
     stage.door = await Link.to(stage.#target, stage.wire.tap);
     const telemetry = { AGENTUITY_CLOUD_ORG_ID: "org_1", AGENTUITY_CLOUD_PROJECT_ID: "proj_1" };
-    // the first tells of each request at /session, as a deployed app does
+    // app a reports each request to /session, as a deployed app does
     stage.apps = await Promise.all([stage.#startApp("a", telemetry), stage.#startApp("b", {})]);
     return stage;
   }
 
-  // Where /v1 is asked: at the newest replica, without a link.
+  // URL of the newest replica, without a proxy.
   get url() {
     return `http://${this.address}`;
   }
@@ -86,7 +85,7 @@ export class Stage {
     return replica;
   }
 
-  // Starts another replica behind the same address and stops the one that was there: its exit code.
+  // Starts another replica behind the same address and stops the old one. Returns its exit code.
   async replaceReplica() {
     const before = this.#replicas.at(-1);
     await this.startReplica();
@@ -103,7 +102,7 @@ export class Stage {
       AGENTUITY_TRANSPORT_URL: door,
       AGENTUITY_CATALYST_URL: door,
       AGENTUITY_KEYVALUE_URL: door,
-      // nobody is there
+      // nothing listens there
       AGENTUITY_STREAM_URL: "http://127.0.0.1:9",
       AGENTUITY_OTLP_URL: "http://127.0.0.1:9",
       PORT: "0",

@@ -1,4 +1,4 @@
-// Starts app.ts as the program does that the tool of version 1 generates around an app.
+// Starts app.ts like the code that version 1's tool generates around an app.
 
 import * as runtime from "@agentuity/runtime";
 import { websocket } from "hono/bun";

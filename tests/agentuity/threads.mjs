@@ -1,4 +1,4 @@
-// What an app does with its threads, in two processes.
+// Tests an app's threads in two processes.
 
 import assert from "node:assert/strict";
 

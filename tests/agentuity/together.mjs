@@ -1,4 +1,4 @@
-// Writers of one thread, at once.
+// Tests concurrent writers of one thread.
 
 import assert from "node:assert/strict";
 
@@ -6,7 +6,7 @@ import { Visitor, eventually, range, release, settled } from "./visitor.mjs";
 
 const sorted = (numbers) => [...numbers].sort((a, b) => a - b);
 
-// Does something with these numbers, in all apps at once, and in each of them one after the other.
+// Runs `act` with `count` numbers in all apps concurrently, sequentially in each app.
 async function inTurn(apps, count, act) {
   let next = 0;
   const go = async (app) => {

@@ -1,4 +1,4 @@
-// Somebody who uses the app, with a thread, and what the back ends say of it.
+// A user of the app with a thread, and the back end's view of that thread.
 
 import assert from "node:assert/strict";
 
@@ -6,8 +6,8 @@ const PATIENCE_MS = 300_000;
 
 export const range = (count) => Array.from({ length: count }, (_, n) => n);
 
-// Runs `look` until it throws no more, and gives what it gives. The runtime saves after the app has
-// answered, so whoever looks at a state has to be ready to wait.
+// Retries `look` until it does not throw, and returns its result. The runtime saves after it has answered, so states may lag
+// behind.
 export async function eventually(look) {
   const end = performance.now() + PATIENCE_MS;
   for (;;) {
@@ -20,21 +20,21 @@ export async function eventually(look) {
   }
 }
 
-// `fetch` with a body that is sent as JSON: a value, or its text.
+// `fetch` with a JSON body, given as a value or as text.
 export function ask(url, { body, text = JSON.stringify(body), headers, ...init } = {}) {
   const type = text === undefined ? {} : { "content-type": "application/json" };
   const signal = AbortSignal.timeout(PATIENCE_MS);
   return fetch(url, { ...init, signal, body: text, headers: { ...type, ...headers } });
 }
 
-// Until the saves of all requests that this app has answered are done, or given up.
+// Waits until the saves of all answered requests have succeeded or failed.
 export function settled(app) {
   return eventually(async () => {
     assert.equal(await (await ask(`${app.url}/api/pending`)).json(), false, "saves are pending");
   });
 }
 
-// Lets a request go on that waits for that.
+// Releases the request that waits for `name`.
 export function release(app, name) {
   return eventually(async () => {
     const response = await ask(`${app.url}/api/release/${name}`, { method: "POST" });
@@ -43,7 +43,7 @@ export function release(app, name) {
 }
 
 export class Visitor {
-  // As the app gave it: the cookie `atid` with its value, and the header `x-thread-id`.
+  // From the app: the cookie `atid` with its value, and the header `x-thread-id`.
   cookie;
   signed;
 
@@ -63,7 +63,7 @@ export class Visitor {
     return this.by === "cookie" ? { cookie: this.cookie } : { "x-thread-id": this.signed };
   }
 
-  // Has an app do these steps in one request: what each gave.
+  // Runs steps in one request of the app. Returns the result of each.
   async run(app, ...steps) {
     const init = { method: "POST", headers: this.credentials, body: steps };
     const response = await ask(`${app.url}/api/thread`, init);
@@ -75,20 +75,19 @@ export class Visitor {
     return response.json();
   }
 
-  // `run`, and then until it is saved.
+  // Like `run`, and waits for the save.
   async do(app, ...steps) {
     const answers = await this.run(app, ...steps);
     await settled(app);
     return answers;
   }
 
-  // Asks /v1 by the api key: the response.
+  // Sends a request to /v1 with the API key.
   v1(path = "", init = {}) {
     const headers = { authorization: `Bearer ${this.stage.key}`, ...init.headers };
     return ask(`${this.stage.url}/v1/threads/${this.id}${path}`, { ...init, headers });
   }
 
-  // The state as /v1 has it, to the byte.
   async stateText() {
     const response = await this.v1("/state");
     assert.equal(response.status, 200);
@@ -103,7 +102,6 @@ export class Visitor {
     return (await this.v1()).json();
   }
 
-  // Until /v1 has this state.
   async has(expected) {
     await eventually(async () => assert.deepEqual(await this.state(), expected));
   }

@@ -1,16 +1,16 @@
-// What passes between runtime and server: each call of /thread/ws, and what it was answered.
+// Records the calls on /thread/ws and their answers.
 
 import { Messages } from "./messages.mjs";
 
 export class Wire {
-  // { connection, action, thread, data, answer }: the answer is undefined while there is none,
-  // and { success: false, error: "closed" } when the connection ended before it
+  // { connection, action, thread, data, answer }: the answer is undefined until it arrives, and { success: false, error:
+  // "closed" } if the connection ends first
   calls = [];
-  // how many connections were let in
+  // number of accepted connections
   authenticated = 0;
   #connections = 0;
 
-  // For `Link`: listens to one connection.
+  // For `Link`: records one connection.
   tap = () => {
     const connection = ++this.#connections;
     const open = new Map();

@@ -1,5 +1,3 @@
-//! A Redis that asks its clients for certificates, as it does by default with TLS.
-
 use std::fs;
 
 use reqwest::Method;
@@ -15,20 +13,17 @@ use crate::support::until;
 const CERTIFICATE: &str = "THREADKEEP_REDIS_TLS_CERT_FILE";
 const KEY: &str = "THREADKEEP_REDIS_TLS_KEY_FILE";
 
-/// A server on that Redis that shows no certificate.
 fn without_certificate(url: &str, authority: &Authority) -> Builder {
     let builder = Server::builder(Backend::Memory).redis(url);
     builder.set("SSL_CERT_FILE", &authority.own.certificate)
 }
 
-/// A server on that Redis that shows this certificate.
 fn showing(url: &str, authority: &Authority, issued: &Issued) -> Builder {
     without_certificate(url, authority)
         .set(CERTIFICATE, &issued.certificate)
         .set(KEY, &issued.key)
 }
 
-/// A Redis that asks for certificates, and its URL.
 fn redis(authority: &Authority) -> (RedisServer, String) {
     let own = authority.issue("redis");
     let options = RedisServer::requiring_certificates(&own, authority);
@@ -36,7 +31,6 @@ fn redis(authority: &Authority) -> (RedisServer, String) {
     (redis, format!("rediss://127.0.0.1:{port}/0"))
 }
 
-/// Writes, reads and hears of it, and waits for a turn by a subscription.
 async fn assert_works(server: &Server, servers: &[&RedisServer]) {
     let client = server.client();
     let thread = client.thread();
@@ -49,7 +43,7 @@ async fn assert_works(server: &Server, servers: &[&RedisServer]) {
     assert_subscribes(&thread, servers).await;
 }
 
-/// A caller that waits for a turn is woken by a message, over a connection of its own.
+/// A caller that waits for a turn is woken by a message on a separate connection.
 async fn assert_subscribes(thread: &OwnThread, servers: &[&RedisServer]) {
     let turn = thread.post("turn", r#"{"ttl_seconds":600}"#).ok().await;
     let token = turn.json()["token"].as_str().unwrap().to_owned();
@@ -67,7 +61,7 @@ async fn assert_subscribes(thread: &OwnThread, servers: &[&RedisServer]) {
     assert_eq!(waiting.await.unwrap().status, 201);
 }
 
-/// Without a certificate, a server says at its start that Redis may want one.
+/// Without a certificate, the start fails with a hint that Redis may require one.
 fn assert_is_needed(url: &str, authority: &Authority) {
     let (status, log) = without_certificate(url, authority).start_refused();
     assert!(!status.success());
@@ -173,7 +167,6 @@ fn append(from: &str, to: &str) {
     fs::write(to, text.concat()).unwrap();
 }
 
-/// Redis closes all connections of the server.
 fn close_connections(redis: &RedisServer) {
     for kind in ["normal", "pubsub"] {
         redis.call(&["CLIENT", "KILL", "TYPE", kind]);
@@ -191,7 +184,7 @@ async fn a_renewed_certificate_needs_no_restart() {
     let others = Authority::create();
     let renewed = others.issue("client");
 
-    // from now on, Redis accepts only the renewed one
+    // from now on, Redis accepts only the renewed certificate
     let trust = &others.own.certificate;
     redis.call(&["CONFIG", "SET", "tls-ca-cert-file", trust]);
     fs::copy(&renewed.certificate, &used.certificate).unwrap();

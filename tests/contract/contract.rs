@@ -1,7 +1,6 @@
-//! Black-box tests: they start the program, and know only its contract. They do not know the library, so a change of the
-//! library does not compile them again.
+//! Black-box tests of the program. They do not link the library, so changes of the library do not recompile them.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue should panic")]
 
 mod budgets;
 mod client_certificates;

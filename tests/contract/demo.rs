@@ -1,5 +1,3 @@
-//! `threadkeep demo`.
-
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -12,21 +10,18 @@ use tokio::time::sleep;
 use crate::support::client::Client;
 use crate::support::places;
 
-/// How long a busy machine may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A running demo; it is killed when the value goes.
 struct Demo {
     child: Child,
     client: Client,
     key: String,
-    /// The lines of stderr.
     told: Receiver<String>,
 }
 
 impl Demo {
-    /// Starts one where the environment has settings of a server, which a demo ignores.
+    /// Starts a demo. The environment has server settings, which a demo ignores.
     fn start() -> Self {
         let mut child = Command::new(places::program())
             .arg("demo")
@@ -68,7 +63,6 @@ impl Demo {
         answer.json()
     }
 
-    /// Reads a path until what it answers fulfils a condition.
     async fn until(&self, path: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         loop {
@@ -81,7 +75,6 @@ impl Demo {
         }
     }
 
-    /// The path of the thread with a title, once there is one.
     async fn thread(&self, title: &str) -> String {
         let titled = |page: &Value| {
             let threads = page["threads"].as_array()?.clone();
@@ -140,7 +133,7 @@ async fn writers_and_the_model_of_a_demo_share_one_thread() {
     let demo = Demo::start();
     let live = demo.thread("Live").await;
 
-    // the page and the agent
+    // the page and the agent write
     demo.until(&format!("{live}/state"), |state| {
         let has = |text: &str| {
             let messages = state["messages"].as_array().unwrap();
@@ -151,7 +144,7 @@ async fn writers_and_the_model_of_a_demo_share_one_thread() {
             && state["tokens"] != 0
     })
     .await;
-    // the model, which answered and noted a fact with a tool
+    // the model answers, and notes a fact with a tool
     let history = demo
         .until(&format!("{live}/history?limit=100"), |page| {
             let items = page["items"].as_array().unwrap();

@@ -1,8 +1,8 @@
-//! Parameters of Redis URLs: each one works, or the start says that it does not.
+//! Parameters of Redis URLs: each one works, or the server does not start.
 
 use crate::support::server::{Backend, Server};
 
-/// Parts of the passwords below, which no log shows.
+/// Parts of the passwords below, which must not be logged.
 const SECRETS: [&str; 2] = ["hidden", "s3cret"];
 
 #[test]

@@ -1,5 +1,5 @@
-//! A new signing key comes to one replica after the other, and no client loses its conversation,
-//! whichever replica it meets next and in whatever order the operator goes.
+//! Rolls out a new signing key, replica by replica. No client may lose its conversation, on any replica and in any order of
+//! the rollout.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,23 +14,20 @@ use crate::support::until;
 
 const NEW_SECRET: &str = "a-new-hmac-secret-of-the-tests-that-is-long-enough";
 
-/// Two replicas over one Redis.
 #[derive(Debug)]
 struct Fleet {
     base: Builder,
-    /// None while it restarts.
+    /// `None` while it restarts.
     replicas: [RwLock<Option<Server>>; 2],
     turn: AtomicUsize,
 }
 
-/// How a client keeps its signed id.
 #[derive(Debug, Clone, Copy)]
 enum Keeps {
     Cookie,
     Header,
 }
 
-/// Conversations that continue until they are stopped.
 struct Load {
     fleet: Arc<Fleet>,
     is_over: Arc<AtomicBool>,
@@ -47,7 +44,7 @@ fn new_key() -> String {
 }
 
 impl Fleet {
-    /// Both with the former key alone. A replica that has left counts for as long as `wait_seconds`.
+    /// Starts both with the old key. A stopped replica counts for `wait_seconds`.
     fn start(wait_seconds: u64) -> Arc<Self> {
         let base = Server::builder(Backend::Redis)
             .set("THREADKEEP_SIGNING_KEY_WAIT_SECONDS", wait_seconds)
@@ -60,7 +57,6 @@ impl Fleet {
         })
     }
 
-    /// Restarts one replica with these keys, while clients use the other.
     async fn restart(&self, replica: usize, keys: &[String], signing_key: &str) {
         let mut replica = self.replicas[replica].write().await;
         let former = replica.take();
@@ -76,7 +72,7 @@ impl Fleet {
         *replica = Some(restarted.await.unwrap());
     }
 
-    /// Sends a request to the replica whose turn it is, or to the other one while that restarts.
+    /// Sends a request to each replica in turn, or to the other one during a restart.
     async fn send(&self, method: Method, path: &str, header: Option<(&str, &str)>) -> Answer {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         for place in turn.. {
@@ -96,7 +92,6 @@ impl Fleet {
         unreachable!()
     }
 
-    /// Whether a replica signs with that secret at the moment.
     async fn signs_with(&self, replica: usize, secret: &str) -> bool {
         let replica = self.replicas[replica].read().await;
         let client = replica.as_ref().unwrap().client();
@@ -121,7 +116,6 @@ fn signed_id(answer: &Answer) -> (&str, &str) {
 }
 
 impl Keeps {
-    /// The header by which the client names its conversation the next time, if the answer changes it.
     fn next(self, answer: &Answer) -> Option<(&'static str, String)> {
         match self {
             Self::Header => Some(("x-thread-id", answer.header("x-thread-id")?.into())),
@@ -153,13 +147,11 @@ impl Load {
         load
     }
 
-    /// Waits until there were some more messages.
     async fn go_on(&self) {
         let enough = self.done.load(Ordering::Relaxed) + 40;
         until(async || self.done.load(Ordering::Relaxed) >= enough).await;
     }
 
-    /// Ends the conversations, all of which must be whole.
     async fn finish(mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         while let Some(client) = self.clients.join_next().await {
@@ -175,7 +167,6 @@ impl Load {
     }
 }
 
-/// One client, which pushes message after message and finds all of them in the end.
 async fn converse(fleet: &Fleet, keeps: Keeps, is_over: &AtomicBool, done: &AtomicUsize) {
     let push = "state/messages/push";
     let first = fleet.send(Method::POST, push, None).await;
@@ -214,7 +205,7 @@ async fn the_documented_order_loses_no_conversation() {
     }
     fleet.await_signing_with(NEW_SECRET).await;
     load.go_on().await;
-    // by then each client has an id by the new key
+    // by then each client has an id signed with the new key
     for replica in [0, 1] {
         fleet.restart(replica, &[new_key()], "new").await;
         load.go_on().await;
@@ -254,7 +245,7 @@ async fn a_replica_that_is_away_for_a_while_still_counts() {
     let load = Load::start(&fleet);
     fleet.restart(0, &[new_key(), old_key()], "").await;
 
-    // alone meanwhile, the other one has nobody to ask
+    // it is the only running replica, so it has no peer to ask
     fleet.restart(1, &[old_key()], "").await;
 
     load.go_on().await;
@@ -286,7 +277,7 @@ async fn a_replica_that_says_nothing_of_its_keys_holds_a_new_one_back() {
     let settings = replica.as_ref().unwrap().settings();
     drop(replica);
     let redis = crate::support::redis::shared();
-    // as a replica of a version that only takes part in the common work
+    // like a replica of a version that only takes part in the shared leases
     let pool = format!(
         "{}:{{reaper}}:leases",
         settings.value("THREADKEEP_KEY_PREFIX")

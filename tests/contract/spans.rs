@@ -1,4 +1,4 @@
-//! Spans that arrive at a collector, read by OpenTelemetry's own definition of the messages.
+//! Spans that a collector receives, parsed with OpenTelemetry's own message definitions.
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value::Value};
@@ -18,7 +18,6 @@ const TRACES: &str = "/v1/traces";
 const TRACE_ID: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER: &str = "00f067aa0ba902b7";
 
-/// A span, and the process that it is from.
 #[derive(Debug, Clone)]
 struct Arrived {
     span: Span,
@@ -53,7 +52,6 @@ impl Arrived {
     }
 }
 
-/// All spans that the collector has taken.
 fn arrived(collector: &Receiver) -> Vec<Arrived> {
     let mut arrived = Vec::new();
     for taken in collector.taken(TRACES) {
@@ -74,7 +72,7 @@ fn arrived(collector: &Receiver) -> Vec<Arrived> {
     arrived
 }
 
-/// A server that has ended well, while the collector of this runtime took its last spans.
+/// Stops a server while the collector of this runtime receives its last spans.
 async fn stopped(server: Server) -> Server {
     let stopping = spawn_blocking(move || {
         assert!(server.stop().success());
@@ -83,7 +81,6 @@ async fn stopped(server: Server) -> Server {
     stopping.await.unwrap()
 }
 
-/// The spans of the trace that the tests begin.
 fn of_trace(collector: &Receiver) -> Vec<Arrived> {
     let mut spans = arrived(collector);
     spans.retain(|arrived| hex::encode(&arrived.span.trace_id) == TRACE_ID);
@@ -208,7 +205,7 @@ async fn a_trace_goes_on_at_the_replica_that_delivers() {
         .ok()
         .await;
     collector.await_got("/hook", 1).await;
-    // its last spans are sent before it ends
+    // the server sends its last spans before it exits
     let one = stopped(one).await;
     collector.set("/hook", Mood::Well);
 
@@ -240,7 +237,7 @@ async fn traces_that_their_callers_do_not_record_are_not_recorded(backend: Backe
     let thread = server.client().thread();
 
     traced(thread.put("state/k", "1"), "00").ok().await;
-    // a new trace begins with a request that names none
+    // a request without a trace begins a new one
     thread.get("state").ok().await;
     stopped(server).await;
 
@@ -263,7 +260,7 @@ async fn a_collector_that_fails_for_a_while_gets_the_spans_later(backend: Backen
     by_name(&arrived(&collector), PUT);
     let sent = r#"threadkeep_spans_total{outcome="sent"}"#;
     until(async || server.metric(sent).await > 0).await;
-    // nor is anything repeated that it refuses
+    // a rejected export is not repeated either
     collector.set(TRACES, Mood::Failing(400));
     server.client().thread().put("state/k", "1").ok().await;
     let failed = r#"threadkeep_spans_total{outcome="failed"}"#;
@@ -281,7 +278,7 @@ async fn a_collector_that_hangs_delays_no_request_and_no_end_for_long(backend: B
     for _ in 0..20 {
         thread.get("state").ok().await;
     }
-    // the server waits for the collector, but not for as long as it hangs
+    // the server waits for the collector, but not until it answers
     assert!(server.stop().success());
 
     assert!(server.log().contains("did not take the last spans in time"));

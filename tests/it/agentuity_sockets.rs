@@ -1,4 +1,4 @@
-//! The timing of a server, in a server of this process, which may have another one.
+//! Timing of sockets, in a server in this process with other time limits.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,7 +22,6 @@ const SECRET: &str = "secret";
 const SHORT: Duration = Duration::from_millis(100);
 const LONG: Duration = Duration::from_secs(600);
 
-/// Times that never come.
 const TIMING: SocketTiming = SocketTiming {
     authentication: LONG,
     ping: LONG,
@@ -31,7 +30,6 @@ const TIMING: SocketTiming = SocketTiming {
     ..SocketTiming::DEFAULT
 };
 
-/// A server with nothing but the protocol.
 struct Local {
     address: SocketAddr,
     counters: Arc<SocketCounters>,
@@ -53,7 +51,7 @@ impl Local {
             HttpServer::new(move || App::new().configure(|config| protocol.configure(config)))
                 .workers(1)
                 .disable_signals()
-                // which are for requests, and have no say in sockets
+                // this applies to requests and not to sockets
                 .keep_alive(10 * SHORT)
                 .client_request_timeout(20 * SHORT)
                 .bind("127.0.0.1:0")
@@ -91,7 +89,7 @@ async fn who_does_not_authenticate_in_time_is_closed_without_a_word() {
     });
     let mut socket = Socket::connect(local.address).await;
 
-    // "success":false would have the client never come back
+    // after "success":false, the client would never reconnect
     assert_eq!(socket.closed().await, POLICY);
 }
 
@@ -149,7 +147,7 @@ async fn a_client_that_does_not_read_is_given_up_and_what_it_sent_is_done() {
     let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(1_000_000));
     socket.save(&id, &large).await;
 
-    // more than the system holds for the two of them, and a write behind it
+    // more than the socket buffers hold, and a write after it
     let restore = request("1", "restore", &about(&id, &[]));
     let set = r#"[{"op":"set","key":"a","value":1}]"#;
     let merge = request("2", "merge", &about(&id, &[("operations", set)]));
@@ -183,14 +181,12 @@ async fn a_client_that_reads_slowly_is_not_given_up() {
     .await;
 }
 
-/// A thread that was saved, and its client while it answers no ping.
 async fn saved(local: &Local) -> (Socket, String) {
     let (mut socket, id) = (Socket::open_at(local.address, SECRET).await, new_id());
     socket.save(&id, r#"{"a":1,"b":2}"#).await;
     (socket, id)
 }
 
-/// The data of a save that leaves a key out.
 fn save(id: &str) -> String {
     about(id, &[("user_data", r#""{\"state\":{\"a\":3}}""#)])
 }
@@ -208,7 +204,7 @@ async fn a_save_is_compared_with_what_its_client_has_for_sure() {
         let (mut socket, id) = saved(&local).await;
 
         socket.restore(&id).await;
-        // when this returns, the client has acknowledged that it has the state
+        // when this returns, the client has acknowledged the state
         socket.restore(&new_id()).await;
         sleep(2 * IMPATIENT.client_timeout).await;
         socket.save(&id, r#"{"a":3}"#).await;
@@ -224,7 +220,7 @@ async fn what_a_client_may_have_given_up_waiting_for_was_not_given() {
     let local = Local::start(IMPATIENT);
     let (mut socket, id) = saved(&local).await;
 
-    // it reads nothing, so it answers no ping
+    // the client does not read, so it answers no ping
     socket.request("1", "restore", &about(&id, &[])).await;
     until(async || local.counters.restore.done.get() == 1).await;
     sleep(2 * IMPATIENT.client_timeout).await;
@@ -239,7 +235,7 @@ async fn what_may_have_been_on_its_way_for_too_long_was_not_given() {
     let local = Local::start(IMPATIENT);
     let (mut socket, id) = saved(&local).await;
 
-    // for all that is known it sent the request right after what it answered last
+    // it may have sent the request right after its last answer
     sleep(2 * IMPATIENT.client_timeout).await;
     socket.request("1", "restore", &about(&id, &[])).await;
     socket.request("2", "save", &save(&id)).await;

@@ -1,4 +1,4 @@
-//! The dependencies between crates and rooms: manifests for what Cargo checks, sources for the rest.
+//! Checks dependencies between crates, by manifests, and between rooms (parts of the program), by sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The rooms of the program and of the library for apps, and the rooms that each may know.
+/// The rooms of the program and of the library for apps, and the rooms that each may use.
 const ROOMS: [(&str, &[&str]); 5] = [
     ("actix", &[]),
     ("config", &[]),
@@ -16,14 +16,14 @@ const ROOMS: [(&str, &[&str]); 5] = [
     ("cli", &["config", "telemetry", "app"]),
 ];
 
-/// Names that only some crates, or rooms of the program, may say.
+/// Names that only some crates or rooms may use.
 const NAMES: [(&str, &[&str]); 6] = [
-    // which store there is, is known where it is chosen
+    // only the composition root selects the store
     ("RedisStore", &["store-redis", "app", "actix"]),
     ("RedisSettings", &["store-redis", "app", "actix", "lib"]),
-    // others know what a store answers, but none of its methods
+    // others handle a store's results, but call none of its methods
     ("dyn Store", &["service", "telemetry", "app"]),
-    // the store for client certificates, which are renewed while it runs
+    // the store of client certificates, which are renewed while it runs
     (
         "std::fs",
         &["store-redis", "config", "telemetry", "cli", "fuzzing"],
@@ -32,12 +32,9 @@ const NAMES: [(&str, &[&str]); 6] = [
     ("actix_http::ws", &["protocols"]),
 ];
 
-/// A source file: where it belongs, and its text without comments.
 struct Source {
     path: PathBuf,
-    /// A member of the workspace, or a room of the program.
     place: String,
-    /// How many modules it is deep in its crate.
     depth: usize,
     text: String,
 }
@@ -63,7 +60,7 @@ impl Source {
         }
     }
 
-    /// The rooms that paths from the root of the crate name, with `crate::` or enough `super::`.
+    /// Returns the rooms that paths from the crate root name, with `crate::` or enough `super::`.
     fn rooms_named(&self) -> BTreeSet<String> {
         let from_the_root = self.text.split("crate::").skip(1);
         let up = "super::".repeat(self.depth);
@@ -76,7 +73,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The first names of the path or of the braced paths that a text begins with.
+/// Returns the first names of the path or braced paths at the start of `text`.
 fn heads(text: &str) -> Vec<String> {
     let Some(group) = text.strip_prefix('{') else {
         return vec![name_at(text)];
@@ -105,7 +102,6 @@ fn name_at(text: &str) -> String {
     text.chars().take_while(is_name).collect()
 }
 
-/// The sources of the program and of all crates below `crates/`.
 fn sources() -> Vec<Source> {
     let crates = fs::read_dir(root().join("crates")).unwrap();
     let crates = crates.map(|entry| entry.unwrap().path().join("src"));
@@ -124,13 +120,12 @@ fn sources() -> Vec<Source> {
     sources
 }
 
-/// A dependency in a manifest.
 struct Dependency {
     name: String,
     is_for_tests: bool,
 }
 
-/// The packages of the workspace, without the prefix of their names, and the dependencies of each.
+/// The packages of the workspace, without their common prefix, and their dependencies.
 fn packages() -> BTreeMap<String, Vec<Dependency>> {
     let output = Command::new("cargo")
         .args(["metadata", "--no-deps", "--locked", "--format-version=1"])
@@ -157,7 +152,7 @@ fn short(name: &Value) -> String {
     name.strip_prefix("threadkeep-").unwrap_or(name).to_owned()
 }
 
-/// The lines `crate -> crates` in the first drawing of ARCHITECTURE.md, from the top down.
+/// Parses the lines `crate -> crates` of the first diagram in ARCHITECTURE.md, from the top down.
 fn drawn() -> Vec<(String, BTreeSet<String>)> {
     let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let drawing = page.split("```").nth(1).unwrap().to_owned();
@@ -276,7 +271,6 @@ fn some_names_stay_in_their_places() {
     }
 }
 
-/// Whether a path in a text begins with that crate.
 fn uses(text: &str, crate_name: &str) -> bool {
     let begins = |char: char| !(char.is_alphanumeric() || "_:".contains(char));
     let is_path = |at: usize| {
@@ -289,7 +283,6 @@ fn uses(text: &str, crate_name: &str) -> bool {
     text.match_indices(crate_name).any(|(at, _)| is_path(at))
 }
 
-/// Whether a text has that name as a whole.
 fn says(text: &str, name: &str) -> bool {
     let is_word = |char: char| char.is_alphanumeric() || char == '_';
     text.match_indices(name).any(|(at, _)| {

@@ -1,5 +1,3 @@
-//! The program: its commands, exit codes, and how it stops.
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Output, Stdio};
@@ -12,7 +10,6 @@ use crate::support::places::{program, scratch};
 const ID: &str = "thrd_0123456789abcdef0123456789abcdef";
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
-/// The program with nothing of this process' environment, where no settings file is.
 fn threadkeep(args: &[&str]) -> Command {
     let mut command = Command::new(program());
     command.args(args).env_clear().current_dir(scratch());
@@ -33,7 +30,6 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// A server of a test's own, killed if it is still there at the test's end.
 struct Server {
     child: Child,
     address: String,
@@ -56,7 +52,7 @@ impl Server {
     }
 
     fn signal(&self, signal: &str) {
-        // the shell's own, since not every machine has a program of that name
+        // the shell's builtin, because not every machine has a program `kill`
         let kill = format!("kill {signal} {}", self.child.id());
         let sent = Command::new("sh").args(["-c", &kill]).status();
         assert!(sent.unwrap().success());
@@ -224,7 +220,7 @@ fn a_signal_ends_the_server_after_what_runs() {
         assert_eq!(&interim, b"HTTP/1.1 100 Continue\r\n\r\n");
 
         server.signal(signal);
-        // refused from then on, so that the signal has come before the body's end
+        // connections are rejected after the signal, so it precedes the end of the body
         while TcpStream::connect(&server.address).is_ok() {
             std::thread::yield_now();
         }

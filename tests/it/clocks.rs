@@ -1,5 +1,3 @@
-//! Stored data while the clock of Redis is set.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,8 +8,8 @@ use threadkeep_store::Clock;
 use crate::conformance::room::{redis_on, set};
 use crate::support::redis::RedisServer;
 
-/// Makes the logs look as if the clock had been an hour ahead until just now: the newest event of each has a later
-/// place than the clock gives to any new one.
+/// Shifts the logs as if the clock had been an hour ahead until now: the newest event of each has a later position than the
+/// clock gives to new ones.
 fn log_an_hour_ahead(connection: &mut Connection) {
     let logs: Vec<String> = redis::cmd("KEYS").arg("*:e").query(connection).unwrap();
     for log in logs {

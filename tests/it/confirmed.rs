@@ -1,5 +1,5 @@
-//! No answer of a write is given before replicas have what it tells of, be it that it was written
-//! before or over another connection.
+//! No write is answered before replicas have the data that the answer reports, even if an earlier write or another
+//! connection stored it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::support::redis::RedisServer;
 use crate::support::replicated::Replicated;
 use crate::support::until;
 
-/// Writes and repeats that change nothing any longer; each is handed to `look`.
+/// Runs writes and repeats that change nothing, and calls `look` after each.
 async fn change_nothing(room: &Room, thread: &Subject, look: impl Fn(&str)) {
     let written = once("a", "request");
     let end = threadkeep_store::Destroy {
@@ -92,8 +92,8 @@ async fn without_it_nothing_is_written() {
     let redis = Arc::new(RedisServer::start());
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
     let thread = room.subject();
-    // count changes instead of comparing replication offsets: for a script that changes nothing, Redis 6.2 still sends
-    // its replicas an empty transaction
+    // count changes instead of comparing replication offsets: for a script that changes nothing, Redis 6.2 still sends its
+    // replicas an empty transaction
     let changes = || {
         let info = redis.call(&["INFO", "persistence"]);
         let line = info
@@ -143,7 +143,7 @@ async fn what_is_written_for_it_leaves_no_trace() {
     assert!(before.1.contains(&-1) && before.1.contains(&100));
 }
 
-/// As many writes as there are permits, each in a WAIT that no replica ends.
+/// As many writes as permits, each in a WAIT that no replica ends.
 const WAITING: usize = 15;
 /// Time limit of calls, whose WAITs last 210 s.
 const PATIENCE: Duration = Duration::from_secs(240);
@@ -189,7 +189,7 @@ async fn connections_that_redis_has_closed_are_not_used_again() {
     servers
         .master
         .call(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
-    // makes a connection, so what has happened to the others is known after it
+    // opens a connection, by which time the fate of the others is known
     assert_eq!(thread.value("k").await.as_deref(), Some("1"));
     let written = thread.try_merge(&[set("k", "2")]).await;
 

@@ -1,5 +1,3 @@
-//! Every way to reach Redis, and the servers that are refused.
-
 use std::fs;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
@@ -39,7 +37,6 @@ async fn connect(url: &str, key_prefix: &str) -> Result<RedisStore, StoreError> 
     RedisStore::connect(settings, Clock::system()).await
 }
 
-/// Writes and reads by a connection of each kind that a store makes.
 async fn assert_works(url: &str) {
     let store = connect(url, &unique_prefix()).await.unwrap();
     let thread = Subject::of(Arc::new(store.clone()));
@@ -52,7 +49,7 @@ async fn assert_works(url: &str) {
     assert_eq!(thread.state().await.unwrap(), r#"{"k":[1,2]}"#);
 }
 
-/// Why a Redis is refused, in all the words that a log may show.
+/// Returns the error for a rejected Redis, as text that may be logged.
 async fn refusal(url: &str, key_prefix: &str) -> String {
     let error = connect(url, key_prefix).await.unwrap_err();
     let StoreError::Unavailable(cause) = &error else {
@@ -148,7 +145,7 @@ async fn a_redis_that_evicts_living_threads_is_refused() {
     }
 }
 
-/// Or NATs and load balancers forget the connection without notice.
+/// Otherwise, NATs and load balancers drop the connection silently.
 #[tokio::test]
 async fn an_idle_connection_asks_redis_for_a_sign_of_life() {
     let redis = RedisServer::start();
@@ -156,7 +153,7 @@ async fn an_idle_connection_asks_redis_for_a_sign_of_life() {
     let thread = Subject::of(Arc::new(store));
     thread.merge(&[push("k", "1")]).await;
     let redis_end = format!("0100007F:{:04X}", redis.port());
-    // of a connection: its end at Redis, whether it is established, and its timer, where 2 is that of the keepalive
+    // per connection: its port at Redis, whether it is established, and its timer, where 2 is the keepalive's
     let timers = || {
         let table = fs::read_to_string("/proc/net/tcp").unwrap();
         let rows = table.lines().map(|row| row.split_whitespace().collect());
@@ -206,7 +203,7 @@ async fn tls_works_with_a_trusted_certificate_and_with_no_other() {
     let own = authority.issue("redis");
     let (_redis, port) = RedisServer::start_encrypted(&RedisServer::encrypted(&own, &authority));
     let url = format!("rediss://127.0.0.1:{port}");
-    // trust is a setting of the process, so this takes a server of its own
+    // trust is a process-wide setting, so this takes a separate server
     let settings = Server::builder(Backend::Memory).redis(&url);
 
     let trusting = settings

@@ -1,5 +1,3 @@
-//! The cost of one request or one thread at Redis: time, memory, connections.
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,7 +14,6 @@ use crate::conformance::thread_scopes::living;
 use crate::support::redis::RedisServer;
 use crate::support::until;
 
-/// Bytes of all fields of all threads.
 fn stored_bytes(connection: &mut Connection) -> usize {
     let keys: Vec<String> = redis::cmd("KEYS").arg("*:t:*").query(connection).unwrap();
     let bytes = |key: &String| -> usize {
@@ -52,12 +49,12 @@ async fn what_is_stored_follows_the_state_however_arrays_were_cut() {
     assert!(stored < 2 * state.len(), "{stored} for {}", state.len());
 }
 
-/// Keys that exist by the clock of a test, without the remains of each log: an empty stream and its horizon.
+/// Returns keys that exist by the clock of a test, without the remains of each log: an empty stream and its horizon.
 fn lasting_keys(connection: &mut Connection, clock: &Clock) -> Vec<String> {
     let mut keys: Vec<String> = redis::cmd("KEYS").arg("*}:*").query(connection).unwrap();
     keys.retain(|key| {
         let left: i64 = redis::cmd("PTTL").arg(key).query(connection).unwrap();
-        // -2: it has gone since it was listed
+        // -2: expired since it was listed
         let is_over = left == -2 || (0..=clock.ahead_ms() as i64).contains(&left);
         let is_empty_log = key.ends_with("}:e") && {
             let events: u64 = redis::cmd("XLEN").arg(key).query(connection).unwrap();
@@ -98,7 +95,7 @@ async fn what_is_past_its_retention_leaves_nothing() {
             assert!(restored.unwrap().is_some());
         }
     }
-    // second lives, whose ends make the archives of the first ones earlier ones
+    // ends of second lives turn the archives of the first ones into earlier ones
     room.advance(35 * SECOND);
     room.reap().await;
     for thread in &threads {
@@ -111,8 +108,8 @@ async fn what_is_past_its_retention_leaves_nothing() {
     room.reap().await;
     assert!(!lasting_keys(&mut redis.connection(), &room.clock).is_empty());
 
-    // a restored archive is in no list, so it follows its own expiry: the longest time for which its event may be in
-    // the log, and an hour
+    // a restored archive is in no list, so its own expiry applies: the maximum time for which its event may be in the log,
+    // plus an hour
     room.advance(4_500 * SECOND);
     room.tidy().await;
 
@@ -139,7 +136,7 @@ async fn a_pause_of_redis_is_not_followed_by_a_connection_for_each_request() {
     let late = |number: u64| {
         let store = &store;
         async move {
-            // requests come one after another, and so do their timeouts
+            // send requests at intervals, so that they time out at intervals
             tokio::time::sleep(Duration::from_millis(5 * number)).await;
             store.get_state(&id, Reader::ALL).await
         }
@@ -147,7 +144,7 @@ async fn a_pause_of_redis_is_not_followed_by_a_connection_for_each_request() {
     let answers = join_all((0..150).map(late)).await;
     redis.resume();
 
-    // and later calls are rejected at once
+    // later calls are rejected immediately
     assert!(matches!(
         answers[0],
         Err(WriteError::Store(StoreError::Timeout(300)))
@@ -218,7 +215,7 @@ async fn a_write_to_a_thread_that_nobody_watches_pays_for_itself_alone() {
     for name in ["evalsha", "hset"] {
         assert_eq!(commands(&mut connection, name), 3 * WRITES, "{name}");
     }
-    // the mark of listeners to all threads is read once a second, and single writes move the end at most as often
+    // the mark of subscribers to all threads is read once a second, and single writes move the end at most as often
     let seconds = 1 + start.elapsed().as_secs();
     for (name, each, at_most) in [("time", 1, 3), ("pexpire", 1, 1), ("pttl", 3, 3)] {
         let calls = commands(&mut connection, name);
@@ -230,7 +227,7 @@ async fn a_write_to_a_thread_that_nobody_watches_pays_for_itself_alone() {
     }
 }
 
-/// A read of a thread whose end this process has just moved asks for its meta alone.
+/// After this process has just moved the end, a read asks only for the meta record.
 #[tokio::test]
 async fn a_read_of_what_is_known_asks_redis_for_no_content() {
     const READS: u64 = 100;
@@ -253,7 +250,7 @@ async fn a_read_of_what_is_known_asks_redis_for_no_content() {
     let mut connection = redis.connection();
     let reset = &mut redis::cmd("CONFIG");
     reset.arg("RESETSTAT").exec(&mut connection).unwrap();
-    // the write that makes a thread makes a copy too
+    // the write that creates a thread also creates a copy
     store.write(&id, &write).await.unwrap();
     store.get_state(&id, Reader::ALL).await.unwrap();
     assert_eq!(commands(&mut connection, "hgetall"), 0);
@@ -283,7 +280,7 @@ async fn a_read_of_what_is_known_asks_redis_for_no_content() {
         assert_eq!(commands(&mut connection, name), 0, "{name}");
     }
     assert_eq!(commands(&mut connection, "hget"), 8 * READS);
-    // the end is moved once a second
+    // the end moves once a second
     let moves = commands(&mut connection, "pexpire");
     assert!(moves <= seconds && moves == commands(&mut connection, "evalsha"));
     let cache = store.cache_use().unwrap();
@@ -405,7 +402,7 @@ async fn a_history_comes_back_with_its_thread_without_being_copied() {
 
     assert!(restored.unwrap().is_some());
     assert_eq!(scope.items().await.len(), 1_000);
-    // the state alone, which the event of the end may still want
+    // only the state, which the event of the end may still need
     assert_eq!(commands(&mut connection, "copy"), 1);
 }
 
@@ -427,12 +424,11 @@ async fn one_large_item_takes_the_place_of_many_in_a_few_steps() {
     let page = scope.page(HistoryFrom::After(0), 1_000).await.unwrap();
     assert_eq!(page.summary.len(), page.items.len() as u64);
     assert_eq!(page.summary.first_seq, page.items[0].seq);
-    // it no longer stands for dropped items
+    // the summary no longer covers dropped items
     let again = [item("1", "2"), item("900", "900")];
     assert_eq!(scope.add(&again).await, [(902, false), (900, true)]);
 }
 
-/// How many of these commands Redis was asked for.
 fn commands(connection: &mut Connection, name: &str) -> u64 {
     let info: String = redis::cmd("INFO")
         .arg("commandstats")

@@ -1,5 +1,4 @@
-//! Replicas that are killed while they move a thread, to another id or into the store, and others that find what these
-//! have left.
+//! Replicas that are killed while they move a thread to another id or import it, and what others find afterwards.
 
 use std::sync::Arc;
 
@@ -28,7 +27,6 @@ impl killing::Replica for Replica {
 }
 
 impl Place {
-    /// Whether all that an import has prepared goes away by itself.
     fn prepared_keys_expire(&self) -> bool {
         let mut connection = self.redis.connection();
         let keys: Vec<String> = ::redis::cmd("KEYS")
@@ -40,14 +38,13 @@ impl Place {
                 .arg(key)
                 .query(&mut connection)
                 .unwrap();
-            // -2: it is gone already
+            // -2: expired already
             left == -2 || (0..=60_000).contains(&left)
         })
     }
 }
 
 impl Replica {
-    /// The status and the body of an answer.
     async fn send(
         &self,
         method: Method,
@@ -64,7 +61,6 @@ impl Replica {
         body
     }
 
-    /// A thread with something of every kind.
     async fn create(&self) -> String {
         let state = json!({"list": vec!["x".repeat(100); 100], "k": 1});
         let body = json!({"owner": OWNER, "state": state, "metadata": {"a": 1}}).to_string();
@@ -86,13 +82,11 @@ impl Replica {
         value(&thread)["exists"] == true
     }
 
-    /// All that a thread has, except its id and the times of use.
     async fn content(&self, id: &str) -> String {
         let path = format!("/v1/threads/{id}/export");
         content(&self.ok(Method::GET, &path, "").await, id)
     }
 
-    /// The ids of the threads of the owner, which are as many as are counted.
     async fn owned(&self) -> Vec<String> {
         let path = format!("/v1/threads?owner={OWNER}");
         let listed = value(&self.ok(Method::GET, &path, "").await);

@@ -1,5 +1,5 @@
-//! The same random lists done to several stores. The embedded store does what the domain says, so
-//! that is what Redis must do, by its short scripts and by its long one.
+//! Runs the same random lists on several stores. Redis, with its short and its long script, must do the same as the embedded
+//! store, which uses the domain's code.
 
 use std::time::{Duration, Instant};
 
@@ -13,9 +13,9 @@ use crate::conformance::room;
 use crate::lists::{List, Outcome, Player, Step, list};
 use crate::scope_lists;
 
-/// Set to the number that a failure prints, it makes the same lists again.
+/// Set it to the seed that a failure prints, to run the same lists again.
 const SEED: &str = "THREADKEEP_TEST_SEED";
-/// Set to anything, it makes three times as many lists.
+/// Set it to any value to run three times as many lists.
 const ALL: &str = "THREADKEEP_TEST_ALL_LISTS";
 
 #[test]
@@ -67,7 +67,6 @@ fn after_any_list_a_scope_in_redis_is_as_the_domain_says() {
     });
 }
 
-/// Plays `lists` lists, each with new players, which must agree after each step.
 fn check(
     lists: u32,
     runtime: &Runtime,
@@ -96,8 +95,8 @@ fn check_scopes(
     });
 }
 
-/// Plays a list, and retries if the players disagree after a slow run: the clock keeps running, and times count in
-/// steps of five seconds.
+/// Plays a list, and retries if the players disagree after a slow run: the clock keeps running, and times count in steps of
+/// five seconds.
 fn in_time(play: impl Fn() -> Result<(), TestCaseError>) -> Result<(), TestCaseError> {
     const LONGEST: Duration = Duration::from_secs(2);
     for _ in 0..10 {
@@ -110,7 +109,7 @@ fn in_time(play: impl Fn() -> Result<(), TestCaseError>) -> Result<(), TestCaseE
     play()
 }
 
-/// Tries `most` random lists, or a third of them without [`ALL`].
+/// Tests `most` random lists, or a third of them without [`ALL`].
 fn run<S: Strategy>(most: u32, strategy: S, test: impl Fn(S::Value) -> Result<(), TestCaseError>) {
     let seed = std::env::var(SEED).map_or_else(|_| rand::random(), |seed| seed.parse().unwrap());
     let config = Config {

@@ -1,5 +1,3 @@
-//! Documents that say the same as the program.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -38,7 +36,7 @@ fn documents_that_the_program_prints_are_committed_as_it_prints_them() {
 fn every_file_that_the_architecture_names_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let files = files_below(root, &["src", "crates", "tests", "deploy", "docs"]);
-    // a page names a file of a crate by its place in the sources of that crate
+    // pages name a file of a crate by its path in the sources of that crate
     let files: Vec<_> = files
         .iter()
         .map(|file| match file.split_once("/crates/") {
@@ -51,7 +49,7 @@ fn every_file_that_the_architecture_names_exists() {
         .iter()
         .map(|path| fs::read_to_string(path).unwrap());
     let pages: Vec<_> = pages.chain([committed("ARCHITECTURE.md")]).collect();
-    // in code, and none of the words and patterns of other kinds
+    // code spans that look like file names
     let named = pages
         .iter()
         .flat_map(|page| page.split('`').skip(1).step_by(2));
@@ -103,7 +101,7 @@ fn each_link_between_documents_leads_somewhere() {
         path.to_str().unwrap().to_owned()
     }));
     let is_page = |path: &str| Path::new(path).extension().is_some_and(|kind| kind == "md");
-    // not those of packages
+    // pages of installed packages are not ours
     pages.retain(|path| is_page(path) && !path.contains("/target/"));
     let mut links = 0;
     for page in &pages {
@@ -133,7 +131,7 @@ fn each_link_between_documents_leads_somewhere() {
     assert!(links > 60, "{links}");
 }
 
-/// The anchor of a heading, by GitHub's rule.
+/// Returns the anchor of a heading by GitHub's rule.
 fn slug(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = text
@@ -147,7 +145,7 @@ fn the_readme_is_short() {
     assert!(committed("README.md").lines().count() <= 180);
 }
 
-/// Each proof is a file, or a filter of tests that matches one: a part of a function's name, or modules.
+/// Each proof is a file, or a filter that matches a test: a part of a function's name, or modules.
 #[test]
 fn each_proof_in_the_readme_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -164,7 +162,7 @@ fn each_proof_in_the_readme_exists() {
         .split("\n\n")
         .next()
         .unwrap();
-    // the heading and the line below it come first
+    // skip the heading and the line below it
     let proofs: Vec<_> = table
         .lines()
         .skip(2)
@@ -223,7 +221,7 @@ async fn every_metric_of_the_alerts_exists() {
     let mut page = String::new();
     for backend in [Backend::Memory, Backend::Redis] {
         let server = Server::shared(backend);
-        // a family is shown when it has a first member
+        // a family appears with its first member
         server.client().get("/v1/threads/current").ok().await;
         server.client().get("/v1/threads/none").send().await;
         page += &server.client().get("/metrics").ok().await.text();
@@ -256,13 +254,11 @@ fn each_alert_is_tested_and_explained() {
     }
 }
 
-/// A row of docs/metrics.md.
 struct MetricRow {
     kind: String,
     labels: BTreeSet<String>,
 }
 
-/// The rows by the names of their metrics.
 fn metrics_of_page() -> BTreeMap<String, MetricRow> {
     let page = committed("docs/metrics.md");
     let rows = page.lines().filter(|line| line.starts_with("| `"));
@@ -280,7 +276,7 @@ fn metrics_of_page() -> BTreeMap<String, MetricRow> {
 
 #[test]
 fn the_page_of_metrics_has_the_names_of_the_source() {
-    // each stands before the name of a metric
+    // each precedes the name of a metric
     const BEFORE: [&str; 6] = [
         "encoder,",
         "register(",
@@ -289,7 +285,7 @@ fn the_page_of_metrics_has_the_names_of_the_source() {
         "gauge(",
         "encode_descriptor(",
     ];
-    // a name in the source lacks the unit and the ending of its type
+    // names in the source lack the unit and the suffix of their type
     const ENDINGS: [&str; 7] = [
         "",
         "_total",
@@ -338,7 +334,7 @@ async fn the_page_of_metrics_has_the_types_and_labels_of_a_server() {
     let rows = metrics_of_page();
     for backend in [Backend::Memory, Backend::Redis] {
         let server = Server::shared(backend);
-        // a family is shown when it has a first member
+        // a family appears with its first member
         server.client().get("/v1/threads/current").ok().await;
         server.client().get("/v1/threads/none").send().await;
         let page = server.client().get("/metrics").ok().await.text();
@@ -363,7 +359,7 @@ async fn the_page_of_metrics_has_the_types_and_labels_of_a_server() {
                     .find_map(|ending| name.strip_suffix(*ending))
                     .filter(|family| kinds.get(*family) == Some(&"histogram"));
                 let metric = histogram.unwrap_or(name);
-                // a name, a value, a name and so on
+                // names and values alternate
                 let (_, labels) = line.split_once('{').unwrap_or(("", ""));
                 let labels: BTreeSet<_> = labels
                     .split('"')

@@ -1,5 +1,3 @@
-//! Failed and pending deliveries: over HTTP, by replicas that give up at once.
-
 use std::time::Duration;
 
 use actix_web::http::Method;
@@ -12,7 +10,6 @@ use crate::in_process;
 use crate::support::receiver::{Mood, Receiver};
 use crate::support::until;
 
-/// The API over a store, whose consumers give everything up at its first failure.
 fn api(room: &Room) -> Api {
     in_process::giving_up_after(Duration::ZERO, room).0
 }
@@ -83,7 +80,7 @@ async fn what_was_given_up_is_listed_and_replayed(room: Room) {
     let (_, replayed) = send(&api, Method::POST, &replay, &Value::Null).await;
     assert_eq!(replayed, json!({"replayed": 3}));
     let taken = receiver.await_taken("/a", 4).await;
-    // of the thread whose events all came back at once
+    // of the thread whose events were all replayed
     let chosen = second["failed"][0]["thread_id"].as_str().unwrap();
     let words = taken.iter().map(|delivery| delivery.words());
     let words: Vec<_> = words.filter(|words| !words.ends_with(chosen)).collect();

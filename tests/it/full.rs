@@ -1,4 +1,4 @@
-//! When the memory of Redis is full, what frees it goes on: else it would stay full.
+//! When the memory of Redis is full, operations that free memory still work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -115,7 +115,7 @@ async fn a_scope_is_read_and_ended_though_a_key_got_another_lifetime() {
     assert!(scope.end().await);
 }
 
-/// Or a thread could not be destroyed.
+/// Otherwise, a thread could not be destroyed.
 #[tokio::test]
 async fn what_is_written_is_counted() {
     let redis = Arc::new(RedisServer::start());
@@ -137,7 +137,6 @@ async fn what_is_written_is_counted() {
     room.backend.give_back_rates(address, &rates).await.unwrap();
 }
 
-/// Each way in answers a write to a full store in its own form.
 async fn assert_every_protocol_says_so(server: &Server, living: &OwnThread) {
     for request in [
         living.put("state/k", "1"),
@@ -178,7 +177,6 @@ async fn assert_every_protocol_says_so(server: &Server, living: &OwnThread) {
     assert_eq!(error["message"], "the store is full");
 }
 
-/// Removes items of a history of three.
 async fn assert_items_are_removed(thread: &OwnThread) {
     let taken = thread.post("history/take", "{}").ok().await.json();
     assert_eq!(taken["items"][0]["id"], "z");
@@ -229,7 +227,7 @@ async fn a_full_embedded_store_is_told_by_every_protocol() {
     thread.delete("").ok().await;
 }
 
-/// The room for a large item is made in steps of their own, before the item is written.
+/// A separate step makes room for a large item before the item is written.
 #[tokio::test]
 async fn a_history_that_cannot_be_added_to_drops_nothing() {
     let redis = RedisServer::start();

@@ -1,5 +1,3 @@
-//! The API over a store in this process.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +12,7 @@ use threadkeep_webhooks::WebhookSettings;
 
 use crate::conformance::room::Room;
 
-/// An API and its events, whose consumers look often, and give an event up after that time.
+/// An API and its events. Consumers poll often, and give an event up after `give_up_after`.
 pub(crate) fn giving_up_after(give_up_after: Duration, room: &Room) -> (Api, Events) {
     let timing = Timing {
         give_up_after,
@@ -35,7 +33,6 @@ pub(crate) fn giving_up_after(give_up_after: Duration, room: &Room) -> (Api, Eve
     (room.api(events.clone(), webhooks), events)
 }
 
-/// The status and the body of an answer to a back end.
 pub(crate) async fn send(
     api: &Api,
     method: Method,

@@ -1,5 +1,4 @@
-//! Replicas in this process that are killed at a chosen call of the store, and the place on a Redis that others find
-//! afterwards.
+//! Replicas in this process that are killed at a chosen call of the store, and what others find on Redis afterwards.
 
 use std::sync::Arc;
 
@@ -10,16 +9,13 @@ use crate::support::redis::{self, RedisServer};
 /// More changes than any call makes.
 const MOST: u64 = 200;
 
-/// A replica of a kind that a test starts.
 pub(crate) trait Replica {
-    /// Commands that may change what it leaves.
+    /// Commands that may change what a killed replica leaves.
     const CHANGES: &'static [&'static str];
 
-    /// One over that store.
     fn start(room: &Room) -> Self;
 }
 
-/// A prefix on a Redis, which replicas use.
 pub(crate) struct Place {
     pub redis: Arc<RedisServer>,
     pub prefix: String,
@@ -37,7 +33,7 @@ impl Place {
         R::start(&redis_at(&self.redis.url(), &self.prefix).await)
     }
 
-    /// A call to a replica that is killed at that change of something. Whether it was killed before it had answered.
+    /// Calls a replica that is killed at change `cut`. Returns whether it was killed before it answered.
     pub(crate) async fn call_and_kill<R: Replica, T>(
         &self,
         about: &[&str],
@@ -57,7 +53,6 @@ impl Place {
     }
 }
 
-/// Each change, and whether Redis makes it before its client is killed.
 pub(crate) fn cuts() -> impl Iterator<Item = (u64, Cut)> {
     (0..MOST).flat_map(|passed| [(passed, Cut::Before), (passed, Cut::After)])
 }

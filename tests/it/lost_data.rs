@@ -1,5 +1,4 @@
-//! A thread whose data Redis has lost, to its memory policy or to a replica that took over, takes nothing of another life or of
-//! the lost data along.
+//! A thread whose data Redis has lost, by eviction or failover, is never combined with another life or the lost data.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +39,7 @@ async fn an_earlier_life_comes_back_with_its_scope_after_the_last_one_was_lost()
     );
 }
 
-/// A server that was a replica for a moment has other contents over the same connections.
+/// A server that was briefly a replica has other contents over the same connections.
 #[tokio::test]
 async fn a_copy_follows_no_write_to_another_content_of_its_version() {
     let redis = RedisServer::start();

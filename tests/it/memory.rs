@@ -1,4 +1,4 @@
-//! Promises of the embedded store alone: expired threads are ended and freed without a request.
+//! Guarantees of the embedded store alone: expired threads are ended and freed without a request.
 
 use std::time::Duration;
 

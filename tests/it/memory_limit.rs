@@ -1,5 +1,3 @@
-//! The embedded store at the limit of its memory.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,7 +37,7 @@ fn fill_with(bytes: usize) -> Operation {
     set("k", &format!("\"{}\"", "x".repeat(bytes)))
 }
 
-/// Fills a store with threads until it rejects more. Returns the first of them.
+/// Fills a store with threads until it rejects more. Returns the first one.
 async fn fill(room: &Room) -> Subject {
     let first = room.subject();
     first.merge(&[set("a", "1"), set("b", "[1,2]")]).await;
@@ -91,7 +89,7 @@ async fn the_oldest_archives_make_room_with_their_events() {
     assert_eq!(counts.evicted_archives, evicted as u64);
     assert!(counts.used_bytes < 4 * MIB + 30_000);
     assert!(!counts.is_full);
-    // the log of a bucket says that it was cut
+    // the log of a bucket reports that it was trimmed
     let bucket = store.bucket_of(&ended[0].id);
     let horizons = store.log_horizons(&[bucket]).await.unwrap();
     assert!(horizons[0] > Position::default());
@@ -159,7 +157,7 @@ async fn a_full_store_rejects_what_grows() {
     };
     let refused = store.write(&first.id, &write).await.unwrap_err();
     assert!(is_full(&refused), "{refused:?}");
-    // a thread that would be made is one more
+    // creating a thread needs memory
     let operations = [delete("a")];
     let write = threadkeep_domain::Write {
         operations: &operations,
@@ -289,14 +287,14 @@ async fn threads_that_write_at_once_overshoot_by_one_write_each() {
     }
 
     let most = watcher.await.unwrap();
-    // what a value counts for is a quarter more than its text
+    // a value counts for a quarter more than its text
     assert!(
         most < 4 * MIB + WRITERS * (BYTES * 5 / 4 + 10_000),
         "{most}"
     );
 }
 
-/// Or a store would fill up with dead entries.
+/// Otherwise, a store would fill up with dead entries.
 #[tokio::test]
 async fn what_is_gone_is_no_longer_counted() {
     let clock = Clock::system();
@@ -321,13 +319,13 @@ async fn what_is_gone_is_no_longer_counted() {
 
     room.space("n").destroy().await;
     until(async || {
-        // threads that ended meanwhile are archived for as long again
+        // threads that ended meanwhile are archived for the same time
         room.advance(Duration::from_secs(60));
         store.is_empty()
     })
     .await;
-    // Empty tables stay: 17 to 22 KB. However the ids fall into shards, a table of n entries has at most max(4, 16n/7) places,
-    // under twice the usual number.
+    // Empty tables remain: 17 to 22 KB. However the ids fall into shards, a table of n entries has at most max(4, 16n/7)
+    // slots, under twice the usual number.
     until(async || used(&store) < 40_000).await;
 }
 

@@ -1,5 +1,5 @@
-//! Every script stays in one cluster slot. Redis refuses no key of another slot on the same node,
-//! so that a script that strays fails only in a cluster; here it is read off `MONITOR`.
+//! Every script accesses one cluster slot only. A single Redis does not check that, so a stray key would fail only in a
+//! cluster; this test reads the keys from `MONITOR`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ async fn a_script_touches_only_its_declared_keys_and_these_share_a_hash_tag() {
             declared = keys;
         }
     }
-    // or nothing was looked at
+    // otherwise the test proves nothing
     assert!(tags.len() > THREADS / 2, "{tags:?}");
     assert!(scripts.len() > 36, "{scripts:?}");
     assert!(commands.len() > 100 * THREADS);
@@ -81,10 +81,10 @@ async fn a_script_touches_only_its_declared_keys_and_these_share_a_hash_tag() {
 #[tokio::test]
 async fn a_script_that_drops_keys_changes_nothing_while_its_slot_moves() {
     let cluster = Arc::new(RedisCluster::start());
-    // while slots move, some of the calls below wait as long as they may
+    // while slots move, some of the calls below take the whole time limit
     let room = cluster_within(Duration::from_secs(5), Arc::clone(&cluster)).await;
     let thread = room.subject();
-    // all that its scripts look at is there, so that they are not refused before they begin
+    // all data of its scripts exists, so that they are not rejected early
     thread.merge(&[set("a", "1")]).await;
     thread.destroy().await;
     room.advance(Duration::from_secs(120));
@@ -178,18 +178,15 @@ async fn a_script_that_drops_keys_changes_nothing_while_its_slot_moves() {
     assert_eq!(logged(&room, &thread).await.len(), before.1.len() + 1);
 }
 
-/// All that the log of a thread's bucket has.
 async fn logged(room: &Room, thread: &Subject) -> Vec<Event> {
     let bucket = room.backend.bucket_of(&thread.id);
     let from = [(bucket, Position::default())];
     room.backend.read_log(&from, 1000).await.unwrap().remove(0)
 }
 
-/// Whether a key is declared, or is named by a declared one: the archive of an earlier life by that
-/// of the last life and the life, which only the script sees; what a thread's scope is kept in, by
-/// the thread or its archive; its checkpoints and whether it is watched, by the thread; the parts of a list, by the list;
-/// the lists of a bucket's threads, the archives that one of them names, and the ids of a life, by any key of it; a
-/// thread with all that is next to it, by a list that it is in; and events and lists of responses, by one of these.
+/// Whether a key is declared, or a declared key of the same slot names it: an archive names those of earlier lives; a thread
+/// or archive, the scope, checkpoints and watch mark; a list, its parts; a list of threads, the threads and all their keys;
+/// any key of a bucket, its lists; and a list of responses, their events.
 fn is_declared(key: &str, declared: &[String]) -> bool {
     let is_life = |rest: &str| rest.len() == 17 && rest.starts_with(':');
     let is_checkpoint = |rest: &str| {
@@ -229,7 +226,7 @@ fn is_declared(key: &str, declared: &[String]) -> bool {
         }
         let is_archive = known.contains("}:a:");
         match key.strip_prefix(known.as_str()) {
-            // and the key that tests whether the slot is moving
+            // or the key that tests whether the slot is moving
             Some("" | ":") => true,
             Some(rest) => is_archive && is_life(rest),
             None if is_archive || known.contains("}:t:") => of_thread(known),
@@ -238,7 +235,6 @@ fn is_declared(key: &str, declared: &[String]) -> bool {
     })
 }
 
-/// The keys of a command, as Redis itself sees them.
 fn keys_of(connection: &mut Connection, command: &[String]) -> Vec<String> {
     if command.len() == 1 {
         return Vec::new();
@@ -254,7 +250,6 @@ fn keys_of(connection: &mut Connection, command: &[String]) -> Vec<String> {
     }
 }
 
-/// The part of a key that decides its slot.
 fn tag(key: &str) -> String {
     let tag = key
         .split_once('{')
@@ -266,7 +261,6 @@ fn tag(key: &str) -> String {
     }
 }
 
-/// One thread's lives with every operation, read, condition and end.
 async fn do_everything(room: &Room) {
     let thread = room.subject();
     write_everything(&thread).await;
@@ -298,7 +292,6 @@ async fn do_everything(room: &Room) {
     keep_a_ledger(room).await;
 }
 
-/// Binds a thread, gives it to another owner, ends it, and lists what they have.
 async fn own(room: &Room) {
     let thread = room.subject();
     let [ann, bob] = ["ann", "bob"].map(|text| Owner::new(text).unwrap());
@@ -329,7 +322,6 @@ async fn own(room: &Room) {
     erase(room, bob).await;
 }
 
-/// Erases an owner that has a thread and an archive.
 async fn erase(room: &Room, owner: OwnerTag) {
     let backend = &room.backend;
     let tombstone = Duration::from_secs(60);
@@ -346,7 +338,6 @@ async fn erase(room: &Room, owner: OwnerTag) {
     backend.forget_lives(owner, &lives).await.unwrap();
 }
 
-/// Saves, restores and deletes checkpoints of a thread, moves it to another id, and ends it.
 async fn save_and_move(room: &Room, is_erased: bool) {
     let thread = room.subject();
     let backend = &room.backend;
@@ -402,7 +393,6 @@ async fn save_and_move(room: &Room, is_erased: bool) {
     erase(room, ann.tag()).await;
 }
 
-/// Begins responses in a scope and goes on with them; one ends, one is deleted, and one stays open.
 async fn respond(room: &Room, scope: &ScopeId, has_turn: bool) {
     let backend = &room.backend;
     let policy = ScopePolicies::DEFAULT.of(scope);
@@ -486,7 +476,6 @@ async fn respond(room: &Room, scope: &ScopeId, has_turn: bool) {
     }
 }
 
-/// Ends and restores a thread outside of requests.
 async fn end_and_restore(room: &Room, thread: &Subject) {
     let (backend, id) = (&room.backend, &thread.id);
     let bucket = backend.bucket_of(id);
@@ -507,7 +496,7 @@ async fn end_and_restore(room: &Room, thread: &Subject) {
     let first = backend.get_archive(id, None).await.unwrap().unwrap();
     backend.restore(id, None, &thread.policy).await.unwrap();
     room.advance(thread.policy.ttl);
-    // a life after the archived one, which therefore makes room
+    // a life after the archived one, which it displaces
     thread.merge(&[set("k", "3")]).await;
     assert!(thread.destroy().await.existed);
     let life = first.head.life;
@@ -517,7 +506,6 @@ async fn end_and_restore(room: &Room, thread: &Subject) {
     backend.log_heads().await.unwrap();
 }
 
-/// Stores data in the scope of a thread and in another, and in lists of them.
 async fn keep_in_scopes(room: &Room, thread: &Subject, number: u64) {
     let backend = &room.backend;
     let name = format!("session:{}", thread.id);
@@ -602,7 +590,6 @@ async fn keep_in_scopes(room: &Room, thread: &Subject, number: u64) {
     backend.list_remove("sessions", &[name]).await.unwrap();
 }
 
-/// Entries of a namespace, with every way in which one ends.
 async fn keep_entries(room: &Room, name: &str) {
     let space = room.space(name);
     space.set_default(seconds(60)).await;
@@ -621,7 +608,6 @@ async fn keep_entries(room: &Room, name: &str) {
     assert_eq!(space.destroy().await, 2);
 }
 
-/// Counts writes of an address and of a scope.
 async fn count(room: &Room, thread: &Subject) {
     let (digest, scope) = (Fingerprint(rand::random()), ScopeId::Thread(thread.id));
     let rates = RateName::ALL.map(|name| (name, "1/1m".parse().unwrap()));

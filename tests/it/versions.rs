@@ -15,14 +15,12 @@ use crate::support::server::{Backend, Server};
 use crate::support::until;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/redis.md");
-/// Start of the table's header row.
 const HEAD: &str = "| version |";
 const THREADS: u64 = 2_000;
 /// Tolerance for allocations that do not grow with each thread, such as hash tables of keys.
 const TOLERANCE_PERCENT: u64 = 5;
 const MEASUREMENTS: usize = 5;
 
-/// Recommended settings of the page, as command-line options.
 const RECOMMENDED: [&str; 10] = [
     "--maxmemory",
     "1gb",
@@ -94,7 +92,6 @@ async fn nothing_is_warned_of_under_the_recommended_settings() {
     assert!(!log.contains("WARN"), "{log}");
 }
 
-/// Returns the cells of the table row that starts with `begin`.
 fn columns_of(begin: &str) -> Vec<String> {
     let page = fs::read_to_string(PAGE).unwrap();
     let row = page.lines().find(|line| line.starts_with(begin));
@@ -103,7 +100,6 @@ fn columns_of(begin: &str) -> Vec<String> {
     cells.map(|cell| cell.trim().to_owned()).collect()
 }
 
-/// Returns the family and its major and minor version, as in the table.
 fn version_of(info: &BTreeMap<String, String>) -> String {
     let (family, version) = match info.get("valkey_version") {
         Some(version) => ("Valkey", version),
@@ -121,8 +117,8 @@ fn is_close(stated: u64, found: u64) -> bool {
     stated.abs_diff(found) * 100 <= found * TOLERANCE_PERCENT
 }
 
-/// Measures the memory of a thread with `messages` messages of 100 bytes, or with only a number as its state.
-/// Repeats that until the result is close to the stated one, as Redis frees some memory later.
+/// Measures the memory of a thread with `messages` messages of 100 bytes, or with only a number as its state. Repeats that
+/// until the result is close to `stated`, because Redis frees some memory later.
 async fn bytes_per_thread(redis: &Arc<RedisServer>, messages: usize, stated: &str) -> u64 {
     let stated = number(stated).unwrap();
     let mut bytes = 0;
@@ -156,7 +152,8 @@ async fn write_threads(redis: &Arc<RedisServer>, count: u64, messages: usize) {
         .await;
 }
 
-/// Returns the memory in use once no other client is connected. Redis 8 counts the heap of scripts, which `SCRIPT FLUSH` frees.
+/// Returns the memory in use once no other client is connected. Redis 8 counts the heap of scripts, which `SCRIPT FLUSH`
+/// frees.
 async fn used_memory(redis: &RedisServer) -> u64 {
     redis.call(&["SCRIPT", "FLUSH", "SYNC"]);
     until(async || redis.info("clients")["connected_clients"] == "1").await;

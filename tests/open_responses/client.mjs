@@ -1,4 +1,4 @@
-// A client that checks all that it receives.
+// A client that validates everything it receives.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -35,7 +35,6 @@ export class Client {
     return checked(schema, body);
   }
 
-  /** A response that comes whole. */
   respond(members) {
     return this.#ok("", response, members);
   }
@@ -44,12 +43,11 @@ export class Client {
     return this.#ok("/compact", compaction, members);
   }
 
-  /** The status of a request to compact that is sent as it is. */
+  /** Returns the status of a compaction request that is sent unchanged. */
   async statusOfCompact(body) {
     return (await this.#post("/compact", body)).status;
   }
 
-  /** The events of a streamed response. */
   async stream(members) {
     const answer = await this.#post("", { model: this.model, stream: true, ...members });
     assert.match(answer.headers.get("content-type"), /^text\/event-stream/);
@@ -66,7 +64,7 @@ export class Client {
     });
   }
 
-  /** The messages that a socket has for these requests, each sent when the one before it has its end. */
+  /** Sends requests over a socket, each after the end of the previous one. Returns the messages. */
   async connected(use) {
     const socket = new WebSocket(this.#url.replace(/^http/, "ws"), { headers: this.#headers });
     await once(socket, "open", { signal: AbortSignal.timeout(PATIENCE_MS) });
@@ -105,12 +103,11 @@ class Socket {
     return events;
   }
 
-  /** A response that is not stored. */
+  /** Requests a response that is not stored. */
   async respond(members) {
     return responseOf(await this.#events(members));
   }
 
-  /** The error that a request has. */
   async refuse(members) {
     const events = await this.#events(members);
     assert.equal(events.length, 1);

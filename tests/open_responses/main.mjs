@@ -1,12 +1,10 @@
-// Runs each test with each model, and fails if one of them does.
-// Called by open-responses.sh: main.mjs http://server API_KEY MODEL...
+// Runs each test with each model, and fails if a test does. open-responses.sh calls main.mjs URL API_KEY MODEL...
 
 import { Client } from "./client.mjs";
 import { HTTP, WEBSOCKET } from "./suite.mjs";
 
 const [server, apiKey, ...models] = process.argv.slice(2);
 
-// How many of the tests pass.
 async function count(tests, client) {
   let passed = 0;
   for (const [name, test] of Object.entries(tests)) {

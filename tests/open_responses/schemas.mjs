@@ -1,8 +1,8 @@
-// What a server may send, by the Open Responses specification of 2026-04-24. Objects may have further members.
+// Schemas of the Open Responses specification of 2026-04-24. Objects may have further members.
 
 import { createRequire } from "node:module";
 
-// heeds NODE_PATH, unlike `import`
+// `require` uses NODE_PATH, `import` does not
 const { z } = createRequire(import.meta.url)("zod");
 
 const text = z.string();
@@ -66,7 +66,7 @@ const functionChoice = typed("function", { name: text.optional() });
 const format = oneOf([
   typed("text", {}),
   typed("json_object", {}),
-  // the specification has only null as the schema
+  // the specification allows only null as the schema
   typed("json_schema", { name: text, description: nullable(text), schema: z.unknown(), strict: z.boolean() }),
 ]);
 
@@ -154,7 +154,6 @@ const EVENTS = {
   "response.function_call_arguments.delta": { ...ofItem, delta: text },
   "response.function_call_arguments.done": { ...ofItem, arguments: text },
 };
-/** An event of a stream. */
 export const event = oneOf(
   Object.entries(EVENTS).map(([type, members]) => typed(type, { sequence_number: whole, ...members })),
 );
@@ -165,7 +164,6 @@ export const socketError = typed("error", {
   error: z.object({ type: text.optional(), code: text, message: text, param: nullable(text).optional() }),
 });
 
-/** The value, which the schema allows. */
 export function checked(schema, value) {
   const { error } = schema.safeParse(value);
   if (error) throw new Error(`${z.prettifyError(error)}\nin ${JSON.stringify(value)}`);

@@ -1,4 +1,4 @@
-// The rules of a stream that no schema of an event expresses.
+// Rules of streams that schemas cannot express.
 
 import assert from "node:assert/strict";
 import { checked, event as eventSchema } from "./schemas.mjs";
@@ -7,7 +7,7 @@ const ENDS = ["response.completed", "response.failed", "response.incomplete"];
 
 export const isEnd = ({ type }) => ENDS.includes(type);
 
-// The text that deltas of a kind add up to, by the place that they belong to.
+// The concatenated deltas of one kind, by the part to which they belong.
 class Texts {
   #texts = new Map();
 
@@ -26,7 +26,7 @@ class Texts {
   }
 }
 
-/** The response that a stream of these events ends with. */
+/** Checks the events of a stream, and returns its response. */
 export function responseOf(events) {
   for (const event of events) checked(eventSchema, event);
   assert.deepEqual(

@@ -1,5 +1,5 @@
-// The tests of the compliance suite of Open Responses, by its names for them. The requests are our own: `show: TEXT` has the
-// scripted upstream answer with the request that it received, so that each test also sees what reached the model.
+// The tests of Open Responses' compliance suite, with its names and other requests: for `show: TEXT`, the scripted upstream
+// answers with the request that it received, which shows what reached the model.
 
 import assert from "node:assert/strict";
 import { checked, response as responseSchema } from "./schemas.mjs";
@@ -19,7 +19,7 @@ function textOf(response) {
   return content[0].text;
 }
 
-// Checks that the request which a response shows has these texts.
+// Checks that the request in a response has these texts.
 function assertShown(response, ...texts) {
   const request = textOf(response);
   for (const text of texts) assert.ok(request.includes(text), `${text} did not reach the model`);

@@ -1,4 +1,4 @@
-"""Keeps the conversations of agents by the published package openai-agents. Called by openai.sh: agents_session.py ADDRESS"""
+"""Stores conversations of agents with the published package openai-agents: agents_session.py ADDRESS"""
 
 import asyncio
 import importlib.metadata
@@ -12,7 +12,7 @@ from agents.testing import ModelStep, ScriptedModel, assistant_message, function
 from openai import AsyncOpenAI, NotFoundError
 
 client = AsyncOpenAI(base_url=f"http://{sys.argv[1]}/v1")
-# the library warns of ends of conversations that are not its own
+# the library warns if the last items of a conversation are not its own
 logging.getLogger("openai.agents").setLevel(logging.ERROR)
 CONFIG = RunConfig(tracing_disabled=True)
 
@@ -22,7 +22,7 @@ def session_of(conversation=None):
 
 
 def shown(items):
-    """The parts of items that the test has sent."""
+    """Returns the texts of items that the test sent."""
     return [item.get("output") or item.get("arguments") or item["content"][0]["text"] for item in items]
 
 
@@ -83,7 +83,7 @@ async def run(agent, text, session, streamed):
 
 
 async def check_runner(streamed):
-    """The model of a second run sees the items of the first, as the first run made them."""
+    """The model of a second run sees the items of the first, unchanged."""
     model = ScriptedModel([
         [function_call("lookup", {"name": "Ada"}, call_id="call_1")],
         [assistant_message("Ada is here.")],
@@ -91,7 +91,7 @@ async def check_runner(streamed):
     ])
     agent, session = Agent(name="a", model=model, tools=[lookup]), session_of()
     assert await run(agent, "Where is Ada?", session, streamed) == "Ada is here."
-    # another process goes on with it
+    # another process continues it
     session = session_of(session.session_id)
     assert await run(agent, "Where?", session, streamed) == "As I said."
     expected = ["Where is Ada?", '{"name":"Ada"}', "Ada is here", "Ada is here.", "Where?"]
@@ -102,7 +102,7 @@ async def check_runner(streamed):
 
 
 async def check_a_failed_call():
-    """After a failed call the run begins again, and its input is in the conversation once."""
+    """After a failed call, the run starts again, and its input is stored once."""
     model = ScriptedModel([
         ModelStep.raise_error(RuntimeError("the model is away")),
         [assistant_message("Hello.")],
@@ -114,7 +114,7 @@ async def check_a_failed_call():
 
 
 async def check_rewind():
-    """A run finds its own items at the end of the conversation, which are unchanged, and pops them."""
+    """A run finds its own items unchanged at the end of the conversation, and pops them."""
     session = session_of()
     await session.add_items([{"role": "user", "content": "before"}])
     before = await session.get_items()

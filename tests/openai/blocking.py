@@ -1,11 +1,11 @@
-"""The asynchronous client with the calls of the synchronous one, so that the same checks run with both."""
+"""Gives the asynchronous client the interface of the synchronous one, so that the same checks run with both."""
 
 import asyncio
 import inspect
 
 from openai import AsyncOpenAI
 
-# the client keeps its connections in the loop that opened them
+# the client's connections belong to one loop
 loop = asyncio.new_event_loop()
 
 
@@ -18,7 +18,7 @@ async def collect(pages):
 
 
 class Blocking:
-    """A part of an asynchronous client, each call of which waits for its result."""
+    """A part of an asynchronous client whose calls wait for their results."""
 
     def __init__(self, inner):
         self.inner = inner
@@ -35,7 +35,7 @@ class Blocking:
 
 def blocking(value):
     if inspect.isawaitable(value):
-        # a list can be awaited for its first page, and iterated over for all of its items
+        # a list can be awaited for its first page, or iterated for all items
         is_list = hasattr(value, "__aiter__")
         value = loop.run_until_complete(first_page(value))
         return Blocking(value) if is_list else value

@@ -1,5 +1,4 @@
-"""Uses conversations by the published Python package openai, with its synchronous or its asynchronous client.
-Called by openai.sh: client.py sync|async PART ADDRESS [ARGUMENT...]"""
+"""Uses conversations with the published Python package openai: client.py sync|async PART ADDRESS [ARGUMENT...]"""
 
 import sys
 import threading
@@ -31,7 +30,7 @@ def texts(items):
 
 
 def refused(error, code, param, call):
-    """Expects that error of a call, and returns its text."""
+    """Asserts that a call raises this error. Returns its text."""
     try:
         call()
     except error as found:
@@ -64,7 +63,7 @@ def check_objects():
 
 
 def check_items():
-    """Items of all kinds come back as they were sent, one of six deletions wins, and ids may come again."""
+    """Items of all kinds are returned unchanged, one of six deletions succeeds, and ids can be reused."""
     conversation = conversations.create().id
     sent, added = kinds.items(), []
     for begin in range(0, len(sent), 20):
@@ -182,7 +181,7 @@ def check_errors():
 
 
 def check_unavailable(address):
-    """Of a server without its store."""
+    """Checks errors of a server without its store."""
     away = make_client(base_url=f"http://{address}/v1", max_retries=0).conversations
     for call in (lambda: away.create(), lambda: away.retrieve("conv_" + uuid.uuid4().hex)):
         try:
@@ -196,7 +195,7 @@ def check_unavailable(address):
 
 
 def check_limited(address):
-    """Of a server that allows two writes an hour."""
+    """Checks errors of a server that allows two writes an hour."""
     limited = make_client(base_url=f"http://{address}/v1", max_retries=0).conversations
     conversation = limited.create().id
     try:
@@ -211,7 +210,7 @@ def check_limited(address):
 
 
 def check_broken_links():
-    """The client sends a POST again by itself when the connection breaks before its answer."""
+    """The client retries a POST when the connection breaks before the answer."""
     proxy = CuttingProxy(ADDRESS)
     link = make_client(base_url=f"http://{proxy.address}/v1").conversations
 

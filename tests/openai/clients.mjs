@@ -1,5 +1,4 @@
-// Does for clients in TypeScript what clients.py does for those in Python. Called by model-clients.sh:
-// clients.mjs ADDRESS KEY PACKAGES
+// Does the same as clients.py for TypeScript clients. model-clients.sh calls clients.mjs ADDRESS KEY PACKAGES.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -27,7 +26,7 @@ const place = z.object({ city: z.string() });
 const weather = { name: "weather", description: "Tells the weather of a city." };
 const rain = async ({ city }) => `It rains in ${city}.`;
 
-// Collects what a stream of [kind, delta] says, and checks that reasoning comes first.
+// Collects a stream of [kind, delta], and checks that reasoning comes first.
 async function heard(deltas) {
   const all = { thought: "", text: "" };
   for await (const [kind, delta] of deltas) {
@@ -101,7 +100,6 @@ const openaiAgents = {
   },
 };
 
-// The AI SDK with one of its providers.
 const aiSdk = (name, provider) => ({
   packages: ["ai", name],
   async answers(model) {

@@ -1,7 +1,8 @@
-"""Has clients of the Responses API use models that reason and call, on each kind of upstream, and prints the rows of the table in
-docs/clients.md. Called by model-clients.sh: clients.py ADDRESS KEY REQUIREMENT...
+"""Uses reasoning and tool-calling models through Responses API clients on each kind of upstream, and prints the rows of
+docs/clients.md: clients.py ADDRESS KEY REQUIREMENT...
 
-The scripted model repeats the text of the user, see crates/scripted-upstream/src/main.rs."""
+The scripted model repeats the user's text, see crates/scripted-upstream/src/main.rs.
+"""
 
 import asyncio
 import json
@@ -28,10 +29,10 @@ class Place(BaseModel):
 
 OSLO = Place(city="Oslo")
 
-# LiteLLM fetches the prices of models when it is imported.
+# Otherwise LiteLLM fetches the prices of models when it is imported.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
-# one for all, as the connections of a client belong to it
+# one loop for all, because a client's connections belong to it
 LOOP = asyncio.new_event_loop()
 asyncio.set_event_loop(LOOP)
 
@@ -42,7 +43,7 @@ def check(condition, *what):
 
 
 def heard(events):
-    """Returns the reasoning and the text that a stream has. Checks that reasoning comes first."""
+    """Returns the reasoning and the text of a stream. Checks that reasoning comes first."""
     thought, text = "", ""
     for event in events:
         if event.type in ("response.reasoning_text.delta", "response.reasoning_summary_text.delta"):

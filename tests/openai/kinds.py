@@ -2,7 +2,7 @@
 
 
 def items():
-    """Those with which a program may come, each with its own id where the client requires that."""
+    """Items that a program may send, with ids where the client requires them."""
     call = {"call_id": "call_1", "status": "completed"}
     made = [
         {"type": "message", "role": "assistant", "status": "incomplete", "content": [
@@ -49,6 +49,6 @@ def items():
         {"type": "of_tomorrow", "big": 9007199254740993, "nested": {"a": [None, 1.5]}},
     ]
     for item in made:
-        # as the server puts it where it makes an id
+        # the server adds it if it generates an id
         item.setdefault("id", None)
     return made

@@ -1,4 +1,4 @@
-"""Connections that are cut between a request and its answer."""
+"""Connections that break between a request and its answer."""
 
 import socket
 import struct
@@ -6,7 +6,7 @@ import threading
 
 
 class CuttingProxy:
-    """Passes on connections to a server, and resets the next ones when the server begins to answer."""
+    """Forwards connections to a server, and resets the next ones when the server begins to answer."""
 
     def __init__(self, address):
         host, port = address.rsplit(":", 1)
@@ -31,7 +31,7 @@ class CuttingProxy:
             while data := source.recv(65536):
                 if is_answer and self.cuts > 0:
                     self.cuts -= 1
-                    # a reset, and not an end
+                    # resets the connection instead of closing it
                     target.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     break
                 target.sendall(data)

@@ -1,8 +1,8 @@
-"""Lets the published tests of openai-agents meet a server: a plugin of pytest, loaded by openai.sh.
+"""Runs the published tests of openai-agents against a server: a pytest plugin, loaded by openai.sh.
 
-These tests give the client a transport that keeps items in a list. Here the server gets each request that such a list
-takes, under a conversation of its own, and the client gets the server's answer instead. Failures that a test makes stay
-as they are."""
+The tests' transport keeps items in a list. This plugin forwards each request that the list would take to the server, with a
+separate conversation, and returns the server's answer. Failures that a test injects stay.
+"""
 
 import json
 import os
@@ -11,20 +11,20 @@ import httpx
 
 BASE_URL = os.environ["THREADKEEP_URL"]
 HEADERS = {"authorization": f"Bearer {os.environ['OPENAI_API_KEY']}"}
-# the id of the conversation in all of these tests
+# the conversation id in all of these tests
 NAME = "conv_test"
 reached = set()
 
 
 def content(item):
-    """An item as it comes back, without what the server adds."""
+    """Returns an item without the members that the server adds."""
     content = item.get("content")
     text = content if isinstance(content, str) else content and content[0]["text"]
     return [item.get(name) for name in ("role", "call_id", "name", "arguments", "output")] + [text]
 
 
 class ServedTransport(httpx.MockTransport):
-    """The transport of a test, with a conversation of the server behind it."""
+    """A test's transport, backed by a conversation of the server."""
 
     conversation = None
 
@@ -59,7 +59,7 @@ class ServedTransport(httpx.MockTransport):
         return answer
 
     async def catch_up(self, server, expected, params):
-        """Adds items that were in the list from the beginning, or whose receipt the test has lost."""
+        """Adds items that the list had initially, or whose receipt the test has lost."""
         if params.get("order") != "asc":
             expected = expected[::-1]
         path, query, found = f"/conversations/{self.conversation['id']}/items", {"order": "asc"}, []

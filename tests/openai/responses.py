@@ -1,6 +1,7 @@
-"""Runs turns of a scripted model by the published Python packages openai and openai-agents.
-Called by openai.sh: responses.py ADDRESS. The model answers with the text of the user, or calls kv_increment first if the
-text asks it to count."""
+"""Runs responses of a scripted model with the published packages openai and openai-agents: responses.py ADDRESS
+
+The model answers with the user's text, or calls kv_increment first if the text asks it to count.
+"""
 
 import asyncio
 import os
@@ -93,7 +94,7 @@ def check_streams(base_url):
         later = stream.until_done().get_final_response()
     assert later.output_text == "hello", later
     assert client.responses.retrieve(queued.id).status == "completed"
-    # the model says nothing for longer than a stream may
+    # the model is silent for longer than a stream may be
     events = list(client.responses.create(model="scripted", input="hello", stream=True))
     assert events[-1].response.output_text == "hello", events[-1]
 
@@ -148,7 +149,7 @@ def check_compaction():
 
 
 async def check_compaction_session():
-    """Compacts the session of an agent, as openai-agents does by itself when a session is long."""
+    """Compacts an agent's session, as openai-agents does when a session is long."""
     client = AsyncOpenAI(base_url=f"http://{ADDRESS}/v1")
     session = OpenAIResponsesCompactionSession("s", SQLiteSession("s"), client=client, compaction_mode="input")
     await session.add_items([{"role": "user", "content": "I like tea."}, {"role": "assistant", "content": "Noted."}])
@@ -161,14 +162,14 @@ async def check_compaction_session():
 
 
 def check_documents():
-    """The programs that the documents show run as they are, except for the address, the key and the model."""
+    """Runs the documents' programs, with only the address, the key and the model replaced."""
     for page, expected in [
         ("docs/model-loop.md", ["hello"] * 6 + ["404 model_not_found"]),
         ("docs/modelrelay.md", ["hello"]),
         ("docs/coming-from.md", ["hello"]),
     ]:
         blocks = re.findall(r"^```python\n(.*?)^```$", Path(page).read_text(), re.MULTILINE | re.DOTALL)
-        # tests/python-package.sh runs the programs for threadkeep's own package
+        # tests/python-package.sh runs the programs that use threadkeep's own package
         program = "\n".join(block for block in blocks if "client.responses" in block or "httpx" in block)
         for shown, real in [
             ("http://127.0.0.1:8080", f"http://{ADDRESS}"),

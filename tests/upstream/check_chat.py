@@ -1,5 +1,4 @@
-"""Reads chat completions of the scripted upstream by the published Python package openai. Called by upstream.sh:
-check_chat.py PROGRAM"""
+"""Reads chat completions of the scripted upstream with the published package openai: check_chat.py PROGRAM"""
 
 import asyncio
 
@@ -78,7 +77,7 @@ def check_async_client():
 
 
 def check_tool_loop():
-    """Answers of the double, sent back, are right requests; a call without its result is not."""
+    """Checks that returned answers are valid input, and that a call without its result is not."""
     lost = "the call call_1_1 has no result"
     with upstream(CALLS, ANSWER, faults=[f"request 3: {lost}"]) as settings:
         client = OpenAI(**settings)
@@ -127,7 +126,7 @@ def check_errors():
         assert limited.response.headers["retry-after"] == "1"
         assert limited.code == "rate_limit_exceeded"
         assert create(settings).choices[0].message.content == ANSWER["text"]
-        # now by the client itself
+        # now the client retries
         assert create({**settings, "max_retries": 1}).choices[0].message.content == ANSWER["text"]
     with upstream(ANSWER, faults=["request 1: wrong or missing key"]) as settings:
         fails(openai.AuthenticationError, lambda: create({**settings, "api_key": "sk-other"}))
@@ -135,7 +134,7 @@ def check_errors():
 
 def check_failures():
     def read(settings, stream, timeout):
-        """The text of an answer as far as it goes, and the error that ends it."""
+        """Returns the text of an answer up to the error that ends it, and the error."""
         text = ""
         try:
             answer = create({**settings, "timeout": timeout}, stream=stream)

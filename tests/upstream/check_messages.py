@@ -1,5 +1,4 @@
-"""Reads messages of the scripted upstream by the published Python package anthropic. Called by upstream.sh:
-check_messages.py PROGRAM"""
+"""Reads messages of the scripted upstream with the published package anthropic: check_messages.py PROGRAM"""
 
 import anthropic
 from anthropic import Anthropic
@@ -55,7 +54,7 @@ def check_stream_helper():
 
 
 def check_tool_loop():
-    """Answers of the double, sent back, are right requests; a call without its result is not."""
+    """Checks that returned answers are valid input, and that a call without its result is not."""
     lost = "the call call_1_1 has no result in the next message"
     calls = {**CALLS, "reasoning": "Twice."}
     with upstream(calls, ANSWER, faults=[f"request 3: {lost}", "request 4: calls without tools"]) as settings:

@@ -1,5 +1,4 @@
-"""Reads responses of the scripted upstream by the published Python package openai. Called by upstream.sh:
-check_responses.py PROGRAM"""
+"""Reads responses of the scripted upstream with the published package openai: check_responses.py PROGRAM"""
 
 import openai
 from openai import OpenAI
@@ -52,7 +51,7 @@ def check_stream_helper():
 
 
 def check_tool_loop():
-    """Answers of the double, sent back, are right requests; a call without its result is not."""
+    """Checks that returned answers are valid input, and that a call without its result is not."""
     lost = "the call call_1_1 has no result"
     calls = {**CALLS, "reasoning": "Twice."}
     with upstream(calls, ANSWER, faults=[f"request 3: {lost}"]) as settings:

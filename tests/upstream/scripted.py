@@ -1,4 +1,4 @@
-"""Runs the scripted upstream for checks by the packages of providers. Called with the program as the argument."""
+"""Runs the scripted upstream for checks with the packages of providers. The argument is the program."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ CALLS = {"calls": [{"name": "kv_increment", "arguments": json.dumps({"key": key}
 
 @contextlib.contextmanager
 def upstream(*replies, faults=(), path="/v1"):
-    """Runs the program with that script, and yields arguments for clients. Expects these mistakes in requests."""
+    """Runs the program with `script`, and yields arguments for clients. Expects `mistakes` in requests."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as script:
         json.dump(replies, script)
         script.flush()
@@ -31,7 +31,6 @@ def upstream(*replies, faults=(), path="/v1"):
 
 
 def fails(error, call):
-    """Expects an error of a call, and returns it."""
     try:
         call()
     except error as found:

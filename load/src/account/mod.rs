@@ -1,5 +1,3 @@
-//! The account of a run: the service's answers, compared with its stored data.
-
 mod finding;
 mod pushes;
 mod tally;
@@ -11,10 +9,9 @@ pub(crate) use finding::{Finding, Kind};
 pub(crate) use pushes::{Comparison, Pushes};
 pub(crate) use tally::Tally;
 
-/// Findings that are listed one by one; all are counted.
+/// Maximum findings that are listed individually; all are counted.
 const TOLD: usize = 50;
 
-/// The account of a run, kept by all its users.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     kept: Mutex<Kept>,
@@ -27,12 +24,10 @@ struct Kept {
 }
 
 impl Account {
-    /// Counts.
     pub(crate) fn count(&self, change: impl FnOnce(&mut Tally)) {
         change(&mut lock(&self.kept).tally);
     }
 
-    /// Notes what is wrong.
     pub(crate) fn note(&self, finding: Finding) {
         let mut kept = lock(&self.kept);
         *kept.tally.findings.entry(finding.kind).or_default() += 1;
@@ -41,17 +36,15 @@ impl Account {
         }
     }
 
-    /// The counts so far.
     pub(crate) fn tally(&self) -> Tally {
         lock(&self.kept).tally.clone()
     }
 
-    /// The first findings.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         lock(&self.kept).findings.clone()
     }
 
-    /// Closes the account of the pushes to one list, and notes what is not as it should be.
+    /// Adds the result of comparing one list with its pushes, and notes faults.
     pub(crate) fn settle(&self, scenario: &'static str, thread: &str, comparison: &Comparison) {
         self.count(|tally| tally.pushes.add(comparison));
         let note = |kind, detail: String| {
@@ -88,10 +81,9 @@ impl Account {
     }
 }
 
-/// The value behind a lock, also after a panic of another user.
+/// Locks `mutex`, even if another user panicked while holding it.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How often each of something.
 pub(crate) type Counts<K> = BTreeMap<K, u64>;

@@ -1,14 +1,12 @@
-//! The pushes to one list, and what became of them.
-
 use std::collections::HashMap;
 
 use crate::mark::{Mark, Strange};
 
-/// The pushes to one list, in the order in which they were answered.
+/// The pushes to one list, in the order of their answers.
 #[derive(Debug, Default)]
 pub(crate) struct Pushes {
     sent: Vec<Push>,
-    /// Elements that the list keeps; none if all.
+    /// Maximum elements that the list keeps. `None` if there is no limit.
     window: Option<usize>,
 }
 
@@ -22,34 +20,29 @@ struct Push {
 enum Fate {
     Acknowledged {
         version: Option<u64>,
-        /// It was in an answer already.
+        /// A read has returned the element.
         seen: bool,
     },
-    /// It may be there once or not at all.
+    /// Stored once or not at all.
     Unacknowledged,
 }
 
-/// The content of a list, compared with the pushes to it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Comparison {
-    /// Acknowledged pushes that are there, or were when they were read.
+    /// Acknowledged pushes that are in the list, or were when it was read.
     pub(crate) verified: u64,
-    /// Acknowledged pushes that are missing, each with its version if the receipt had one.
+    /// Acknowledged pushes that are missing, each with its version if the receipt has one.
     pub(crate) missing: Vec<(Mark, Option<u64>)>,
-    /// Pushes that are there more often than once.
     pub(crate) double: Vec<Mark>,
-    /// Values that nobody has pushed, in words.
     pub(crate) strange: Vec<String>,
-    /// Pushes that stand before one of the same writer that was acknowledged earlier.
+    /// Pushes that precede one of the same writer that was acknowledged earlier.
     pub(crate) disordered: Vec<Mark>,
-    /// Acknowledged pushes of which nothing is known: newer ones took their place.
+    /// Acknowledged pushes that newer ones displaced before they could be read.
     pub(crate) unread: u64,
-    /// Unacknowledged pushes that are there.
     pub(crate) unacknowledged_found: u64,
 }
 
 impl Pushes {
-    /// The pushes to a list that keeps `window` elements.
     pub(crate) fn with_window(window: usize) -> Self {
         Self {
             sent: Vec::new(),
@@ -72,13 +65,12 @@ impl Pushes {
         });
     }
 
-    /// Notes that the `count` newest ones were read as expected.
     pub(crate) fn see_newest(&mut self, count: usize) {
         let first = self.sent.len().saturating_sub(count);
         self.see(first);
     }
 
-    /// Notes that all were read as they had to be: all that are still in the window.
+    /// Notes that a read returned all pushes in the window.
     pub(crate) fn see_all(&mut self) {
         let first = self.window.map_or(0, |window| {
             let there = self.acknowledged().count();
@@ -101,7 +93,7 @@ impl Pushes {
             .filter(|push| push.fate != Fate::Unacknowledged)
     }
 
-    /// The comparison by the reads so far, and whether the unacknowledged ones were found.
+    /// Compares by the reads so far. `open_are_there` says whether the unacknowledged pushes were found.
     pub(crate) fn as_seen(&self, open_are_there: bool) -> Comparison {
         let mut comparison = Comparison::default();
         if open_are_there {
@@ -117,11 +109,10 @@ impl Pushes {
         comparison
     }
 
-    /// Compares with what the list holds, oldest first.
     pub(crate) fn compare(&self, found: &[Result<Mark, Strange>]) -> Comparison {
         let mut comparison = Comparison::default();
         let mut places: HashMap<Mark, usize> = HashMap::new();
-        // elements that take the place of others in a window
+        // elements that displace others from a window
         let mut extra = 0;
         for (place, value) in found.iter().enumerate() {
             match value {
@@ -147,7 +138,7 @@ impl Pushes {
             match (&push.fate, place) {
                 (Fate::Acknowledged { .. }, Some(place)) => {
                     comparison.verified += 1;
-                    // a later acknowledgement, an earlier place
+                    // acknowledged later, but at an earlier index
                     let last = newest.entry(push.mark.writer).or_insert(place);
                     if place < *last {
                         comparison.disordered.push(push.mark);
@@ -164,7 +155,7 @@ impl Pushes {
                 (Fate::Unacknowledged, None) => {}
             }
         }
-        // what remains was never sent to this list
+        // the rest was never sent to this list
         let foreign = places.keys();
         extra += foreign.len();
         comparison
@@ -174,7 +165,7 @@ impl Pushes {
         comparison
     }
 
-    /// Those that are not there: either newer ones took their place, or they are missing.
+    /// Classifies absent pushes: displaced by newer ones, or missing.
     fn judge_absent(
         &self,
         absent: &[(usize, Mark, Option<u64>, bool)],
@@ -274,7 +265,7 @@ mod tests {
 
         let comparison = pushes.compare(&list(&[3, 4, 5]));
 
-        // 0 and 1 were seen in time, 2 was not
+        // 0 and 1 were read before they were displaced, 2 was not
         assert_eq!((comparison.verified, comparison.unread), (5, 1));
         assert!(comparison.missing.is_empty());
     }
@@ -283,7 +274,7 @@ mod tests {
     fn a_hole_in_a_window_is_a_missing_push() {
         let pushes = pushed(Pushes::with_window(3), 6);
 
-        // 4 was dropped, so that 2 is still there
+        // the server dropped 4, so 2 is still in the window
         let comparison = pushes.compare(&list(&[2, 3, 5]));
 
         assert_eq!(comparison.missing, [(mark(4), Some(5))]);

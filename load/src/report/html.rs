@@ -1,5 +1,3 @@
-//! The page of the load library, with the verdict on top.
-
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -12,7 +10,7 @@ use serde_json::Value;
 use super::Report;
 use crate::error::LoadError;
 
-/// Makes the page of the measurements, which are removed.
+/// Writes the page from the measurements, and removes them.
 pub(super) async fn write(report: &Report, measured: &Path, page: &Path) -> Result<(), LoadError> {
     let failed = |error| LoadError::Report(page.to_owned(), error);
     annotate(report, measured).map_err(failed)?;
@@ -20,7 +18,7 @@ pub(super) async fn write(report: &Report, measured: &Path, page: &Path) -> Resu
     configuration.render_report = Some(measured.display().to_string());
     configuration.report_file = vec![page.display().to_string()];
     configuration.quiet = 1;
-    // it asks for a scenario even where it runs none
+    // the library requires a scenario even if it runs none
     GooseAttack::initialize_with_config(configuration)?
         .register_scenario(Scenario::new("report"))
         .execute()
@@ -28,7 +26,7 @@ pub(super) async fn write(report: &Report, measured: &Path, page: &Path) -> Resu
     fs::remove_file(measured).map_err(failed)
 }
 
-/// The account is known only when the library has written what it has measured.
+/// Adds the account, which is known only after the library has written its measurements.
 fn annotate(report: &Report, measured: &Path) -> io::Result<()> {
     let mut json: Value = serde_json::from_slice(&fs::read(measured)?)?;
     let mut notes = String::new();

@@ -1,5 +1,3 @@
-//! The results of a run: a page, a JSON file, and a few lines.
-
 mod html;
 mod row;
 mod text;
@@ -20,7 +18,7 @@ use crate::run::Run;
 use crate::verdict::{Verdict, judge};
 use row::Row;
 
-/// All that is known of a run. The members of the JSON file have these names.
+/// All results of a run. The JSON file has these member names.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     scenario: &'static str,
@@ -28,16 +26,13 @@ pub(crate) struct Report {
     users: usize,
     /// RFC 3339, UTC.
     started: String,
-    /// From the first request to the last one, of the verification.
+    /// From the first request to the last one, including the verification.
     seconds: f64,
     verdict: Verdict,
-    /// The reasons for a bad verdict; empty for a good one.
     reasons: Vec<String>,
     requests_per_second: f64,
     account: Tally,
-    /// The first findings.
     findings: Vec<Finding>,
-    /// How long each kind of request took.
     requests: Vec<Row>,
     #[serde(skip)]
     measured_in: PathBuf,
@@ -70,7 +65,6 @@ impl Report {
         self.verdict == Verdict::Good
     }
 
-    /// Writes both files.
     pub(crate) async fn write(&self, directory: &Path) -> Result<(), LoadError> {
         let file = |ending: &str| directory.join(format!("{}.{ending}", self.scenario));
         let json = file("json");
@@ -81,12 +75,12 @@ impl Report {
     }
 }
 
-/// Makes the directory, which the load library wants to be there before it starts.
+/// Creates the directory, which the load library requires at start.
 pub(crate) fn prepare(directory: &Path) -> Result<(), LoadError> {
     fs::create_dir_all(directory).map_err(|error| LoadError::Report(directory.to_owned(), error))
 }
 
-/// The load library's measurements, until the page is made of them.
+/// Path of the load library's measurements, which exist until the page is written.
 pub(crate) fn measured_in(args: &Args) -> PathBuf {
     let name = format!(".{}.measured.json", args.scenario.name());
     args.report.join(name)

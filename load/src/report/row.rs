@@ -1,17 +1,14 @@
-//! How long requests of one kind took.
-
 use std::collections::BTreeMap;
 
 use goose::metrics::GooseMetrics;
 use serde::Serialize;
 
-/// Requests of one kind. Times are from the first byte that was sent to the last one that was read.
+/// Durations of the requests of one kind, from the first byte sent to the last byte received.
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
     pub(super) method: String,
     pub(super) name: String,
     pub(super) requests: usize,
-    /// Those that were wrong, or not answered.
     pub(super) failures: usize,
     pub(super) per_second: f64,
     pub(super) mean_ms: f64,
@@ -19,11 +16,11 @@ pub(super) struct Row {
     pub(super) p90_ms: f64,
     pub(super) p99_ms: f64,
     pub(super) max_ms: f64,
-    /// How often each status; 0: there was none.
+    /// Count of each status; 0 stands for no answer.
     pub(super) statuses: BTreeMap<u16, usize>,
 }
 
-/// All kinds, the most frequent first.
+/// Returns all kinds, the most frequent first.
 pub(super) fn all(metrics: &GooseMetrics, seconds: f64) -> Vec<Row> {
     let mut rows: Vec<_> = metrics
         .requests
@@ -55,7 +52,6 @@ fn millis(micros: u64) -> f64 {
     rounded(micros as f64 / 1_000.0)
 }
 
-/// To thousandths.
 fn rounded(number: f64) -> f64 {
     (number * 1_000.0).round() / 1_000.0
 }

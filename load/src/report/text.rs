@@ -1,11 +1,9 @@
-//! The report in a few lines.
-
 use std::fmt::{Display, Formatter, Result};
 
 use super::Report;
 use crate::verdict::Verdict;
 
-/// Findings that are shown; the JSON file has more.
+/// Maximum findings in the text; the JSON file has more.
 const SHOWN: usize = 10;
 
 impl Display for Report {
@@ -35,7 +33,6 @@ impl Display for Report {
 }
 
 impl Report {
-    /// The verdict, the account and what was found.
     pub(super) fn tell(&self, f: &mut impl std::fmt::Write) -> Result {
         match self.verdict {
             Verdict::Good => writeln!(f, "GOOD")?,

@@ -1,5 +1,4 @@
-//! A page that keeps a conversation: it has a cookie, pushes what is said into a window, and shows
-//! the newest of it.
+//! A page with a conversation: has a cookie, pushes messages into a window, and shows the newest ones.
 
 use reqwest::{Client, ClientBuilder, Method};
 
@@ -12,14 +11,11 @@ use crate::run::Run;
 use crate::state::Op;
 use crate::story::{Ended, LIST, Story};
 
-/// Messages that a conversation keeps.
 const WINDOW: usize = 50;
-/// Messages that the page shows.
 const SHOWN: usize = 20;
-/// Turns until another visitor comes: enough for messages to slide out of the window.
+/// Turns of one visitor, enough for messages to leave the window.
 const TURNS: u32 = 60;
 
-/// A visitor after the other, in one browser.
 #[derive(Debug, Default)]
 pub(crate) struct Chat {
     story: Option<Story>,
@@ -33,7 +29,7 @@ impl Agent for Chat {
         Self::default()
     }
 
-    /// With a jar of its own.
+    /// Each browser has its own cookie jar.
     fn client(run: &Run) -> Option<ClientBuilder> {
         Some(
             Client::builder()
@@ -67,7 +63,7 @@ impl Agent for Chat {
         let Some(story) = self.story.take() else {
             return;
         };
-        // the jar has a new id, or it is not known which
+        // the jar has a new or an unknown id
         if !story.close(http).await
             && let Some(client) = Self::client(http.run)
         {
@@ -76,7 +72,6 @@ impl Agent for Chat {
     }
 }
 
-/// A question, an answer, and the page is shown.
 async fn turn(story: &mut Story, http: &mut Http<'_>) -> Result<(), Ended> {
     for _ in 0..2 {
         let (mark, op) = story.next_push(http.run, Some(WINDOW));

@@ -1,4 +1,4 @@
-//! States of hundreds of KiB: read whole, read and written in parts, and never past the limit.
+//! States of hundreds of KiB, read whole, and read and written in parts. Never exceeds the limit.
 
 use reqwest::Method;
 
@@ -11,15 +11,13 @@ use crate::run::Run;
 use crate::state::Op;
 use crate::story::{Ended, Story, quoted};
 
-/// Keys, and bytes of each: 320 KiB together.
+/// Number of keys, and bytes of each: 320 KiB in total.
 const DOCUMENTS: u32 = 20;
 const BYTES: usize = 16 * 1024;
-/// Bytes of a value that, with the others, does not fit into the 1,048,576 of a state.
+/// Bytes of a value that exceeds the limit of a state (1,048,576) together with the others.
 const TOO_MANY: usize = 1_000_000;
-/// Rounds until another thread is used.
 const ROUNDS: u32 = 30;
 
-/// A document after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Large {
     story: Option<Story>,
@@ -65,7 +63,6 @@ fn key(number: u32) -> String {
     format!("document{}", number % DOCUMENTS)
 }
 
-/// A text that is another one for each number.
 fn document(number: u32) -> Text {
     let line = format!("{number:0>62} \\n");
     quoted(&line.repeat(BYTES / line.len()))
@@ -79,7 +76,6 @@ async fn round(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result<()
     };
     story.read(http, &ask, whole).await?;
 
-    // one document of twenty
     let op = Op::Set {
         key: key(number),
         value: document(number + DOCUMENTS),
@@ -115,7 +111,7 @@ async fn set(
     story.write(http, &ask, vec![op], None).await
 }
 
-/// Two keys of many; and nothing for a client that has them already.
+/// Reads two of the keys, then repeats the read with its tag: no content for an up-to-date client.
 async fn read_two(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result<(), Ended> {
     let (one, other) = (key(number), key(number + 1));
     let path = format!("/state?key={one}&key={other}");
@@ -144,7 +140,6 @@ async fn read_two(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result
     story.read(http, &ask, known).await
 }
 
-/// A merge patch: one key is set, another one deleted.
 async fn patch(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result<(), Ended> {
     let value: Text = format!(r#"[{number},1.0,{{"a":[]}}]"#).into();
     let body = format!(r#"{{"note":{value},"place":null}}"#);
@@ -162,7 +157,7 @@ async fn patch(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result<()
     story.write(http, &ask.once(http.run), ops, None).await
 }
 
-/// A write that does not fit is rejected and changes nothing: the next read shows it.
+/// Sends a write that exceeds the limit. It changes nothing, as the next read verifies.
 async fn be_too_large(story: &mut Story, http: &mut Http<'_>) -> Result<(), Ended> {
     let value = quoted(&"x".repeat(TOO_MANY));
     let mut after = story.state().clone();
@@ -185,7 +180,7 @@ async fn be_too_large(story: &mut Story, http: &mut Http<'_>) -> Result<(), Ende
     story.be_refused(http, &ask, check).await
 }
 
-/// As `same`, without the texts in the finding.
+/// Like `same`, but omits the texts from the finding.
 fn same_text(what: &'static str, found: &str, expected: &str) -> Result<(), Wrong> {
     if found == expected {
         return Ok(());

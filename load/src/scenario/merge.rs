@@ -1,5 +1,4 @@
-//! A back end that writes and never reads: several operations in one merge, each of which may be
-//! sent again.
+//! A back end that only writes: merges of several operations, some of them sent again.
 
 use reqwest::Method;
 
@@ -9,17 +8,15 @@ use crate::run::Run;
 use crate::state::Op;
 use crate::story::{Ended, Story, quoted};
 
-/// Merges until another thread is written to.
 const MERGES: u32 = 200;
-/// One in this many is sent again although it was answered.
+/// Every n-th merge is sent again although it was answered.
 const REPEATED: u32 = 20;
 
-/// A job after the other.
 #[derive(Debug)]
 pub(crate) struct Merge {
     story: Option<Story>,
     merges: u32,
-    /// Whether it names its threads by their ids, if it has an api key.
+    /// Whether the API key lets it name threads by their ids.
     by_id: bool,
 }
 
@@ -60,7 +57,7 @@ impl Agent for Merge {
     }
 }
 
-/// A message, a counter, a key that is overwritten and one that comes and goes.
+/// Merges a message, a counter, a key that is overwritten, and one that alternates between set and deleted.
 async fn merge(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result<(), Ended> {
     let (mark, push) = story.next_push(http.run, None);
     let mut ops = vec![

@@ -1,5 +1,3 @@
-//! The scenarios.
-
 mod chat;
 mod hot;
 mod large;

@@ -1,5 +1,3 @@
-//! The end of a story: what the thread holds against what was written.
-
 use std::collections::BTreeMap;
 
 use reqwest::Method;
@@ -12,8 +10,8 @@ use crate::http::Http;
 use crate::mark::{Mark, Strange};
 
 impl Story {
-    /// Reads all that is there, settles the account, and destroys the thread. Says whether the
-    /// caller has another thread now, for sure.
+    /// Reads all content, settles the account, and destroys the thread. Returns whether the caller surely has another thread
+    /// now.
     pub(crate) async fn close(mut self, http: &mut Http<'_>) -> bool {
         if !self.is_written {
             // no answer may have named the thread
@@ -38,13 +36,13 @@ impl Story {
             }
             Ok(())
         };
-        // one that is not destroyed goes when its time is over
+        // a thread that is not destroyed expires
         http.ask_once(&ask, check).await.is_ok()
     }
 
-    /// Compares the stored data with the writes. False if it could not be read.
+    /// Compares the stored data with the writes. Returns false if it could not be read.
     async fn verify(&mut self, http: &mut Http<'_>, id: &str) -> bool {
-        // a replica that is gone takes no thread with it
+        // verify at any replica: the thread does not depend on its own
         let place = self.place.anywhere();
         let ask = Ask::of(Method::GET, "verify a state", &place, "/state");
         let expected = self.state.text();
@@ -80,7 +78,6 @@ impl Story {
     }
 }
 
-/// The pushes that a state's list holds.
 fn marks(run: &str, state: &str) -> Vec<Result<Mark, Strange>> {
     let lists: BTreeMap<&str, &RawValue> = serde_json::from_str(state).unwrap_or_default();
     let list = lists.get(LIST).map_or("[]", |list| list.get());
@@ -89,7 +86,6 @@ fn marks(run: &str, state: &str) -> Vec<Result<Mark, Strange>> {
     elements.iter().map(mark).collect()
 }
 
-/// Where two texts part.
 fn difference(expected: &str, found: &str) -> Wrong {
     let same = expected.bytes().zip(found.bytes());
     let place = same.take_while(|(a, b)| a == b).count();

@@ -1,4 +1,4 @@
-//! A thread with one writer, which knows the expected answers to the byte.
+//! A thread with one writer, which predicts each answer to the byte.
 
 mod ending;
 
@@ -16,35 +16,29 @@ use crate::place::{Place, SignedId};
 use crate::run::Run;
 use crate::state::{Op, State};
 
-/// The list that values with marks are pushed to.
 pub(crate) const LIST: &str = "messages";
 
-/// The story cannot go on: what the service holds is no longer known, or not what it has to be.
-/// Close it and begin another one.
+/// The story cannot continue: the content is unknown or wrong. Close it and begin another one.
 #[derive(Debug)]
 pub(crate) struct Ended;
 
-/// A thread with one writer.
 #[derive(Debug)]
 pub(crate) struct Story {
     place: Place,
     writer: u32,
-    /// Marks that were given out.
     marks: u32,
     version: u64,
     life: Option<String>,
     state: State,
     pushes: Pushes,
-    /// The last write, when nobody knows whether it was done.
+    /// The last write, if its outcome is unknown.
     open: Option<Vec<Op>>,
-    /// Something was acknowledged.
     is_written: bool,
-    /// An answer was wrong.
     is_broken: bool,
 }
 
 impl Story {
-    /// A thread that does not exist yet, and is made by the first write.
+    /// Begins with a thread that the first write will create.
     pub(crate) fn unwritten(run: &Run, place: Place, pushes: Pushes) -> Self {
         Self {
             place,
@@ -60,7 +54,7 @@ impl Story {
         }
     }
 
-    /// Makes a thread with a state. With an api key it is named by its id from then on.
+    /// Creates a thread with a state. With an API key, later requests name it by its id.
     pub(crate) async fn create(
         http: &mut Http<'_>,
         first: &[Op],
@@ -85,7 +79,6 @@ impl Story {
         })
     }
 
-    /// A push of the next value.
     pub(crate) fn next_push(&mut self, run: &Run, max_records: Option<usize>) -> (Mark, Op) {
         let mark = Mark {
             writer: self.writer,
@@ -100,7 +93,6 @@ impl Story {
         (mark, push)
     }
 
-    /// As `ETag` has it since the last write.
     pub(crate) fn tag(&self) -> String {
         let life = self.life.as_deref().unwrap_or_default();
         format!("\"{}-{life}\"", self.version)
@@ -110,12 +102,11 @@ impl Story {
         &self.state
     }
 
-    /// A request to this thread.
     pub(crate) fn ask(&self, method: Method, name: &'static str, path: &str) -> Ask {
         Ask::of(method, name, &self.place, path)
     }
 
-    /// Writes. The answer has to be that of exactly these steps on what is there.
+    /// Writes. The answer must match these steps on the expected state.
     pub(crate) async fn write(
         &mut self,
         http: &mut Http<'_>,
@@ -127,7 +118,7 @@ impl Story {
         let results: Vec<_> = ops.iter().map(|op| after.apply(op)).collect();
         let size = after.size();
         let this = &*self;
-        // whatever else is wrong with the answer, findings have to name the thread
+        // even if the rest of the answer is wrong, findings must name the thread
         let told = OnceLock::new();
         let check = |answer: &Answer| {
             answer.expect(200)?;
@@ -171,12 +162,12 @@ impl Story {
                 self.leave_open(http, mark, ops);
                 Err(Ended)
             }
-            // the writer's numbers may have a hole: nobody counts them
+            // a writer's numbers may have gaps
             Err(Failure::Unanswered { may_be_done: false }) => Err(Ended),
         }
     }
 
-    /// Sends an acknowledged write again: it may not be done twice.
+    /// Sends an acknowledged write again. The service must not execute it twice.
     pub(crate) async fn repeat(&mut self, http: &mut Http<'_>, ask: &Ask) -> Result<(), Ended> {
         http.run.account.count(|tally| tally.repeats += 1);
         let this = &*self;
@@ -190,7 +181,7 @@ impl Story {
         self.end_if_wrong(asked)
     }
 
-    /// Reads. The version has to be that of the last write.
+    /// Reads. The version must be that of the last write.
     pub(crate) async fn read(
         &mut self,
         http: &mut Http<'_>,
@@ -199,7 +190,7 @@ impl Story {
     ) -> Result<(), Ended> {
         let this = &*self;
         let check = |answer: &Answer| {
-            // the answer has to be checked before its tag
+            // the content must be checked before its tag
             check(this, answer)?;
             this.check_place(answer)?;
             let tag = answer.tag()?;
@@ -210,7 +201,6 @@ impl Story {
         self.end_if_wrong(asked)
     }
 
-    /// Asks for something that has to be refused.
     pub(crate) async fn be_refused(
         &mut self,
         http: &mut Http<'_>,
@@ -221,12 +211,11 @@ impl Story {
         self.end_if_wrong(asked)
     }
 
-    /// Notes that the newest pushes were read back.
     pub(crate) fn see_newest(&mut self, count: usize) {
         self.pushes.see_newest(count);
     }
 
-    /// That the answer is about this thread, where it says which.
+    /// Checks that an answer that names a thread names this one.
     fn check_place(&self, answer: &Answer) -> Result<(), Wrong> {
         match self.place.about() {
             Some(id) if self.place.is_told() => same("the thread", answer.thread()?, &id),
@@ -263,7 +252,6 @@ impl Story {
     }
 }
 
-/// The id of a thread that was made by this write.
 fn told_id(place: &Place, answer: &Answer) -> Result<Option<SignedId>, Wrong> {
     match place {
         Place::Cookie { told: None, .. } => Ok(Some(SignedId {
@@ -283,12 +271,12 @@ fn check_results(receipt: &Receipt, expected: &[OperationResult]) -> Result<(), 
             same("value", receipt.value, one.value)?;
             same("deleted", receipt.deleted, one.deleted)
         }
-        // a merge patch tells no results
+        // a merge patch returns no results
         (None, _) => Ok(()),
     }
 }
 
-/// A text as a JSON string; scenarios write no character that needs an escape.
+/// Returns `text` as a JSON string. Scenarios write no character that needs an escape.
 pub(crate) fn quoted(text: &str) -> Text {
     format!("\"{text}\"").into()
 }

@@ -1,5 +1,5 @@
-//! A store that is right except for one push in a thousand, which it hides as well as it can: version, size and length
-//! in its answer are those of a push that was stored.
+//! A store that fails at one push in a thousand and hides it: version, size and length in its answer are those of a stored
+//! push.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,27 +11,24 @@ use threadkeep_store::{
     Destroy, Destroyed, Found, Part, Reader, Rotate, Rotated, Store, StoreError, Whole, WriteError,
 };
 
-/// One in this many.
+/// One push in this number fails.
 const RARELY: u64 = 1_000;
-/// The first of them, so that most machines get there in the first run.
+/// The first push that fails, early enough for the first run on most machines.
 const FIRST: u64 = 100;
 
-/// The kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Nothing.
     None,
-    /// It acknowledges a push and does not do it.
+    /// Acknowledges a push without storing it.
     Drop,
-    /// It does a push twice.
     Double,
-    /// It does a push twice that makes a thread; one in twenty.
+    /// Stores a push twice that creates a thread; one in twenty.
     DoubleFirst,
-    /// It does a push and says that it does not know whether it did; one in fifty.
+    /// Stores a push and reports that its outcome is unknown; one in fifty.
     Mute,
 }
 
-/// The store that it decorates, for all workers together.
+/// The faulty store, shared by all workers.
 #[derive(Debug)]
 pub(crate) struct FaultyStore {
     inner: Arc<dyn Store>,
@@ -41,7 +38,6 @@ pub(crate) struct FaultyStore {
 }
 
 impl FaultyStore {
-    /// One that counts its faults.
     pub(crate) fn new(inner: Arc<dyn Store>, fault: Fault, faults: Arc<AtomicU64>) -> Self {
         Self {
             inner,
@@ -51,13 +47,12 @@ impl FaultyStore {
         }
     }
 
-    /// Whether it could fail at a push to that thread.
+    /// Whether a push to thread `id` could fail.
     async fn concerns(&self, id: &ThreadId) -> Result<bool, WriteError> {
         Ok(self.fault != Fault::DoubleFirst
             || self.inner.get_thread(id, Reader::ALL).await?.is_none())
     }
 
-    /// Whether this is one of the pushes at which it fails.
     fn is_due(&self) -> bool {
         let period = match self.fault {
             Fault::None => return false,
@@ -69,7 +64,7 @@ impl FaultyStore {
         number % period == FIRST % period
     }
 
-    /// The answer of a push that was done: what the thread had before, and one element more.
+    /// Builds the answer of a stored push: the previous content, plus one element.
     async fn drop_push(
         &self,
         id: &ThreadId,
@@ -95,15 +90,15 @@ impl FaultyStore {
         let mut bytes = value.as_str().len() as i64;
         let is_full = max_records.is_some_and(|most| length >= most);
         match part {
-            // the oldest one goes, with its brackets
+            // the oldest element is dropped; `part.json` has brackets
             Some(part) if is_full => bytes -= part.json.len() as i64 - 2,
             Some(_) if length > 0 => bytes += 1,
             Some(_) => {}
-            // a comma is missing where other keys are, which the next answer tells
+            // if the state has other keys, this lacks a comma, which the next answer reveals
             None => bytes += key.as_str().len() as i64 + 5,
         }
         let mut operations = write.operations.to_vec();
-        // something that changes no state
+        // an operation that changes no state
         operations[place] = Operation::Delete {
             key: Key::new("nothing").unwrap(),
         };
@@ -115,7 +110,7 @@ impl FaultyStore {
         Ok(written)
     }
 
-    /// The answer of a push that was done once.
+    /// Stores the push twice, and builds the answer of a single one.
     async fn double_push(
         &self,
         id: &ThreadId,
@@ -224,7 +219,7 @@ impl Store for FaultyStore {
                 return Err(StoreError::Timeout(2_000).into());
             }
         }?;
-        // a repeat does nothing, so there was nothing to do wrong
+        // a replay stores nothing, so it could not fail
         if !written.replayed {
             self.faults.fetch_add(1, Ordering::SeqCst);
         }

@@ -1,5 +1,3 @@
-//! The program under test.
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +6,6 @@ use serde_json::Value;
 
 use super::server::Server;
 
-/// The result of a run of the load test.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: i32,
@@ -16,11 +13,11 @@ pub(crate) struct Outcome {
     pub(crate) page: String,
 }
 
-/// The longest run. Half of a core has done what a test waits for after a few seconds.
+/// The longest run. Half a core reaches the conditions of the tests in a few seconds.
 const SECONDS_MAX: u32 = 64;
 
-/// Runs the load test, and again for twice as long until enough has happened: how much a machine gets done in
-/// some seconds says nothing about the load test. A run before the last may have found nothing wrong.
+/// Runs the load test for twice as long each time until enough has happened, because the amount of work in a given time
+/// depends on the machine. Earlier runs may have found nothing wrong.
 pub(crate) fn load_until(
     server: &Server,
     scenario: &str,
@@ -39,14 +36,14 @@ pub(crate) fn load_until(
     }
 }
 
-/// Runs a scenario for some seconds. Its report goes into a directory of that name.
+/// Runs a scenario for `seconds`. Its report goes into the directory `name`.
 fn load(server: &Server, scenario: &str, name: &str, seconds: u32, flags: &[&str]) -> Outcome {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let output = Command::new(env!("CARGO_BIN_EXE_threadkeep-load"))
         .env_clear()
         .args(["--host", &server.url(), "--users", "12"])
         .args(["--scenario", scenario, "--seconds", &seconds.to_string()])
-        // a machine that is busy for some seconds is no fault
+        // a machine that is busy for some seconds is not a fault
         .args(["--timeout-ms", "30000"])
         .arg("--report")
         .arg(&directory)
@@ -57,7 +54,7 @@ fn load(server: &Server, scenario: &str, name: &str, seconds: u32, flags: &[&str
         let file = directory.join(format!("{scenario}.{kind}"));
         fs::read_to_string(file).unwrap()
     };
-    // shown if the test fails
+    // shown only if the test fails
     print!("{}", String::from_utf8_lossy(&output.stdout));
     Outcome {
         code: output.status.code().unwrap(),
@@ -67,18 +64,15 @@ fn load(server: &Server, scenario: &str, name: &str, seconds: u32, flags: &[&str
 }
 
 impl Outcome {
-    /// A count of pushes.
     pub(crate) fn of_pushes(&self, count: &str) -> u64 {
         self.report["account"]["pushes"][count].as_u64().unwrap()
     }
 
-    /// Requests that were answered with that status, or not at all, for one of the reasons.
     pub(crate) fn unanswered(&self, reason: &str) -> u64 {
         let unanswered = &self.report["account"]["unanswered"];
         unanswered[reason].as_u64().unwrap_or(0)
     }
 
-    /// Requests of that name.
     pub(crate) fn requests(&self, name: &str) -> u64 {
         let rows = self.report["requests"].as_array().unwrap();
         let row = rows.iter().find(|row| row["name"] == name);

@@ -1,5 +1,4 @@
-//! Whether the load test can be believed: it is run against a service that is right, and against
-//! services that lie now and then.
+//! Checks the load test: runs it against a correct service, and against services with rare faults.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod faulty_store;
@@ -56,7 +55,7 @@ fn a_push_that_is_done_twice_is_found() {
     assert_eq!(outcome.of_pushes("missing"), 0);
 }
 
-/// The answer to it is wrong, and the only one that tells which thread it has made.
+/// The answer to it is wrong, and no other answer names the created thread.
 #[test]
 fn a_push_that_makes_a_thread_and_is_done_twice_is_found_by_its_thread() {
     let server = Server::start(Fault::DoubleFirst);
@@ -67,7 +66,7 @@ fn a_push_that_makes_a_thread_and_is_done_twice_is_found_by_its_thread() {
     assert_eq!(outcome.of_pushes("missing"), 0);
 }
 
-/// Such a push is stored although nobody received its answer, or is repeated with its idempotency key.
+/// Such a push is stored although no client received its answer, or is repeated with its idempotency key.
 #[test]
 fn a_push_without_an_answer_is_no_fault_of_the_account() {
     let server = Server::start(Fault::Mute);
@@ -90,7 +89,6 @@ fn load_until_a_fault(server: &Server, scenario: &str, name: &str) -> Outcome {
     load_until(server, scenario, name, &[], |_| server.faults() > 0)
 }
 
-/// Each of the faults is found, once, and named.
 fn found_all(server: &Server, outcome: &Outcome, count: &str, kind: &str) {
     assert!(server.faults() > 0);
     assert_eq!(outcome.code, 1, "{:?}", outcome.report["reasons"]);

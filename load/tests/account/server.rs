@@ -1,5 +1,3 @@
-//! A service put together from the library, over a store that may be at fault.
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,7 +28,6 @@ use super::faulty_store::{Fault, FaultyStore};
 /// The key that opens all threads.
 pub(crate) const API_KEY: &str = "an-api-secret-of-the-tests-that-is-long-enough";
 
-/// A service that listens until the value goes.
 pub(crate) struct Server {
     address: SocketAddr,
     handle: ServerHandle,
@@ -74,7 +71,6 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// How often it was at fault so far.
     pub(crate) fn faults(&self) -> u64 {
         self.faults.load(Ordering::SeqCst)
     }
@@ -82,7 +78,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // the command is sent here; the returned future only waits for it
+        // the command is sent here; the returned future only waits for its completion
         drop(self.handle.stop(false));
         if let Some(thread) = self.thread.take() {
             drop(thread.join());
@@ -91,7 +87,7 @@ impl Drop for Server {
 }
 
 fn api(fault: Fault, faults: Arc<AtomicU64>) -> Api {
-    // as long as a busy machine may take
+    // generous, for a busy machine
     let timeout = Duration::from_secs(30);
     let backend: Arc<dyn Backend> = Arc::new(MemoryStore::new(Clock::system()));
     let store = FaultyStore::new(Arc::clone(&backend) as _, fault, faults);

@@ -1,5 +1,3 @@
-//! Clients that ask for large answers and leave them unread.
-
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -14,28 +12,25 @@ use crate::support::heartbeat::Heartbeat;
 use crate::support::server::{Backend, Server};
 
 const CONNECTIONS: usize = 300;
-/// Answers that each connection asks for. The system takes the first ones.
+/// Answers that each connection requests. Socket buffers hold the first ones.
 const ANSWERS: usize = 8;
 const ANSWER_BYTES: usize = 900_000;
-/// The bytes that each of the two workers may hold.
+/// Bytes that each of the two workers may hold.
 const MEMORY_BYTES: u64 = 16 * 1_048_576;
-/// Bytes of a connection besides: the write buffer, the requests that wait, and what the allocator has
-/// not given back yet.
+/// Further bytes of a connection: the write buffer, pending requests, and memory that the allocator has not returned.
 const CONNECTION_BYTES: u64 = 150_000;
-/// When the server has ended all that read nothing.
+/// Time after which the server has closed all connections that read nothing.
 const GIVEN_UP: Duration = Duration::from_secs(120);
 
-/// A connection that asks for the state several times and reads nothing.
 async fn unread(server: &Server, head: &str) -> TcpStream {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
-    // the less the system holds, the more the server has to
+    // the smaller the socket buffer, the more the server must hold
     SockRef::from(&stream).set_recv_buffer_size(4_096).unwrap();
     let sent = stream.write_all(head.repeat(ANSWERS).as_bytes()).await;
     sent.unwrap();
     stream
 }
 
-/// Reads the large value as often as the server says that it is overloaded, or ends the connection.
 async fn read_large(thread: &OwnThread) {
     let start = Instant::now();
     loop {
@@ -70,7 +65,7 @@ async fn a_page_of_an_allowed_origin_sees_that_there_is_no_memory_for_its_answer
     let mut _unread = Vec::new();
     let start = Instant::now();
     for round in 0.. {
-        // open new connections now and then: on a busy machine, the server may have closed the earlier ones
+        // open new connections at times: on a busy machine, the server may have closed the earlier ones
         if round % 50 == 0 {
             _unread = join_all((0..CONNECTIONS / 3).map(|_| unread(&server, &head))).await;
         }
@@ -116,7 +111,7 @@ async fn answers_that_nobody_reads_cost_no_more_than_the_memory_for_answers() {
     read_large(&thread).await;
     assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
     let cost = server.peak_bytes() - before;
-    // what waits for memory has a quarter of it in addition
+    // requests that wait for memory may use a quarter more
     let most = 2 * MEMORY_BYTES * 5 / 4 + CONNECTIONS as u64 * CONNECTION_BYTES;
     assert!(cost < most, "{cost} bytes of {most}");
     drop(unread);

@@ -1,5 +1,3 @@
-//! Clients that send large bodies almost to their end.
-
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -15,16 +13,15 @@ use crate::support::server::{Backend, Server};
 
 const CONNECTIONS: usize = 300;
 const BODY_BYTES: usize = 2 * 1_048_576;
-/// The bytes that each of the two workers may hold.
+/// Bytes that each of the two workers may hold.
 const MEMORY_BYTES: u64 = 16 * 1_048_576;
-/// The further bytes of a connection: buffers, and memory that the allocator has not given back yet.
+/// Further bytes of a connection: buffers, and memory that the allocator has not returned.
 const CONNECTION_BYTES: u64 = 350_000;
-/// A server that takes nothing for so long does not read.
+/// A server that accepts nothing for this long has stopped reading.
 const STILL: Duration = Duration::from_secs(2);
-/// When all unfinished bodies have been given up.
+/// Time after which the server has closed all unfinished bodies.
 const GIVEN_UP: Duration = Duration::from_secs(120);
 
-/// A connection that has sent all of a body but its last byte, as far as the server reads.
 async fn unfinished(server: &Server) -> TcpStream {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     let length = format!("content-length: {BODY_BYTES}\r\ncontent-type: application/json\r\n");
@@ -39,12 +36,11 @@ async fn unfinished(server: &Server) -> TcpStream {
         }
         Ok::<_, std::io::Error>(())
     };
-    // the server may have given up on it
+    // the server may have closed the connection
     let _ = sending.await;
     stream
 }
 
-/// Puts a megabyte as often as the server says that it is overloaded.
 async fn put_large(thread: &OwnThread) {
     let large = format!("\"{}\"", "x".repeat(1_000_000));
     let start = Instant::now();

@@ -1,5 +1,3 @@
-//! The memory that a whole service streams through.
-
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,10 +11,9 @@ use crate::support::server::{API_SECRET, Backend, Server};
 
 const THREADS: usize = 3_000;
 const STATE_BYTES: usize = 20_000;
-/// Further memory of a process: the threads of a connection or two, and memory that its allocator keeps.
+/// Further memory of a process: threads of a few connections, and memory that its allocator keeps.
 const GROWTH_BYTES: u64 = 24 * MB;
 
-/// Makes a server whose threads are in Redis.
 fn server() -> Server {
     builder(Backend::Redis).start()
 }
@@ -31,13 +28,11 @@ async fn fill(server: &Server) {
         .await;
 }
 
-/// A file of this test.
 fn path(name: &str) -> PathBuf {
     let name = format!("budget-{}-{name}", std::process::id());
     scratch().join(name)
 }
 
-/// Runs a command to its end, and gives the most resident memory that it was seen to have.
 async fn peak_bytes(server: &Server, command: &str, input: Option<&Path>, output: &Path) -> u64 {
     let mut child = Command::new(program());
     child
@@ -85,7 +80,7 @@ async fn a_service_streams_through_little_memory_on_both_sides() {
     grew_little("the server that exports", before.0, from.peak_bytes());
 
     let text = fs::read(&large).unwrap();
-    // the thread that is there already
+    // skip the thread that already exists
     let lines = text.split_inclusive(|byte| *byte == b'\n');
     let rest: Vec<u8> = lines
         .filter(|line| line.len() > STATE_BYTES)

@@ -1,5 +1,3 @@
-//! Memory that stays behind while nobody asks for anything.
-
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -9,18 +7,15 @@ use tokio::time::{Instant, sleep};
 use crate::budgets::{MB, builder};
 use crate::support::server::{API_SECRET, Backend, Server};
 
-/// Threads of 2,000 values each, about 1 MB in all.
 const THREADS: usize = 120;
 const VALUES: usize = 2_000;
-/// Connections that each send bodies.
 const CONNECTIONS: usize = 300;
 const BODY_BYTES: usize = 900_000;
-/// Bytes that such a connection may keep.
 const CONNECTION_BYTES: u64 = 65_536;
-/// How long freed memory may take to go back: the allocator keeps it for 10 s, in case it is needed again.
+/// Time limit for the return of freed memory, which the allocator keeps for 10 s.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 
-/// The state of a thread. Values of many sizes lie in many blocks of the allocator.
+/// Returns a state with values of many sizes, which use many blocks of the allocator.
 fn state(thread: usize) -> String {
     let value = |number: usize| "x".repeat(50 + (number * 37 + thread * 101) % 900);
     let members: Vec<_> = (0..VALUES)
@@ -29,7 +24,7 @@ fn state(thread: usize) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// Each thread of the process allocates for itself, and values end on another one than they began on.
+/// Worker threads allocate separately, and values are freed on another thread than the one that allocated them.
 #[tokio::test]
 async fn memory_of_a_peak_goes_back_while_nobody_asks_for_anything() {
     let server = builder(Backend::Memory)
@@ -57,7 +52,6 @@ async fn memory_of_a_peak_goes_back_while_nobody_asks_for_anything() {
     await_freed(&server, before, before * 3 / 2).await;
 }
 
-/// Each connection stays open, as one that a stranger keeps for the next request.
 #[tokio::test]
 async fn connections_keep_little_of_the_bodies_that_they_have_sent() {
     let server = builder(Backend::Memory).start();
@@ -79,7 +73,7 @@ async fn connections_keep_little_of_the_bodies_that_they_have_sent() {
     await_freed(&server, before, before + most).await;
 }
 
-/// Waits without a request, which would have the allocator look for memory to free.
+/// Waits without sending requests, which would make the allocator look for memory to free.
 async fn await_freed(server: &Server, before: u64, most: u64) {
     let start = Instant::now();
     while server.resident_bytes() > most {

@@ -1,5 +1,3 @@
-//! Messages to `/mcp` that cost more to read than to send.
-
 use futures_util::future::join_all;
 
 use crate::budgets::{LONGEST_WAIT, MB, builder};
@@ -7,9 +5,7 @@ use crate::support::client::{OwnThread, Request};
 use crate::support::heartbeat::Heartbeat;
 use crate::support::server::{Backend, Server};
 
-/// How many are sent at once.
 const MESSAGES: usize = 24;
-/// About as large as a message may be.
 const MESSAGE_BYTES: usize = 520_000;
 
 fn post(server: &Server, thread: &OwnThread, message: &str) -> Request {
@@ -21,25 +17,22 @@ fn post(server: &Server, thread: &OwnThread, message: &str) -> Request {
         .json(message)
 }
 
-/// Parameters of `bytes` or a few more: the same part again and again.
 fn filled(before: &str, part: &str, after: &str, bytes: usize) -> String {
     let count = bytes / (part.len() + 1);
     let parts = vec![part; count].join(",");
     format!("{before}{parts}{after}")
 }
 
-/// A message with the method before its parameters.
 fn message(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#)
 }
 
-/// A message with the method after its parameters: one that maps messages to types keeps them for
-/// each of the methods that it knows.
+/// Returns a message with the method after its parameters. A parser that maps messages to types stores such parameters once
+/// per known method.
 fn late(method: &str, params: &str) -> String {
     format!(r#"{{"params":{params},"jsonrpc":"2.0","id":1,"method":"{method}"}}"#)
 }
 
-/// Messages of `bytes` bytes with as many values as fit.
 fn many_values(bytes: usize) -> Vec<String> {
     let write = r#"{"name":"kv_write","arguments":{"key":["#;
     let tasks = r#"{"name":"tasks_write","arguments":{"tasks":["#;
@@ -58,7 +51,6 @@ fn many_values(bytes: usize) -> Vec<String> {
     ]
 }
 
-/// Messages with other parts that are many, or large.
 fn many_parts(bytes: usize) -> Vec<String> {
     let write = r#"{"name":"kv_write","arguments":{"#;
     let escapes = r"\n\u0041".repeat(bytes / 8);
@@ -71,11 +63,10 @@ fn many_parts(bytes: usize) -> Vec<String> {
     ]
 }
 
-/// Sends messages at once, and checks what that costs.
 async fn assert_cheap(messages: &[String], count: usize) {
     let server = builder(Backend::Memory).start();
     let thread = server.client().thread();
-    // first-time setup is done before
+    // exclude first-time setup
     post(&server, &thread, &message("ping", "{}")).ok().await;
     let heartbeat = Heartbeat::start(&server);
     let before = server.peak_bytes();

@@ -1,15 +1,12 @@
-//! Merge patches of objects that repeat their keys, and of many small objects.
-
 use crate::budgets::{LONGEST_WAIT, MB, builder};
 use crate::http::with_own_servers;
 use crate::support::client::OwnThread;
 use crate::support::heartbeat::Heartbeat;
 use crate::support::server::{API_SECRET, Backend, Server};
 
-/// The most memory that a server may take for a merge of two values of up to 1 MB.
+/// Maximum memory of a server for merging two values of up to 1 MB.
 const MOST_BYTES: u64 = 50 * MB;
 
-/// A server that has been used, and its peak so far.
 async fn started(backend: Backend) -> (Server, OwnThread, u64) {
     let server = builder(backend).start();
     let thread = server.client().thread();
@@ -40,7 +37,7 @@ async fn a_patch_of_a_repeated_key_costs_no_more_than_both_bodies(backend: Backe
     assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
 }
 
-/// Each of 14 levels has the key twice, so the innermost object is there 16,384 times.
+/// Each of 14 levels has the key twice, so the innermost object appears 16,384 times.
 async fn a_key_that_is_repeated_at_every_level_is_merged_once(backend: Backend) {
     let (server, thread, before) = started(backend).await;
     let object = (0..14).fold("{}".to_owned(), |inner, _| {
@@ -61,7 +58,7 @@ async fn a_key_that_is_repeated_at_every_level_is_merged_once(backend: Backend) 
     assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
 }
 
-/// 30,000 objects, into each of which a patch of 15,000 members could be merged.
+/// A patch of 15,000 members could apply to each of 30,000 objects.
 async fn an_object_that_is_repeated_is_merged_into_once(backend: Backend) {
     let (server, thread, before) = started(backend).await;
     let object = repeated(r#""x":{}"#, 30_000);
@@ -80,7 +77,7 @@ async fn an_object_that_is_repeated_is_merged_into_once(backend: Backend) {
     assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
 }
 
-/// 100,000 objects of six bytes each, in the patch and in its target.
+/// Patch and target have 100,000 objects of six bytes each.
 async fn a_patch_of_small_objects_costs_a_small_multiple_of_its_length(backend: Backend) {
     let (server, thread, before) = started(backend).await;
     let chain = format!("{}{{}}{}", "{\"\":".repeat(499), "}".repeat(499));
@@ -123,7 +120,6 @@ async fn metadata_past_its_limit_costs_no_more_than_the_body(backend: Backend) {
     assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
 }
 
-/// A write past the limit is refused with the size that the state would have had.
 async fn a_merge_past_the_limit_names_the_size_it_would_have_had(backend: Backend) {
     let (_server, thread, _) = started(backend).await;
     let old = format!(r#"{{"x":0,"k":"{}","x":0}}"#, "y".repeat(600_000));

@@ -1,6 +1,6 @@
-//! Bounds on the cost of a stranger, in memory and in the time that others wait.
+//! Bounds on the cost that anonymous clients cause, in memory and in delays of others.
 //!
-//! Each server has an address space of 4 GB, so that a fault ends it and not the machine.
+//! Each server has an address space of 4 GB, so that a fault ends the server and not the machine.
 
 mod answers;
 mod bodies;
@@ -19,18 +19,16 @@ use tokio::time::{sleep, timeout};
 
 use crate::support::server::{Backend, Builder, Server};
 
-/// The address space of a server under attack.
 const ADDRESS_SPACE_BYTES: u64 = 4_000_000_000;
 /// Maximum CPU time that an unoptimized server may spend while another client waits for `/healthz`.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 const MB: u64 = 1_000_000;
 
-/// A server under attack.
 fn builder(backend: Backend) -> Builder {
     Server::builder(backend).address_space(ADDRESS_SPACE_BYTES)
 }
 
-/// Waits until a server has given memory back, which its allocator does while it is at work.
+/// Waits until a server has returned memory, which its allocator does only while it works.
 async fn await_resident(server: &Server, most_bytes: u64) {
     let given_back = async {
         while server.resident_bytes() > most_bytes {

@@ -1,5 +1,3 @@
-//! Clients that ask for more and more, and read nothing.
-
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -15,21 +13,20 @@ use crate::support::server::{Backend, Server};
 
 const CONNECTIONS: usize = 200;
 const REQUEST: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
-/// The most bytes that a connection sends.
 const SENT_BYTES: usize = 1_400_000;
-/// A server that takes nothing for this long has stopped reading.
+/// A server that accepts nothing for this long has stopped reading.
 const STILL: Duration = Duration::from_secs(2);
 
-/// A connection that has sent all requests, or until the server stopped reading; none if it was closed.
+/// Sends all requests, or stops when the server stops reading. Returns `None` if the server closed the connection.
 async fn pipeline(server: &Server) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
-    // the less the system holds, the sooner the server has to
+    // the smaller the socket buffer, the sooner the server must stop
     SockRef::from(&stream).set_recv_buffer_size(4_096).unwrap();
     let requests = REQUEST.repeat(500);
     for _ in 0..SENT_BYTES / requests.len() {
         match timeout(STILL, stream.write_all(&requests)).await {
             Ok(Ok(())) => {}
-            // a machine that is too busy to send the rest of a head in time
+            // the machine was too busy to send the rest of a head in time
             Ok(Err(_)) => return None,
             Err(_) => break,
         }
@@ -65,7 +62,7 @@ async fn clients_that_pipeline_without_reading_cost_little() {
     await_resident(&server, before + 20 * MB).await;
 }
 
-/// Which end without counting among the connections that the server serves.
+/// They do not count as connections that the server serves.
 #[tokio::test]
 async fn few_refused_connections_are_held_for_their_answer() {
     const MOST: usize = 8;

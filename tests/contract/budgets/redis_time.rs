@@ -1,7 +1,6 @@
-//! How long one request of a stranger holds Redis, which serves nobody else meanwhile.
+//! Bounds how long one request of an anonymous client blocks Redis for all others.
 //!
-//! Each of these takes 5 to 20 ms on a machine of 2024 with nothing else to do. Twice the promise is
-//! what other processes may add by sharing its caches.
+//! Each takes 5 to 20 ms on an idle machine of 2024. Other processes that share its caches may double the promised time.
 
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use crate::support::listening::Listening;
 use crate::support::server::{API_SECRET, Backend, Server};
 
 const MOST: Duration = Duration::from_millis(50);
-/// Keys of a state, by default.
+/// Default maximum keys of a state.
 const KEYS: usize = 10_000;
 
 struct Scene {
@@ -57,7 +56,6 @@ impl Scene {
     }
 }
 
-/// Members with that value each, under names of their own.
 fn members(name: &str, count: usize, value: &str) -> String {
     let member = |number| format!(r#""{name}{number}":{value}"#);
     (0..count).map(member).collect::<Vec<_>>().join(",")
@@ -67,7 +65,6 @@ fn object(name: &str, count: usize, value: &str) -> String {
     format!("{{{}}}", members(name, count, value))
 }
 
-/// An array of that many elements of one byte.
 fn ones(count: usize) -> String {
     format!("[{}]", vec!["1"; count].join(","))
 }
@@ -108,7 +105,7 @@ async fn a_merge_patch_of_as_much_as_is_allowed_holds_redis_for_a_moment() {
     let old = object("k", KEYS, r#"{"a":1}"#);
     let objects = object("k", KEYS, r#"{"b":2}"#);
     let deletes = object("k", KEYS, "null");
-    // each is a step of its own to the script
+    // each member is a separate step of the script
     let both = |number| format!(r#""k{number}":null,"new{number}":1"#);
     let mixed: Vec<_> = (0..KEYS / 2).map(both).collect();
     let mixed = format!("{{{}}}", mixed.join(","));
@@ -132,7 +129,7 @@ async fn a_merge_patch_of_as_much_as_is_allowed_holds_redis_for_a_moment() {
     assert_eq!(problem.await["limit_keys"], KEYS);
 }
 
-/// They wait at the same moment, so that they may go out as one call.
+/// Concurrent pushes may be combined into one call.
 #[tokio::test]
 async fn many_pushes_onto_a_large_text_hold_redis_for_a_moment() {
     let scene = Scene::start();
@@ -164,7 +161,7 @@ async fn pushes_that_cut_arrays_hold_redis_for_a_moment() {
     let one = format!(r#"{{"k":{}}}"#, ones(500_000));
     // each cuts as much as a chunk holds
     let shrinking = merge(&|step| push("k".into(), 500_000 - 499 * step));
-    // as many arrays as fit of which each is in one field, and as many as fit that are not
+    // the maximum number of arrays that fit in one field each, and of arrays that do not
     let inline = object("k", 500, &ones(1_000));
     let chunked = object("k", 420, &ones(1_200));
     let halving = merge(&|step| push(format!("k{}", step % 500), 600));
@@ -234,7 +231,7 @@ async fn an_item_that_takes_the_place_of_thousands_holds_redis_for_moments() {
     let request = async |(): &()| {
         thread.post("history", &large).ok().await;
     };
-    // a repeat would find it there
+    // later attempts find the item stored, and cost almost nothing
     scene
         .redis
         .assert_each_below(MOST, async || (), request)

@@ -1,17 +1,14 @@
-//! The embedded store, filled by strangers.
-
 use crate::budgets::{LONGEST_WAIT, MB, builder};
 use crate::support::client::OwnThread;
 use crate::support::heartbeat::Heartbeat;
 use crate::support::server::{Backend, Server};
 
-/// The budget of the store, which resident memory may pass by half, and by what the server itself takes
-/// for connections and bodies.
+/// Memory limit of the store. Resident memory may exceed it by half, plus the server's own use for connections and bodies.
 const LIMIT: u64 = 24 * MB;
 const MOST_RESIDENT: u64 = LIMIT * 3 / 2 + 20 * MB;
 
-/// Starts one worker, as each further one has an arena of the allocator, which keeps what was freed for 10 s. How
-/// the connections fall on two workers decides whether that is 15 or 30 MB.
+/// Starts one worker. Each worker has its own allocator arena, which keeps freed memory for 10 s, so with two workers that
+/// is 15 to 30 MB, depending on the distribution of connections.
 fn start() -> Server {
     builder(Backend::Memory)
         .set("THREADKEEP_EMBEDDED_STORE_MAX_BYTES", LIMIT)
@@ -26,7 +23,6 @@ async fn assert_bounded(server: &Server, before: u64) {
     assert!(grown < MOST_RESIDENT, "{grown}");
 }
 
-/// Writes until the store is full.
 async fn until_full(write: impl AsyncFn(u64) -> u16) {
     for number in 0..100_000 {
         let status = write(number).await;
@@ -38,7 +34,7 @@ async fn until_full(write: impl AsyncFn(u64) -> u16) {
     panic!("it was never full");
 }
 
-/// 180 MB of them.
+/// They would take 180 MB together.
 #[tokio::test]
 async fn threads_that_were_destroyed_give_way_to_new_ones() {
     let server = start();
@@ -69,7 +65,6 @@ async fn threads_that_were_destroyed_give_way_to_new_ones() {
     assert!(evicted > 150, "{evicted}");
 }
 
-/// The most that a key costs in addition to its bytes.
 #[tokio::test]
 async fn small_keys_are_counted_with_what_they_cost() {
     let server = start();

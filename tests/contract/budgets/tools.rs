@@ -1,5 +1,3 @@
-//! Calls of tools that cost more to do than to send. Anyone may make them for a thread of their own.
-
 use futures_util::future::join_all;
 use serde_json::json;
 
@@ -8,12 +6,11 @@ use crate::support::client::Answer;
 use crate::support::heartbeat::Heartbeat;
 use crate::support::server::{Backend, RELAY_SECRET};
 
-/// How many requests are sent at once.
 const REQUESTS: usize = 6;
-/// Half of what a body may have: without optimization, more takes long.
+/// Half the maximum body, because unoptimized builds are slow.
 const BODY_BYTES: usize = 1_000_000;
 
-/// The growth of memory that is allowed meanwhile, in bytes.
+/// Allowed growth of memory, in bytes.
 const MOST_GROWN: u64 = 100 * MB;
 
 fn filled(before: &str, part: &str, after: &str) -> String {
@@ -22,7 +19,6 @@ fn filled(before: &str, part: &str, after: &str) -> String {
     format!("{before}{parts}{after}")
 }
 
-/// Sends the bodies over and over, each to its path, and checks what that costs.
 async fn cost(bodies: &[(&str, String)]) -> Vec<Answer> {
     let server = builder(Backend::Memory).start();
     let client = server.client();
@@ -93,7 +89,7 @@ async fn lists_are_counted_before_their_elements_are_read() {
     }
 }
 
-/// A value of 32 KiB, read 127 times, is 29 MB of text in a string of JSON in JSON.
+/// A value of 32 KiB, read 127 times, gives 29 MB of text as JSON within JSON.
 #[tokio::test]
 async fn the_answers_to_one_message_are_bounded() {
     let call = |arguments: serde_json::Value, name| {

@@ -1,5 +1,3 @@
-//! One case: its bytes, its connections, and how its end is awaited.
-
 use super::catalog::Catalog;
 use super::dice::Dice;
 use super::mutations::{credentials, framing, head, json, path, query};
@@ -8,28 +6,23 @@ use super::request::Request;
 use super::socket::Dialogue;
 use super::world::{BLOCK, Made, World};
 
-/// The requests of a case.
 #[derive(Debug, Clone)]
 pub(super) enum Case {
-    /// Requests that are HTTP, each after the answer to the one before. All get one.
+    /// HTTP requests, each sent after the previous answer. Each gets an answer.
     InTurn(Vec<Request>),
-    /// Requests that are HTTP, all at once on one connection. All get an answer, up to one that says that the
-    /// connection ends.
+    /// HTTP requests, all sent at once on one connection. Each gets an answer, up to one that closes the connection.
     Pipelined(Vec<Request>),
-    /// Requests of several connections at the same time, in turn on each.
+    /// Concurrent requests of several connections, sequential on each.
     Together(Vec<Vec<Request>>),
-    /// Bytes on a connection of their own. They get an answer.
     Bytes {
         bytes: Vec<u8>,
         /// Whether the client ends the stream: a part of its announced bytes may be missing.
         is_end: bool,
     },
-    /// A conversation over a WebSocket.
     Socket(Dialogue),
 }
 
 impl Case {
-    /// The case of that seed and index.
     pub(super) fn new(seed: u64, index: u64, catalog: &Catalog, made: &Made) -> Self {
         let block = index / BLOCK;
         let (world, dice) = (World { made, block }, &mut Dice::new(seed, index));
@@ -60,7 +53,6 @@ impl Case {
         }
     }
 
-    /// A valid case, to warm up with.
     pub(super) fn valid(seed: u64, index: u64, catalog: &Catalog, made: &Made) -> Self {
         let block = index / BLOCK;
         let (world, dice) = (World { made, block }, &mut Dice::new(seed, index));
@@ -75,7 +67,6 @@ impl Case {
         Self::Bytes { bytes, is_end }
     }
 
-    /// How many requests it has.
     pub(super) fn count(&self) -> u64 {
         let count = match self {
             Self::InTurn(requests) | Self::Pipelined(requests) => requests.len(),
@@ -86,7 +77,6 @@ impl Case {
         count as u64
     }
 
-    /// A description of the bytes, for people.
     pub(super) fn bytes(&self) -> Vec<u8> {
         match self {
             Self::InTurn(requests) | Self::Pipelined(requests) => {
@@ -99,7 +89,6 @@ impl Case {
     }
 }
 
-/// A request that has a body, or another one that does.
 fn with_body(request: Request, catalog: &Catalog, world: World<'_>, dice: &mut Dice) -> Request {
     let more = (0..8).map(|_| catalog.any(world, dice));
     let mut all = std::iter::once(request.clone()).chain(more);

@@ -1,5 +1,3 @@
-//! All that can be asked for: the operations of `openapi.json`, and of the foreign protocols, as valid requests.
-
 use std::fs;
 
 use serde_json::{Value, json};
@@ -10,34 +8,30 @@ use super::request::Request;
 use super::schema::Schemas;
 use super::world::{World, bearer, cookie, percent, signed};
 
-/// An optional parameter or header is present in one of this many requests.
+/// One request in this number has an optional parameter or header.
 const RARE: usize = 6;
 
-/// The operations that can be asked for.
 #[derive(Debug)]
 pub(super) struct Catalog {
     document: Value,
     operations: Vec<Operation>,
 }
 
-/// One thing that can be asked for.
 #[derive(Debug, Clone)]
 pub(super) struct Operation {
-    /// Method and path, as `GET /healthz`.
     pub(super) name: String,
     kind: Kind,
 }
 
 #[derive(Debug, Clone)]
 enum Kind {
-    /// One of the document, by method and path.
+    /// An operation of the document.
     Documented { method: String, path: String },
-    /// One of another protocol, by its place there.
+    /// An operation of another protocol, by its index in `foreign::NAMES`.
     Foreign(usize),
 }
 
 impl Catalog {
-    /// That of the working tree.
     pub(super) fn read() -> Self {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../openapi.json");
         let document: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
@@ -77,13 +71,11 @@ impl Catalog {
         &self.operations
     }
 
-    /// A valid request of any operation.
     pub(super) fn any(&self, world: World<'_>, dice: &mut Dice) -> Request {
         let operation = dice.pick(&self.operations);
         self.request(operation, world, dice)
     }
 
-    /// A valid request of an operation, which also gets what it asks for if that is there.
     pub(super) fn request(
         &self,
         operation: &Operation,
@@ -109,7 +101,7 @@ impl Catalog {
         let mut target = path.to_owned();
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
             let parameter = schemas.resolved(parameter);
-            // of any key
+            // `<key>` may be any name
             let name = &parameter["name"].as_str().unwrap().replace("<key>", "user");
             let place = parameter["in"].as_str().unwrap();
             let known_as = name.to_ascii_lowercase();
@@ -165,7 +157,6 @@ impl Catalog {
     }
 }
 
-/// Shows, of what an operation takes, one that may do it.
 fn with_credentials(request: Request, security: &Value, own: &str, dice: &mut Dice) -> Request {
     let ways: Vec<&str> = security
         .as_array()
@@ -180,14 +171,14 @@ fn with_credentials(request: Request, security: &Value, own: &str, dice: &mut Di
         })
         .collect();
     if ways.is_empty() {
-        // which needs no credential, and does more with a key
+        // needs no credential, but shows more with a key
         return match dice.one_in(2) {
             true => request.header("authorization", bearer()),
             false => request,
         };
     }
     let way = match ways.contains(&"api_key") && dice.one_in(2) {
-        // which may do most
+        // grants the most rights
         true => "api_key",
         false => dice.word(&ways),
     };
@@ -199,7 +190,6 @@ fn with_credentials(request: Request, security: &Value, own: &str, dice: &mut Di
     }
 }
 
-/// A value as it stands in a path, query or header.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

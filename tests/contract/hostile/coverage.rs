@@ -1,5 +1,3 @@
-//! That the generator knows how to ask for all that there is.
-
 use super::catalog::Catalog;
 use super::dice::Dice;
 use super::foreign::WITHOUT_SUCCESS;
@@ -7,7 +5,7 @@ use super::wire::{Link, Sent};
 use super::world::{Made, World};
 use crate::support::server::{Backend, Server};
 
-/// Requests of an operation, one of which has to be done.
+/// Requests per operation. One must succeed.
 const TRIES: u64 = 400;
 
 #[tokio::test]

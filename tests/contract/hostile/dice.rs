@@ -1,52 +1,42 @@
-//! The one source of chance: two dice of the same seed and index fall the same way.
-
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-/// Chance that can be repeated. Each case has dice of its own, so that it can be made without those before it.
+/// Reproducible randomness. Each case has its own, so that it can run without the cases before it.
 #[derive(Debug)]
 pub(super) struct Dice(StdRng);
 
 impl Dice {
-    /// The dice of one case.
     pub(super) fn new(seed: u64, index: u64) -> Self {
-        // the generator scrambles its seed, so neighbours have nothing in common
+        // the generator scrambles its seed, so consecutive cases are unrelated
         let mut seeds = StdRng::seed_from_u64(seed);
         let own: u64 = seeds.random();
         Self(StdRng::seed_from_u64(own ^ index))
     }
 
-    /// A number below that.
     pub(super) fn below(&mut self, end: usize) -> usize {
         self.0.random_range(0..end)
     }
 
-    /// A number from the first to the last.
     pub(super) fn between(&mut self, first: i64, last: i64) -> i64 {
         self.0.random_range(first..=last)
     }
 
-    /// Whether one of `count` came up.
     pub(super) fn one_in(&mut self, count: usize) -> bool {
         self.below(count) == 0
     }
 
-    /// One of these.
     pub(super) fn pick<'a, T>(&mut self, all: &'a [T]) -> &'a T {
         &all[self.below(all.len())]
     }
 
-    /// One of these words.
     pub(super) fn word<'a>(&mut self, all: &[&'a str]) -> &'a str {
         all[self.below(all.len())]
     }
 
-    /// One of these texts that may be none.
     pub(super) fn bytes<'a>(&mut self, all: &[&'a [u8]]) -> &'a [u8] {
         all[self.below(all.len())]
     }
 
-    /// A length: mostly small, at times large, and now and then very large.
     pub(super) fn length(&mut self) -> usize {
         match self.below(2_000) {
             0 => self.below(2_500_000),
@@ -56,12 +46,10 @@ impl Dice {
         }
     }
 
-    /// Any bits.
     pub(super) fn bits(&mut self) -> u64 {
         self.0.random()
     }
 
-    /// The seed of another generator.
     pub(super) fn seed(&mut self) -> [u8; 32] {
         self.0.random()
     }

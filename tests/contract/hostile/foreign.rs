@@ -7,7 +7,6 @@ use super::request::Request;
 use super::schema::free;
 use super::world::{World, bearer, percent, relay_key, signed};
 
-/// All operations, as methods and paths. `mcp` stands for a message to `/mcp`.
 pub(super) const NAMES: [&str; 66] = [
     "GET /openapi.json",
     "GET /docs/",
@@ -77,7 +76,6 @@ pub(super) const NAMES: [&str; 66] = [
     "DELETE /v1/conversations/{conversation}/items/{item}",
 ];
 
-/// The operations that never answer with 2xx, and why.
 pub(super) const WITHOUT_SUCCESS: [(&str, &str); 10] = [
     (
         "GET /mcp",
@@ -99,7 +97,6 @@ pub(super) const WITHOUT_SUCCESS: [(&str, &str); 10] = [
 const NO_SUMMARY: &str =
     "a summary has to name the number of the items that it replaces: 412, and no segment: 404";
 
-/// A valid request of the one at that place.
 pub(super) fn request(place: usize, world: World<'_>, dice: &mut Dice) -> Request {
     let name = NAMES[place];
     let (method, path) = name.split_once(' ').unwrap();
@@ -108,7 +105,7 @@ pub(super) fn request(place: usize, world: World<'_>, dice: &mut Dice) -> Reques
     }
     let of_relay = path.strip_prefix("/api/v1");
     let path = match of_relay {
-        // the same paths are there at the root
+        // the same paths also exist at the root
         Some(below) if dice.one_in(3) => below,
         _ => path,
     };
@@ -181,7 +178,6 @@ fn fill(path: &str, world: World<'_>, dice: &mut Dice) -> String {
         .replace("{ttl}", dice.word(&["0", "60", "3600"]))
 }
 
-/// The body of a valid request, if it has one.
 fn body(name: &str, world: World<'_>, dice: &mut Dice) -> Option<Value> {
     let body = match name {
         "POST /api/threads" => json!({
@@ -244,7 +240,6 @@ fn text(dice: &mut Dice) -> String {
         .repeat(dice.below(8))
 }
 
-/// A message to `/mcp`.
 fn message(method: &str, world: World<'_>, dice: &mut Dice) -> Request {
     let params = match method {
         "initialize" => json!({"protocolVersion": "2025-06-18", "capabilities": {},

@@ -1,31 +1,25 @@
-//! Hostile requests, made by chance from valid ones.
+//! Hostile requests, derived from valid ones at random.
 //!
-//! The operations of `openapi.json` are read from it, with the schemas of their bodies, so a new one is covered from
-//! the day it is documented; those of the foreign protocols are written down by hand (`foreign.rs`). Each case is one
-//! of them, or several, with a fault: in the head, the framing, path, query, credentials, the JSON, the order, or the
-//! frames of a WebSocket (`mutations/`, `order.rs`, `socket.rs`). In each case, the server
+//! Operations and body schemas come from `openapi.json`, so new operations are covered as soon as they are documented; those
+//! of the foreign protocols are in `foreign.rs`. A case has one or more requests and a fault in the head, framing, path,
+//! query, credentials, JSON, order, or WebSocket frames (`mutations/`, `order.rs`, `socket.rs`). In each case, the server
 //!
-//! - answers with no 5xx but a 503 that the table of errors has (`verdict.rs`);
-//! - answers at all: a connection on which anything but line ends was sent gets at least one whole answer
-//!   before it ends, and one for each request when they are HTTP. So an invalid head or body gets 400, 408, 413,
-//!   414 or 431 and not just an end;
-//! - does so within a minute; clients that stop in the middle of a request have other limits
-//!   (`unfinished.rs`);
-//! - does not crash, and in the end has less than one and a half times the memory that it had before, once
-//!   its new threads have ended.
+//! - answers with no 5xx, except a 503 of the table of errors (`verdict.rs`);
+//! - answers: a connection that sent anything but line ends gets at least one whole answer before it ends, and one per
+//!   request if all are HTTP. An invalid head or body gets 400, 408, 413, 414 or 431, and not just an end;
+//! - answers within a minute; clients that stop in the middle of a request have other limits (`unfinished.rs`);
+//! - does not crash, and in the end uses less than 1.5 times its initial memory, once its new threads have ended.
 //!
-//! A run prints its seed. The same seed gives the same requests, apart from ids that the server chooses and from the
-//! order in which those of different connections arrive. Environment variables change it:
+//! A run prints its seed. The same seed gives the same requests, except for ids that the server chooses and the order of
+//! concurrent connections. Environment variables:
 //!
-//! - `HOSTILE_SEED`: the seed; by default it is fixed, the same for all runs;
-//! - `HOSTILE_REQUESTS`: how many requests there are, over both stores together;
-//! - `HOSTILE_CASE`: runs just the case of that index, as a failure names it, or the cases from there on that
-//!   have `HOSTILE_REQUESTS` requests;
+//! - `HOSTILE_SEED`: the seed; the default is fixed;
+//! - `HOSTILE_REQUESTS`: number of requests over both stores;
+//! - `HOSTILE_CASE`: runs only the case with this index, which failures print, or with `HOSTILE_REQUESTS`, the cases from
+//!   there on that have this number of requests;
 //! - `THREADKEEP_BIN`: the program, such as an optimized one.
 //!
-//! ```sh
-//! HOSTILE_REQUESTS=1000000 HOSTILE_SEED=7 cargo test --test it -- --nocapture hostile::
-//! ```
+//! ```sh HOSTILE_REQUESTS=1000000 HOSTILE_SEED=7 cargo test --package threadkeep-contract -- --nocapture hostile:: ```
 
 mod case;
 mod catalog;
@@ -55,12 +49,10 @@ use catalog::Catalog;
 use run::{Plan, run};
 use world::Made;
 
-/// Requests of a run over both stores by default.
 const REQUESTS: u64 = 20_000;
 const SEED: u64 = 1;
-/// Valid requests before the memory is measured.
 const WARM_UP: u64 = 2_000;
-/// How long what was made may take to end, and its memory to go back.
+/// Time limit for created objects to expire, and their memory to be freed.
 const WAIT_LIMIT: Duration = Duration::from_secs(300);
 
 fn number(name: &str) -> Option<u64> {
@@ -71,7 +63,6 @@ fn number(name: &str) -> Option<u64> {
     )
 }
 
-/// A server where what is made soon ends.
 fn server(backend: Backend) -> Server {
     Server::builder(backend)
         .set(
@@ -151,7 +142,7 @@ async fn nothing_that_is_sent_brings_the_server_down(backend: Backend) {
             start.elapsed() < took + WAIT_LIMIT,
             "memory stays: {numbers}"
         );
-        // freed memory goes back to the system while something is done
+        // the allocator returns freed memory only while it works
         server.client().get("/healthz").ok().await;
         sleep(Duration::from_millis(200)).await;
     }

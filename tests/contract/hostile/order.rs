@@ -1,5 +1,3 @@
-//! Requests that are valid one by one, in an order that asks for trouble.
-
 use serde_json::json;
 
 use super::case::Case;
@@ -9,7 +7,6 @@ use super::request::Request;
 use super::schema::free;
 use super::world::{World, bearer, signed};
 
-/// Several requests that meddle with each other.
 pub(super) fn case(catalog: &Catalog, world: World<'_>, dice: &mut Dice) -> Case {
     match dice.below(6) {
         0 => Case::Pipelined(any(catalog, world, dice)),
@@ -25,7 +22,6 @@ pub(super) fn case(catalog: &Catalog, world: World<'_>, dice: &mut Dice) -> Case
     }
 }
 
-/// Anything that ends by itself.
 fn any(catalog: &Catalog, world: World<'_>, dice: &mut Dice) -> Vec<Request> {
     let count = 2 + dice.below(7);
     let requests = (0..count).map(|_| catalog.any(world, dice));
@@ -34,7 +30,6 @@ fn any(catalog: &Catalog, world: World<'_>, dice: &mut Dice) -> Vec<Request> {
         .collect()
 }
 
-/// Writes with one idempotency key, mostly with other bodies.
 fn same_key(world: World<'_>, dice: &mut Dice) -> Vec<Request> {
     let id = world.thread(dice);
     let key = format!("shared-{}", dice.below(3));
@@ -47,7 +42,6 @@ fn same_key(world: World<'_>, dice: &mut Dice) -> Vec<Request> {
     (0..count).map(write).collect()
 }
 
-/// Ends a thread while it is written to, before and after.
 fn life_and_death(world: World<'_>, dice: &mut Dice) -> Vec<Request> {
     let id = world.thread(dice);
     let mut requests = writes(world, dice);
@@ -58,7 +52,6 @@ fn life_and_death(world: World<'_>, dice: &mut Dice) -> Vec<Request> {
     requests
 }
 
-/// Brings a thread back more often than it has ended.
 fn restores(world: World<'_>, dice: &mut Dice) -> Vec<Request> {
     let id = world.thread(dice);
     let archive = |method: &str, below: &str| {
@@ -80,7 +73,6 @@ fn restores(world: World<'_>, dice: &mut Dice) -> Vec<Request> {
     requests
 }
 
-/// Writes to one thread, some of which hold for a version that is gone.
 fn writes(world: World<'_>, dice: &mut Dice) -> Vec<Request> {
     let id = world.thread(dice);
     let count = 1 + dice.below(5);
@@ -120,7 +112,6 @@ fn writes(world: World<'_>, dice: &mut Dice) -> Vec<Request> {
     (0..count).map(write).collect()
 }
 
-/// A request to a thread by its owner.
 fn on(id: &str, method: &str, below: &str) -> Request {
     Request::new(method, format!("/v1/threads/current{below}")).header("x-thread-id", signed(id))
 }

@@ -1,13 +1,11 @@
-//! A request in its parts, before it is bytes.
-
-/// A request. Path and query are as they stand in the request line.
+/// A request. Path and query are in the form of the request line.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
     pub(super) method: String,
     pub(super) path: Vec<u8>,
-    /// Names and values, whose value may be absent with its `=`.
+    /// Names and values. A parameter without `=` has no value.
     pub(super) query: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-    /// Besides `host` and `content-length`.
+    /// Without `host` and `content-length`.
     pub(super) headers: Vec<(Vec<u8>, Vec<u8>)>,
     pub(super) body: Option<Vec<u8>>,
 }
@@ -38,7 +36,6 @@ impl Request {
         self.header("content-type", "application/json")
     }
 
-    /// Removes the credentials.
     pub(super) fn without_credentials(mut self) -> Self {
         const CREDENTIALS: [&[u8]; 4] = [
             b"authorization",
@@ -51,7 +48,6 @@ impl Request {
         self
     }
 
-    /// Path and query.
     pub(super) fn target(&self) -> Vec<u8> {
         let mut target = self.path.clone();
         for (place, (name, value)) in self.query.iter().enumerate() {
@@ -65,7 +61,6 @@ impl Request {
         target
     }
 
-    /// The lines of its head that come after the first, each with its end.
     pub(super) fn lines(&self) -> Vec<Vec<u8>> {
         let mut lines = vec![b"host: localhost\r\n".to_vec()];
         for (name, value) in &self.headers {
@@ -77,12 +72,10 @@ impl Request {
         lines
     }
 
-    /// The bytes of it, as a client that does nothing wrong sends them.
     pub(super) fn bytes(&self) -> Vec<u8> {
         self.bytes_of(b"HTTP/1.1\r\n", &self.lines().concat(), self.payload())
     }
 
-    /// The bytes of it with another end of the first line, other lines and another body.
     pub(super) fn bytes_of(&self, version: &[u8], lines: &[u8], body: &[u8]) -> Vec<u8> {
         let method = self.method.as_bytes();
         [
@@ -98,7 +91,6 @@ impl Request {
         .concat()
     }
 
-    /// The body, which may be none.
     pub(super) fn payload(&self) -> &[u8] {
         self.body.as_deref().unwrap_or_default()
     }

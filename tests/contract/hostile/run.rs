@@ -1,5 +1,3 @@
-//! Many cases, over many connections at a time.
-
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,38 +17,29 @@ use super::wire::{Answer, Fault, Link, Sent};
 use super::world::{BLOCK, Made};
 use crate::support::client::Client;
 
-/// Threads that send, and connections of each.
 const THREADS: usize = 2;
 const LANES: usize = 4;
-/// Requests after which a long run says how far it is.
 const TOLD: u64 = 50_000;
-/// After this many cases the server creates its part of the world again: requests have ended some of it.
+/// Cases after which the server recreates its objects, because requests have ended some of them.
 const NEW_WORLD: u64 = 8 * BLOCK;
-/// Faults after which a run is given up.
 const ENOUGH: usize = 5;
 
-/// Which cases are run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
     pub(super) seed: u64,
-    /// The first case.
     pub(super) first: u64,
-    /// How many requests there are to be in all.
     pub(super) requests: u64,
     pub(super) make: fn(u64, u64, &Catalog, &Made) -> Case,
 }
 
-/// The outcome.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) requests: u64,
-    /// How often there was which status.
     pub(super) statuses: BTreeMap<u16, u64>,
     pub(super) longest: Duration,
     pub(super) faults: Vec<String>,
 }
 
-/// State that all connections share.
 struct Shared<'a> {
     plan: Plan,
     address: SocketAddr,
@@ -62,7 +51,6 @@ struct Shared<'a> {
     outcome: Mutex<Outcome>,
 }
 
-/// Runs it.
 pub(super) async fn run(plan: Plan, address: SocketAddr, catalog: &Arc<Catalog>) -> Outcome {
     let made = Made::on(&Client::new(address)).await.unwrap();
     let catalog = Arc::clone(catalog);
@@ -98,7 +86,6 @@ fn runtime() -> runtime::Runtime {
         .unwrap()
 }
 
-/// Takes one case after another.
 async fn lane(shared: &Shared<'_>) {
     let Plan {
         seed,
@@ -162,7 +149,6 @@ impl Shared<'_> {
     }
 }
 
-/// Sends a case, and gives all answers to it.
 async fn send(
     case: &Case,
     address: SocketAddr,

@@ -1,5 +1,5 @@
-//! Values that a JSON schema allows, in the part of the language that `openapi.json` and the definitions of
-//! tools use. Members that the server knows by name get values that mean something to it.
+//! Values that a JSON schema allows, in the subset that `openapi.json` and tool definitions use. Known members get values
+//! that are meaningful to the server.
 
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::string::string_regex;
@@ -9,23 +9,19 @@ use serde_json::{Map, Value, json};
 use super::dice::Dice;
 use super::world::World;
 
-/// Where webhooks of valid requests go: nobody listens there, and it is this machine.
+/// URL of webhooks in valid requests: this machine, and a port on which nothing listens.
 pub(super) const LOOPBACK_URL: &str = "http://127.0.0.1:9/hook";
 
-/// How deep free values go.
 const DEPTH: usize = 3;
 
-/// The schemas that others refer to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Schemas<'a>(&'a Value);
 
 impl<'a> Schemas<'a> {
-    /// Those of a document.
     pub(super) fn new(document: &'a Value) -> Self {
         Self(document)
     }
 
-    /// A part of the document, or the component that it refers to.
     pub(super) fn resolved<'b>(self, part: &'b Value) -> &'b Value
     where
         'a: 'b,
@@ -39,7 +35,6 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// A value for the member of that name.
     pub(super) fn value(
         self,
         schema: &Value,
@@ -93,7 +88,6 @@ impl<'a> Schemas<'a> {
     }
 }
 
-/// The meaning of a member of that name to the server.
 fn known(name: &str, schema: &Value, world: World<'_>, dice: &mut Dice) -> Option<Value> {
     let pattern = schema["pattern"].as_str().unwrap_or_default();
     let call = |dice: &mut Dice, arguments: &str, kind: &str| {
@@ -129,7 +123,7 @@ fn known(name: &str, schema: &Value, world: World<'_>, dice: &mut Dice) -> Optio
         "index" => 0.into(),
         // of a checkpoint
         "n" => dice.between(1, 2).into(),
-        // no longer than an answer may take
+        // less than the time limit of an answer
         "wait_seconds" => dice.between(0, 1).into(),
         "if_version" => dice.between(0, 3).into(),
         "idempotency-key" => format!("key-{}-{}", world.block, dice.below(8)).into(),
@@ -141,7 +135,6 @@ fn known(name: &str, schema: &Value, world: World<'_>, dice: &mut Dice) -> Optio
     Some(known)
 }
 
-/// One of the types that a value may have.
 fn type_of<'s>(schema: &'s Value, dice: &mut Dice) -> Option<&'s str> {
     match &schema["type"] {
         Value::Array(types) => dice.pick(types).as_str(),
@@ -149,7 +142,6 @@ fn type_of<'s>(schema: &'s Value, dice: &mut Dice) -> Option<&'s str> {
     }
 }
 
-/// The bounds that a schema sets, no further apart than that.
 fn bounds(schema: &Value, least: &str, most: &str, span: i64) -> [i64; 2] {
     let least = schema[least].as_i64().unwrap_or_default();
     let most = schema[most].as_i64().unwrap_or(i64::MAX);
@@ -176,7 +168,6 @@ fn text(schema: &Value, dice: &mut Dice) -> String {
     (0..count).map(|_| dice.word(&letters)).collect()
 }
 
-/// Any value.
 pub(super) fn free(dice: &mut Dice, depth: usize) -> Value {
     match dice.below(if depth == 0 { 5 } else { 7 }) {
         0 => Value::Null,

@@ -1,5 +1,3 @@
-//! Conversations over `/thread/ws`: messages and frames that are right, odd, or none.
-
 use std::net::SocketAddr;
 
 use serde_json::{Value, json};
@@ -12,17 +10,16 @@ use super::wire::{Answer, Fault, Link, Sent};
 use super::world::World;
 use crate::support::server::API_SECRET;
 
-/// A text, whole (RFC 6455, section 5.2).
+/// The first byte of an unfragmented text frame (RFC 6455, section 5.2).
 const TEXT: u8 = 0x81;
 const PING: u8 = 0x89;
 const CLOSE: u8 = 0x88;
 
-/// The messages of a client.
 #[derive(Debug, Clone)]
 pub(super) struct Dialogue {
     handshake: Request,
     frames: Vec<Vec<u8>>,
-    /// Ids of requests that must be answered; none if the server may close the connection first.
+    /// Ids of requests that must be answered. `None` if the server may close the connection first.
     answered: Option<Vec<String>>,
 }
 
@@ -85,7 +82,6 @@ impl Dialogue {
         [self.handshake.bytes(), self.frames.concat()].concat()
     }
 
-    /// Sends all of it. Valid requests are answered, and in the end the server closes the connection.
     pub(super) async fn speak(&self, address: SocketAddr) -> Result<Vec<Answer>, Fault> {
         let mut link = Link::open(address).await?;
         let handshake = self.handshake.bytes();
@@ -112,7 +108,7 @@ impl Dialogue {
             missing.retain(|id| memchr::memmem::find(&read, id.as_bytes()).is_none());
         }
         if !is_end {
-            // unmasked as if with zeros: 1000, a normal end
+            // masked with zeros: 1000, a normal closure
             let bye = [CLOSE, 0x82, 0, 0, 0, 0, 0x03, 0xe8];
             link.send(Sent {
                 bytes: &bye,
@@ -147,14 +143,13 @@ fn message(id: &str, world: World<'_>, dice: &mut Dice) -> Value {
     json!({"id": id, "action": action, "data": data})
 }
 
-/// A frame that a client should not send.
 fn odd(payload: &[u8], dice: &mut Dice) -> Vec<u8> {
     let opcode = dice.below(256) as u8;
     match dice.below(8) {
         0 => frame(opcode, payload, dice),
         // not masked
         1 => [&[TEXT, payload.len().min(125) as u8], payload].concat(),
-        // longer than it is
+        // longer than its payload
         2 => [&[TEXT, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4], payload].concat(),
         3 => [[TEXT, 0xff].as_slice(), &[0xff; 8], &[0; 4], payload].concat(),
         4 => frame(PING, &[b'x'; 200], dice),
@@ -163,7 +158,7 @@ fn odd(payload: &[u8], dice: &mut Dice) -> Vec<u8> {
             [b"\x03".as_slice(), b"\x00\x00", b"\x03\xe8\xff"][dice.below(3)],
             dice,
         ),
-        // parts that never end, and another beginning
+        // fragments without an end, and another beginning
         6 => [
             frame(0x01, payload, dice),
             frame(0x01, payload, dice),
@@ -174,7 +169,6 @@ fn odd(payload: &[u8], dice: &mut Dice) -> Vec<u8> {
     }
 }
 
-/// A frame as clients send them.
 fn frame(first: u8, payload: &[u8], dice: &mut Dice) -> Vec<u8> {
     let mut frame = vec![first];
     match payload.len() {

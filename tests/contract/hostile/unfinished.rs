@@ -1,5 +1,3 @@
-//! Clients that stop in the middle, whose time limits are known.
-
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -10,12 +8,11 @@ use tokio::time::timeout;
 
 use super::verdict::shortened;
 
-/// The time that a head (5 s), a stalled body (10 s) or an idle connection (20 s) may take, with 5 s until the
-/// client has gone, and what a busy machine may add.
+/// Limit for a head (5 s), a stalled body (10 s) or an idle connection (20 s), plus 5 s of lingering, on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 
-/// The bytes sent before the client falls silent, and the statuses allowed in the answer; none of them: the server
-/// may just close the connection.
+/// Bytes sent before the client stops, and the statuses allowed in the answer. Without statuses, the server may close the
+/// connection without an answer.
 const UNFINISHED: [(&[u8], &[u16]); 14] = [
     (b"", &[408]),
     (b"\r\n", &[408]),
@@ -34,7 +31,6 @@ const UNFINISHED: [(&[u8], &[u16]); 14] = [
     (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", &[400]),
 ];
 
-/// Sends each, and waits until the server has given it up.
 pub(super) async fn are_given_up(address: SocketAddr) {
     let mut waiting = JoinSet::new();
     for (sent, statuses) in UNFINISHED {
@@ -43,7 +39,7 @@ pub(super) async fn are_given_up(address: SocketAddr) {
             stream.write_all(sent).await.unwrap();
             let mut read = Vec::new();
             let end = timeout(WAIT_LIMIT, stream.read_to_end(&mut read)).await;
-            // an end by a reset is an end
+            // a reset also ends a connection
             drop(end.unwrap_or_else(|_| panic!("it still waits after {}", shortened(sent))));
             let head = String::from_utf8_lossy(&read);
             let status = head

@@ -1,11 +1,8 @@
-//! The answers that a server may give to any request.
-
 use serde_json::Value;
 
 use super::wire::Answer;
 
-/// The codes of 503 in the table of errors: the store is away or full, too much is held for others, or the server
-/// is about to stop. `SERVICE_UNAVAILABLE` is the same in `ModelRelay`'s words.
+/// The codes of 503 in the table of errors. `SERVICE_UNAVAILABLE` is that of `ModelRelay`'s protocol.
 const UNAVAILABLE: [&str; 5] = [
     "store_unavailable",
     "store_full",
@@ -16,7 +13,6 @@ const UNAVAILABLE: [&str; 5] = [
 /// JSON-RPC 2.0, section 5.1
 const INTERNAL_ERROR: i64 = -32_603;
 
-/// The reason why an answer is a fault of the server; none if it is not.
 pub(super) fn fault(answer: &Answer) -> Option<String> {
     let json: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let is_known = |code: &Value| {
@@ -24,7 +20,7 @@ pub(super) fn fault(answer: &Answer) -> Option<String> {
             .is_some_and(|code| UNAVAILABLE.contains(&code))
     };
     let is_fault = match answer.status {
-        // a HEAD has no body to have a code
+        // an answer to HEAD has no body with a code
         503 => !is_known(&json["code"]) && !answer.head.contains("\r\nretry-after:"),
         500.. => true,
         100..=199 => answer.status != 101,
@@ -33,7 +29,6 @@ pub(super) fn fault(answer: &Answer) -> Option<String> {
     is_fault.then(|| format!("{}\n{}", answer.head, shortened(&answer.body)))
 }
 
-/// Bytes for people, shortened.
 pub(super) fn shortened(bytes: &[u8]) -> String {
     const SHOWN: usize = 3_000;
     let shown = bytes[..bytes.len().min(SHOWN)].escape_ascii();

@@ -1,4 +1,4 @@
-//! A connection that sends any bytes, and reads answers as strictly as a proxy would.
+//! A connection that sends any bytes, and reads answers as strictly as a proxy.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -15,34 +15,28 @@ use super::verdict::shortened;
 /// Maximum time from the first byte of a request to the answer, on a busy machine.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// How long a connection is used again after its last answer, which is less than the server keeps it.
+/// How long to reuse a connection after its last answer, less than the server keeps it.
 const REUSED_FOR: Duration = Duration::from_secs(1);
 
-/// A connection.
 #[derive(Debug)]
 pub(super) struct Link {
     stream: TcpStream,
-    /// When it was used last.
     used: Instant,
-    /// The last request, which may have caused the end of the connection.
+    /// The last request, which may have closed the connection.
     last: Vec<u8>,
-    /// Bytes that have come and are not part of an answer yet.
+    /// Received bytes that do not belong to an answer yet.
     unread: Vec<u8>,
 }
 
-/// One answer.
 #[derive(Debug, Clone)]
 pub(super) struct Answer {
     pub(super) status: u16,
-    /// Status line and headers, in lower case.
     pub(super) head: String,
     pub(super) body: Vec<u8>,
-    /// Whether nothing comes after it on this connection: it says so, or it does not end by itself.
     pub(super) is_last: bool,
 }
 
 impl Answer {
-    /// Whether it is a stream of events, which goes on until its client has enough.
     pub(super) fn is_stream(&self) -> bool {
         let types = ["text/event-stream", "application/x-ndjson"];
         let is_one = |of: &str| self.head.contains(&format!("\r\ncontent-type: {of}"));
@@ -50,29 +44,21 @@ impl Answer {
     }
 }
 
-/// The bytes of a request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sent<'a> {
     pub(super) bytes: &'a [u8],
-    /// Whether nothing more will come from the client.
     pub(super) is_end: bool,
 }
 
-/// The faults that a run looks for.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// No connection could be made.
     Refused(std::io::Error),
-    /// The connection has ended without an answer.
     Silent {
-        /// Requests sent on it before, which were answered.
+        /// Earlier requests on it, which were answered.
         before: Vec<u8>,
     },
-    /// The connection has ended within an answer.
     Cut(Vec<u8>),
-    /// It took too long.
     Late,
-    /// The answer is not HTTP.
     Malformed(String),
 }
 
@@ -97,7 +83,7 @@ impl fmt::Display for Fault {
 }
 
 impl Link {
-    /// A new connection. It is reset when it is dropped, so that a million of them leave no port behind.
+    /// Opens a connection. It is reset on drop, so that a million of them leave no port in use.
     pub(super) async fn open(address: SocketAddr) -> Result<Self, Fault> {
         let stream = TcpStream::connect(address).await.map_err(Fault::Refused)?;
         let socket = SockRef::from(&stream);
@@ -116,13 +102,12 @@ impl Link {
         })
     }
 
-    /// Whether the server surely waits for another request.
+    /// Whether the server certainly waits for another request.
     pub(super) fn is_fresh(&self) -> bool {
         self.used.elapsed() < REUSED_FOR
     }
 
-    /// Sends, and meanwhile reads that many answers, fewer if one of them is the last. `heads` says for each whether
-    /// it answers `HEAD`.
+    /// Sends while reading the answers, which are fewer if one of them is the last. `heads` says which requests are `HEAD`.
     pub(super) async fn answers(
         &mut self,
         sent: Sent<'_>,
@@ -131,7 +116,7 @@ impl Link {
         let (mut reader, mut writer) = self.stream.split();
         let unread = &mut self.unread;
         let writing = async {
-            // a server that refuses early may read no further
+            // a server that rejects early may stop reading
             if writer.write_all(sent.bytes).await.is_ok() && sent.is_end {
                 let _ = writer.shutdown().await;
             }
@@ -164,18 +149,17 @@ impl Link {
         })
     }
 
-    /// All that still comes until the server closes the connection.
     pub(super) async fn rest(mut self) -> Result<Vec<u8>, Fault> {
         let reading = async {
             let mut rest = std::mem::take(&mut self.unread);
-            // an end by a reset is an end
+            // a reset also ends a connection
             let _ = self.stream.read_to_end(&mut rest).await;
             Ok(rest)
         };
         within(reading).await
     }
 
-    /// The next bytes; empty at the end.
+    /// Returns the next bytes; empty at the end.
     pub(super) async fn bytes(&mut self) -> Result<Vec<u8>, Fault> {
         if !self.unread.is_empty() {
             return Ok(std::mem::take(&mut self.unread));
@@ -187,7 +171,6 @@ impl Link {
         Ok(bytes)
     }
 
-    /// Sends these bytes, as far as the server takes them.
     pub(super) async fn send(&mut self, sent: Sent<'_>) {
         let sending = async {
             let is_sent = self.stream.write_all(sent.bytes).await.is_ok();
@@ -215,7 +198,7 @@ async fn read_answer(
         if let Some((answer, length)) = parse(unread, is_head, is_end).map_err(Fault::Malformed)? {
             unread.drain(..length);
             match answer.status {
-                // more comes
+                // the final answer follows
                 100..=199 if answer.status != 101 => continue,
                 _ => return Ok(answer),
             }
@@ -230,7 +213,7 @@ async fn read_answer(
     }
 }
 
-/// The first answer in these bytes, and its length; none if it is incomplete.
+/// Parses the first answer, and returns its length. `None` if it is incomplete.
 pub(super) fn parse(
     bytes: &[u8],
     is_head: bool,
@@ -252,7 +235,7 @@ pub(super) fn parse(
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
             .map(str::trim)
     };
-    // a list (RFC 9110, section 7.6.1): that of a 426 names `upgrade` too
+    // a list (RFC 9110, section 7.6.1): that of a 426 also names `upgrade`
     let mut options = field("connection").unwrap_or_default().split(',');
     let is_closing = options.any(|option| option.trim() == "close");
     let start = end + 4;
@@ -282,7 +265,7 @@ pub(super) fn parse(
     let media_type = field("content-type").unwrap_or_default();
     if media_type.starts_with("text/event-stream") || media_type.starts_with("application/x-ndjson")
     {
-        // which does not end, in chunks or until the connection is closed
+        // endless, in chunks or until the connection closes
         return answer(b"", true, bytes.len());
     }
     if field("transfer-encoding") == Some("chunked") {
@@ -291,14 +274,14 @@ pub(super) fn parse(
             None => Ok(None),
         };
     }
-    // it ends with the connection, which the server closes after it has lingered for up to 5 s
+    // ends with the connection, which the server closes after lingering for up to 5 s
     match is_end || is_closing {
         true => answer(&bytes[start..], true, bytes.len()),
         false => Ok(None),
     }
 }
 
-/// A chunked body and its length; none if it is incomplete.
+/// Parses a chunked body, and returns its length. `None` if it is incomplete.
 fn unchunk(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
     let (mut body, mut at) = (Vec::new(), 0);
     loop {

@@ -1,7 +1,7 @@
-//! The subjects of requests: names that they share, and things that the server has made for them.
+//! The names in requests, and the objects that the server has created for them.
 //!
-//! Most names follow from the index of the case. A few hundred neighbours share them, so that they meet each
-//! other's writes, and then come others, so that a thread which was destroyed does not refuse all that is left.
+//! Names derive from the index of the case. A few hundred consecutive cases share them, so that they meet each other's
+//! writes. Then the names change, because destroyed threads reject all later requests.
 
 use std::net::SocketAddr;
 
@@ -16,13 +16,9 @@ use crate::support::client::{Client, signature};
 use crate::support::raw::{exchange, status};
 use crate::support::server::{API_SECRET, RELAY_SECRET, SIGNING_SECRET};
 
-/// Cases that share their names.
 pub(super) const BLOCK: u64 = 256;
-/// Threads of a block.
 const THREADS: usize = 6;
-/// The things of each kind that the server makes.
 const MADE: usize = 3;
-/// Keys, of which some are hard to write in a path.
 const KEYS: [&str; 8] = [
     "a",
     "b",
@@ -34,7 +30,6 @@ const KEYS: [&str; 8] = [
     "long-long-long-key",
 ];
 
-/// Things whose ids the server chose.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Made {
     pub(super) webhooks: Vec<String>,
@@ -42,21 +37,17 @@ pub(super) struct Made {
     pub(super) sessions: Vec<String>,
     pub(super) runs: Vec<String>,
     pub(super) mcp_urls: Vec<String>,
-    /// Threads and the tokens of their turns.
     pub(super) turns: Vec<(String, String)>,
-    /// Names of tools and the schemas of their arguments.
     pub(super) tools: Vec<(String, Value)>,
 }
 
-/// The subjects of the requests of a case.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct World<'a> {
     pub(super) made: &'a Made,
     pub(super) block: u64,
 }
 
-/// A list of created objects. Only their ids are read: some members may have numbers like `1e400`, which no [`Value`]
-/// holds.
+/// Created objects. Reads only their ids, because other members may have numbers like `1e400`, which no [`Value`] holds.
 #[derive(Deserialize)]
 struct Listed {
     #[serde(
@@ -75,7 +66,7 @@ struct Entry {
 }
 
 impl Made {
-    /// Has the server create some of each kind, by valid requests; none if it cannot for now.
+    /// Creates some objects of each kind with valid requests. Returns `None` if the server cannot at present.
     pub(super) async fn on(client: &Client) -> Option<Self> {
         let mut made = Self::default();
         for place in 0..MADE {
@@ -110,7 +101,7 @@ impl Made {
         Some(made)
     }
 
-    /// Ends what was made of the kinds that do not end by themselves, also by others.
+    /// Ends all objects that do not expire, including those of other cases.
     pub(super) async fn end_all(address: SocketAddr) {
         let client = Client::new(address);
         for list in [
@@ -127,7 +118,7 @@ impl Made {
                 }
                 for Entry { id } in all {
                     let id = percent(&id);
-                    // by hand: one is called `..`, which a client takes for a step in the path however it is written
+                    // built by hand: one is named `..`, which a client takes for a path segment even if it is escaped
                     let request = Request::new("DELETE", format!("{list}/{id}"))
                         .header("authorization", bearer())
                         .header("connection", "close");
@@ -140,7 +131,6 @@ impl Made {
 }
 
 impl World<'_> {
-    /// A thread of the block, or one with a turn.
     pub(super) fn thread(self, dice: &mut Dice) -> String {
         if dice.one_in(12) {
             return dice.pick(&self.made.turns).0.clone();
@@ -149,19 +139,16 @@ impl World<'_> {
         format!("thrd_{:016x}{:016x}", self.block, place)
     }
 
-    /// The token of a turn, if possible that of the thread.
     pub(super) fn token(self, thread: &str, dice: &mut Dice) -> String {
         let turns = &self.made.turns;
         let own = turns.iter().find(|(id, _)| id == thread);
         own.unwrap_or_else(|| dice.pick(turns)).1.clone()
     }
 
-    /// A namespace of the block.
     pub(super) fn namespace(self, dice: &mut Dice) -> String {
         format!("ns-{}-{}", self.block, dice.below(2))
     }
 
-    /// A scope, in the words of the API.
     pub(super) fn scope(self, dice: &mut Dice) -> String {
         match dice.below(8) {
             0 => format!("state:{}", dice.pick(&self.made.handles)),
@@ -174,20 +161,17 @@ impl World<'_> {
         }
     }
 
-    /// A key of a state, a namespace or a scope.
     pub(super) fn key(self, dice: &mut Dice) -> String {
         dice.word(&KEYS).into()
     }
 
-    /// A call of a tool: its name and arguments that it takes.
     pub(super) fn tool_call(self, dice: &mut Dice) -> (String, Value) {
         let (name, schema) = dice.pick(&self.made.tools).clone();
         let arguments = Schemas::new(&Value::Null).value(&schema, "arguments", self, dice);
         (name, arguments)
     }
 
-    /// Begins a block: its threads exist and have something in them, one has ended, and there is something to
-    /// be found under some other names.
+    /// Begins a block: creates its threads, ends one of them, and fills some other names.
     pub(super) fn begin(self) -> Vec<Request> {
         let with_key = |method: &str, path: String| {
             Request::new(method, path).header("authorization", bearer())
@@ -224,27 +208,22 @@ impl World<'_> {
     }
 }
 
-/// The header that proves a thread.
 pub(super) fn signed(id: &str) -> String {
     format!("{id};{}", signature(SIGNING_SECRET, id))
 }
 
-/// The cookie that proves a thread.
 pub(super) fn cookie(id: &str) -> String {
     format!("atid={id}.{}", percent(&signature(SIGNING_SECRET, id)))
 }
 
-/// The credential of a back end.
 pub(super) fn bearer() -> String {
     format!("Bearer {API_SECRET}")
 }
 
-/// The key in the form that clients of `ModelRelay` send.
 pub(super) fn relay_key() -> &'static str {
     RELAY_SECRET
 }
 
-/// A part of a path or query.
 pub(super) fn percent(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }

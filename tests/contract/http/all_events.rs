@@ -1,5 +1,3 @@
-//! The events of all threads, for back ends.
-
 use crate::support::client::{Client, OwnThread, Request};
 use crate::support::listening::{Listening, Sent};
 use crate::support::server::{API_SECRET, Backend, Server};
@@ -8,7 +6,7 @@ fn all(client: &Client, query: &str) -> Request {
     client.get(&format!("/v1/events{query}")).bearer(API_SECRET)
 }
 
-/// The next event of one of these threads; others share the server.
+/// Returns the next event of these threads, because other tests share the server.
 async fn next_of(events: &mut Listening, threads: &[&OwnThread]) -> Sent {
     loop {
         let event = events.next().await;
@@ -129,7 +127,7 @@ async fn what_is_malformed_is_refused(server: &Server) {
 
 async fn another_replica_goes_on_where_one_stopped(backend: Backend) {
     let one = Server::start(backend);
-    // an embedded store goes with its server: there is no other replica
+    // an embedded store ends with its server, so there are no replicas
     if backend == Backend::Memory {
         return;
     }

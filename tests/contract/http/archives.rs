@@ -1,5 +1,3 @@
-//! Archives of ended threads.
-
 use std::collections::BTreeSet;
 
 use reqwest::Method;
@@ -22,12 +20,10 @@ fn restore(client: &Client, path: &str) -> Request {
     ask(client, Method::POST, path)
 }
 
-/// The life of an answer's tag.
 fn life(etag: &str) -> String {
     etag.trim_matches('"').split_once('-').unwrap().1.to_owned()
 }
 
-/// A thread that was written to and destroyed, and its life.
 async fn over(client: &Client, state: &str) -> (OwnThread, String) {
     let thread = client.thread();
     let etag = thread.put("state", state).ok().await.etag().to_owned();
@@ -205,7 +201,6 @@ async fn only_back_ends_see_archives(server: &Server) {
     request.refused(405, "method_not_allowed").await;
 }
 
-/// All pages of the list.
 async fn list(client: &Client, query: &str) -> Vec<Value> {
     let mut archives = Vec::new();
     let mut cursor = String::new();
@@ -253,7 +248,7 @@ async fn the_list_begins_at_a_time(backend: Backend) {
     let (old, _) = over(&client, r#"{"k":1}"#).await;
     let first = get(&client, "").ok().await.json()["archives"][0].clone();
     assert_eq!(first["id"], old.id.as_str());
-    // a thread is over at another millisecond than the one before
+    // threads must end in different milliseconds
     let newest = async || loop {
         let (new, _) = over(&client, r#"{"k":1}"#).await;
         let archive = get(&client, &format!("/{}", new.id)).ok().await.json();

@@ -1,5 +1,3 @@
-//! Paths without threads: health, metrics, the description of the API.
-
 use tokio::net::TcpStream;
 
 use crate::support::client::{Client, new_id, signature};
@@ -114,7 +112,7 @@ async fn calls_to_every_part_of_the_store_are_measured(backend: Backend) {
         client.get(path).bearer(API_SECRET).ok().await;
     }
 
-    // the leases, the ledgers and the upkeep are the server's own affair, in its own time
+    // the server uses leases, ledgers and the upkeep at arbitrary times
     for part in [
         "threads", "scopes", "kv", "archives", "registry", "listings", "rates", "log", "leases",
         "ledgers", "upkeep",
@@ -142,7 +140,6 @@ async fn threads_and_their_sizes_are_counted(backend: Backend) {
         "threadkeep_threads_created_total 2",
         r#"threadkeep_threads_ended_total{reason="destroyed"} 1"#,
         "threadkeep_state_size_bytes_count 3",
-        // {"k":1}
         "threadkeep_state_size_bytes_sum 21.0",
     ] {
         assert!(page.contains(line), "{line} in {page}");
@@ -208,7 +205,7 @@ async fn identities_are_counted_by_source_and_key(backend: Backend) {
         .ok()
         .await;
 
-    // The first one without an id, and the one whose cookie was bad.
+    // The first request had no id, the other one a bad cookie.
     assert_eq!(
         sample(&client, &["requests_identified", "minted"]).await,
         2.0
@@ -298,7 +295,6 @@ async fn the_api_describes_itself(server: &Server) {
     }
 }
 
-/// The references of a page by `src`, `href` or `url`.
 fn references(page: &str) -> Vec<String> {
     ["src=\"", "href=\"", "url(", "@import \"", "url: \""]
         .iter()

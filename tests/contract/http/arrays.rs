@@ -1,9 +1,7 @@
-//! Arrays: pushing, windows, and reading a part.
-
 use crate::support::client::OwnThread;
 use crate::support::server::Server;
 
-/// A thread whose array `a` holds the numbers from 0, each padded so that many need chunks.
+/// A thread whose array `a` holds the numbers from 0, padded so that many of them need chunks.
 async fn numbers(server: &Server, count: usize, padding: usize) -> OwnThread {
     let thread = server.client().thread();
     let elements: Vec<_> = (0..count).map(|n| element(n, padding)).collect();

@@ -1,5 +1,3 @@
-//! Checkpoints over HTTP.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -1,5 +1,3 @@
-//! The commands that ask a running server.
-
 use std::io::{BufRead, BufReader, Write as _};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -31,10 +29,9 @@ with_own_servers![
     an_interrupted_export_goes_on,
 ];
 
-/// How long an event may take to be printed, on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 
-/// A command that asks that server, with nothing of this process' environment.
+/// Builds a command that calls `server`, without this process' environment.
 fn command(server: &Server, args: &[&str]) -> Command {
     let mut command = Command::new(program());
     command
@@ -46,13 +43,11 @@ fn command(server: &Server, args: &[&str]) -> Command {
     command
 }
 
-/// Its output, without a wait of the test's own tasks.
 async fn run(mut command: Command) -> Output {
     let run = move || command.output().unwrap();
     tokio::task::spawn_blocking(run).await.unwrap()
 }
 
-/// The objects that it printed, one a line.
 async fn lines(server: &Server, args: &[&str]) -> Vec<Value> {
     let output = run(command(server, args)).await;
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -175,7 +170,6 @@ async fn an_owner_is_erased_once_that_is_confirmed(server: &Server) {
     assert_eq!(text, nothing);
 }
 
-/// A command that goes on, and the objects that it prints. It is killed when the value goes.
 struct Tail {
     child: Child,
     lines: mpsc::UnboundedReceiver<Value>,
@@ -197,7 +191,6 @@ impl Tail {
         Self { child, lines }
     }
 
-    /// The next events of a thread, in words.
     async fn next<const N: usize>(&mut self, thread: &OwnThread) -> [Value; N] {
         let mut events = Vec::new();
         while events.len() < N {
@@ -246,7 +239,7 @@ async fn a_tail_prints_events_as_they_come(backend: Backend) {
     assert_eq!(destroyed["data"]["state"], json!({"k": 2}));
 }
 
-/// Events from while the server was away come when it is back.
+/// The tail includes events from the server's downtime.
 #[tokio::test]
 async fn a_tail_goes_on_when_its_server_is_back() {
     let server = Server::start(Backend::Redis);
@@ -283,7 +276,7 @@ async fn endpoints_are_listed_and_replayed(backend: Backend) {
     assert_eq!(listed[0]["id"], id);
     assert!(listed[0].get("secret").is_none());
     let event = "evt_00ff018bcfe5687b0000000007";
-    // more than the server takes at once
+    // more than the server accepts at once
     let many = ["--event", event].repeat(101);
     let many = [&["webhooks", "replay", id][..], &many].concat();
     for args in [&["webhooks", "replay", id][..], &many] {
@@ -294,7 +287,6 @@ async fn endpoints_are_listed_and_replayed(backend: Backend) {
     }
 }
 
-/// The output of a command with that input.
 async fn run_with(mut command: Command, input: Vec<u8>) -> Output {
     let run = move || {
         let pipe = Stdio::piped;
@@ -444,7 +436,7 @@ async fn an_interrupted_export_goes_on(backend: Backend) {
             let found = std::fs::read(&path).unwrap();
             assert!(found == whole, "{}", String::from_utf8_lossy(&found));
         }
-        // as a client leaves it that keeps all lines
+        // as a client that stores every line leaves it
         let cursor = [&whole[..half], b"{\"cursor\":\"x\"}\n{\"format"].concat();
         std::fs::write(&path, cursor).unwrap();
         export(&server, &[owner, &resumed].concat()).await;
@@ -494,7 +486,7 @@ async fn an_export_reports_threads_that_cannot_be_read_and_has_all_others() {
         }
         assert_eq!(errors[2], r#"{"complete":true,"failed":2}"#);
 
-        // cut off behind each line, the export goes on to the same end
+        // cut off after each line, the export resumes to the same end
         let path = scratch().join(format!("partly-{}", server.address().port()));
         let resume = [args, &["--resume", path.to_str().unwrap()]].concat();
         for (end, _) in text.match_indices('\n') {

@@ -1,5 +1,3 @@
-//! Compactions of histories over HTTP.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 

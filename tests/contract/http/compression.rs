@@ -1,9 +1,6 @@
-//! States that the server has compressed once for all that ask for them.
-
 use crate::support::client::{Answer, OwnThread};
 use crate::support::server::Server;
 
-/// A state of that many bytes, or a few more.
 fn state(bytes: usize) -> String {
     format!(r#"{{"k":"{}"}}"#, "text ".repeat(bytes / 5))
 }
@@ -21,7 +18,6 @@ fn is_compressed(answer: &Answer) -> bool {
     }
 }
 
-/// The text of an answer in either form.
 fn text(answer: &Answer) -> String {
     use std::io::Read as _;
 

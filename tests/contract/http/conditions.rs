@@ -1,5 +1,3 @@
-//! Versions, entity tags, and requests that hold only for some.
-
 use reqwest::Method;
 
 use crate::support::client::{Answer, Request};
@@ -224,7 +222,6 @@ async fn a_weak_tag_matches_no_write_and_the_version_does(server: &Server) {
     assert_eq!(thread.state().await, r#"{"k":3}"#);
 }
 
-/// The life in an answer's tag.
 fn life_of(answer: &Answer) -> String {
     let (_, life) = answer.etag().split_once('-').unwrap();
     life.trim_end_matches('"').to_owned()
@@ -261,7 +258,6 @@ async fn a_write_for_another_life_changes_nothing(server: &Server) {
             .put("state/k", "5")
             .header("if-match", current.etag()),
         thread.put("state/k", "5").header("if-match", "\"6\""),
-        // a thread that does not exist is in no life
         client.thread().put("state/k", "5"),
         client.thread().delete(""),
     ] {
@@ -407,7 +403,7 @@ async fn a_read_of_what_has_changed_is_answered(server: &Server) {
     }
 }
 
-/// Conditions count only for a read that would otherwise succeed (RFC 9110, section 13.2.1).
+/// Conditions apply only to a read that would otherwise succeed (RFC 9110, section 13.2.1).
 async fn a_value_that_is_not_there_is_not_found_whatever_is_known(server: &Server) {
     let thread = server.client().thread();
     let tag = thread.put("state/k", "1").ok().await.etag().to_owned();

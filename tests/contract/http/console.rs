@@ -1,5 +1,3 @@
-//! The files of the console, and the path that takes its one-time links.
-
 use reqwest::Method;
 
 use crate::support::server::{API_SECRET, Server};

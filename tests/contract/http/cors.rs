@@ -1,5 +1,3 @@
-//! Pages of other origins, and cookies that come along with their requests.
-
 use std::collections::HashSet;
 
 use reqwest::Method;
@@ -137,7 +135,7 @@ async fn an_origin_that_is_not_named_gets_no_permission(backend: Backend) {
 
 async fn a_preflight_allows_what_the_api_takes(backend: Backend) {
     let server = allowing(backend, APP);
-    // and what libraries for tracing and polyfills of EventSource add
+    // headers that tracing libraries and EventSource polyfills add
     let headers = [
         "authorization",
         "baggage",
@@ -206,7 +204,6 @@ fn cookie(id: &str) -> String {
     format!("atid={id}.{signature}")
 }
 
-/// A write, or a read, by the caller of a cookie.
 fn by_cookie(server: &Server, method: Method, id: &str) -> Request {
     server
         .client()

@@ -1,5 +1,3 @@
-//! Counters: integers of 64 bits, exact throughout.
-
 use reqwest::Method;
 
 use crate::support::server::Server;

@@ -1,5 +1,3 @@
-//! Entries of namespaces over HTTP.
-
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
 
@@ -7,7 +5,6 @@ use crate::support::client::{Answer, Client, Request, new_id};
 use crate::support::server::{API_SECRET, Backend, Server};
 use crate::support::until;
 
-/// A namespace of a test's own.
 pub(super) struct Space {
     pub(super) client: Client,
     pub(super) name: String,
@@ -21,7 +18,6 @@ impl Space {
         }
     }
 
-    /// A request to the namespace (a path that is empty or a query), or to an entry of it.
     pub(super) fn request(&self, method: Method, path: &str) -> Request {
         let slash = if path.is_empty() || path.starts_with('?') {
             ""
@@ -181,7 +177,7 @@ async fn the_limit_is_a_setting_beyond_that_of_other_bodies(backend: Backend) {
 
         assert_eq!(problem["limit_bytes"], limit);
         assert_eq!(space.get("k").ok().await.body.len(), fits);
-        // the others are as they were
+        // the other settings are unchanged
         let body = format!("{{\"default_ttl_seconds\":60{}}}", " ".repeat(1_000_000));
         space.request(Method::PUT, "").json(&body).ok().await;
     }
@@ -208,7 +204,7 @@ async fn conditions_of_a_put(server: &Server) {
     assert_eq!(problem["current_version"], 2);
     assert_eq!(put("if-match", "\"2\"").ok().await.version(), 3);
     assert_eq!(put("if-match", "*").ok().await.version(), 4);
-    // a repeat is harmless on any condition if it has a key
+    // with a key, a repeat is safe under any condition
     for _ in 0..2 {
         assert_eq!(put("idempotency-key", "once").ok().await.version(), 5);
     }
@@ -319,7 +315,6 @@ async fn what_is_malformed_is_refused(server: &Server) {
     space.get("k").refused(404, "key_not_found").await;
 }
 
-/// The same request by the caller of a thread and by nobody.
 async fn refused_without_a_key(space: &Space, method: Method, path: &str) -> Answer {
     let thread = space.client.thread();
     let path = format!("/v1/kv{path}");

@@ -1,5 +1,3 @@
-//! Several entries in one request over HTTP, and lists with bodies.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -1,5 +1,3 @@
-//! Writes to entries and namespaces that are sent again with their idempotency key.
-
 use reqwest::Method;
 use serde_json::json;
 

@@ -1,6 +1,6 @@
-//! Bad requests: each row of the error table, and what its problem object tells.
+//! Bad requests: each row of the error table, and its problem object.
 //!
-//! The rows of states, conditions, limits and identities are in their own files.
+//! States, conditions, limits and identities have their own files.
 
 use reqwest::Method;
 
@@ -49,7 +49,7 @@ async fn a_method_that_a_path_does_not_take_is_told_those_it_takes(server: &Serv
         ("/v1/threads/{}/export", &["GET", "HEAD"]),
         ("/v1/threads/import", &["POST"]),
         ("/v1/export", &["GET", "HEAD"]),
-        // as operations, and as the id of an item or the keys of entries
+        // as operations, as the id of an item, and as the keys of entries
         ("/v1/threads/{}/history/take", &["POST", "DELETE"]),
         ("/v1/kv/ns/get", &["GET", "HEAD", "POST", "PUT", "DELETE"]),
         ("/v1/kv/ns/put", &["GET", "HEAD", "POST", "PUT", "DELETE"]),
@@ -241,7 +241,7 @@ async fn invalid_json_names_line_and_column(server: &Server) {
         assert_eq!(problem["line"], line, "{body:?}");
         assert_eq!(problem["column"], column, "{body:?}");
     }
-    // Whether a broken token is wrong at its start or where it breaks is a matter of taste.
+    // Either position may be reported for a broken token: its start, or the character that breaks it.
     for body in [
         "nul",
         "01",
@@ -415,7 +415,7 @@ async fn a_body_whose_chunks_are_broken_is_answered_whatever_is_waited_for(serve
 
         let answer = raw::exchange(server.address(), request).await;
 
-        // a store in memory may be done with it before
+        // an embedded store may answer before the connection ends
         assert!([200, 400].contains(&raw::status(&answer)), "{answer}");
     }
 }

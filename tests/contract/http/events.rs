@@ -1,5 +1,3 @@
-//! The events of a thread, as they happen.
-
 use std::time::{Duration, Instant};
 
 use crate::support::dates::parse_rfc3339;
@@ -151,7 +149,7 @@ async fn who_comes_back_misses_nothing(server: &Server) {
     drop(events);
     thread.put("state/k", "3").ok().await;
 
-    // by the header as browsers do, by the query where none can be set; the header is newer
+    // browsers send the header, other clients the query; the header is newer
     let by_header = thread.get("events").header("last-event-id", &cursor);
     let by_query = thread.get(&format!("events?last_event_id={cursor}"));
     let mut by_header = by_header.listen().await;
@@ -277,7 +275,7 @@ async fn listening_makes_nothing_and_moves_no_end(backend: Backend) {
         parse_rfc3339(object["expires_at"].as_str().unwrap()).unwrap()
     };
 
-    // if a stream were a use, each would move the end, but at most once a second
+    // if streams extended lifetimes, each would move the end, but at most once a second
     let cursor = lasting.get("events").listen().await.cursor;
     until(async || {
         let before = end().await;
@@ -340,12 +338,12 @@ async fn the_ends_of_requests_are_events_where_that_is_asked_for(backend: Backen
     }
     assert_eq!(sessions[0].0, written.header("x-session-id").unwrap());
     assert_eq!((sessions[0].1, sessions[1].1), (200, 404));
-    // that of a stream ends with it
+    // a stream's session ends with it
     let session = events.header("x-session-id").unwrap().to_owned();
     let mut other = thread.get("events").listen().await;
     drop(events);
     let ended = loop {
-        // the server meets that its client has gone when it has something to send
+        // the server notices the closed connection only when it sends
         thread.put("state/k", "2").ok().await;
         let event = other.next().await;
         if event.about()["session_id"] == session.as_str() {

@@ -1,12 +1,9 @@
-//! Values at their limits, through every way to write, and then through every way to read.
-
 use reqwest::Method;
 use serde_json::json;
 
 use crate::support::client::{Answer, OwnThread, Request, key_path};
 use crate::support::server::{API_SECRET, Server};
 
-/// Levels of nesting that a value may have.
 const LEVELS: usize = 512;
 const LONGEST_KEY: usize = 256;
 
@@ -22,7 +19,7 @@ fn nested_objects(levels: usize) -> String {
     )
 }
 
-/// Values that one way might take and another refuse. The last ones are too deep for some ways or for all.
+/// Values that one way might accept and another reject. The last ones are too deep for some ways or for all.
 fn values() -> Vec<String> {
     let plain = [
         "1e400",
@@ -49,7 +46,6 @@ fn values() -> Vec<String> {
         .collect()
 }
 
-/// Keys that one way might take and another refuse.
 fn keys() -> [String; 5] {
     let longest = "k".repeat(LONGEST_KEY);
     [
@@ -67,7 +63,6 @@ fn openai(thread: &OwnThread, method: Method, path: &str) -> Request {
     thread.client().request(method, &path).bearer(API_SECRET)
 }
 
-/// Every way to write a value into a thread.
 fn writes(thread: &OwnThread, key: &str, value: &str) -> Vec<Request> {
     let name = json!(key);
     let at_key = key_path(key);
@@ -110,7 +105,6 @@ fn writes(thread: &OwnThread, key: &str, value: &str) -> Vec<Request> {
     ]
 }
 
-/// Every way to read a thread, as requests that must succeed.
 fn reads(thread: &OwnThread, key: &str) -> Vec<Request> {
     let mut reads: Vec<_> = [
         "",
@@ -146,7 +140,6 @@ async fn succeeds(what: &str, request: Request) -> Answer {
     answer
 }
 
-/// The new thread in an answer.
 fn id_of(answer: &Answer) -> String {
     let (id, _) = answer
         .header("x-thread-id")
@@ -156,7 +149,6 @@ fn id_of(answer: &Answer) -> String {
     id.to_owned()
 }
 
-/// The parts of a document that clients wrote.
 fn content(document: &str) -> String {
     let from = document.find(r#""ttl_seconds""#).unwrap();
     document[from..].to_owned()
@@ -189,7 +181,7 @@ async fn is_read_by_all(thread: &OwnThread, key: &str) {
         .bearer(API_SECRET);
     succeeds("archive", archive).await;
 
-    // the same id again, with all that it had
+    // restores the same id with all its content
     let import = client
         .post("/v1/threads/import?if_exists=replace")
         .bearer(API_SECRET);

@@ -1,5 +1,3 @@
-//! The examples of the OpenAPI document, sent to a server one after another: each is answered as the document shows.
-
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -10,11 +8,9 @@ use crate::support::client::{Client, Request};
 use crate::support::listening::Listening;
 use crate::support::server::{API_SECRET, Backend, Server};
 
-/// Words of at least that length with a digit are ids, signatures, cursors or times, which differ in each run.
+/// Words of at least this length with a digit are ids, signatures, cursors or times, which differ in each run.
 const VARIABLE_LENGTH: usize = 16;
 
-/// The operations of the document, by their ids.
-/// The operations that the document describes with their bodies.
 fn operations(document: &Value) -> HashMap<String, (Method, Value)> {
     let paths = document["paths"].as_object().unwrap();
     let items = paths.values().flat_map(|item| item.as_object().unwrap());
@@ -33,7 +29,6 @@ fn exchanges() -> Vec<Map<String, Value>> {
     serde_json::from_str(text).unwrap()
 }
 
-/// The signed id that the first answer has.
 fn signed_of_the_caller() -> &'static str {
     static SIGNED: LazyLock<String> = LazyLock::new(|| {
         let signed = exchanges()[0]["answer"]["signed_id"].clone();
@@ -42,12 +37,10 @@ fn signed_of_the_caller() -> &'static str {
     &SIGNED
 }
 
-/// The words of this run for those of the example.
 #[derive(Default)]
 struct Words(HashMap<String, String>);
 
 impl Words {
-    /// Checks a text against that of the example, and notes its variable words.
     fn compare(&mut self, example: &str, found: &str) {
         let (examples, founds) = (words(example), words(found));
         assert_eq!(examples.len(), founds.len(), "{example}\n{found}");
@@ -68,7 +61,6 @@ impl Words {
         }
     }
 
-    /// A text of the example with the words of this run.
     fn translate(&self, example: &str) -> String {
         let mut text = example.to_owned();
         for (example_word, word) in &self.0 {
@@ -78,7 +70,6 @@ impl Words {
     }
 }
 
-/// The words of a text, and what is between them.
 fn words(text: &str) -> Vec<&str> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "_-+/=;:.".contains(c);
     text.split_inclusive(|c| !is_part(c))
@@ -94,7 +85,6 @@ fn is_time(word: &str) -> bool {
     word.len() == "2026-01-02T03:04:05.678Z".len() && word.ends_with('Z') && word.contains('T')
 }
 
-/// Checks that an answer whose values differ in each run has the members of the example.
 fn compare_members(example: &Value, found: &Value) {
     match (example, found) {
         (Value::Object(example), Value::Object(found)) => {
@@ -122,7 +112,7 @@ fn request(
     is_by_id: bool,
 ) -> Request {
     let mut path = words.translate(exchange["path"].as_str().unwrap());
-    // that of the caller; other threads are forked from it
+    // the caller's thread, from which other threads are forked
     let signed = words.0.get_key_value(signed_of_the_caller());
     if is_by_id && let Some((_, signed)) = signed {
         let id = signed.split(';').next().unwrap();
@@ -180,7 +170,7 @@ async fn replay(backend: Backend, is_by_id: bool) {
             "{exchange:?}: {found}"
         );
         let found = match (id, found.split_once(r#","signed_id":"#)) {
-            // only back ends get the signed id from this operation
+            // this operation returns the signed id only to back ends
             ("get_thread", Some((found, _))) if is_by_id => format!("{found}}}"),
             _ => found,
         };

@@ -1,5 +1,3 @@
-//! Threads that nobody uses end, at the very second.
-
 use std::time::Duration;
 
 use serde_json::Value;
@@ -30,7 +28,7 @@ async fn outlive(object: &Value) -> bool {
     true
 }
 
-/// Retries with new threads until an attempt is fast enough for threads that live for a second or two.
+/// Retries with new threads until an attempt is fast enough for lifetimes of a second or two.
 async fn until_in_time(server: &Server, attempt: impl AsyncFn(OwnThread) -> bool) {
     for _ in 0..50 {
         if attempt(server.client().thread()).await {
@@ -40,7 +38,7 @@ async fn until_in_time(server: &Server, attempt: impl AsyncFn(OwnThread) -> bool
     panic!("the machine is too busy, or threads end too soon");
 }
 
-/// Returns the state, or `None` if `ttl` has passed since `written`, so that the thread may have ended.
+/// Returns the state, or `None` if `ttl` has passed since `written`, so that the thread may have expired.
 async fn state_in_time(thread: &OwnThread, written: Instant, ttl: Duration) -> Option<String> {
     let state = thread.state().await;
     (written.elapsed() < ttl).then_some(state)
@@ -133,8 +131,7 @@ async fn destroying_an_expired_thread_leaves_no_tombstone(backend: Backend) {
     .await;
 }
 
-/// Uses a thread once a second for longer than it would live unused. False when the machine was
-/// too busy for that to be a test.
+/// Uses a thread once a second for longer than its TTL. Returns false if the machine was too busy for a valid test.
 async fn kept_by(thread: &OwnThread, using: impl Fn(&OwnThread) -> Request) -> bool {
     const TTL: Duration = Duration::from_secs(3);
     let mut used = Instant::now();

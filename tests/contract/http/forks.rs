@@ -1,5 +1,3 @@
-//! Forks: new threads with a copy of one.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -275,7 +273,7 @@ async fn forks_and_imports_count_for_the_limit_of_an_owner(backend: Backend) {
         let request = client.post("/v1/threads/import?if_exists=replace");
         request.bearer(API_SECRET).json(document)
     };
-    // no more than there was
+    // not more than the source has
     import(&export).ok().await;
     let another = export.replace(&thread.id, &new_id());
     import(&another).refused(409, "too_many_threads").await;

@@ -1,5 +1,3 @@
-//! Headers that every response has.
-
 use std::collections::HashSet;
 
 use reqwest::Method;
@@ -7,7 +5,6 @@ use reqwest::Method;
 use crate::support::client::{Answer, Client, Request};
 use crate::support::server::Server;
 
-/// Requests of every kind of outcome below `/v1`.
 fn under_v1(client: &Client) -> Vec<(Request, u16)> {
     let thread = client.thread();
     vec![
@@ -145,7 +142,7 @@ async fn no_cache_hands_an_answer_to_another_caller(server: &Server) {
     }
 }
 
-/// A path may be spelled with more escapes than it needs (RFC 3986, section 2.3).
+/// A path may have more escapes than it needs (RFC 3986, section 2.3).
 async fn a_path_that_is_escaped_is_answered_no_other_way(server: &Server) {
     let client = server.client();
     let thread = client.thread();
@@ -163,7 +160,7 @@ async fn a_path_that_is_escaped_is_answered_no_other_way(server: &Server) {
             .send()
             .await;
 
-        // Whether a needless escape is found is left open, but not as whose it is answered.
+        // The path may or may not be found, but its class must not change.
         assert!([200, 404].contains(&answer.status), "{path}");
         if answer.status == 200 {
             assert_eq!(answer.text(), r#"{"k":1}"#, "{path}");

@@ -1,5 +1,3 @@
-//! Histories of threads: read from either end, exactly as sent.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -1,5 +1,3 @@
-//! Taking from histories, removing from them, and appending to them in a merge.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -102,7 +100,7 @@ async fn an_item_is_removed_by_its_id(server: &Server) {
     }
     let path = |id: &str| {
         let escaped: String = id.bytes().map(|byte| format!("%{byte:02X}")).collect();
-        // a client resolves these itself
+        // a client resolves these before it sends them
         format!("history/{}", if id == "take" { "take" } else { &escaped })
     };
 

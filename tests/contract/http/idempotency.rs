@@ -1,5 +1,3 @@
-//! Writes that are sent again under the same idempotency key.
-
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use serde_json::json;
@@ -63,7 +61,7 @@ async fn every_write_may_be_repeated(server: &Server) {
 
         let mut told = [again.json(), firsts[n].json()];
         for object in &mut told {
-            // A read of the thread has moved it since.
+            // A later read extended the lifetime.
             object.as_object_mut().unwrap().remove("expires_at");
         }
         assert!(is_replay(&again), "{n}");
@@ -266,8 +264,8 @@ async fn a_read_pays_no_heed_to_a_key(server: &Server) {
     assert_eq!(answer.text(), "1");
 }
 
-/// 65,536 answers are remembered, or fewer if they hold 16 MiB, as here: filling all of them would take a slow machine
-/// longer than the minute after which they are forgotten.
+/// A thread remembers 65,536 answers, or fewer if they reach 16 MiB, as here: a slow machine could not fill the former
+/// within the minute for which they are remembered.
 async fn while_no_more_answers_can_be_remembered_a_new_key_waits(server: &Server) {
     let thread = server.client().thread();
     let metadata = json!({"metadata": {"m": "x".repeat(16_376)}});

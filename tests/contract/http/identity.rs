@@ -1,5 +1,3 @@
-//! The thread of a request: header, cookie, or a new id.
-
 use std::collections::BTreeMap;
 
 use reqwest::Method;
@@ -7,7 +5,6 @@ use reqwest::Method;
 use crate::support::client::{Answer, Client, Request, hex_signature, new_id, signature};
 use crate::support::server::{API_SECRET, Backend, SIGNING_SECRET, Server};
 
-/// The id that an answer hands back, after checking its signature and that the cookie agrees.
 fn handed_back(answer: &Answer) -> String {
     let id = named(answer);
     assert_eq!(
@@ -17,7 +14,6 @@ fn handed_back(answer: &Answer) -> String {
     id
 }
 
-/// The id in an answer's header, after checking its signature.
 fn named(answer: &Answer) -> String {
     let (id, signed) = answer
         .header("x-thread-id")
@@ -28,7 +24,6 @@ fn named(answer: &Answer) -> String {
     id.to_owned()
 }
 
-/// The value of the one cookie of an id that an answer sets.
 fn cookie_value(answer: &Answer) -> String {
     let pairs: Vec<_> = pairs_of(answer)
         .into_iter()
@@ -38,7 +33,6 @@ fn cookie_value(answer: &Answer) -> String {
     pairs[0].strip_prefix("atid=").unwrap().to_owned()
 }
 
-/// The names and values of the cookies that an answer sets.
 fn pairs_of(answer: &Answer) -> Vec<String> {
     let cookies = answer.headers.get_all("set-cookie").iter();
     let pair = |text: &str| text.split(';').next().unwrap().to_owned();
@@ -47,7 +41,6 @@ fn pairs_of(answer: &Answer) -> Vec<String> {
         .collect()
 }
 
-/// The cookies of a browser.
 #[derive(Clone, Default)]
 struct Jar(BTreeMap<String, String>);
 
@@ -65,7 +58,6 @@ impl Jar {
     }
 }
 
-/// A cookie's value for an id and its signature in base64.
 fn cookie(id: &str, signature: &str) -> String {
     let encoded = signature
         .replace('+', "%2B")
@@ -74,7 +66,6 @@ fn cookie(id: &str, signature: &str) -> String {
     format!("{id}.{encoded}")
 }
 
-/// A cookie header that verifies for the id.
 pub(super) fn good_cookie(id: &str) -> String {
     format!("atid={}", cookie(id, &signature(SIGNING_SECRET, id)))
 }
@@ -222,7 +213,6 @@ async fn every_legal_id_is_taken_and_no_other(server: &Server) {
     }
 }
 
-/// Headers that do not hold, each for another reason.
 fn bad_headers() -> Vec<String> {
     let id = new_id();
     let good = signature(SIGNING_SECRET, &id);
@@ -475,8 +465,8 @@ async fn the_cookie_is_set_only_if_it_changes_what_the_browser_has_or_is_renewed
     assert_hands_back_nothing(&late);
 }
 
-/// Sends two requests with the same cookies: one that replaces the id, and one that may set its cookie. Tries every
-/// order in which the server may answer and in which the responses may arrive.
+/// Sends two requests with the same cookies: one replaces the id, and the other may set its cookie. Tests every order of
+/// execution and of arrival.
 async fn no_late_response_brings_an_old_id_back(server: &Server) {
     let client = server.client();
     let current =
@@ -523,7 +513,7 @@ async fn no_late_response_brings_an_old_id_back(server: &Server) {
                 let case = format!("{first} {second} {is_before} {is_late}");
                 assert_eq!(jar.0["atid"], new, "{case}");
                 assert!(new.starts_with(&named(&next)), "{case}");
-                // and what is written now is read later
+                // and current writes can be read later
                 let push = current(Method::POST, "/state/k/push").json("2");
                 jar.take(&push.header("cookie", jar.header()).ok().await);
                 jar.0.insert("atid".into(), old);
@@ -562,14 +552,14 @@ async fn a_replacement_counts_only_for_the_ids_that_it_replaces(server: &Server)
     };
 
     assert_eq!(whose(format!("{old}; {next}")).await, named(&ended));
-    // an app may have its own reasons to set the cookie, or to delete it
+    // an app may set or delete the cookie for its own reasons
     let other = new_id();
     assert_eq!(
         whose(format!("{}; {next}", good_cookie(&other))).await,
         other
     );
     assert_ne!(whose(next.clone()).await, named(&ended));
-    // a stranger cannot make one
+    // no client can forge one
     let forged = next.replace(&named(&ended), &other);
     assert_eq!(whose(format!("{old}; {forged}")).await, named(&first));
 }

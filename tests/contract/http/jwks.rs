@@ -1,5 +1,3 @@
-//! Tokens that are verified with the keys that their issuer publishes.
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -19,26 +17,23 @@ use crate::support::client::{Answer, Request};
 use crate::support::server::{Backend, Builder, Server};
 use crate::support::until;
 
-/// The pause between two fetches.
 const PAUSE: Duration = Duration::from_secs(5);
 const FETCHES: &str = r#"threadkeep_jwks_fetches_total{outcome="ok"}"#;
 const FAILURES: &str = r#"threadkeep_jwks_fetches_total{outcome="failed"}"#;
 
-/// An issuer of tokens with scripted answers.
 pub(super) struct Issuer {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
 }
 
 struct State {
-    /// None: it takes connections and says nothing.
+    /// `None` to accept connections without answering.
     answer: Option<Vec<u8>>,
     fetches: usize,
-    /// Connections that are left without an answer.
+    /// Connections that get no answer.
     hung: Vec<TcpStream>,
 }
 
-/// An Ed25519 key.
 struct Key {
     id: &'static str,
     private: EncodingKey,
@@ -62,7 +57,7 @@ impl Issuer {
                 let mut state = shared.lock().unwrap();
                 state.fetches += 1;
                 match state.answer.clone() {
-                    // a client that has read enough ends the connection
+                    // a client that has read enough closes the connection
                     Some(answer) => drop(stream.write_all(&answer)),
                     None => state.hung.push(stream),
                 }
@@ -112,7 +107,7 @@ impl Key {
         Self {
             id,
             private: EncodingKey::from_ed_pem(&std::fs::read(&private).unwrap()).unwrap(),
-            // of RFC 8410, section 4: the key is the end of the structure
+            // RFC 8410, section 4: the key ends the structure
             public: der[der.len() - 32..].to_vec(),
         }
     }
@@ -122,7 +117,6 @@ impl Key {
         json!({"kty": "OKP", "crv": "Ed25519", "x": x, "kid": self.id, "use": "sig"})
     }
 
-    /// A token that names a key, or none.
     fn token(&self, id: Option<&str>) -> String {
         sign(Algorithm::EdDSA, &self.private, id)
     }
@@ -161,7 +155,7 @@ pub(super) async fn is_known(server: &Server, token: &str) -> bool {
     answer.status == 200
 }
 
-/// Retries until the server has keys: a request waits only two seconds for the first ones.
+/// Retries until the server has keys, because a request waits for the first ones only two seconds.
 pub(super) async fn await_keys(server: &Server, token: &str) {
     until(async || ask(server, token).send().await.status == 200).await;
 }
@@ -195,7 +189,7 @@ async fn keys_are_fetched_once_and_again_when_a_token_names_a_new_one() {
     .await;
     ask(&server, &by_new).ok().await;
     assert_eq!(server.metric("threadkeep_jwks_keys").await, 1);
-    // the issuer also counts fetches that took too long
+    // the issuer also counts fetches that timed out
     let counted = async || server.metric(FETCHES).await + server.metric(FAILURES).await;
     until(async || counted().await == issuer.fetches() as u64).await;
 }
@@ -354,7 +348,7 @@ async fn a_public_key_of_a_set_never_verifies_what_it_could_have_signed_as_a_sec
     let unsigned = URL_SAFE_NO_PAD.encode(r#"{"alg":"none","kid":"a"}"#);
     let claims = key.token(Some("a")).split('.').nth(1).unwrap().to_owned();
     assert!(!is_known(&server, &format!("{unsigned}.{claims}.")).await);
-    // which costs no fetch
+    // this causes no fetch
     assert_eq!(issuer.fetches(), fetches);
 }
 

@@ -1,5 +1,3 @@
-//! Writes over a limit are rejected whole, and the refusal arrives.
-
 use std::net::SocketAddr;
 
 use serde_json::json;
@@ -13,7 +11,7 @@ use crate::support::server::{Backend, Server};
 const STATE_BYTES: usize = 1_048_576;
 const BODY_BYTES: usize = 2_097_152;
 
-/// A thread whose state `{"k":"xx...","n":9}` has `size` bytes.
+/// Returns a thread whose state `{"k":"xx...","n":9}` has `size` bytes.
 async fn filled(server: &Server, size: usize) -> OwnThread {
     let thread = server.client().thread();
     let text = "x".repeat(size - r#"{"k":"","n":9}"#.len());
@@ -181,13 +179,12 @@ fn head(thread: &OwnThread, path: &str, more: &str) -> String {
     )
 }
 
-/// Sends a head and then a body of that many bytes, and only then looks for an answer.
 async fn send_all_then_read(address: SocketAddr, head: &str, body_bytes: usize) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(head.as_bytes()).await.unwrap();
     let chunk = vec![b' '; 65_536];
     for _ in 0..body_bytes / chunk.len() {
-        // A server that has answered may close; its answer must still arrive.
+        // The server may answer and close the connection early; the answer must still arrive.
         if stream.write_all(&chunk).await.is_err() {
             break;
         }
@@ -259,7 +256,6 @@ async fn what_is_announced_to_be_without_end_is_answered_before_it_comes(server:
     assert!(answer.contains("\"code\":\"body_too_large\""), "{answer}");
 }
 
-/// A request with that many headers of that size in addition to its own.
 async fn with_headers(server: &Server, path: &str, count: usize, bytes: usize) -> String {
     let headers: String = (0..count)
         .map(|number| format!("x-{number:04}: {}\r\n", "v".repeat(bytes)))

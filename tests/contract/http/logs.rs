@@ -1,5 +1,3 @@
-//! The log: enough to find a request, nothing that should not leave the service.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -1,5 +1,3 @@
-//! As many streams at once as the machine lets a server and its test hold.
-
 use std::fs;
 
 use futures_util::future::join_all;
@@ -11,7 +9,6 @@ use crate::support::until;
 
 const MANY: usize = 2_000;
 
-/// Files that a process may have open.
 fn open_files() -> usize {
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let line = limits
@@ -21,7 +18,6 @@ fn open_files() -> usize {
     soft.unwrap_or(1_024)
 }
 
-/// How many streams of threads the server counts.
 async fn open_streams(client: &Client) -> usize {
     let page = client.get("/metrics").ok().await.text();
     let series = r#"threadkeep_event_streams{of="thread"} "#;
@@ -29,12 +25,11 @@ async fn open_streams(client: &Client) -> usize {
     count.unwrap().parse().unwrap()
 }
 
-/// Opens them and hears on some; gives what `count` counts before, and while they are open.
 async fn open_many(server: &Server, count: impl Fn() -> usize) -> (usize, usize) {
     let many = MANY.min(open_files() * 2 / 5);
     let client = server.client();
     let threads: Vec<_> = (0..many).map(|_| client.thread()).collect();
-    // each worker has a connection of its own from its first request on
+    // each worker opens its own connection at its first request
     join_all(threads[..50].iter().map(|thread| thread.get("").ok())).await;
     drop(threads[0].get("events").listen().await);
     let before = count();
@@ -75,7 +70,7 @@ async fn they_open_no_more_connections_to_redis() {
     })
     .await;
 
-    // background work may open connections of its own at any time
+    // background work may open connections at any time
     assert!(meanwhile < before + 10, "{before}, then {meanwhile}");
 }
 
@@ -87,7 +82,7 @@ async fn those_that_have_gone_are_noticed() {
     let events = thread.get("events").listen().await;
 
     drop(events);
-    // the first of these breaks the connection, and the second meets that
+    // the first write breaks the connection, and the second fails on it
     let is_gone = || async {
         thread.put("state/k", "1").ok().await;
         open_streams(&client).await == 0

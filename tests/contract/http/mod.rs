@@ -1,6 +1,4 @@
-//! The contract, chapter by chapter, over both stores.
-
-/// Makes two tests of each of these functions, one for each store.
+/// Defines one test per store for each of these functions.
 macro_rules! over_both_stores {
     ($($test:ident),* $(,)?) => {
         mod memory {
@@ -25,7 +23,7 @@ macro_rules! over_both_stores {
     };
 }
 
-/// The same for functions that start servers of their own, with other settings.
+/// Like `over_both_stores`, for functions that start their own servers with other settings.
 macro_rules! with_own_servers {
     ($($test:ident),* $(,)?) => {
         mod memory_alone {

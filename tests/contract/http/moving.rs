@@ -1,5 +1,3 @@
-//! Exports and imports.
-
 use futures_util::{StreamExt as _, stream};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -46,7 +44,6 @@ async fn filled(client: &Client) -> OwnThread {
     thread
 }
 
-/// The same with checkpoints, and with places in its history that are empty.
 async fn with_a_past(client: &Client) -> OwnThread {
     let thread = filled(client).await;
     for body in [r#"{"name":"before"}"#, "{}", "{}"] {
@@ -62,7 +59,7 @@ async fn with_a_past(client: &Client) -> OwnThread {
     thread
 }
 
-/// A document as values, without a number and a text that the tests' reader cannot hold.
+/// Parses a document, without a number and a text that `serde_json` cannot represent.
 fn parsed(document: &str) -> Value {
     let plain = document.replace("1e400", "1e40").replace(r"\ud800", "");
     serde_json::from_str(&plain).unwrap()
@@ -77,7 +74,6 @@ async fn export(thread: &OwnThread) -> String {
     thread.by_api_key(Method::GET, "export").ok().await.text()
 }
 
-/// A document without the times of use.
 fn without_uses(document: &str) -> String {
     let (before, rest) = document.split_once(r#","expires_at":""#).unwrap();
     let (_, after) = rest.split_once('"').unwrap();
@@ -188,7 +184,7 @@ async fn checkpoints_that_no_thread_can_have_are_refused(server: &Server) {
             "{told}"
         );
     }
-    // a document of a thread that never had any may leave them out
+    // documents of threads that never had checkpoints may omit them
     let without = format!("{before}}}");
     import(&client, "", &without).ok().await;
 }
@@ -214,7 +210,7 @@ async fn an_import_keeps_everything_to_the_byte(server: &Server) {
     assert_eq!(answer.header("x-thread-id"), Some(&*copy.signed));
     assert_eq!(answer.json()["version"], 5);
     assert_eq!(without_uses(&export(&copy).await), without_uses(&moved));
-    // with white space, and without what follows from the rest
+    // with white space, and without derived members
     let pretty = r#" { "format" : 1, "thread": {"id":"ID","version":1,"created_at":"2026-01-01T01:00:00+01:00",
         "updated_at":"2026-01-01T00:00:00Z","ttl_seconds":60}, "metadata":{}, "state":{"a": [ 1 ]},
         "history":{"first_seq":1,"next_seq":1,"items":[]} } "#;
@@ -416,14 +412,13 @@ async fn the_largest_thread_fits(server: &Server) {
     let fork = client.thread_of(fork.json()["id"].as_str().unwrap());
     let forked: Value = serde_json::from_str(&export(&fork).await).unwrap();
     assert_eq!(forked["history"], document["history"]);
-    // a stranger may not send as much
+    // too large for a caller without an API key
     let stranger = client
         .post("/v1/threads/import")
         .body("x".repeat(3_000_000));
     stranger.refused(401, "api_key_required").await;
 }
 
-/// The lines of an export, and its last line.
 async fn all(client: &Client, query: &str) -> (Vec<String>, Value) {
     let answer = client
         .get(&format!("/v1/export{query}"))
@@ -437,7 +432,7 @@ async fn all(client: &Client, query: &str) -> (Vec<String>, Value) {
     (lines, serde_json::from_str(&last).unwrap())
 }
 
-/// Threads that move; set it to 10,000 for the promise.
+/// Number of threads to move. Set it to 10,000 for the documented promise.
 const MOVING: &str = "THREADKEEP_TEST_THREADS";
 
 async fn make_one(client: &Client, number: usize) {

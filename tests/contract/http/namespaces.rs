@@ -1,5 +1,3 @@
-//! Namespaces over HTTP: lists of keys, usage, ends.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -7,7 +5,6 @@ use super::entries::Space;
 use crate::support::client::{Client, new_id};
 use crate::support::server::{API_SECRET, Backend, Server};
 
-/// All keys of a list, page by page, and how many pages there were.
 async fn keys(space: &Space, query: &str) -> (Vec<String>, usize) {
     let (mut keys, mut pages, mut cursor) = (Vec::new(), 0, String::new());
     loop {
@@ -91,7 +88,6 @@ fn list(client: &Client, query: &str) -> crate::support::client::Request {
     client.get(&format!("/v1/kv?{query}")).bearer(API_SECRET)
 }
 
-/// The description of a namespace; null if it does not exist.
 async fn described(space: &Space) -> Value {
     let list = list(&space.client, &format!("namespace={}", space.name));
     list.ok().await.json()["namespaces"][0].clone()
@@ -137,7 +133,7 @@ async fn an_idle_time_is_a_setting_of_the_namespace(server: &Server) {
     assert_eq!(described(&space).await, made);
     let longest = set(r#"{"idle_ttl_seconds":946080000}"#).await;
     assert_eq!(longest["idle_ttl_seconds"], 946_080_000);
-    // a setting that is left out is unset
+    // an omitted setting is removed
     assert_eq!(longest["default_ttl_seconds"], Value::Null);
     for body in [r#"{"idle_ttl_seconds":null}"#, "{}"] {
         let unset = set(body).await;
@@ -289,7 +285,6 @@ async fn a_namespace_is_deleted_whole(server: &Server) {
     deletion.refused(400, "invalid_parameter").await;
 }
 
-/// Loads what was cached, and saves what was not: the value, and whether it was there.
 async fn load_cache_save(space: &Space, key: &str) -> (String, bool) {
     let cached = space.get(key).send().await;
     if cached.status == 200 {
@@ -337,7 +332,7 @@ async fn a_thread_that_ends_is_kept_by_who_hears_of_it(backend: Backend) {
     thread.put("state", state).ok().await;
     thread.delete("").ok().await;
 
-    // what a subscriber or a webhook does with each end
+    // as a subscriber or a webhook handles each end
     let destroyed = events.next().await;
     let id = destroyed.about()["thread_id"].as_str().unwrap().to_owned();
     let archive = client.get(&format!("/v1/archives/{id}")).bearer(API_SECRET);
@@ -350,7 +345,7 @@ async fn a_thread_that_ends_is_kept_by_who_hears_of_it(backend: Backend) {
     let entry = space.get(&id).ok().await;
     assert_eq!(entry.header("content-type"), Some("application/json"));
     assert!(entry.text().ends_with(&format!(r#""state":{state}}}"#)));
-    // an event that comes again changes nothing
+    // a redelivered event changes nothing
     let again = space.put(&id, "x").header("if-none-match", "*");
     again.refused(412, "version_mismatch").await;
     assert_eq!(keys(&space, "prefix=thrd_").await.0, [id]);

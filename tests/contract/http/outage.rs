@@ -1,5 +1,3 @@
-//! A store that is away: an error in time, and never an empty thread.
-
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
@@ -117,7 +115,7 @@ async fn an_entry_that_cannot_be_loaded_is_an_error_and_not_absent() {
 
     for (place, request) in everything().into_iter().enumerate() {
         match place {
-            // whose answer has no body
+            // its answer has no body
             1 => assert_eq!(request.send().await.status, 503),
             _ => assert_unavailable(request).await,
         }

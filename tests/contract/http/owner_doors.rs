@@ -1,4 +1,4 @@
-//! Owners at each door of the server: a generated table of callers, threads and requests.
+//! Owners at each entry point of the server: a generated table of callers, threads and requests.
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, get_current_timestamp};
 use reqwest::Method;
@@ -9,10 +9,9 @@ use crate::support::client::{Answer, Client, Request};
 use crate::support::server::{API_SECRET, Backend, Builder, Server};
 
 const SHARED: &str = "a-shared-secret-of-at-least-32-bytes";
-/// A text in the state, history and scope of a thread that callers may not use.
+/// A text in the state, history and scope of a thread that other callers must not see.
 const HIDDEN: &str = "content-to-hide";
 
-/// How a caller shows whose it is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum By {
     /// A signed id for a thread, nothing for an owner.
@@ -28,7 +27,6 @@ pub(super) struct Setting {
     pub(super) required: bool,
 }
 
-/// A thread and a caller of it.
 #[derive(Debug)]
 struct Case {
     id: String,
@@ -38,7 +36,6 @@ struct Case {
     expected: Result<(), (u16, &'static str)>,
 }
 
-/// A request that has to be refused or done.
 struct Door {
     method: Method,
     path: String,
@@ -78,12 +75,10 @@ impl Setting {
             .set("THREADKEEP_TRUSTED_PROXIES", "127.0.0.1")
     }
 
-    /// Whether a caller's owner is found by what finds its thread.
     fn is_one_channel(self) -> bool {
         self.identity == self.owner && self.owner != By::Own
     }
 
-    /// The answer to a caller with that owner that uses a thread of another one.
     fn expected(
         self,
         caller: Option<&str>,
@@ -101,7 +96,6 @@ impl Setting {
     }
 }
 
-/// Callers that show their thread by its signed id, and their owner by a header.
 pub(super) fn by_owner_header(backend: Backend) -> Builder {
     let setting = Setting {
         identity: By::Own,
@@ -111,7 +105,7 @@ pub(super) fn by_owner_header(backend: Backend) -> Builder {
     setting.builder(backend)
 }
 
-/// The same with ids that another owner may use at once after a thread.
+/// Like [`by_owner_header`], with ids that another owner may use as soon as a thread ends.
 pub(super) fn without_tombstones(backend: Backend) -> Server {
     let builder = by_owner_header(backend);
     builder.set("THREADKEEP_TOMBSTONE_SECONDS", 0).start()
@@ -146,7 +140,6 @@ pub(super) fn by_key(client: &Client, method: Method, path: &str) -> Request {
     client.request(method, path).bearer(API_SECRET)
 }
 
-/// A thread of that owner, made by a back end.
 pub(super) async fn thread_of(client: &Client, owner: Option<&str>) -> Value {
     let mut body = json!({"state": {"k": 1}});
     if let Some(owner) = owner {
@@ -156,7 +149,6 @@ pub(super) async fn thread_of(client: &Client, owner: Option<&str>) -> Value {
     request.json(&body.to_string()).ok().await.json()
 }
 
-/// A caller of a thread, with owners as given for both.
 async fn case(
     client: &Client,
     setting: Setting,
@@ -171,7 +163,7 @@ async fn case(
     };
     let thread = match of_thread {
         None => None,
-        // a caller without an owner gets a thread of another one
+        // a caller without an owner gets another owner's thread
         Some(true) => Some(caller.clone().unwrap_or_else(unique)),
         Some(false) => Some(unique()),
     };
@@ -196,7 +188,7 @@ async fn case(
         }
     };
     if let Some(caller) = caller.as_ref().filter(|_| !setting.is_one_channel()) {
-        // a credential that no setting asks for changes nothing
+        // a credential that no setting requires changes nothing
         let by = match (setting.owner, setting.identity) {
             (By::Own, By::Header) => By::Token,
             (By::Own, _) => By::Header,
@@ -276,7 +268,7 @@ fn doors(id: &str) -> Vec<Door> {
         "/v1/threads/current".to_owned(),
         format!("/v1/threads/{id}"),
     ];
-    // the second turn would find the first one held
+    // the second request for the turn would find it held
     for (root, count) in roots.iter().zip([doors.len(), doors.len() - 1]) {
         for (method, path, body) in &doors[..count] {
             all.push(Door {
@@ -308,8 +300,8 @@ fn doors(id: &str) -> Vec<Door> {
     all
 }
 
-/// Requests of the protocol of `@inngest/use-agent`, and what they are answered. It serves only callers with an owner,
-/// and only for threads of their own.
+/// Requests of the protocol of `@inngest/use-agent`, and their statuses. It serves only callers with an owner, for their own
+/// threads.
 fn use_agent_doors(id: &str, setting: Setting, case: &Case) -> Vec<(Door, u16)> {
     let (own, unowned) = match (setting.owner, case.caller.as_ref(), case.owner.as_ref()) {
         (By::Own, ..) | (_, None, _) => (401, 401),
@@ -385,7 +377,6 @@ fn check(case: &Case, door: &str, answer: &Answer) {
     }
 }
 
-/// Tries all doors as that caller.
 async fn try_doors(client: &Client, setting: Setting, case: &Case) {
     let before = version(client, &case.id).await;
     let doors_of_others = use_agent_doors(&case.id, setting, case).into_iter();

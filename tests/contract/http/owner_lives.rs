@@ -1,5 +1,3 @@
-//! Lives of one id that had different owners.
-
 use reqwest::Method;
 
 use super::owner_doors::{unique, without_tombstones};
@@ -7,7 +5,6 @@ use crate::support::client::{OwnThread, Request};
 use crate::support::listening::Listening;
 use crate::support::server::Backend;
 
-/// A thread as a user has it.
 struct Of<'a>(&'a OwnThread, String);
 
 impl Of<'_> {
@@ -32,7 +29,7 @@ impl Of<'_> {
     }
 }
 
-/// A thread of a first user that others listened to before it began, with the cursor of one of them.
+/// Returns a thread of a first user that others subscribed to before it began, with the cursor of one of them.
 async fn watched<'a>(thread: &'a OwnThread) -> (Of<'a>, Listening, Of<'a>, String) {
     let [ann, bob] = [(); 2].map(|()| Of(thread, unique()));
     let before = bob.listen(None).await.cursor;
@@ -43,7 +40,6 @@ async fn watched<'a>(thread: &'a OwnThread) -> (Of<'a>, Listening, Of<'a>, Strin
     (ann, events, bob, before)
 }
 
-/// The events up to the first that names this key, as text.
 async fn until_key(events: &mut Listening, key: &str) -> String {
     let mut all = String::new();
     while !all.contains(key) {
@@ -60,7 +56,7 @@ async fn a_stream_has_no_events_of_a_life_of_another_owner(backend: Backend) {
     ann.ask(Method::DELETE, "").ok().await;
     assert_eq!(events.next().await.event, "thread.destroyed");
 
-    // he may not listen as long as nobody has the id
+    // he may not subscribe while the id has no owner
     bob.put("first-of-bob").await;
     let mut of_bob = bob.listen(Some(&before)).await;
     bob.put("second-of-bob").await;
@@ -69,7 +65,7 @@ async fn a_stream_has_no_events_of_a_life_of_another_owner(backend: Backend) {
     assert!(!all.contains("of-ann"), "{all}");
     assert!(!all.contains("thread.destroyed"), "{all}");
     assert!(all.starts_with("reset "), "{all}");
-    // nor does she see what he does now
+    // nor does she see his later writes
     ann.ask(Method::GET, "events")
         .refused(403, "not_the_owner")
         .await;
@@ -107,7 +103,7 @@ async fn a_moved_thread_is_not_found_from_its_old_id_by_another_owner(backend: B
 
     let mut all = String::new();
     let mut cursor = before;
-    // the move ends a stream, and the next one goes on behind it
+    // a stream ends with the move, and the next one resumes after it
     while !all.contains("first-of-bob") {
         let mut events = bob.listen(Some(&cursor)).await;
         while let Some(sent) = events.try_next().await {

@@ -1,5 +1,3 @@
-//! Repeats of a write by callers with other owners.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -9,7 +7,6 @@ use crate::support::server::{Backend, Server};
 
 const SECRET: &str = "secret-of-ann";
 
-/// A write whose answer tells something of the thread.
 struct Case {
     method: Method,
     path: &'static str,
@@ -54,7 +51,6 @@ async fn repeat(thread: &OwnThread, user: Option<&str>, case: &Case) -> Answer {
     request.json(&case.body.to_string()).send().await
 }
 
-/// A thread of a user with a secret in its state, metadata and history, and that user's answer to the write.
 async fn done(server: &Server, ann: &str, case: &Case) -> (OwnThread, Answer) {
     let thread = server.client().thread();
     for (method, path, body) in [
@@ -77,11 +73,10 @@ async fn done(server: &Server, ann: &str, case: &Case) -> (OwnThread, Answer) {
     (thread, first)
 }
 
-/// Asserts that an answer tells nothing of the first one.
 fn tells_nothing(answer: &Answer, first: &Answer, case: &Case) {
     let (text, path) = (answer.text(), case.path);
     assert_eq!(answer.header("idempotency-replayed"), None, "{path} {text}");
-    // a caller that may do the write gives what the secret is again
+    // callers that may write send the secret themselves
     if !case.body.to_string().contains(SECRET) {
         assert!(!text.contains(SECRET), "{path} {text}");
     }

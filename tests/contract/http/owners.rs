@@ -1,5 +1,3 @@
-//! Owners of threads: lists, limits and erasure.
-
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -21,7 +19,7 @@ async fn a_caller_lists_its_own_threads_alone(backend: Backend) {
         let made = request.json(&body.to_string()).ok().await.json();
         assert_eq!(made["owner"], ann.as_str());
         ids.insert(0, made["id"].as_str().unwrap().to_owned());
-        // threads of one millisecond would be in the order of their ids
+        // threads of the same millisecond would be sorted by id
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     let of_bob = client.post("/v1/threads").header("x-user", &bob).ok().await;
@@ -35,7 +33,7 @@ async fn a_caller_lists_its_own_threads_alone(backend: Backend) {
     };
     let found = own("").ok().await;
     assert_eq!(listed(&found), ids);
-    // with what opens them, as on another device
+    // with the signed id, as on another device
     let signed_id = found.json()["threads"][0]["signed_id"].clone();
     client
         .get("/v1/threads/current")
@@ -210,7 +208,7 @@ async fn a_stream_ends_when_the_thread_gets_another_owner(backend: Backend) {
     patch.json(&json!({"owner": bob}).to_string()).ok().await;
     let put = by_key(&client, Method::PUT, &format!("{path}/state/later"));
     put.json("1").ok().await;
-    // the stream would go on without an end
+    // otherwise the stream would not end
     let text = stream.text().await.unwrap();
     assert!(!text.contains("thread.updated"), "{text}");
 }
@@ -228,7 +226,7 @@ async fn an_owner_may_have_a_limited_number_of_threads(backend: Backend) {
     let made = client.post("/v1/threads").header("x-user", &ann).ok().await;
     let own = client.thread();
     own.put("state/k", "1").ok().await;
-    // bound by its owner's first write
+    // its owner's first write binds it
     let bind = own.put("state/k", "2").header("x-user", &ann);
     bind.ok().await;
 

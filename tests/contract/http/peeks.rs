@@ -1,5 +1,3 @@
-//! Reads with `peek=true`, which do not count as uses of a thread.
-
 use reqwest::Method;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -9,7 +7,6 @@ use crate::support::client::OwnThread;
 use crate::support::server::{API_SECRET, Server};
 use crate::support::until;
 
-/// The reads that can be one, each with the query that it is about.
 const READS: [&str; 9] = [
     "",
     "state",
@@ -35,7 +32,7 @@ fn peek_of(read: &str) -> String {
     format!("{read}{sign}peek=true")
 }
 
-/// When a thread ends. A store may say so a few milliseconds late at times.
+/// Returns the end of a thread. A store may report it with a few milliseconds of delay.
 async fn end_of(thread: &OwnThread) -> OffsetDateTime {
     let mut ends = Vec::new();
     for _ in 0..10 {
@@ -53,7 +50,7 @@ async fn a_peek_reads_the_same_and_leaves_the_end_to_the_millisecond(server: &Se
         let end = end_of(&thread).await;
         threads.push((read, thread, end));
     }
-    // a use would show by now, as it moves the end to an hour from its own time
+    // a use would show by now: it would move the end to an hour from its own time
     let latest = threads.last().unwrap().2;
     let hour = time::Duration::HOUR - time::Duration::seconds(2);
     until(async || latest - OffsetDateTime::now_utc() < hour).await;
@@ -107,7 +104,7 @@ async fn a_peek_is_true_or_false_and_given_once(server: &Server) {
         }
         thread.get(&format!("{read}?peek=false")).ok().await;
     }
-    // what reads no thread has no such parameter
+    // operations that read no thread have no such parameter
     let turn = thread.get("turn?peek=true");
     turn.refused(400, "invalid_parameter").await;
     let write = thread.put("state/k?peek=true", "2");

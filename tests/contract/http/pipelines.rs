@@ -1,5 +1,3 @@
-//! Requests that are sent before the former ones are answered, and where each of them ends.
-
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
@@ -29,7 +27,6 @@ const CHUNKS: &str = "PUT /v1/threads/current/state/a HTTP/1.1\r\nhost: x\r\n\
     4\r\n\r\n\r\n\r\n1;x=y\r\n0\r\n0\r\nHEAD: /\r\n\r\n";
 const CLOSE: &str = "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
 
-/// The answer to a request by itself, without its body if it is one to `HEAD`.
 async fn read_answer(stream: &mut TcpStream, request: &str) -> String {
     match request.starts_with("HEAD") {
         true => raw::read_head(stream).await,
@@ -37,7 +34,7 @@ async fn read_answer(stream: &mut TcpStream, request: &str) -> String {
     }
 }
 
-/// The part of an answer that must not depend on other requests: status line, connection, length and body.
+/// Returns the parts of an answer that must not depend on other requests: status line, connection, length and body.
 fn essence(answer: &str) -> Vec<String> {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let mut lines: Vec<_> = head
@@ -66,7 +63,7 @@ async fn each_of_several_requests_gets_its_own_answer(server: &Server) {
         let requests = numbers.map(|number| kinds[number]);
         let mut stream = TcpStream::connect(server.address()).await.unwrap();
         let all = requests.concat();
-        // a head or body in two pieces is put together again
+        // a head or body in two pieces is reassembled
         let (start, end) = all.split_at(all.len() / 2);
         stream.write_all(start.as_bytes()).await.unwrap();
         stream.write_all(end.as_bytes()).await.unwrap();
@@ -115,7 +112,6 @@ async fn a_large_head_behind_another_request_gets_an_answer(server: &Server) {
     }
 }
 
-/// How long it takes to store a megabyte of this white space.
 async fn put_of(server: &Server, space: &str) -> Duration {
     let thread = server.client().thread();
     let body = format!("[{}1]", space.repeat(1_000_000));
@@ -153,7 +149,7 @@ async fn a_request_to_upgrade_that_is_not_granted_gets_a_body_that_ends(server: 
     serde_json::from_str::<serde_json::Value>(body).unwrap();
 }
 
-/// HTTP/1.0 knows no chunks (RFC 9112, section 6.1).
+/// HTTP/1.0 has no chunks (RFC 9112, section 6.1).
 async fn a_client_of_the_old_protocol_gets_a_stream_without_chunks(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;

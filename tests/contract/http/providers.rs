@@ -1,5 +1,3 @@
-//! Threads of callers that a provider knows: a proxy that logs them in, or an issuer of tokens.
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,7 +30,6 @@ pub(super) fn by_token(backend: Backend, key: &Path) -> Builder {
         .set("THREADKEEP_IDENTITY_SECRET", SECRET)
 }
 
-/// A file of its own for a test.
 pub(super) fn file(name: &str, content: &str) -> PathBuf {
     let directory = scratch().join("providers");
     fs::create_dir_all(&directory).unwrap();
@@ -134,13 +131,12 @@ async fn who_ends_the_only_thread_goes_on_with_a_new_life_of_it(backend: Backend
     assert_eq!(first.version(), 1);
 }
 
-/// A token of those claims.
 fn token(algorithm: Algorithm, key: &EncodingKey, claims: &Value) -> String {
     encode(&Header::new(algorithm), claims, key).unwrap()
 }
 
 async fn a_stream_ends_when_its_token_expires(backend: Backend) {
-    /// How long after `exp` the server accepts a token.
+    /// How long after `exp` the server accepts a token, in seconds.
     const LEEWAY: u64 = 60;
     let secret = file(&format!("stream-secret-{backend:?}"), SHARED);
     let server = by_token(backend, &secret).start();
@@ -209,7 +205,7 @@ async fn a_public_key_verifies_and_never_signs(backend: Backend) {
     );
     openssl(&["pkey", "-pubout", "-in"], &private, Some(&public));
     let pem = fs::read_to_string(&public).unwrap();
-    // as other programs write it, with words before
+    // as other programs write it, with text before the key
     let wordy = file(
         &format!("wordy-{backend:?}.pem"),
         &format!("Bag Attributes: x\n{pem}"),
@@ -244,7 +240,6 @@ async fn key_material_that_is_neither_pem_nor_a_secret_is_refused(backend: Backe
     assert!(log.contains("identity_jwt_key_file"), "{log}");
 }
 
-/// Runs openssl with a file as its last argument, and with one that it writes.
 pub(super) fn openssl(args: &[&str], file: &Path, out: Option<&Path>) {
     let mut command = Command::new("openssl");
     command.args(args).arg(file);

@@ -1,5 +1,3 @@
-//! Limits on how often clients write.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -15,7 +13,6 @@ const NEW_THREADS: &str = "THREADKEEP_RATE_NEW_THREADS";
 const WRITES: &str = "THREADKEEP_RATE_WRITES";
 const THREAD_WRITES: &str = "THREADKEEP_RATE_THREAD_WRITES";
 
-/// Sends a request and expects that that limit refuses it, for no longer than the period.
 async fn limited_by(limit: &str, request: Request) -> Value {
     let answer = request.send().await;
     let problem = answer.problem(429, "rate_limited");
@@ -25,7 +22,6 @@ async fn limited_by(limit: &str, request: Request) -> Value {
     problem
 }
 
-/// A put of a stranger, whose thread it creates.
 fn put_as_stranger(client: &Client) -> Request {
     client
         .request(Method::PUT, "/v1/threads/current/state/k")
@@ -113,13 +109,13 @@ async fn an_address_makes_as_many_threads_as_the_limit_says(backend: Backend) {
     assert_eq!(answer.header("x-thread-id"), None);
     assert_eq!(answer.header("set-cookie"), None);
     limited_by("new_threads", client.post("/v1/threads")).await;
-    // an id that was handed out for nothing makes a thread no less
+    // a signed id that was returned earlier does not exempt the new thread
     let by_minted = put_as_stranger(&client).header("x-thread-id", &minted);
     limited_by("new_threads", by_minted).await;
     let scope = client.thread().post_beside("/v1/scopes/keys/set", body);
     limited_by("new_threads", scope).await;
 
-    // existing threads continue, and a read creates none
+    // existing threads accept writes, and a read creates none
     for number in 0..5 {
         thread.put("state/k", &number.to_string()).ok().await;
         kept.post_beside("/v1/scopes/keys/set", body).ok().await;
@@ -233,7 +229,7 @@ async fn a_request_counts_once_and_so_does_its_repeat(backend: Backend) {
     let keyed = || thread.put("state/k", "1").header("idempotency-key", "a");
     keyed().ok().await;
     let replayed = keyed().ok().await;
-    // a request that is refused for another reason still counts
+    // a request that is rejected for another reason still counts
     thread
         .put("state/k", "1")
         .header("if-match", "\"99\"")
@@ -319,7 +315,7 @@ async fn reads_count_for_nothing(backend: Backend) {
     thread.put("state/k", "1").ok().await;
 }
 
-/// The values that a merge needs are read only after the limits let it through.
+/// A merge reads values only after the limits allow it.
 async fn a_merge_past_a_limit_reads_nothing(backend: Backend) {
     let server = limited(backend, THREAD_WRITES, "2/1d");
     let thread = server.client().thread();
@@ -418,8 +414,8 @@ mod on_redis {
             .start();
         let thread = server.client().thread();
         let mut times = Vec::new();
-        // a request that waited for the limits and then for the store would take twice as long every time, not only
-        // when the machine pauses
+        // a request that waited for the limits and then for the store would take twice as long every time, not only when the
+        // machine pauses
         for _ in 0..20 {
             // the first of these writes succeeds, the others are over the limit
             until(async || thread.put("state/k", "1").send().await.status == 429).await;

@@ -1,5 +1,3 @@
-//! Replicas on one Redis write to the same scopes.
-
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
@@ -7,7 +5,6 @@ use crate::support::client::Client;
 use crate::support::scopes::new_session;
 use crate::support::server::{Backend, Server};
 
-/// Servers on the same Redis and prefix.
 struct Replicas([Server; 3]);
 
 impl Replicas {
@@ -17,13 +14,11 @@ impl Replicas {
         Self([first, settings.clone().start(), settings.start()])
     }
 
-    /// Clients of one after the other.
     fn clients(&self) -> impl Iterator<Item = Client> {
         self.0.iter().map(Server::client).cycle()
     }
 }
 
-/// The results of tool calls that are all made at once, alternating between the replicas.
 async fn at_once(
     replicas: &Replicas,
     scope: &str,

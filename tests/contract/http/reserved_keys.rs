@@ -1,5 +1,3 @@
-//! Keys that only callers with an API key may write.
-
 use reqwest::Method;
 use serde_json::json;
 

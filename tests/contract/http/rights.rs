@@ -1,5 +1,3 @@
-//! The rights of API keys.
-
 use std::collections::HashMap;
 
 use reqwest::Method;
@@ -8,7 +6,6 @@ use serde_json::{Value, json};
 use crate::support::client::{Request, new_id};
 use crate::support::server::{API_SECRET, Backend, Server};
 
-/// Keys with one right each. The name of a key is its right with letters alone.
 const RIGHTS: [&str; 10] = [
     "all",
     "threads",
@@ -40,7 +37,6 @@ fn limited(backend: Backend) -> Server {
         .start()
 }
 
-/// Whether a key with the one right may make a call that needs the other.
 fn covers(right: &str, needed: &str) -> bool {
     right == "all"
         || right == needed
@@ -48,7 +44,7 @@ fn covers(right: &str, needed: &str) -> bool {
         || right == "kv" && needed.starts_with("kv/")
 }
 
-/// A body with which a request is refused for its rights, and for nothing before.
+/// A body that fails only the check of rights.
 fn body_of(path: &str) -> Value {
     match path.strip_prefix("/v1/scopes") {
         Some(_) => json!({"scope": "session:s"}),
@@ -248,7 +244,7 @@ async fn a_key_is_told_its_name_and_rights(server: &Server) {
     ask("wrong").refused(401, "invalid_api_key").await;
     let none = server.client().get("/v1/api-keys/current");
     none.refused(401, "api_key_required").await;
-    // a proxy might believe one of them, and this server the other
+    // a proxy might accept one of them, and this server the other
     for second in [API_SECRET, "wrong"] {
         let both = ask(API_SECRET).bearer(second);
         both.refused(401, "invalid_api_key").await;

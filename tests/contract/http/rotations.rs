@@ -1,5 +1,3 @@
-//! The move of a thread to a new id over HTTP.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -11,7 +9,6 @@ async fn rotate(thread: &OwnThread) -> Answer {
     thread.post("rotate", "").ok().await
 }
 
-/// The thread that an answer names.
 fn named(server: &Server, answer: &Answer) -> OwnThread {
     let object = answer.json();
     let thread = server.client().thread_of(object["id"].as_str().unwrap());
@@ -119,7 +116,7 @@ async fn a_repeat_gets_the_first_answer(server: &Server) {
     let first = by_key(&thread).ok().await;
     let new = named(server, &first);
 
-    // whether or not the client has taken over the new cookie
+    // whether or not the client has stored the new cookie
     for named in [&thread, &new] {
         let again = by_key(named).ok().await;
         assert_eq!(again.text(), first.text());
@@ -148,7 +145,7 @@ async fn a_thread_moves_only_under_its_conditions(server: &Server) {
     let request = thread.post("rotate", "");
     let request = request.header(by_turn.0, by_turn.1);
     let new = named(server, &request.header("if-match", "\"1\"").ok().await);
-    // the turn goes on
+    // the turn survives
     let others = new.put("state/k", "2");
     others.refused(409, "turn_taken").await;
     let own = new.put("state/k", "2").header(by_turn.0, by_turn.1);

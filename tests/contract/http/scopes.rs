@@ -1,5 +1,3 @@
-//! Scopes: keys of free text, tasks, and the callers of each.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -257,7 +255,7 @@ async fn tasks_are_set_changed_and_guarded(server: &Server) {
     assert_eq!(got["tasks"], json!([]));
 }
 
-/// Others may have written since, so that the write could not be done now.
+/// Other writes may have followed, so that the repeated write would now fail.
 async fn a_write_of_tasks_is_answered_again_whatever_became_of_them(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let tasks = async |tasks: Value| {

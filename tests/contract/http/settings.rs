@@ -1,5 +1,3 @@
-//! The settings that a server shows to its operators.
-
 use serde_json::Value;
 
 use crate::support::server::{API_SECRET, Backend, Server};

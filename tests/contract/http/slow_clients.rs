@@ -1,5 +1,3 @@
-//! Clients that take their time, over real connections.
-
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
@@ -10,7 +8,6 @@ use tokio::time::{sleep, timeout};
 use crate::support::raw;
 use crate::support::server::{API_SECRET, Backend, Server};
 
-/// Time limit for a request head.
 const HEAD: Duration = Duration::from_secs(5);
 /// Maximum time for an action that the server takes after a few seconds, on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
@@ -32,7 +29,7 @@ async fn connect(server: &Server) -> TcpStream {
 async fn closed_after(stream: &mut TcpStream, start: Instant, least: Duration) -> String {
     let mut rest = Vec::new();
     let read = timeout(WAIT_LIMIT, stream.read_to_end(&mut rest)).await;
-    // an end by a reset is an end
+    // a reset also ends a connection
     drop(read.expect("the server should close the connection"));
     let took = start.elapsed();
     assert!(took >= least, "{took:?}");
@@ -95,7 +92,7 @@ async fn a_part_of_a_head_behind_a_request_is_given_up() {
     let answer = raw::read_response(&mut stream).await;
     assert_eq!(raw::status(&answer), 200);
 
-    // and then the server waits as long for the client to go
+    // the server waits this long again for the client to close
     closed_after(&mut stream, Instant::now(), Duration::ZERO).await;
 }
 
@@ -127,7 +124,6 @@ async fn a_body_that_stands_still_is_refused_and_one_that_goes_on_is_not() {
     // take longer than a head may, with shorter gaps than a body may have; retry if the machine paused
     for _ in 0..10 {
         let mut slow = connect(&server).await;
-        // reuse the connection
         slow.write_all(GET.as_bytes()).await.unwrap();
         raw::read_response(&mut slow).await;
         let (begun, mut longest) = (Instant::now(), Duration::ZERO);
@@ -182,7 +178,7 @@ async fn an_answer_that_is_taken_slowly_comes_whole() {
     stream.write_all(head.as_bytes()).await.unwrap();
     raw::read_head(&mut stream).await;
 
-    // longer than a connection may be idle, and more than the buffers of the system hold
+    // longer than a connection may be idle, and more than the socket buffers hold
     let (start, mut taken) = (Instant::now(), 0);
     let mut buffer = vec![0; BYTES / 24];
     while taken < BYTES {

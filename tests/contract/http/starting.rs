@@ -1,5 +1,3 @@
-//! With which settings the server starts, and with which it does not.
-
 use crate::support::client::{new_id, signature};
 use crate::support::server::{Backend, SIGNING_SECRET, Server};
 

@@ -1,11 +1,8 @@
-//! The state: reading and writing it whole, by key, and by merge.
-
 use serde_json::json;
 
 use crate::support::client::Answer;
 use crate::support::server::Server;
 
-/// Checks a receipt's version and size against each other and the entity tag.
 fn assert_receipt(answer: &Answer, version: u64, size_bytes: usize) {
     assert_eq!(answer.status, 200);
     let receipt = answer.json();

@@ -1,5 +1,3 @@
-//! The figures of a replica: busy threads, routes, calls of the store.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -35,7 +33,7 @@ async fn the_busiest_threads_and_the_largest_states_are_listed(backend: Backend)
     let text = format!("\"{}\"", "x".repeat(1_000));
     large.put("state/k", &text).ok().await;
     large.put("state/k", "1").ok().await;
-    // refusals, replays and threads that do not exist are no writes
+    // rejections, replays and missing threads do not count as writes
     written
         .put("state/k", "{")
         .refused(400, "invalid_json")

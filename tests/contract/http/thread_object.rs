@@ -1,5 +1,3 @@
-//! The thread itself: making, changing and destroying it.
-
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
@@ -17,7 +15,6 @@ fn moment(time: &Value) -> OffsetDateTime {
     time
 }
 
-/// The id under which an answer says the caller should go on.
 fn next_id(answer: &Answer) -> &str {
     let (id, signed) = answer
         .header("x-thread-id")

@@ -1,5 +1,3 @@
-//! Every algorithm of tokens, with a key from a PEM file and from a set. Another library signs than verifies.
-
 use std::fs;
 use std::path::PathBuf;
 
@@ -12,7 +10,6 @@ use super::jwks::{Issuer, answer, await_keys, is_known, sign};
 use super::providers::{by_token, file, openssl};
 use crate::support::server::Backend;
 
-/// A key pair of openssl's.
 struct Pair {
     private: Vec<u8>,
     public: PathBuf,
@@ -21,7 +18,6 @@ struct Pair {
 }
 
 impl Pair {
-    /// `options` follow `openssl genpkey -algorithm`.
     fn new(name: &str, options: &[&str]) -> Self {
         let path = |end| file(&format!("algorithms-{name}.{end}"), "");
         let (private, public, der) = (path("key"), path("pem"), path("der"));
@@ -37,14 +33,12 @@ impl Pair {
         }
     }
 
-    /// The last `length` bytes of the public key, after `skip` at the end, as base64.
     fn end(&self, length: usize, skip: usize) -> String {
         let end = self.der.len() - skip;
         URL_SAFE_NO_PAD.encode(&self.der[end - length..end])
     }
 }
 
-/// The token with one bit of its signature changed.
 fn forged(token: &str) -> String {
     let (signed, signature) = token.rsplit_once('.').unwrap();
     let mut signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
@@ -72,8 +66,7 @@ async fn verifies_its_own(pair: &Pair, jwk: Value, key: EncodingKey, algorithms:
 async fn rsa_keys_verify_both_paddings_with_three_hashes() {
     use Algorithm::{PS256, PS384, PS512, RS256, RS384, RS512};
     let pair = Pair::new("rsa", &["RSA"]);
-    // of 2,048 bits: the modulus stands before the exponent 65,537, which takes 5 bytes with its head
-    // with a zero before it, as some issuers write it
+    // 2,048 bits: the modulus precedes the exponent 65,537, which takes 5 bytes with its header; some issuers prepend a zero
     let modulus = pair.end(257, 5);
     assert!(modulus.starts_with("A"));
     let jwk = json!({"kty": "RSA", "n": modulus, "e": "AQAB"});

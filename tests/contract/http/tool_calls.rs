@@ -1,5 +1,3 @@
-//! The calls of a model's message, in the words of two providers.
-
 use serde_json::{Value, json};
 
 use crate::support::client::{Answer, Client};
@@ -19,7 +17,6 @@ async fn call(client: &Client, body: Value) -> Answer {
     client.back_end("/v1/tool-calls", &body).ok().await
 }
 
-/// The content of a message with the role `tool`.
 fn content(message: &Value) -> Value {
     serde_json::from_str(message["content"].as_str().unwrap()).unwrap()
 }

@@ -1,5 +1,3 @@
-//! Tools: definitions, results and mistakes, to the letter.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -246,7 +244,7 @@ async fn limits_hold_at_their_edges(server: &Server) {
         text("kv value exceeds 32768 bytes")
     );
     assert_eq!(write("e", "x").await, text("kv exceeds 131072 bytes"));
-    // a full scope accepts another value instead of one, and an empty one
+    // a full scope accepts a replacement, and an empty value
     assert_eq!(write("d", &"y".repeat(32_768)).await, None);
     assert_eq!(write("d", &"é".repeat(16_384)).await, None);
     for n in 5..256 {

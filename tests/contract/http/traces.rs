@@ -1,5 +1,3 @@
-//! The trace of a request in logs, and the log of slow requests.
-
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -12,7 +10,6 @@ use crate::support::server::{Backend, Server};
 
 const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-/// The lines of the log with that message.
 fn lines(server: &Server, message: &str) -> Vec<Value> {
     let log = server.log();
     let lines = log
@@ -34,7 +31,7 @@ async fn a_request_is_logged_with_its_trace(backend: Backend) {
     put().ok().await;
     put().header("traceparent", "00-0-0-0").ok().await;
     put().header("traceparent", b"\xff").ok().await;
-    // it must be the only one (W3C Trace Context, section 3.2)
+    // `traceparent` must be unique (W3C Trace Context, section 3.2)
     let twice = put().header("traceparent", TRACE);
     twice.header("traceparent", TRACE).ok().await;
     let operator = server.client().get("/v1/stats");
@@ -71,7 +68,7 @@ async fn a_slow_response_is_logged_with_where_its_time_went(backend: Backend) {
     slow.write_all(head.as_bytes()).await.unwrap();
     // from here, the server waits for the body
     assert_eq!(status(&read_head(&mut slow).await), 100);
-    // the client's own slowness is the point
+    // the client's own slowness is what the test measures
     sleep(Duration::from_millis(1_000)).await;
     slow.write_all(b"1").await.unwrap();
     assert_eq!(status(&read_response(&mut slow).await), 200);

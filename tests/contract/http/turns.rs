@@ -1,5 +1,3 @@
-//! Turns: one caller at a time answers a conversation.
-
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
@@ -180,13 +178,12 @@ async fn a_turn_needs_no_body(server: &Server) {
     assert_eq!((taken.status, renewed.status), (201, 200));
 }
 
-/// A request for the turn, which is sent again with the same key if its answer is lost.
+/// Requests the turn. A repeat has the same key, in case the answer was lost.
 fn ask_once(thread: &OwnThread, key: &str) -> Request {
     let body = r#"{"wait_seconds":30,"ttl_seconds":600}"#;
     thread.post("turn", body).header("idempotency-key", key)
 }
 
-/// The connection of a caller that waits for a thread's turn.
 struct Waiting(TcpStream);
 
 impl Waiting {
@@ -214,7 +211,6 @@ impl Waiting {
         assert!(answer.is_err(), "it got an answer");
     }
 
-    /// Returns the answer as JSON.
     async fn turn(mut self) -> Value {
         let answer = raw::read_response(&mut self.0).await;
         assert_eq!(raw::status(&answer), 201, "{answer}");
@@ -340,8 +336,8 @@ async fn waiting_callers_are_served_in_the_order_of_their_arrival(backend: Backe
     }
 }
 
-/// A worker that takes a turn and writes three times, and stalls past its lease after the first time if it is one of
-/// those that do. Returns how many writes were accepted.
+/// Takes a turn and writes three times. Some workers stall past their lease after the first write. Returns the number of
+/// accepted writes.
 async fn work(thread: &OwnThread, worker: usize, round: usize) -> usize {
     let stalls = worker.is_multiple_of(3);
     let ask = json!({"ttl_seconds": 600, "wait_seconds": 30});
@@ -425,7 +421,7 @@ async fn no_two_turns_interleave(backend: Backend) {
         assert!(part.len() == 3 || worker.is_multiple_of(3), "{log:?}");
     }
     assert_eq!(turns.len(), WORKERS * ROUNDS);
-    // others waited, so those that stalled had lost their turns
+    // others waited, so stalled workers had lost their turns
     assert!(accepted < 3 * WORKERS * ROUNDS);
 }
 

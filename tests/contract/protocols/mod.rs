@@ -1,5 +1,3 @@
-//! Protocols of others, spoken by their own clients where there are some.
-
 mod agentuity;
 mod mcp;
 mod modelrelay;

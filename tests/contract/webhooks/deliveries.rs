@@ -1,5 +1,3 @@
-//! Deliveries to an endpoint.
-
 use std::time::{Duration, SystemTime};
 
 use reqwest::Method;
@@ -200,7 +198,7 @@ async fn changes_count_from_now_on(backend: Backend) {
     let patch = hooks(&client, Method::PATCH, &path_of(&made)).json(&patch);
     patch.ok().await;
 
-    // the change is noticed soon, and not in the same moment
+    // the server notices the change soon, but not immediately
     until(async || {
         client.thread().put("state/k", "1").ok().await;
         !receiver.taken("/b").is_empty()
@@ -228,7 +226,7 @@ async fn changes_of_threads_come_while_an_endpoint_wants_them(backend: Backend) 
     let thread = client.thread();
     thread.put("state/k", "0").ok().await;
 
-    // replicas learn of it within seconds
+    // replicas notice it within seconds
     until(async || {
         thread.put("state/k", "1").ok().await;
         sleep(Duration::from_millis(50)).await;

@@ -1,5 +1,3 @@
-//! Endpoints as back ends make, see, change and delete them.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 

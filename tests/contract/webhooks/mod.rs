@@ -1,5 +1,3 @@
-//! Webhooks, from the write to a receiver.
-
 mod deliveries;
 mod endpoints;
 mod replicas;
@@ -11,7 +9,6 @@ use serde_json::{Value, json};
 use crate::support::client::{Client, Request};
 use crate::support::server::{API_SECRET, Backend, Builder, Server};
 
-/// A server that may deliver to this machine.
 fn open_server(backend: Backend) -> Server {
     open_builder(backend).start()
 }
@@ -20,14 +17,12 @@ fn open_builder(backend: Backend) -> Builder {
     Server::builder(backend).set("THREADKEEP_WEBHOOK_ALLOW_PRIVATE", true)
 }
 
-/// A request to a path below the endpoints, with the api key.
 fn hooks(client: &Client, method: Method, path: &str) -> Request {
     client
         .request(method, &format!("/v1/webhooks{path}"))
         .bearer(API_SECRET)
 }
 
-/// Makes an endpoint, and gives it with its secret.
 async fn make(client: &Client, url: &str, types: &[&str]) -> Value {
     let body = json!({"url": url, "events": types}).to_string();
     let answer = hooks(client, Method::POST, "").json(&body).ok().await;

@@ -1,5 +1,3 @@
-//! Replicas on one Redis deliver to the same endpoints.
-
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,13 +10,11 @@ use crate::support::until;
 
 const DELIVERED: &str = r#"threadkeep_deliveries_total{consumer="webhook",outcome="delivered"}"#;
 
-/// The events that came to `/a`, however often.
 fn came(receiver: &Receiver) -> HashSet<String> {
     let taken = receiver.taken("/a");
     taken.iter().map(|delivery| delivery.id().into()).collect()
 }
 
-/// Waits until `count` different events came to `/a`.
 async fn await_distinct(receiver: &Receiver, count: usize) {
     until(async || came(receiver).len() == count).await;
 }
@@ -30,7 +26,7 @@ async fn an_endpoint_made_at_one_replica_gets_the_events_of_all_and_each_once() 
     let receiver = Receiver::start().await;
     make(&one.client(), &receiver.url("/a"), &["thread.created"]).await;
 
-    // events in flight before both have their share may come again
+    // events in flight may be repeated until both replicas have their share
     let written = AtomicUsize::new(0);
     until(async || {
         one.client().thread().put("state/k", "1").ok().await;

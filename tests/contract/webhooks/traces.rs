@@ -1,5 +1,3 @@
-//! The trace of a request in the events that it causes, and on their deliveries.
-
 use serde_json::Value;
 
 use super::open_server;
@@ -22,7 +20,6 @@ const ALL: [&str; 9] = [
     "thread.forked",
 ];
 
-/// A trace that only this number has.
 fn trace(number: u8) -> String {
     format!("00-4bf92f3577b34da6a3ce929d0e0e47{number:02x}-00f067aa0ba902b7-01")
 }
@@ -31,7 +28,7 @@ fn traced(request: Request, number: u8) -> Request {
     request.header("traceparent", trace(number))
 }
 
-/// The type of an event and its trace, which header and attribute agree on.
+/// Returns the type of an event and its trace, after checking that header and attribute agree.
 fn told(delivery: &Delivery) -> (String, Option<String>) {
     let event = delivery.json();
     let attribute = event["traceparent"].as_str().map(str::to_owned);
@@ -39,7 +36,6 @@ fn told(delivery: &Delivery) -> (String, Option<String>) {
     (event["type"].as_str().unwrap().to_owned(), attribute)
 }
 
-/// The events that came with a trace, sorted, without those of requests.
 fn with(number: u8, receiver: &Receiver) -> Vec<String> {
     let told = receiver.taken("/a").iter().map(told).collect::<Vec<_>>();
     let of_trace = told
@@ -64,7 +60,7 @@ async fn every_event_of_a_traced_request_has_its_trace(backend: Backend) {
     make(&client, &receiver.url("/a"), &ALL).await;
     let thread = client.thread();
 
-    // all changes are logged once every replica has seen that they are wanted
+    // all changes are logged only after every replica has noticed the subscription
     crate::support::until(async || {
         let of = thread.put("state/k", "1");
         of.ok().await;
@@ -183,7 +179,7 @@ async fn an_event_keeps_its_trace_until_another_replica_delivers_it() {
     traced(one.client().thread().put("state/k", "1"), 1)
         .ok()
         .await;
-    // the event is recorded after its first attempt, and that is all that is left of it for others
+    // the event is recorded only after its first attempt; later replicas know it from the record
     receiver.await_got("/a", 1).await;
     one.stop();
     receiver.set("/a", Mood::Well);

@@ -1,5 +1,3 @@
-//! Items that a merge appends to the history of its thread, in the step of the merge.
-
 use std::time::Duration;
 
 use threadkeep_domain::scope::{Appended, HistoryItem, HistoryLimit, HistorySummary};
@@ -18,7 +16,6 @@ fn appends(items: &[HistoryItem]) -> Vec<Operation> {
     items.iter().cloned().map(Operation::Append).collect()
 }
 
-/// The place of each appended item, and whether it was there already.
 fn places(written: &Written) -> Vec<(u64, bool)> {
     let place = |answer: &Answer| match answer {
         Answer::Appended(_, Appended { seq, repeated }) => Some((*seq, *repeated)),

@@ -1,5 +1,3 @@
-//! Final states: the archive of each life of a thread.
-
 use std::time::Duration;
 
 use threadkeep_domain::{EndReason, Life, Refusal, Retention, ThreadId, ThreadPolicy};
@@ -119,7 +117,7 @@ async fn an_archive_is_got_until_its_time_is_over(room: Room) {
     assert_eq!(room.archive(&thread).await, None);
     assert_eq!(by_life.unwrap(), None);
     assert!(listed(&room, START, 10).await.is_empty());
-    // the event of the end is in the log, and needs it
+    // the log has the event of the end, which refers to it
     let last = room.backend.get_final(&thread.id, life).await.unwrap();
     assert_eq!(&last.unwrap().state[..], br#"{"k":1}"#);
 }
@@ -194,7 +192,7 @@ async fn expired_threads_are_listed_by_when_they_were_archived(room: Room) {
 }
 
 async fn archives_of_one_time_are_listed_once_each_whatever_their_ids_begin_with(room: Room) {
-    // an id that is the beginning of another one of its bucket comes first
+    // an id that is a prefix of another one in its bucket sorts first
     let threads = loop {
         let (shorter, mut longer) = (room.subject(), room.subject());
         longer.id = format!("{}0", shorter.id).parse().unwrap();
@@ -216,7 +214,7 @@ async fn archives_of_one_time_are_listed_once_each_whatever_their_ids_begin_with
     }
 }
 
-/// An unlimited retention is a setting.
+/// An unlimited retention is a valid setting.
 async fn what_is_kept_for_ever_stays(room: Room) {
     let room = room
         .keeping(Retention {
@@ -260,7 +258,6 @@ fn place(head: &ArchiveHead) -> ArchivePlace {
     }
 }
 
-/// The whole list after a place, in pages of `most`.
 async fn listed(room: &Room, after: ArchivePlace, most: usize) -> Vec<ArchiveHead> {
     let mut heads = Vec::new();
     let mut next = Some(after);

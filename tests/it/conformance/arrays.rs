@@ -1,10 +1,7 @@
-//! Arrays of every size: kept whole, split in chunks, grown, cut and read in parts.
-
 use threadkeep_domain::{Answer, Slice};
 
 use super::room::{Room, Subject, delete, json, pop, push, push_window, set, text};
 
-/// An expected array, as its elements.
 #[derive(Debug, Clone, Default)]
 struct Model(Vec<String>);
 
@@ -13,7 +10,7 @@ impl Model {
         format!("[{}]", self.0.join(","))
     }
 
-    /// Elements of that many bytes, and a last one that makes the JSON text as long as `total`.
+    /// Elements of `element` bytes, and a last one that makes the JSON text `total` bytes long.
     fn of_bytes(total: usize, element: usize) -> Self {
         let mut model = Self::default();
         let mut left = total - 2;
@@ -32,14 +29,13 @@ impl Model {
     }
 }
 
-/// A number text of `count` digits that tells its place.
+/// Returns a number of `count` digits, unique for `place`.
 fn digits(count: usize, place: usize) -> String {
     let mut text = format!("{}", 1 + place % 9).repeat(count);
     text.truncate(count);
     text
 }
 
-/// The array under `k` is the model, whichever way it is read.
 async fn check(thread: &Subject, model: &Model) {
     let json = model.json();
     assert_eq!(thread.value("k").await.unwrap(), json);
@@ -321,7 +317,6 @@ async fn many_pushes_in_one_batch_cross_borders_too(room: Room) {
     }
 }
 
-/// The popped elements as the answer of the last operation has them.
 async fn popped(thread: &Subject, operations: &[threadkeep_domain::Operation]) -> String {
     let written = thread.merge(operations).await;
     match written.answers.last() {

@@ -1,5 +1,3 @@
-//! Checkpoints: saved states of a thread to go back to.
-
 use std::time::Duration;
 
 use threadkeep_domain::{
@@ -268,7 +266,7 @@ async fn a_thread_has_at_most_32_checkpoints(room: Room) {
 
 async fn checkpoints_have_at_most_4_mib_of_state_and_metadata(room: Room) {
     let thread = room.subject();
-    // four states of the largest size leave no room for the metadata, which counts too
+    // four states of the maximum size leave no room for the metadata, which counts too
     let around = r#"{"k":""}"#.len();
     let state = filler(1_048_576 - around - 2);
     thread.merge(&[set("k", &state)]).await;
@@ -439,7 +437,7 @@ async fn an_exclusive_turn_keeps_others_from_every_change(room: Room) {
         ..thread.blank()
     };
     restore_by(&room, &thread, number, &write).await.unwrap();
-    // the turn is no part of a checkpoint, and outlives the restoration
+    // a checkpoint does not include the turn, which survives the restoration
     let others = thread.try_merge(&[]).await;
     assert!(matches!(others, Err(Refusal::TurnTaken { .. })));
     let held = room.backend.get_turn(&thread.id, Access::All).await;
@@ -530,7 +528,7 @@ async fn checkpoints_end_with_their_thread_and_leave_their_numbers(room: Room) {
             assert_eq!(list(&room, &thread).await, None);
         }
 
-        // a new life begins without them
+        // a new life has no checkpoints
         thread.merge(&[set("new", "1")]).await;
         assert_eq!(list(&room, &thread).await, Some(Vec::new()));
         let restored = restore_by(&room, &thread, 1, &thread.blank()).await;

@@ -1,4 +1,4 @@
-//! Compactions: fewer items take the place of the oldest ones, which can be read for a while.
+//! Compactions: summaries replace the oldest items, whose originals remain readable for a while.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ impl Place {
         }
     }
 
-    /// Puts items of these ids, each with its id as value, in the place of the oldest ones.
+    /// Replaces the oldest items by items with these ids, whose values are the ids.
     async fn compact(&self, compaction: Compaction<'_>, ids: &[&str]) -> Compacted {
         self.try_compact(compaction, &named(ids)).await.unwrap()
     }
@@ -79,7 +79,6 @@ impl Place {
         segments.iter().map(|segment| segment.number).collect()
     }
 
-    /// The places of originals.
     async fn originals(
         &self,
         which: Originals,
@@ -97,7 +96,7 @@ impl Place {
         all.unwrap()
     }
 
-    /// Places and ids of the history as models read it.
+    /// Returns positions and ids of the history that models read.
     async fn shown(&self) -> Vec<(u64, String)> {
         let page = self.page(After(0), 10_000).await.unwrap();
         let items = page.items.iter().map(word);
@@ -216,7 +215,7 @@ async fn an_append_of_an_item_that_was_replaced_adds_nothing(room: Room) {
     let other = scope.try_add(&[item("2", "\"other\"")]).await;
     assert_eq!(other.unwrap_err(), Refusal::ItemIdReused { item: 0 });
     assert_eq!(scope.seqs(After(0), 10).await, [3, 4, 5, 6]);
-    // the place is known, for readers that go on from it
+    // the position remains valid for readers that resume from it
     let found = scope
         .scopes
         .find_item(&scope.scope, Access::All, &id("2"))
@@ -326,7 +325,7 @@ async fn originals_end_by_themselves(room: Room) {
     );
     assert_eq!(scope.shown().await[0], (4, "b".into()));
     assert_eq!(scope.add(&numbered(8..9)).await, [(8, false)]);
-    // their ids are free again
+    // their ids can be used again
     assert_eq!(scope.add(&numbered(4..5)).await, [(9, false)]);
     room.advance(2 * MINUTE);
     assert!(scope.segments().await.is_empty());
@@ -370,7 +369,7 @@ async fn a_removed_item_is_gone_from_its_segment(room: Room) {
         (3, 3 * 66)
     );
     assert_eq!(scope.seqs(After(0), 10).await, [4, 5, 6, 7]);
-    // and a segment goes with the last item of its summary
+    // a segment is dropped with the last item of its summary
     scope.remove(Removal::Item(&id("s"))).await;
     assert!(scope.segments().await.is_empty());
     assert_eq!(scope.all_originals().await, [5, 6, 7]);
@@ -410,7 +409,7 @@ async fn the_oldest_segments_make_room(room: Room) {
         );
     }
     assert_eq!(scope.segments().await.len(), SEGMENTS_MAX);
-    // the summary of the last one that was dropped stands for it
+    // the summary of the last dropped segment remains
     assert_eq!(scope.all_originals().await.len(), SEGMENTS_MAX + 1);
 
     let (_, scope) = living(&room).await;
@@ -514,7 +513,7 @@ async fn originals_last_no_longer_than_the_summary_that_stands_for_them(room: Ro
     assert!(scope.segments().await.is_empty());
     assert_eq!(scope.all_originals().await, [3, 4, 5]);
 
-    // nor is a part of a summary replaced without it
+    // a part of a summary cannot be replaced alone
     let (_, scope) = living(&room).await;
     scope.add(&numbered(1..6)).await;
     scope.compact(keep(4, 4, WEEK), &["a", "b"]).await;
@@ -587,7 +586,7 @@ async fn segments_move_with_their_thread_and_come_back_from_the_archive(room: Ro
 
     assert_eq!(scope.all_originals().await, [1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(scope.segment_numbers().await, [1]);
-    // a new life knows none
+    // a new life has none
     assert!(scope.end().await);
     assert!(scope.segments().await.is_empty());
     scope.add(&numbered(1..3)).await;

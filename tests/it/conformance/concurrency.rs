@@ -1,5 +1,3 @@
-//! Writers at once, each on a runtime of its own as the workers of a server are.
-
 use std::thread;
 
 use threadkeep_domain::{Precondition, Written};
@@ -8,7 +6,6 @@ use super::room::{Room, Subject, increment, numbered_once, push, push_window};
 
 const WRITERS: usize = 8;
 
-/// Runs the same thing on several threads, each with the store as a worker uses it.
 fn at_once<T: Send>(
     room: &Room,
     subject: &Subject,

@@ -1,4 +1,4 @@
-//! Lists of conversations: by the newest items of their histories, each thread once, whatever else is written.
+//! Lists of conversations: sorted by their newest item, each thread once, even during other writes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -43,7 +43,6 @@ async fn owned(room: &Room) -> Subject {
     thread
 }
 
-/// Two threads, one after the other.
 async fn two(room: &Room) -> [Subject; 2] {
     let first = owned(room).await;
     room.advance(MOMENT);
@@ -54,7 +53,6 @@ async fn append(room: &Room, thread: &Subject, id: &str) {
     room.scope_of(thread).add(&[item(id, "1")]).await;
 }
 
-/// Appends by a merge, which is a write to the thread.
 async fn merge_append(thread: &Subject, id: &str) {
     let item = HistoryItem {
         id: id.parse().unwrap(),
@@ -68,7 +66,6 @@ async fn glance(room: &Room, thread: &Subject, opening: usize) -> Option<History
     glances.unwrap().remove(0)
 }
 
-/// The owner's list by the last write.
 async fn updated(room: &Room) -> Vec<ThreadId> {
     let order = ThreadOrder::Updated;
     let page = room.backend.list_owned(ann().tag(), order, None, 100).await;
@@ -93,7 +90,7 @@ fn after(last: &ListedConversation) -> PageStart {
     }
 }
 
-/// The whole list by cursor, with `between` done before each page.
+/// Lists by cursor, and runs `between` before each page.
 async fn by_cursor(room: &Room, limit: usize, between: impl AsyncFn()) -> Vec<ThreadId> {
     let mut all = Vec::new();
     let mut start = PageStart::Offset(0);
@@ -210,7 +207,7 @@ async fn a_glance_shows_count_time_and_beginning_and_is_no_use(room: Room) {
     assert!(after.expires_ms <= before.expires_ms + 60_000);
     assert_eq!(shown.newest_ms, Some(page.await.unwrap().items[0].at_ms));
     assert_eq!(&*shown.opening[0], "1");
-    // 4,096 is within a character
+    // byte 4,096 is within a character
     assert_eq!(&*shown.opening[1], &long[..4_095]);
     assert!(glance(&room, &thread, 0).await.unwrap().opening.is_empty());
     assert_eq!(glance(&room, &room.subject(), 1).await, None);
@@ -255,7 +252,7 @@ async fn the_list_is_by_the_newest_message_whatever_else_is_written(room: Room) 
         threads.push(owned(&room).await);
         room.advance(2 * SECOND);
     }
-    // the last two have no messages: their place is that of their creation
+    // the last two have no messages, so their creation counts
     for (number, thread) in threads[..4].iter().enumerate() {
         match number % 2 {
             0 => append(&room, thread, "a").await,
@@ -306,7 +303,7 @@ async fn a_list_has_each_thread_once_while_others_are_written(room: Room) {
     let between = async || {
         let number = writes.replace(writes.get() + 1);
         append(&room, &busy[number % busy.len()], &format!("m{number}")).await;
-        // not messages: these threads stay where they are
+        // not messages, so these threads keep their positions
         for thread in steady.iter().skip(number % 7).step_by(7) {
             thread.merge(&[set("k", "1")]).await;
         }

@@ -1,5 +1,3 @@
-//! Clients that work on copies of whole states, two at once.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +9,6 @@ use tokio::time::Instant;
 
 use super::room::{Room, Subject, delete, json, push, set};
 
-/// A client of a thread.
 struct Client {
     copies: Copies,
     thread: Subject,

@@ -1,5 +1,3 @@
-//! Threads end with their final state, each once, whether a reaper, a write or a DELETE finds them.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -251,7 +249,7 @@ async fn reapers_at_once_end_each_thread_once(room: Room) {
         ended += reaper.await.unwrap().ended;
     }
 
-    // fewer than all, where an embedded store has helped
+    // fewer if an embedded store has ended some itself
     assert!(ended <= THREADS as u64);
     for (number, thread) in threads.iter().enumerate() {
         let state = room.archive(thread).await.unwrap().state;
@@ -337,7 +335,7 @@ async fn an_end_that_nobody_saw_for_longer_than_the_grace_is_told_all_the_same(r
         let archive = room.archive(thread).await;
         let end = super::story::words(&events[1]);
         assert_eq!(events.len(), told);
-        // a store that had it to the end has its state too
+        // a store that kept the thread until its end also has its state
         assert_eq!(end.ends_with("lost"), archive.is_none(), "{end}");
         assert!(end.contains("expired"));
         assert!(events[1].time_ms.abs_diff(last.expires_ms) <= 60_000);

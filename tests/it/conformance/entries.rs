@@ -1,5 +1,3 @@
-//! Entries, one by one: a put is readable for its lifetime.
-
 use std::time::Duration;
 
 use threadkeep_domain::{ContentEncoding, ContentType, Lifetime, Precondition, Stamp};
@@ -141,7 +139,7 @@ async fn a_deleted_entry_is_gone_and_its_next_life_is_another(room: Room) {
     let second = space.put("k", "3").await;
     assert_eq!(second.stamp.version, 1);
     assert_ne!(second.stamp.life, first.stamp.life);
-    // the end of the first one is not that of the second
+    // the end of the first entry is not that of the second
     room.advance(200 * SECOND);
     assert_eq!(space.body("k").await.unwrap(), "3");
     assert_eq!(space.counts().await, (1, 1));
@@ -203,7 +201,7 @@ async fn a_plain_read_changes_nothing_and_a_use_counts(room: Room) {
         assert!(entry.last_used_ms >= before.last_used_ms + 30_000);
         assert_eq!(space.usage().await.last_used_ms, Some(entry.last_used_ms));
     }
-    // a put continues counting; another life starts again
+    // a put increments the version; another life starts again
     space.put("k", "2").await;
     assert_eq!(space.read("k", Reading::Use).await.unwrap().uses, 4);
     space.delete("k").await;

@@ -1,5 +1,3 @@
-//! Several entries in one request of the service.
-
 use std::sync::Arc;
 
 use threadkeep_domain::{ContentType, EntryPolicy, Refusal};
@@ -24,7 +22,7 @@ fn batch_put(name: &str, body: &str, if_absent: bool) -> BatchPut {
     }
 }
 
-/// The version of each entry that was put, and of each that was there instead.
+/// The version of each entry: the new one, or that of the entry that was there.
 type Versions = Vec<Result<u64, u64>>;
 
 async fn put_all(
@@ -90,7 +88,7 @@ async fn a_repeat_completes_a_request_that_ended_halfway(room: Room) {
         .map(|number| batch_put(&format!("{number}"), "a", false))
         .collect();
     let key = once("key", "one");
-    // as if the server had died after three of them
+    // as if the server had failed after three of them
     room.backend
         .begin_writes(&space.namespace, key)
         .await
@@ -163,7 +161,7 @@ async fn pages_with_bodies_have_each_entry_once_and_at_least_one(room: Room) {
                 ..EntryRange::default()
             };
             let service = service(&room);
-            // each weighs twice as much as it is
+            // each counts twice its size
             let page = service.list_bodies(&space.namespace, range, most, |_, entry| {
                 2 * entry.body.len() as u64
             });

@@ -1,6 +1,3 @@
-//! A repeat of a write to an entry or a namespace with the same idempotency key answers as the first and changes
-//! nothing.
-
 use std::time::Duration;
 
 use threadkeep_domain::{IdempotencyKey, Precondition, Refusal, Stamp};
@@ -87,7 +84,7 @@ async fn another_request_with_a_used_key_is_refused_before_anything_else(room: R
     let deletion = space.delete_by("k", by(once("key", "one"))).await;
     assert_eq!(deletion, Err(REUSED));
     assert_eq!(space.body("k").await.unwrap(), "1");
-    // the key of another entry is another one
+    // an idempotency key belongs to one entry
     let terms = by(once("key", "two"));
     let other = space.put_by("other", &text("x"), terms).await;
     assert!(!other.unwrap().replayed);
@@ -243,7 +240,7 @@ async fn beyond_the_limit_a_write_with_a_new_key_waits(room: Room) {
     let too_many = matches!(refused, Err(Refusal::TooManyIdempotencyKeys { .. }));
     assert!(too_many, "{refused:?}");
     assert_eq!(space.get("k").await, None);
-    // a repeat, another entry and a write without a key are taken
+    // a repeat, another entry and a write without a key are accepted
     assert!(
         space
             .delete_by("k", by(numbered_once(7)))

@@ -1,5 +1,3 @@
-//! The erasure of owners, step by step.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -43,7 +41,6 @@ async fn owned(room: &Room, text: &str) -> Subject {
     thread
 }
 
-/// Ends all threads and deletes all archives of an owner.
 async fn end_all(room: &Room, text: &str) -> Erased {
     let mut all = Erased::default();
     while let Some(some) = erase_some(room, text).await {
@@ -62,7 +59,7 @@ async fn lives(room: &Room, text: &str) -> Vec<ErasedLife> {
     room.backend.erased_lives(tag(text)).await.unwrap()
 }
 
-/// All steps, as the events do them.
+/// Runs all steps, as the events do.
 async fn erase(room: &Room, text: &str) -> Erased {
     let all = end_all(room, text).await;
     loop {
@@ -107,7 +104,7 @@ async fn an_erased_owner_has_no_thread_and_no_archive(room: Room) {
 
     let erased = erase(&room, "ann").await;
 
-    // the one that has expired may have been ended before
+    // the expired thread may have been ended earlier
     assert_eq!(erased.threads + erased.archives, 4, "{erased:?}");
     assert!(erased.archives >= 1, "{erased:?}");
     for thread in [&living, &destroyed, &restored, &expired] {
@@ -153,7 +150,7 @@ async fn an_erased_id_refuses_writes_until_its_tombstone_ends(room: Room) {
     }
     // no remembered answer
     assert_eq!(living.write(&write).await, Err(Refusal::Destroyed));
-    // a client that has seen the erased life is refused even in a new one
+    // a client that has seen the erased life is rejected even in a new one
     let seen = Tombstone::HeededAfter(life);
     living
         .merge_heeding(Tombstone::Ignored, &[set("k", "3")])
@@ -208,7 +205,7 @@ async fn events_before_the_first_write_of_an_imported_thread_are_erased(room: Ro
     source.destroy().await;
     let thread = room.subject();
     room.watch(&thread, 3_600 * SECOND).await;
-    // by the clock of another service
+    // another service's clock is ahead
     image.thread.created_ms += 30_000;
     let import = images::import(&image, &thread);
     room.backend.import(&thread.id, &import).await.unwrap();
@@ -283,7 +280,7 @@ async fn an_erasure_goes_on_wherever_it_stopped(room: Room) {
         purged.unwrap();
         assert_eq!(lives(&room, "ann").await.len(), 2);
     }
-    // a thread that was made meanwhile is erased by a repeat
+    // a repeat erases a thread that was created meanwhile
     let late = owned(&room, "ann").await;
     let forgotten = room.backend.forget_lives(tag("ann"), &noted).await;
     forgotten.unwrap();
@@ -321,7 +318,7 @@ async fn a_thread_that_got_another_owner_stays_and_forgets_the_former(room: Room
     assert!(freed.exists().await);
     assert_eq!(count(&room, "bob").await, 1);
     assert_eq!(room.story(&thread).await.len(), 1);
-    // the answer that named the former owner is gone
+    // the answer that named the former owner is deleted
     let again = Write {
         owner: OwnerChange::None,
         conditions: Conditions {
@@ -406,7 +403,7 @@ async fn many_threads_and_archives_are_erased_in_steps(room: Room) {
     }
 }
 
-/// Clients that write to their threads, end them and make new ones, while these are erased.
+/// Clients write to, end and create threads while their owners are erased.
 async fn nothing_comes_back_while_clients_go_on_writing(room: Room) {
     const THREADS: usize = 256;
     let room = Arc::new(room);
@@ -544,7 +541,7 @@ async fn what_a_thread_left_under_its_former_ids_is_erased(room: Room) {
         };
         assert!(is_refused(room.store.rotate(&thread.id, &again).await));
     }
-    // nobody may begin a new life under an id that was given up
+    // no caller may begin a new life under a replaced id
     let late = first
         .merge_heeding(Tombstone::Ignored, &[set("k", "3")])
         .await;
@@ -606,14 +603,14 @@ async fn a_thread_that_has_moved_and_got_another_owner_forgets_the_former(room: 
     assert_eq!(erase(&room, "ann").await, Erased::default());
 
     assert!(!third.write(&replayed).await.unwrap().replayed);
-    // the answer to the move named the owner too
+    // the answer to the move also named the owner
     let again = Rotate {
         conditions: by_key,
         tombstone: TOMBSTONE,
     };
     assert!(is_refused(room.store.rotate(&first.id, &again).await));
     assert_eq!(count(&room, "bob").await, 1);
-    // its events belong to the thread, which goes on
+    // its events belong to the thread, which still exists
     let after = [room.story(&first).await, room.story(&second).await].concat();
     assert_eq!(after, told);
 

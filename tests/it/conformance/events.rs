@@ -1,5 +1,3 @@
-//! The log: each change of a thread is logged once, in order, in the step that makes it.
-
 use std::time::Duration;
 
 use threadkeep_domain::{

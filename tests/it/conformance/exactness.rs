@@ -1,5 +1,3 @@
-//! Values come back exactly as they were sent, under whatever key.
-
 use threadkeep_domain::{Key, Operation, Slice};
 use threadkeep_store::Reader;
 
@@ -43,7 +41,7 @@ const VALUES: [&str; 35] = [
     r#""KEYS[1] ARGV[1] %d %s return redis.call""#,
 ];
 
-/// Keys that a store might mistake for something of its own, or for another key.
+/// Keys that a store might confuse with its own names, or with another key.
 pub(crate) const HOSTILE_KEYS: [&str; 33] = [
     "M",
     "D",
@@ -230,7 +228,7 @@ async fn a_batch_of_hostile_keys_is_kept_apart_too(room: Room) {
     }
 }
 
-/// A second key next to each, so that a batch mixes kinds of values.
+/// A second key for each, so that a batch mixes kinds of values.
 fn counter_of(key: &str) -> String {
     key.chars().take(60).chain("#n".chars()).collect()
 }

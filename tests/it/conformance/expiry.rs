@@ -1,5 +1,3 @@
-//! Threads end by themselves, to the millisecond by the store's clock.
-
 use std::time::{Duration, Instant};
 
 use threadkeep_domain::{Precondition, Slice, ThreadPolicy, Write};
@@ -65,7 +63,7 @@ async fn a_thread_lives_until_a_moment_before_its_end(room: Room) {
         thread.merge(&[set("k", "1")]).await;
         room.advance(thread.policy.ttl - MOMENT);
         let lives = thread.exists().await;
-        // on a machine that stalled the moment may have passed; then it tells nothing
+        // on a machine that stalled, the moment may have passed, and the result means nothing
         (start.elapsed() < MOMENT).then_some(lives)
     };
 

@@ -1,5 +1,3 @@
-//! Forks: threads that begin as copies of others.
-
 use std::time::Duration;
 
 use threadkeep_domain::{
@@ -173,7 +171,7 @@ async fn a_fork_has_the_parts_that_it_is_to_have(room: Room) {
             assert_eq!(held.is_some_and(|held| !held.keys.is_empty()), scope);
             assert_eq!(held.is_some_and(|held| !held.tasks.is_empty()), scope);
             assert_eq!(held.is_some_and(|held| !held.items.is_empty()), history);
-            // places are not given again
+            // positions are not reused
             let appended = room.scope_of(&copy).add(&[item("3", "3")]).await;
             let place = if scope || history { 3 } else { 1 };
             assert_eq!(appended, [(place, false)]);
@@ -201,7 +199,7 @@ async fn a_fork_may_copy_a_history_up_to_a_place(room: Room) {
             };
             assert_eq!(items, all[..kept], "{until}");
             assert_eq!(copied.value("c").await, scope.value("c").await);
-            // an id that was left out is new, and its place is not given again
+            // an omitted id is new, and its position is not reused
             let (_, id, value) = all.last().unwrap();
             let again = copied.add(&[item(id, value)]).await;
             let expected = if kept == 2 { (2, true) } else { (3, false) };

@@ -1,5 +1,3 @@
-//! Writes that were worked out from values hold only while the values do.
-
 use threadkeep_domain::{Guard, MetadataChange, Operation, Refusal, Write, Written};
 
 use super::room::{Room, Subject, json, push, set, still, still_no_object};

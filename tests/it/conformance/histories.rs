@@ -1,5 +1,3 @@
-//! Histories: places without gaps, items once, within their limit.
-
 use threadkeep_domain::Refusal;
 use threadkeep_domain::scope::{HistorySummary, Removal, ScopeWrite};
 use threadkeep_store::HistoryFrom::{After, Before};
@@ -7,7 +5,6 @@ use threadkeep_store::HistoryFrom::{After, Before};
 use super::room::Room;
 use super::scope_room::{Place, increment, item, numbered, places, set};
 
-/// The size of an item with this id and value.
 pub(super) async fn summary(place: &Place) -> HistorySummary {
     place.view().await.unwrap().history
 }

@@ -1,5 +1,3 @@
-//! The limits of a history.
-
 use threadkeep_domain::Refusal;
 use threadkeep_domain::scope::{HistoryItem, HistorySummary};
 use threadkeep_store::HistoryFrom::{After, Before};

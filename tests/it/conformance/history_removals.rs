@@ -1,5 +1,3 @@
-//! Items that are taken and removed: once each, their places never given again.
-
 use std::collections::BTreeSet;
 
 use futures_util::future::join_all;
@@ -18,13 +16,11 @@ fn id(text: &str) -> ItemId {
 }
 
 impl Place {
-    /// Takes up to `count` items, and returns their places.
     async fn take(&self, count: usize) -> Vec<u64> {
         let taken = self.remove(Removal::Newest(count)).await.taken;
         taken.iter().map(|kept| kept.seq).collect()
     }
 
-    /// The place of an item, and whether it was removed from there.
     async fn find(&self, text: &str) -> Option<(u64, bool)> {
         let found = self
             .scopes
@@ -33,7 +29,6 @@ impl Place {
         found.unwrap().map(|place| (place.seq, place.is_removed))
     }
 
-    /// Removes the item of an id, and returns the number of removed items.
     async fn remove_item(&self, text: &str) -> u64 {
         self.remove(Removal::Item(&id(text))).await.removed
     }

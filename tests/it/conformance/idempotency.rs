@@ -1,5 +1,3 @@
-//! A repeat of a write with the same idempotency key answers as the first and changes nothing.
-
 use std::time::Duration;
 
 use threadkeep_domain::{
@@ -22,7 +20,6 @@ fn replay_of(written: &Written) -> Written {
     }
 }
 
-/// Ends a thread once.
 async fn destroy_once(thread: &Subject, key: IdempotencyKey) -> Result<Destroyed, Refusal> {
     let destroy = Destroy {
         conditions: Conditions {
@@ -279,7 +276,7 @@ async fn every_answer_is_remembered_for_a_minute(room: Room) {
         first.push(written.unwrap());
     }
 
-    // short of a minute by what the machine may take
+    // a little less than a minute, for a slow machine
     room.advance(Duration::from_secs(50));
     thread.merge_once(numbered_once(200), &[]).await.unwrap();
 
@@ -390,7 +387,7 @@ async fn new_keys_past_the_most_are_refused_until_a_minute_is_over(room: Room) {
     assert!(!after.unwrap().replayed);
 }
 
-/// As [`numbered_once`], without the cost of a digest.
+/// Like [`numbered_once`], without the cost of a digest.
 fn keyed(number: u64) -> IdempotencyKey {
     let print = Fingerprint(u128::from(number).to_be_bytes());
     IdempotencyKey {

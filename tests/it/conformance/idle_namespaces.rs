@@ -1,5 +1,3 @@
-//! Namespaces that end when nobody uses them.
-
 use std::time::Duration;
 
 use threadkeep_domain::Precondition;
@@ -11,7 +9,6 @@ use super::space::{Space, seconds, text};
 const SECOND: Duration = Duration::from_secs(1);
 const IDLE: Duration = Duration::from_secs(100);
 
-/// A namespace with that idle time and an entry `k`.
 async fn idle(room: &Room, name: &str) -> Space {
     let space = room.space(name);
     space.set_idle(Some(IDLE)).await;
@@ -19,7 +16,6 @@ async fn idle(room: &Room, name: &str) -> Space {
     space
 }
 
-/// All names of namespaces.
 async fn listed(room: &Room) -> Vec<String> {
     let page = room.backend.list_namespaces(None, 100).await.unwrap();
     let names = page.records.iter();
@@ -140,7 +136,7 @@ async fn a_put_after_the_end_makes_another_namespace(room: Room) {
             .version,
         1
     );
-    // it does not end by the setting of the earlier one, nor by the lifetimes of its entries
+    // neither the former setting nor the lifetimes of its entries end it
     room.advance(100 * IDLE);
     assert_eq!(space.body("k").await.unwrap(), "new!");
     assert_eq!(space.counts().await, (2, 7));
@@ -193,7 +189,7 @@ async fn the_setting_can_be_changed_and_counts_from_then_on(room: Room) {
     room.advance(90 * SECOND);
     let longer = space.set_idle(Some(2 * IDLE)).await.idle.unwrap();
     assert_eq!(longer.ttl, 2 * IDLE);
-    // another setting leaves it
+    // another setting does not change it
     space.set_default(seconds(1_000)).await;
     room.advance(190 * SECOND);
     assert_eq!(space.body("k").await.unwrap(), "x");
@@ -222,7 +218,7 @@ async fn a_deleted_namespace_has_no_end_by_its_earlier_setting(room: Room) {
     assert_eq!(space.record().await.unwrap().idle, None);
 }
 
-/// Workers that know the namespace from before, and one that asks for it first when it has ended.
+/// Workers that cached the namespace, and one that first reads it after its end.
 async fn all_workers_see_the_end_at_once(room: Room) {
     let space = idle(&room, "n").await;
     let workers: Vec<_> = (0..3)

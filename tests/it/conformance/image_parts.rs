@@ -1,5 +1,3 @@
-//! Checkpoints, histories with empty places, and places of owners, as imports and forks have them.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -45,7 +43,6 @@ async fn numbers(room: &Room, thread: &Subject) -> Vec<u32> {
     heads.iter().map(|head| head.number).collect()
 }
 
-/// Checkpoints in words, so that two images can be compared.
 fn words(checkpoints: &CheckpointImages) -> (u32, Vec<String>) {
     let word = |saved: &CheckpointImage| {
         let mut state = Vec::new();
@@ -66,7 +63,6 @@ fn words(checkpoints: &CheckpointImages) -> (u32, Vec<String>) {
     )
 }
 
-/// A thread with something of every kind, checkpoints, and a history with empty places.
 async fn with_a_past(room: &Room) -> Subject {
     let thread = filled(room).await;
     save(room, &thread, Some("before")).await;
@@ -276,7 +272,7 @@ async fn a_thread_is_made_for_an_owner_who_has_a_place_for_it(room: Room) {
         .unwrap();
 }
 
-/// A writer saves a checkpoint and deletes the one before; each export must show one moment.
+/// A writer saves a checkpoint and deletes the previous one; each export must show one moment.
 async fn an_export_shows_one_moment_of_changing_checkpoints(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("text", &large("x"))]).await;

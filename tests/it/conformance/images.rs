@@ -1,5 +1,3 @@
-//! Threads as a whole: out of a store and into one.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,7 +14,7 @@ use super::scope_room::{self, item, set_for};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// All that an image has, but the times of use and the life, so that two can be compared.
+/// All content of an image except times of use and life, for comparison.
 pub(crate) fn content(image: &Image) -> (Thread, String, Option<ScopeImage>) {
     let mut thread = image.thread.clone();
     thread.stamp.life = Default::default();
@@ -30,7 +28,7 @@ pub(crate) fn content(image: &Image) -> (Thread, String, Option<ScopeImage>) {
     )
 }
 
-/// A thread without the time of its end, which each look at it moves.
+/// Removes the end of a thread, which every read moves.
 pub(crate) fn without_end(thread: Thread) -> Thread {
     Thread {
         expires_ms: 0,
@@ -73,7 +71,6 @@ async fn made(room: &Room, thread: &Subject, import: &Import<'_>) -> Written {
     }
 }
 
-/// A thread with something of every kind.
 pub(crate) async fn filled(room: &Room) -> Subject {
     let thread = room.subject();
     let large = format!("[{}]", vec![r#"{"role":"user","n":1e400}"#; 500].join(","));

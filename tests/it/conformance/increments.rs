@@ -1,5 +1,3 @@
-//! Counters are exact to the last of 64 bits, on numbers as text.
-
 use threadkeep_domain::{Answer, Refusal};
 
 use super::room::{Room, increment, set};
@@ -7,7 +5,6 @@ use super::room::{Room, increment, set};
 const NOT_AN_INTEGER: Refusal = Refusal::NotAnInteger { operation: 0 };
 const OVERFLOW: Refusal = Refusal::IntegerOverflow { operation: 0 };
 
-/// Checks the result of incrementing a stored text, or an absent key.
 async fn check(room: &Room, stored: Option<&str>, by: i64, wanted: Result<i64, Refusal>) {
     let thread = room.subject();
     if let Some(stored) = stored {

@@ -1,5 +1,3 @@
-//! Shares of common work: each slot is one holder's, and all holders have about equally many.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +19,7 @@ async fn hold(room: &Room, slots: u16, holder: &str) -> Vec<u16> {
     held
 }
 
-/// The slots of each holder once all have called twice, after which nothing moves.
+/// Returns the slots of each holder after two calls of each, when no slot moves any longer.
 async fn shares(room: &Room, slots: u16, holders: &[&str]) -> Vec<Vec<u16>> {
     let mut shares = Vec::new();
     for _ in 0..2 {
@@ -127,7 +125,6 @@ async fn of_many_who_come_at_once_no_two_hold_the_same(room: Room) {
     assert_eq!(held, (0..16).collect::<Vec<_>>());
 }
 
-/// The words of all holders of the pool, as `holder` hears them when it says its name.
 async fn introduce(room: &Room, pool: &str, holder: &str) -> Vec<Option<String>> {
     let backend = &room.backend;
     let heard = backend.introduce(pool, holder, holder.as_bytes(), None, LASTS);

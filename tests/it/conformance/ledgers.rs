@@ -74,7 +74,6 @@ async fn consumers(room: &Room) -> Vec<String> {
     names
 }
 
-/// One of everything.
 fn change() -> LedgerChange {
     LedgerChange {
         cursors: vec![(3, position(5_000, 2)), (7, position(6_000, 0))],

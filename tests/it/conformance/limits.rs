@@ -1,15 +1,11 @@
-//! Writes over a limit are rejected whole; limits apply to the result of the whole write.
-
 use threadkeep_domain::{MetadataChange, Operation, Refusal, ThreadPolicy, Write};
 
 use super::room::{Room, delete, increment, json, once, push, push_window, set};
 
-/// A string of `bytes` bytes including its quotes.
 fn string(bytes: usize) -> String {
     format!("\"{}\"", "x".repeat(bytes - 2))
 }
 
-/// Metadata of `bytes` bytes.
 fn metadata(bytes: usize) -> String {
     format!("{{\"m\":{}}}", string(bytes - 6))
 }

@@ -1,5 +1,3 @@
-//! Lists of created objects.
-
 use threadkeep_store::Listing;
 
 use super::room::Room;

@@ -1,7 +1,7 @@
-//! The promises of every store, as the traits and the contract state them.
+//! The guarantees of every store, as the traits and the contract state them.
 //!
-//! Each file is a chapter of cases. A case is a function of a [`room::Room`], which holds a store and its clock; a
-//! case that is not listed is dead code, which the build refuses.
+//! Each file has the cases of one chapter. A case is a function of a [`room::Room`], which holds a store and its clock. An
+//! unlisted case is dead code, which fails the build.
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::pin::Pin;
@@ -17,8 +17,8 @@ const ATTEMPTS: usize = 10;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T>>>;
 
-/// Runs a case over a new store, and retries it if a slow run fails: even a clock that the case has put ahead keeps
-/// running, so an entry with a second left may have expired.
+/// Runs a case over a new store, and retries it if a slow run fails: even a clock that the case has advanced keeps running,
+/// so an entry with a second left may have expired.
 pub(crate) async fn in_time(room: &dyn Fn() -> Boxed<Room>, case: &dyn Fn(Room) -> Boxed<()>) {
     for attempt in 1.. {
         let room = room().await;
@@ -33,7 +33,7 @@ pub(crate) async fn in_time(room: &dyn Fn() -> Boxed<Room>, case: &dyn Fn(Room) 
     }
 }
 
-/// Makes a test of each of these cases for each store.
+/// Defines one test per store for each of these cases.
 macro_rules! over_every_store {
     ($($case:ident),* $(,)?) => {
         mod memory {
@@ -77,9 +77,9 @@ macro_rules! over_every_store {
     };
 }
 
-/// The same, and over Redis whose writes wait for a replica, alone and in a cluster: chapters in which
-/// writes of every kind are done, are done again and do nothing. Not those at the end, which must do tens
-/// of thousands of writes in a minute.
+/// Like `over_every_store`, and also over a Redis whose writes wait for a replica, alone and in a cluster. For chapters
+/// whose writes of every kind succeed, repeat and change nothing, except for those with tens of thousands of writes in a
+/// minute.
 macro_rules! over_every_store_and_confirmed {
     ($($case:ident),* $(,)? $(; hurried: $($hurried:ident),* $(,)?)?) => {
         crate::conformance::over_every_store! { $($case,)* $($($hurried),*)? }

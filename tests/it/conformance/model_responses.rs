@@ -1,4 +1,4 @@
-//! Model responses: each call runs once, wherever the driver dies, and the conversation gets all items of a response or
+//! Model responses: each call runs once, wherever the driver fails, and the conversation gets all items of a response or
 //! none.
 
 use std::fmt;
@@ -32,19 +32,17 @@ use tokio::time::timeout;
 use super::room::{Room, json};
 
 pub(super) const LEASE: Duration = Duration::from_secs(15);
-/// Longer than any answer takes here, also on half a core.
+/// Longer than any answer takes here, even on half a core.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A model that counts: it calls `kv_increment` until its prompt has that many results, and then answers.
+/// A model that calls `kv_increment` until its prompt has a number of results, and then answers.
 #[derive(Debug, Default)]
 pub(super) struct Counting {
     pub(super) steps: usize,
-    /// Thinks before each call, and says something behind it.
     pub(super) thinks: bool,
-    /// Fails instead of answering at this step.
     pub(super) fails_at: Option<(usize, UpstreamError)>,
     pub(super) has_failed: AtomicBool,
-    /// Holds its first answer until the test lets it go on.
+    /// Delays its first answer until the test notifies it.
     pub(super) held: Option<Notify>,
     pub(super) answers: AtomicUsize,
 }
@@ -114,14 +112,13 @@ impl Model for Counting {
     }
 }
 
-/// Reasoning of that text.
 fn thought(text: &str) -> Json {
     json(&format!(
         r#"{{"type":"reasoning","summary":[],"content":[{{"type":"reasoning_text","text":"{text}"}}]}}"#
     ))
 }
 
-/// The pieces of an answer, of which the first attempt breaks off.
+/// The pieces of an answer. The first attempt breaks off.
 async fn say(pieces: &Sender<Piece>, calls: bool, thinks: bool) {
     let message = |part| Piece::Message {
         part,
@@ -175,7 +172,7 @@ async fn say(pieces: &Sender<Piece>, calls: bool, thinks: bool) {
     }
 }
 
-/// Responses of a process that stops for good at one of its calls, before or after the store has done it.
+/// Responses of a process that stops permanently at one of its calls, before or after the store has executed it.
 pub(super) struct Dying {
     backend: Arc<dyn Responses>,
     calls: AtomicU64,
@@ -191,7 +188,6 @@ impl fmt::Debug for Dying {
 }
 
 impl Dying {
-    /// A store that dies at that call, before or after it is done, and responses over it.
     pub(super) fn driver(
         room: &Room,
         model: &Arc<Counting>,
@@ -318,7 +314,6 @@ impl Responses for Dying {
     }
 }
 
-/// Responses of one process.
 pub(super) fn responses(
     room: &Room,
     model: &Arc<Counting>,
@@ -356,7 +351,7 @@ fn responses_over(
     ResponseService::start(stores, threads, scopes, settings)
 }
 
-/// A response in a thread, whose input says so.
+/// A response in a thread, whose input names the thread.
 pub(super) fn response(responses: &ResponseService, thread: &ThreadId, text: &str) -> NewResponse {
     let scope = ScopeId::Thread(*thread);
     let id = responses.response_id(&scope, rand::random());
@@ -404,7 +399,7 @@ pub(super) fn response(responses: &ResponseService, thread: &ThreadId, text: &st
     }
 }
 
-/// Waits until a response has begun, as another process sees it.
+/// Waits until another process can see that a response has begun.
 pub(super) async fn until_begun(responses: &ResponseService, id: &ResponseId) {
     timeout(PATIENCE, async {
         while responses.get(Protocol::OpenAi, id).await.is_err() {
@@ -415,7 +410,6 @@ pub(super) async fn until_begun(responses: &ResponseService, id: &ResponseId) {
     .unwrap();
 }
 
-/// The kinds of the items of a thread's history, in order.
 pub(super) async fn history(room: &Room, thread: &ThreadId) -> Vec<String> {
     let scope = ScopeId::Thread(*thread);
     let from = HistoryFrom::After(0);
@@ -433,7 +427,6 @@ pub(super) async fn history(room: &Room, thread: &ThreadId) -> Vec<String> {
     items.iter().map(|item| kind(item.value.as_str())).collect()
 }
 
-/// The number that the model has counted to.
 pub(super) async fn count(room: &Room, thread: &ThreadId) -> Option<String> {
     let place = room.scope(&format!("thread:{thread}"));
     place.value("a/n").await
@@ -506,7 +499,7 @@ async fn a_repeat_is_the_same_response(room: Room) {
 
 async fn each_call_runs_once_wherever_the_driver_dies(room: Room) {
     for (is_done, has_window) in [(false, false), (true, false), (false, true), (true, true)] {
-        // beginning of a new thread, that again, three answers, two calls, the end
+        // the start of a new thread, that of the response, three answers, two calls, the end
         for dies_at in 0..8 {
             let model = Arc::new(Counting {
                 steps: 2,

@@ -1,5 +1,3 @@
-//! Namespaces: creation and deletion, their usage, and the lifetimes of entries.
-
 use std::time::Duration;
 
 use threadkeep_domain::{Fingerprint, Lifetime, Namespace, Precondition};
@@ -92,7 +90,7 @@ async fn the_newest_namespace_is_listed_first(room: Room) {
         }
         room.advance(SECOND);
     }
-    // no longer of existing entries
+    // it no longer counts existing entries
     room.space("c").put("other", "x").await;
     room.space("a").set_default(None).await;
 
@@ -220,8 +218,7 @@ async fn a_deleted_namespace_leaves_nothing_and_others_alone(room: Room) {
     assert_eq!(space.keys("", 100).await, ["1"]);
 }
 
-/// So many keys of which a store that spreads entries by the hash of namespace and key has all in
-/// one place.
+/// Returns `count` keys that a store with a hash of namespace and key puts into the same bucket.
 fn keys_of_one_place(space: &Space, count: usize) -> Vec<String> {
     let namespace = space.namespace.as_str().as_bytes();
     let names = (0_u32..).map(|number| number.to_string());
@@ -263,7 +260,7 @@ async fn what_stays_of_puts_beside_a_deletion_is_listed(room: Room) {
             }
         };
         let delete = async move { deleter.destroy().await };
-        // both come first in turn
+        // alternate which one starts first
         let (puts, deletion) = if round % 2 == 0 {
             let puts = in_parallel(put_all);
             (puts, in_parallel(delete))

@@ -1,5 +1,3 @@
-//! The effect of each operation, alone and in a batch.
-
 use std::time::Duration;
 
 use threadkeep_domain::{Answer, Operation, Refusal};

@@ -1,5 +1,3 @@
-//! Lists of an owner's threads.
-
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -59,7 +57,7 @@ async fn a_list_is_exact_among_threads_that_are_written_at_any_time(room: Room) 
     }
     let mut written: BTreeMap<_, _> = BTreeMap::new();
     for round in 0..120 {
-        // more than the span in which only one write moves a thread, and less
+        // shorter or longer than the span in which only one write moves a thread
         room.advance(Duration::from_millis(random.random_range(1..1_500)));
         let thread = &threads[random.random_range(0..THREADS)];
         match round % 3 {

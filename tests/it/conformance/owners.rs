@@ -1,5 +1,3 @@
-//! Owners, and access to their threads.
-
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -21,8 +19,8 @@ use super::room::{Room, Subject, increment, json, key, once, push, set};
 use super::scope_room;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// Tolerance for an end: Redis computes it from two clock readings and may pause between them. A use ten minutes later
-/// moves the end further.
+/// Tolerance for an end: Redis computes it from two clock readings and may pause between them. A use ten minutes later moves
+/// the end further.
 const ROUGHLY_MS: u64 = 60_000;
 
 pub(super) fn owner(text: &str) -> Owner {
@@ -41,7 +39,6 @@ fn refused<T>(answer: Result<T, WriteError>) -> Option<Refusal> {
     }
 }
 
-/// The first write of a caller of that owner.
 pub(super) async fn bind(thread: &Subject, text: &str) -> Result<Written, Refusal> {
     let owner = owner(text);
     let operations = [set("k", "1")];
@@ -77,7 +74,7 @@ pub(super) async fn owner_of(thread: &Subject) -> Option<String> {
     Some(owner.as_str().to_owned())
 }
 
-/// All of an owner's list in pages of that size, which must be of at most that size.
+/// Lists all threads of an owner in pages of `limit`, and asserts that no page is larger.
 pub(super) async fn list(
     room: &Room,
     text: &str,
@@ -124,7 +121,6 @@ pub(super) async fn measure(room: &Room, text: &str) -> OwnerUsage {
     owned.await.unwrap()
 }
 
-/// The refusals of every kind of access to a thread, or to its scope.
 async fn refusals(room: &Room, thread: &Subject, access: Access) -> Vec<Option<Refusal>> {
     let (id, store) = (&thread.id, &thread.store);
     let mut answers = vec![
@@ -326,7 +322,7 @@ async fn others_are_refused_by_every_call_and_change_nothing(room: Room) {
     let after = room.backend.list_threads(None, 10).await.unwrap().threads;
     let [(_, before), (_, after)] = [&before[0], &after[0]];
     assert_eq!((before.stamp, &before.owner), (after.stamp, &after.owner));
-    // refused calls are no use: the end stays where it was
+    // rejected calls do not extend the lifetime
     assert!(
         after.expires_ms <= before.expires_ms + ROUGHLY_MS,
         "{after:?} {before:?}"
@@ -378,7 +374,7 @@ async fn threads_are_counted_with_and_without_owners(room: Room) {
         thread.destroy().await;
     }
     assert_eq!(count().await, 15);
-    // reads, refused writes and writes to a tombstone make no thread
+    // reads, rejected writes and writes to a tombstone create no thread
     room.subject().state().await;
     assert_eq!(count().await, 15);
     room.advance(2 * ThreadPolicy::THREAD.ttl);

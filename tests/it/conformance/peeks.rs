@@ -1,5 +1,3 @@
-//! Reads that do not count as uses of a thread.
-
 use std::time::Duration;
 
 use threadkeep_domain::{Access, Owner, OwnerChange, Slice, ThreadPolicy, Write};
@@ -16,10 +14,9 @@ const PEEK: Reader = Reader {
     ..Reader::ALL
 };
 
-/// The ways to read a thread.
 const WAYS: u32 = 11;
 
-/// Reads a thread in one of these ways. Returns the answer without the time of the end; none if there is no thread.
+/// Reads a thread in one of the `WAYS`. Returns the answer without the end, or `None` if there is no thread.
 async fn read(
     room: &Room,
     thread: &Subject,
@@ -68,7 +65,6 @@ async fn read(
     })
 }
 
-/// A thread with values, metadata and a history, of an owner if it has one.
 async fn full(room: &Room, ttl: Duration, owner: Option<&Owner>) -> Subject {
     let thread = room.subject_under(ThreadPolicy {
         ttl,
@@ -86,7 +82,7 @@ async fn full(room: &Room, ttl: Duration, owner: Option<&Owner>) -> Subject {
     thread
 }
 
-/// When a thread ends. A store may say so a few milliseconds late at times.
+/// Returns the end of a thread. A store may report it with a few milliseconds of delay.
 async fn end_of(room: &Room, thread: &Subject) -> u64 {
     let mut earliest = u64::MAX;
     for _ in 0..10 {
@@ -119,7 +115,7 @@ async fn a_peek_leaves_the_end_of_a_thread_where_it_is_to_the_millisecond(room: 
 async fn a_peek_finds_what_every_read_finds(room: Room) {
     let thread = full(&room, 1_000 * SECOND, None).await;
     for way in 0..=WAYS {
-        // a use that was less than a second ago lets the next one skip a part of its work
+        // a use less than a second ago lets the next one skip a part of its work
         let peeked = read(&room, &thread, way, PEEK).await.unwrap();
         let used = read(&room, &thread, way, Reader::ALL).await.unwrap();
         let peeked_again = read(&room, &thread, way, PEEK).await.unwrap();

@@ -1,11 +1,8 @@
-//! Writes and ends that are done only if the thread is as expected.
-
 use threadkeep_domain::{Conditions, Life, Precondition, Refusal, Stamp};
 use threadkeep_store::Destroy;
 
 use super::room::{Room, Subject, set};
 
-/// The version that a refusal tells.
 fn told<T: std::fmt::Debug>(result: Result<T, Refusal>) -> u64 {
     match result {
         Err(Refusal::VersionMismatch { current }) => current.version,

@@ -1,5 +1,3 @@
-//! Rates: a burst, and then one write after each interval, by the clock of the store.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,7 +29,6 @@ async fn take(room: &Room, whose: Counted<'_>, rates: &[Named]) -> Option<RateLi
     room.backend.take_rates(whose, rates).await.unwrap()
 }
 
-/// How many can be taken at once, at most ten.
 async fn left(room: &Room, whose: Counted<'_>, rate: Named) -> usize {
     let mut taken = 0;
     while taken < 10 && take(room, whose, &[rate]).await.is_none() {
@@ -40,7 +37,7 @@ async fn left(room: &Room, whose: Counted<'_>, rate: Named) -> usize {
     taken
 }
 
-/// Waits as long as the refusal says, by the clock of the store; the refusal is a moment old.
+/// Waits for the reported time by the store's clock. The rejection is slightly old.
 fn wait(room: &Room, limited: RateLimited) {
     room.advance(Duration::from_millis(limited.retry_after_ms));
 }
@@ -58,7 +55,7 @@ async fn so_many_may_come_at_once_and_then_one_after_each_interval(room: Room) {
         (850_000..=900_000).contains(&refused.retry_after_ms),
         "{refused:?}"
     );
-    // being refused costs nothing
+    // rejections cost nothing
     for _ in 0..5 {
         assert!(take(&room, address, &rate).await.is_some());
     }

@@ -1,5 +1,3 @@
-//! The results of reads.
-
 use threadkeep_domain::{Slice, ThreadId};
 use threadkeep_store::Reader;
 

@@ -1,5 +1,3 @@
-//! Small records, each changed only by a writer that knows the old value.
-
 use std::sync::Arc;
 
 use super::room::Room;

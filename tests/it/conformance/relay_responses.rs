@@ -1,5 +1,3 @@
-//! Model responses outside of threads: in a session, on a state handle, and without a context.
-
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -17,7 +15,6 @@ use tokio::time::timeout;
 use super::model_responses::{Counting, Dying, LEASE, PATIENCE, response, responses};
 use super::room::Room;
 
-/// A response in a scope.
 fn response_in(
     responses: &ResponseService,
     scope: &ScopeId,
@@ -49,7 +46,6 @@ async fn session(room: &Room) -> ScopeId {
     sessions.scope(made.await.unwrap().id)
 }
 
-/// The roles of the messages of a scope.
 async fn roles(room: &Room, scope: &ScopeId) -> Vec<String> {
     let from = HistoryFrom::After(0);
     let page = room.backend.read_history(scope, Reader::ALL, from, 1_000);
@@ -61,7 +57,6 @@ async fn roles(room: &Room, scope: &ScopeId) -> Vec<String> {
     items.iter().map(|item| role(item.value.as_str())).collect()
 }
 
-/// Results of the calls in an outcome.
 fn results(output: &[threadkeep_domain::Json]) -> Vec<String> {
     let items = output.iter().map(|item| {
         let item: serde_json::Value = serde_json::from_str(item.as_str()).unwrap();
@@ -76,7 +71,7 @@ async fn each_call_runs_once_in_each_context_wherever_the_driver_dies(room: Room
         ResponseContext::State,
         ResponseContext::Nothing,
     ] {
-        // the beginning, three answers, two calls, the end
+        // the start, three answers, two calls, the end
         for (dies_at, is_done) in (0..7).flat_map(|at| [(at, false), (at, true)]) {
             let model = Arc::new(Counting {
                 steps: 2,

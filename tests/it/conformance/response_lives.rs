@@ -1,5 +1,3 @@
-//! How long responses are kept, and what becomes of them when their thread ends, moves or is erased.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -117,7 +115,7 @@ async fn open_responses_are_found_when_they_are_due(room: Room) {
     open.keep(token).await.unwrap();
     let kept = due().await;
 
-    // the one that nobody went on with is no longer kept
+    // the abandoned response is deleted
     assert_eq!((before, after, kept), (vec![], vec![open.id], vec![]));
     assert_eq!(lost.view().await, None);
 }

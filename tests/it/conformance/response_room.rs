@@ -1,5 +1,3 @@
-//! A response in a scope, as the cases of its chapters drive it.
-
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -22,7 +20,6 @@ pub(crate) const DUE: Duration = Duration::from_secs(60);
 pub(crate) const LONG: Duration = Duration::from_secs(604_800);
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
-/// A response in a scope.
 pub(crate) struct Turn<'a> {
     pub(crate) room: &'a Room,
     pub(crate) place: &'a Place,
@@ -45,7 +42,7 @@ pub(crate) async fn living(room: &Room) -> Subject {
 }
 
 impl<'a> Turn<'a> {
-    /// One that takes the turn of its thread, if it is of one.
+    /// A response that takes the turn of its thread, if it has one.
     pub(crate) fn new(room: &'a Room, place: &'a Place) -> Self {
         let bucket = room.backend.bucket_of_scope(&place.scope);
         Self {
@@ -56,7 +53,6 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// The same with another floor.
     pub(crate) fn with(self, floor: Floor) -> Self {
         Self { floor, ..self }
     }
@@ -89,7 +85,6 @@ impl<'a> Turn<'a> {
         refused(self.room.backend.begin_response(&self.id, &begin).await)
     }
 
-    /// Asks whether it can begin.
     pub(crate) async fn ask(&self, token: TurnToken) -> Begun {
         self.try_begin(token, &request(), None).await.unwrap()
     }
@@ -98,14 +93,14 @@ impl<'a> Turn<'a> {
         self.begin_as(token, &request()).await.unwrap()
     }
 
-    /// Begins it, as nobody did before, and returns the token of its driver.
+    /// Begins a response that did not exist, and returns the token of its driver.
     pub(crate) async fn begun(&self) -> TurnToken {
         let token = TurnToken::random();
         assert_eq!(self.begin(token).await, Begun::New);
         token
     }
 
-    /// Has another driver go on with it once the last one is gone.
+    /// Makes another driver resume it after the last one is gone.
     pub(crate) async fn taken_over(&self) -> (TurnToken, Journal) {
         self.room.advance(LEASE);
         let token = TurnToken::random();
@@ -124,7 +119,6 @@ impl<'a> Turn<'a> {
         )
     }
 
-    /// Writes an entry, and does these steps on the keys of the scope.
     pub(crate) async fn note_with(
         &self,
         token: TurnToken,
@@ -140,7 +134,7 @@ impl<'a> Turn<'a> {
         self.journal(token, number, entry, (0, &[]), write).await
     }
 
-    /// Writes an entry with events, of which the first has that number.
+    /// Writes an entry with events, given with the number of the first one.
     pub(crate) async fn note_telling(
         &self,
         token: TurnToken,
@@ -202,7 +196,6 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// Ends it after that number of entries, with an item for the history of its scope.
     pub(crate) async fn end(
         &self,
         token: Option<TurnToken>,
@@ -228,7 +221,6 @@ impl<'a> Turn<'a> {
         self.end_after(token, (entries, told), answer, write).await
     }
 
-    /// Ends it after that many entries and events.
     pub(crate) async fn end_after(
         &self,
         token: Option<TurnToken>,
@@ -241,7 +233,6 @@ impl<'a> Turn<'a> {
             .await
     }
 
-    /// The same with any write.
     pub(crate) async fn end_writing(
         &self,
         token: Option<TurnToken>,
@@ -300,7 +291,6 @@ pub(crate) fn one() -> [KvOperation; 1] {
     [scope_room::increment("n", 1)]
 }
 
-/// A thread of a new owner.
 pub(crate) async fn owned(room: &Room) -> (Owner, Subject) {
     let owner = Owner::new(&format!("owner-{}", rand::random::<u64>())).unwrap();
     let thread = room.subject();

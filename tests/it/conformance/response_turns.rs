@@ -1,5 +1,3 @@
-//! The turn of a thread, which its responses work under.
-
 use std::time::Duration;
 
 use threadkeep_domain::{Access, Refusal, TurnToken};
@@ -12,7 +10,6 @@ use super::room::{Room, Subject, refused};
 use super::rotations::rotate;
 use crate::support::until;
 
-/// When the turn of a thread ends that is held now.
 async fn end_of_turn(room: &Room, thread: &Subject) -> u64 {
     let held = room.backend.get_turn(&thread.id, Access::All).await;
     held.unwrap().unwrap().ends_ms
@@ -75,7 +72,7 @@ async fn a_clients_turn_keeps_responses_out_unless_it_is_lent(room: Room) {
         "{locked:?}"
     );
     assert_eq!(wrong, Err(Refusal::TurnLost));
-    // it is still the client's
+    // the client still holds it
     assert_eq!(end_of_turn(&room, &thread).await, client.ends_ms);
 }
 
@@ -140,7 +137,7 @@ async fn a_later_turn_of_a_client_stops_a_driver(room: Room) {
         matches!(resumed, Begun::Locked { by: None, .. }),
         "{resumed:?}"
     );
-    // the client lets another response in, which has to end this one first
+    // the client admits another response, which must end this one first
     let next = Turn::new(&room, &place).with(Floor::Lent(client.token));
     assert_eq!(
         next.begin(TurnToken::random()).await,
@@ -249,7 +246,7 @@ async fn a_response_that_is_taken_back_leaves_nothing(room: Room) {
     let next = Turn::new(&room, &place);
     let token = next.begun().await;
     next.end(Some(token), 0, "answer").await.unwrap();
-    // one that has an entry stays
+    // a response with an entry stays
     let token = turn.begun().await;
     turn.note(token, 1, "entry").await.unwrap();
     assert_eq!(take_back(token).await, Err(Refusal::Changed));
@@ -261,7 +258,7 @@ async fn the_end_wakes_callers_that_wait_for_the_turn(room: Room) {
     let place = room.scope_of(&thread);
     let ended = Mutex::new(room.backend.ended_turns());
 
-    // an end is missed until the subscription is there
+    // an end is missed until the subscription exists
     let is_woken = async || {
         let turn = Turn::new(&room, &place);
         let token = turn.begun().await;

@@ -1,5 +1,3 @@
-//! Responses: their driver, their journal, their events and their end.
-
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -133,7 +131,6 @@ async fn a_write_of_nothing_new_is_a_step_too(room: Room) {
     assert_eq!(turn.view().await.unwrap().journal.entries, [text]);
 }
 
-/// The first entry of a journal.
 fn first_entry(token: TurnToken, text: &Bytes) -> JournalEntry<'_> {
     JournalEntry {
         token,
@@ -222,7 +219,7 @@ async fn events_of_many_turns_have_outcomes_of_their_own(room: Room) {
 
     let told = turns.iter().zip(&tokens).enumerate();
     let told = told.map(async |(number, (turn, token))| {
-        // one in four is not begun, and one has a gap
+        // one in four has not begun, and one has a gap
         let first = u64::from(number % 4 == 2 && number < 10);
         turn.tell(*token, first, &events(number)).await
     });
@@ -272,7 +269,7 @@ async fn the_end_is_one_step_and_comes_once(room: Room) {
         Begun::Ended(bytes("answer"))
     );
     assert_eq!(turn.note(token, 2, "late").await, Err(Refusal::TurnLost));
-    // the turn of the thread is free
+    // the thread's turn is free
     take(&room, &thread, false).await.unwrap();
 }
 

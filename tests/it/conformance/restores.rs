@@ -1,5 +1,3 @@
-//! Lives that come back from the archive.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,15 +8,14 @@ use super::room::{Room, Subject, delete, increment, push, push_window, set};
 
 const SECOND: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(10_000);
-/// Tolerance for an end: Redis computes it from two clock readings and may pause between them. A wrong end is off by
-/// ten seconds or more.
+/// Tolerance for an end: Redis computes it from two clock readings and may pause between them. A wrong end is off by ten
+/// seconds or more.
 const ROUGHLY_MS: u64 = 5_000;
 const START: ArchivePlace = ArchivePlace {
     archived_ms: 0,
     archive: None,
 };
 
-/// The thread, none when there was no archive, or what it is when it lives.
 async fn restore(
     room: &Room,
     thread: &Subject,

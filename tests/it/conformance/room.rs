@@ -1,4 +1,4 @@
-//! A store to test, with its clock, and short words for operations on it.
+//! A store under test with its clock, and shorthands for operations on threads.
 
 use std::fmt;
 use std::ops::Range;
@@ -33,51 +33,43 @@ use crate::support::cluster::{self, RedisCluster};
 use crate::support::redis::{self, RedisServer};
 use crate::support::replicated::{self, Replicated};
 
-/// A store of its own for each test.
 #[derive(Debug)]
 pub(crate) struct Room {
     pub(crate) store: Arc<dyn Store>,
-    /// The same store with all that is around threads.
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) clock: Clock,
     redis: Option<Deployment>,
 }
 
-/// How long a call may take: longer than any test has to wait.
+/// Time limit of a call: longer than any test waits.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where a store is, held for as long as it is there.
+/// How to reach a store, and the server, which runs as long as this value exists.
 #[derive(Debug, Clone)]
 struct Deployment {
     url: String,
-    /// Replicas that each write waits for.
     wait_replicas: u16,
-    /// How long a call may take.
     timeout: Duration,
     _servers: Arc<dyn fmt::Debug + Send + Sync>,
 }
 
-/// The embedded store.
 pub(crate) fn memory() -> Room {
     memory_by(Clock::system())
 }
 
-/// The embedded store by a clock that others go by too.
+/// The embedded store with a clock that others share.
 pub(crate) fn memory_by(clock: Clock) -> Room {
     Room::of(&MemoryStore::new(clock.clone()), clock)
 }
 
-/// The Redis store, on the shared Redis under a prefix of its own.
 pub(crate) async fn redis() -> Room {
     redis_on(redis::shared(), Clock::system()).await
 }
 
-/// The Redis store by a clock that others go by too.
 pub(crate) async fn redis_by(clock: Clock) -> Room {
     redis_on(redis::shared(), clock).await
 }
 
-/// The Redis store on that server, under a prefix of its own.
 pub(crate) async fn redis_on(server: Arc<RedisServer>, clock: Clock) -> Room {
     let deployment = Deployment {
         url: server.url(),
@@ -88,7 +80,7 @@ pub(crate) async fn redis_on(server: Arc<RedisServer>, clock: Clock) -> Room {
     redis_keeping(deployment, clock, Retention::DEFAULT).await
 }
 
-/// The Redis store at that URL, under that prefix, which others use too.
+/// The Redis store with a prefix that others use too.
 pub(crate) async fn redis_at(url: &str, key_prefix: &str) -> Room {
     let settings = RedisSettings {
         key_prefix: key_prefix.into(),
@@ -105,17 +97,14 @@ pub(crate) async fn redis_at(url: &str, key_prefix: &str) -> Room {
     }
 }
 
-/// The Redis store on the shared cluster, under a prefix of its own.
 pub(crate) async fn cluster() -> Room {
     cluster_on(cluster::shared()).await
 }
 
-/// The Redis store on that cluster, under a prefix of its own.
 pub(crate) async fn cluster_on(cluster: Arc<RedisCluster>) -> Room {
     cluster_within(PATIENCE, cluster).await
 }
 
-/// The store of [`cluster_on`] with another time limit for calls.
 pub(crate) async fn cluster_within(timeout: Duration, cluster: Arc<RedisCluster>) -> Room {
     let deployment = Deployment {
         url: cluster.url(),
@@ -126,18 +115,15 @@ pub(crate) async fn cluster_within(timeout: Duration, cluster: Arc<RedisCluster>
     redis_keeping(deployment, Clock::system(), Retention::DEFAULT).await
 }
 
-/// The Redis store whose writes wait for a replica, on a shared server that has one, under a prefix of
-/// its own.
+/// A Redis store whose writes wait for a replica, on a shared server that has one.
 pub(crate) async fn confirmed() -> Room {
     confirmed_on(replicated::shared()).await
 }
 
-/// The store of [`confirmed`], on `servers`.
 pub(crate) async fn confirmed_on(servers: Arc<Replicated>) -> Room {
     confirmed_within(PATIENCE, servers).await
 }
 
-/// The store of [`confirmed_on`] with another time limit for calls.
 pub(crate) async fn confirmed_within(timeout: Duration, servers: Arc<Replicated>) -> Room {
     let deployment = Deployment {
         url: servers.master.url(),
@@ -148,7 +134,6 @@ pub(crate) async fn confirmed_within(timeout: Duration, servers: Arc<Replicated>
     redis_keeping(deployment, Clock::system(), Retention::DEFAULT).await
 }
 
-/// The Redis store whose writes wait for a replica, on the shared cluster, under a prefix of its own.
 pub(crate) async fn confirmed_cluster() -> Room {
     let cluster = cluster::shared();
     let deployment = Deployment {
@@ -160,7 +145,7 @@ pub(crate) async fn confirmed_cluster() -> Room {
     redis_keeping(deployment, Clock::system(), Retention::DEFAULT).await
 }
 
-/// Memory for copies: the default, or as much as this run of the tests is for.
+/// Memory for copies: the default, or that of this test run.
 fn read_cache_bytes() -> u64 {
     match std::env::var(READ_CACHE_BYTES) {
         Ok(bytes) => bytes.parse().unwrap(),
@@ -172,7 +157,7 @@ async fn redis_keeping(deployment: Deployment, clock: Clock, retention: Retentio
     let settings = RedisSettings {
         key_prefix: redis::unique_prefix(),
         timeout: deployment.timeout,
-        // some promises are about more calls at once than a connection has room for
+        // some guarantees concern more concurrent calls than a connection allows
         bounds: CallLimits {
             waiting: usize::MAX,
             ..CallLimits::DEFAULT
@@ -192,7 +177,6 @@ async fn redis_keeping(deployment: Deployment, clock: Clock, retention: Retentio
 }
 
 impl Room {
-    /// The services over the store.
     pub(crate) fn services(&self) -> (ThreadService, ScopeService) {
         let timeout = Duration::from_secs(30);
         let threads = ThreadService::new(Arc::clone(&self.store), ThreadPolicy::THREAD, timeout);
@@ -202,13 +186,11 @@ impl Room {
         (threads, scopes)
     }
 
-    /// Threads as a whole.
     pub(crate) fn images(&self) -> ImageService {
         let (images, buckets) = (Arc::clone(&self.backend), Arc::clone(&self.backend));
         ImageService::new(images as _, buckets as _, ScopePolicies::DEFAULT)
     }
 
-    /// The API over the store, with the api key `secret`.
     pub(crate) fn api(&self, events: Events, webhooks: WebhookSettings) -> Api {
         let ring = KeyRing::new(vec![SigningKey::new("main", b"a secret of the tests")]).unwrap();
         let (service, scopes) = self.services();
@@ -240,7 +222,6 @@ impl Room {
         }
     }
 
-    /// An embedded store that the test knows by more than the trait.
     pub(crate) fn of(store: &MemoryStore, clock: Clock) -> Self {
         Self {
             store: Arc::new(store.clone()),
@@ -250,7 +231,6 @@ impl Room {
         }
     }
 
-    /// Another store of the same kind, by the same clock, with that retention.
     pub(crate) async fn keeping(&self, retention: Retention) -> Self {
         let clock = self.clock.clone();
         if let Some(deployment) = &self.redis {
@@ -260,7 +240,6 @@ impl Room {
         std::future::ready(Self::of(&store, clock)).await
     }
 
-    /// A thread that nothing was written to, under the documented policy.
     pub(crate) fn subject(&self) -> Subject {
         self.subject_under(ThreadPolicy::THREAD)
     }
@@ -276,8 +255,7 @@ impl Room {
         self.clock.advance(by);
     }
 
-    /// Does something with each of these numbers, however slow the machine is in hardly any time by the
-    /// room's clock, which has to be ahead.
+    /// Calls `act` for each number while the room's clock, which must be ahead, hardly moves, however slow the machine is.
     pub(crate) async fn for_each_at_one_time(&self, numbers: Range<u64>, act: impl AsyncFn(u64)) {
         const AT_A_TIME: u64 = 256;
         for first in numbers.clone().step_by(AT_A_TIME as usize) {
@@ -290,8 +268,7 @@ impl Room {
     }
 }
 
-/// One thread in a store, and the policy that it is written under. A store that fails, other than
-/// by refusing, fails the test.
+/// A thread in a store, and its policy. Errors of the store other than refusals fail the test.
 #[derive(Debug, Clone)]
 pub(crate) struct Subject {
     pub(crate) store: Arc<dyn Store>,
@@ -300,7 +277,6 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// A thread of that store that nothing was written to, under the documented policy.
     pub(crate) fn of(store: Arc<dyn Store>) -> Self {
         Self {
             store,
@@ -309,7 +285,6 @@ impl Subject {
         }
     }
 
-    /// A write of nothing, to be filled in.
     pub(crate) fn blank(&self) -> Write<'_> {
         Write::new(&self.policy)
     }
@@ -330,7 +305,6 @@ impl Subject {
         self.try_merge(operations).await.unwrap()
     }
 
-    /// Operations of a client with that regard for tombstones.
     pub(crate) async fn merge_heeding(
         &self,
         tombstone: Tombstone,
@@ -396,7 +370,7 @@ impl Subject {
         self.write(&write).await.unwrap()
     }
 
-    /// The end of the thread under the conditions that the policy says, and no others.
+    /// A request to end the thread, conditional only on its policy.
     pub(crate) fn end(&self) -> Destroy {
         Destroy {
             tombstone: self.policy.tombstone,
@@ -412,19 +386,16 @@ impl Subject {
         refused(self.store.destroy(&self.id, destroy).await)
     }
 
-    /// The state as text; none when there is no thread.
     pub(crate) async fn state(&self) -> Option<String> {
         let found = self.store.get_state(&self.id, Reader::ALL).await.unwrap()?;
         Some(String::from_utf8(found.content.to_vec()).unwrap())
     }
 
-    /// Version and life, or the stamp of a thread that does not exist.
     pub(crate) async fn stamp(&self) -> Stamp {
         let found = self.store.get_keys(&self.id, Reader::ALL).await.unwrap();
         found.map_or(Stamp::default(), |found| found.stamp)
     }
 
-    /// One whole value; none when there is no such key.
     pub(crate) async fn value(&self, key: &str) -> Option<String> {
         self.part(key, None).await.map(|part| text(&part))
     }
@@ -446,8 +417,7 @@ impl Subject {
     }
 }
 
-/// Does something on another thread of this machine: an embedded store never waits, so on the same
-/// one nothing else would come between.
+/// Runs `action` on another OS thread: an embedded store never waits, so on the same one nothing would run in between.
 pub(crate) fn in_parallel<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> JoinHandle<T> {
@@ -455,7 +425,7 @@ pub(crate) fn in_parallel<T: Send + 'static>(
     tokio::task::spawn_blocking(move || runtime.block_on(work))
 }
 
-/// The answer, or why it was refused. A store that fails, fails the test.
+/// Returns the answer, or the refusal. Other errors of the store fail the test.
 pub(crate) fn refused<T>(answer: Result<T, WriteError>) -> Result<T, Refusal> {
     answer.map_err(|error| match error {
         WriteError::Refused(refusal) => refusal,
@@ -463,7 +433,6 @@ pub(crate) fn refused<T>(answer: Result<T, WriteError>) -> Result<T, Refusal> {
     })
 }
 
-/// The text of a part.
 pub(crate) fn text(part: &Part) -> String {
     String::from_utf8(part.json.to_vec()).unwrap()
 }
@@ -496,7 +465,6 @@ pub(crate) fn push(key_text: &str, element: &str) -> Operation {
     }
 }
 
-/// A push that keeps `max_records` of the newest elements.
 pub(crate) fn push_window(key_text: &str, element: &str, max_records: u64) -> Operation {
     Operation::Push {
         key: key(key_text),
@@ -520,7 +488,6 @@ pub(crate) fn increment(key_text: &str, by: i64) -> Operation {
     }
 }
 
-/// That a key still holds that object.
 pub(crate) fn still(key_text: &str, object: &str) -> Guard {
     Guard {
         key: key(key_text),
@@ -528,7 +495,6 @@ pub(crate) fn still(key_text: &str, object: &str) -> Guard {
     }
 }
 
-/// That a key still holds no object.
 pub(crate) fn still_no_object(key_text: &str) -> Guard {
     Guard {
         key: key(key_text),
@@ -536,7 +502,6 @@ pub(crate) fn still_no_object(key_text: &str) -> Guard {
     }
 }
 
-/// The idempotency key of that name on a request of that name.
 pub(crate) fn once(name: &str, request: &str) -> IdempotencyKey {
     IdempotencyKey {
         digest: Fingerprint::of(&[name.as_bytes()]),
@@ -544,7 +509,6 @@ pub(crate) fn once(name: &str, request: &str) -> IdempotencyKey {
     }
 }
 
-/// The idempotency key of that number, on a request of its own.
 pub(crate) fn numbered_once(number: u64) -> IdempotencyKey {
     once(&format!("key {number}"), &format!("request {number}"))
 }

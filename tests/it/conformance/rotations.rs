@@ -1,5 +1,3 @@
-//! The move of a thread to another id.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +25,6 @@ async fn rotate_by(
     refused(room.store.rotate(&thread.id, &rotate).await)
 }
 
-/// Moves a thread, and names it by its new id.
 pub(super) async fn rotate(room: &Room, thread: &Subject) -> Subject {
     let rotated = rotate_by(room, thread, Conditions::default()).await;
     at(thread, rotated.unwrap().id)
@@ -400,7 +397,7 @@ async fn a_moved_thread_ends_when_it_would_have_ended(room: Room) {
 
     assert!(!new.exists().await);
     let reaped = room.reap().await;
-    // none, where an embedded store was faster
+    // 0 if an embedded store has already ended it
     assert!(reaped.ended <= 1 && reaped.lost == 0, "{reaped:?}");
     assert!(room.archive(&new).await.is_some());
     assert!(room.archive(&thread).await.is_none());

@@ -1,5 +1,3 @@
-//! The archive of a thread's scope, and its restoration.
-
 use std::time::Duration;
 
 use threadkeep_domain::{Life, Refusal, Retention, ThreadPolicy};

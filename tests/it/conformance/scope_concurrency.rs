@@ -1,5 +1,3 @@
-//! Writers of one scope at once, each on a runtime of its own as the workers of a server are.
-
 use std::thread;
 
 use threadkeep_domain::Refusal;
@@ -10,7 +8,6 @@ use super::scope_room::{Place, fill, increment, item, set, set_if_absent};
 
 const WRITERS: usize = 8;
 
-/// Runs the same thing on several threads, each with the scopes as a worker uses them.
 fn at_once<T: Send>(
     room: &Room,
     place: &Place,
@@ -40,7 +37,6 @@ fn at_once<T: Send>(
     })
 }
 
-/// The scope of a thread, and one of none.
 async fn both(room: &Room) -> [Place; 2] {
     let thread = room.subject();
     thread.merge(&[room::set("k", "1")]).await;
@@ -142,7 +138,7 @@ async fn histories_stay_under_their_limit_and_without_gaps(room: Room) {
         let added = at_once(&room, &place, async |writer, place| {
             let mut added = Vec::new();
             for number in 10..40 {
-                // 100 bytes as it is counted
+                // counts as 100 bytes
                 let id = format!("{writer}-{number}");
                 let item = item(&id, &"1".repeat(32));
                 if let Ok(appended) = place.try_add(&[item]).await {

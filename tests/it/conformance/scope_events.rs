@@ -1,5 +1,3 @@
-//! The log of scopes, for consumers that want all changes.
-
 use std::time::Duration;
 
 use threadkeep_domain::scope::{
@@ -58,7 +56,6 @@ impl Room {
         written.unwrap().stamp
     }
 
-    /// The events of a scope in all logs.
     async fn told_of(&self, scope: &ScopeId) -> Vec<Event> {
         let mut told = Vec::new();
         for bucket in 0..self.backend.buckets() {
@@ -70,7 +67,7 @@ impl Room {
 
     async fn watch_all_for_long(&self) {
         self.backend.watch_all(LONG).await.unwrap();
-        // from the next millisecond on
+        // so that the position is in a later millisecond
         self.advance(Duration::from_millis(1));
     }
 }

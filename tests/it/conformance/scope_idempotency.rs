@@ -1,6 +1,3 @@
-//! A repeat of a write to a scope with the same idempotency key answers as the first and changes
-//! nothing.
-
 use std::time::Duration;
 
 use threadkeep_domain::scope::{KvOperation, ScopeWrite, ScopeWritten};
@@ -171,7 +168,7 @@ async fn every_answer_is_remembered_for_a_minute(room: Room) {
         first.push(written.unwrap());
     }
 
-    // short of a minute by what the machine may take
+    // a little less than a minute, for a slow machine
     room.advance(50 * SECOND);
     session.run_once(numbered_once(150), &[]).await.unwrap();
 
@@ -261,7 +258,7 @@ async fn new_keys_past_the_most_are_refused_until_a_minute_is_over(room: Room) {
 }
 
 async fn answers_are_bounded_by_what_they_hold(room: Room) {
-    // 8 bytes for each answer of an operation, of 16 MiB
+    // each answer of an operation takes 8 bytes of 16 MiB
     const MOST: u64 = 2_048;
     room.advance(HOUR);
     let session = room.session();
@@ -294,7 +291,7 @@ async fn a_write_that_is_too_large_can_come_again_smaller(room: Room) {
     assert!(smaller.is_ok());
 }
 
-/// As [`numbered_once`], without the cost of a digest.
+/// Like [`numbered_once`], without the cost of a digest.
 fn keyed(number: u64) -> IdempotencyKey {
     let print = Fingerprint(u128::from(number).to_be_bytes());
     IdempotencyKey {
@@ -310,7 +307,7 @@ async fn an_end_revives_no_answer_that_was_over(room: Room) {
     let first = place.run_once(once("a", "r"), &[]).await.unwrap();
     room.advance(thread.policy.ttl / 2);
     place.run(&[set("k", "1")]).await;
-    // the thread lives on, but the answer was remembered for no longer than it was to live then
+    // the thread still lives, but the answer was remembered only for its lifetime at that time
     room.advance(thread.policy.ttl / 2);
     assert!(place.end().await);
 

@@ -1,5 +1,3 @@
-//! Keys of scopes end by themselves, to the millisecond by the store's clock.
-
 use std::time::Duration;
 
 use threadkeep_domain::scope::{KvAnswer, KvOperation};

@@ -1,5 +1,3 @@
-//! Keys and values of a scope: a read returns a value to the byte.
-
 use std::time::Duration;
 
 use threadkeep_domain::Refusal;

@@ -1,5 +1,3 @@
-//! Scopes and their keys end by themselves, to the millisecond by the store's clock.
-
 use std::time::{Duration, Instant};
 
 use threadkeep_domain::scope::ScopeWrite;
@@ -11,12 +9,12 @@ use super::scope_room::{Place, delete, increment, item, key, set};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A scope that ends when it was not used for 100 s.
+/// A scope with an idle time of 100 s.
 pub(super) fn idle(room: &Room) -> Place {
     room.session().idling(100 * SECOND)
 }
 
-/// That this is so; on a machine that stalls a moment may have passed, then it is tried again.
+/// Retries until an attempt succeeds, because the machine may stall past the moment.
 pub(super) async fn holds_within_a_moment(attempt: impl AsyncFn(Duration) -> bool) {
     const MOMENT: Duration = Duration::from_millis(50);
     for _ in 0..100 {

@@ -1,5 +1,3 @@
-//! The limits of a scope, applied to the result of the whole write.
-
 use threadkeep_domain::Refusal;
 use threadkeep_domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, KvOperation, ScopeWrite};
 
@@ -20,7 +18,6 @@ const TOO_MANY: Refusal = Refusal::TooManyKeys {
     limit_keys: KV_MAX_KEYS,
 };
 
-/// Fills four keys up to `left` bytes below the limit.
 async fn fill_but(place: &Place, left: usize) {
     let fills = [
         fill("a", VALUE),

@@ -1,5 +1,3 @@
-//! How scopes are created and end, and that all are separate.
-
 use threadkeep_domain::scope::{KvAnswer, Lifetime, ScopeWrite};
 use threadkeep_domain::{Conditions, Precondition, Refusal, Stamp};
 use threadkeep_store::HistoryFrom;
@@ -170,7 +168,6 @@ async fn an_end_of_another_version_is_refused(room: Room) {
     assert!(!session.exists().await);
 }
 
-/// Scopes of every kind, all of one id where that is legal, and of others that look like it.
 async fn neighbours(room: &Room) -> Vec<Place> {
     let thread = room.subject();
     thread.merge(&[room::set("k", "1")]).await;

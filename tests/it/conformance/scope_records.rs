@@ -1,5 +1,3 @@
-//! Task lists and records: written whole, and only if they are what they were worked out from.
-
 use threadkeep_domain::scope::{
     NewTask, RecordChange, ScopeWrite, TaskList, TaskStatus, TasksChange,
 };

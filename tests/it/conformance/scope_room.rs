@@ -1,5 +1,3 @@
-//! Short words for operations on scopes.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,8 +15,7 @@ use uuid::Uuid;
 
 use super::room::{Room, Subject, json, refused};
 
-/// One scope in a store, and the policy that it is written under. A store that fails, other than by
-/// refusing, fails the test.
+/// A scope in a store, and its policy. Errors of the store other than refusals fail the test.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) scopes: Arc<dyn Scopes>,
@@ -26,7 +23,7 @@ pub(crate) struct Place {
     pub(crate) policy: ScopePolicy,
 }
 
-/// All of a scope but when it ends.
+/// The content of a scope, without its end.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Whole {
     view: ScopeView,
@@ -34,7 +31,6 @@ pub(crate) struct Whole {
 }
 
 impl Room {
-    /// A scope that nothing was written to, under the documented policy.
     pub(crate) fn scope(&self, text: &str) -> Place {
         let scope = text.parse().unwrap();
         Place {
@@ -44,22 +40,21 @@ impl Room {
         }
     }
 
-    /// A scope that is created by the first write, and ends by itself when unused.
+    /// A scope that the first write creates, and that expires when idle.
     pub(crate) fn session(&self) -> Place {
         self.scope(&format!("session:{}", fresh()))
     }
 
-    /// A scope that is created by the first write, and stays.
+    /// A scope that the first write creates, and that never expires.
     pub(crate) fn tool(&self) -> Place {
         self.scope(&format!("tool:{}", fresh()))
     }
 
-    /// One that must be made, and ends when it was said to.
+    /// A scope that must be created explicitly, and ends at a given time.
     pub(crate) fn handle(&self) -> Place {
         self.scope(&format!("state:{}", fresh()))
     }
 
-    /// That of a thread.
     pub(crate) fn scope_of(&self, thread: &Subject) -> Place {
         self.scope(&format!("thread:{}", thread.id))
     }
@@ -70,7 +65,6 @@ fn fresh() -> Uuid {
 }
 
 impl Place {
-    /// The same scope under another limit of its history.
     pub(crate) fn keeping(self, max_bytes: u64, drops_oldest: bool) -> Self {
         let history = HistoryLimit {
             max_bytes,
@@ -83,7 +77,6 @@ impl Place {
         Self { policy, ..self }
     }
 
-    /// The same scope, living for so long after its last use.
     pub(crate) fn idling(self, idle: Duration) -> Self {
         let policy = ScopePolicy {
             lifetime: Lifetime::Idle(idle),
@@ -92,7 +85,6 @@ impl Place {
         Self { policy, ..self }
     }
 
-    /// A write of nothing, to be filled in.
     pub(crate) fn blank(&self) -> ScopeWrite<'_> {
         ScopeWrite::new(&self.policy)
     }
@@ -101,7 +93,6 @@ impl Place {
         refused(self.scopes.write_scope(&self.scope, write).await)
     }
 
-    /// Makes it, which must not have been made.
     pub(crate) async fn make(&self) -> ScopeWritten {
         let write = ScopeWrite {
             makes: true,
@@ -125,7 +116,6 @@ impl Place {
         self.try_run(operations).await.unwrap()
     }
 
-    /// The answer of one step.
     pub(crate) async fn step(&self, operation: KvOperation) -> KvAnswer {
         self.run(&[operation]).await.answers[0]
     }
@@ -162,7 +152,6 @@ impl Place {
         self.write(&write).await
     }
 
-    /// Has it end so long from now on.
     pub(crate) async fn set_ttl(&self, ttl: Duration) -> ScopeWritten {
         let write = ScopeWrite {
             ttl: Some(ttl),
@@ -200,7 +189,6 @@ impl Place {
         self.write(&write).await
     }
 
-    /// Ends it, so that it rejects writes.
     pub(crate) async fn seal(&self) -> ScopeWritten {
         let write = ScopeWrite {
             seals: true,
@@ -217,12 +205,10 @@ impl Place {
         Ok(self.write(&write).await?.appended)
     }
 
-    /// Adds items to the history. The place of each, and whether it was there already.
     pub(crate) async fn add(&self, history: &[HistoryItem]) -> Vec<(u64, bool)> {
         places(&self.try_add(history).await.unwrap())
     }
 
-    /// Removes items from the history.
     pub(crate) async fn remove(&self, removal: Removal<'_>) -> ScopeWritten {
         let write = ScopeWrite {
             removes: Some(removal),
@@ -255,7 +241,6 @@ impl Place {
         refused(self.scopes.end_scope(&self.scope, end).await)
     }
 
-    /// All but values and history; none when there is no such scope.
     pub(crate) async fn view(&self) -> Option<ScopeView> {
         self.view_with(&[]).await
     }
@@ -278,7 +263,6 @@ impl Place {
         self.scopes.read_scope(&self.scope, parts).await
     }
 
-    /// All but when it ends.
     pub(crate) async fn whole(&self) -> Option<Whole> {
         let keys = self.view().await?.keys;
         let view = self.view_with(&keys).await?;
@@ -294,7 +278,6 @@ impl Place {
         self.read(&ScopeParts::default()).await.unwrap().is_some()
     }
 
-    /// Version and life, or the stamp of a scope that does not exist.
     pub(crate) async fn stamp(&self) -> Stamp {
         let view = self.read(&ScopeParts::default()).await.unwrap();
         view.map_or(Stamp::default(), |view| view.stamp)
@@ -314,14 +297,12 @@ impl Place {
         keys.iter().map(|key| key.as_str().to_owned()).collect()
     }
 
-    /// The contents of the tasks.
     pub(crate) async fn tasks(&self) -> Vec<String> {
         let tasks = self.view().await.unwrap().tasks;
         let contents = tasks.tasks().iter().map(|task| task.content.clone());
         contents.collect()
     }
 
-    /// The record as text.
     pub(crate) async fn record(&self) -> Option<String> {
         let record = self.view().await?.record?;
         Some(String::from_utf8(record.to_vec()).unwrap())
@@ -335,30 +316,25 @@ impl Place {
         page.unwrap()
     }
 
-    /// The places of the items that are read so.
     pub(crate) async fn seqs(&self, from: HistoryFrom, most: usize) -> Vec<u64> {
         let page = self.page(from, most).await.unwrap();
         page.items.iter().map(|kept| kept.seq).collect()
     }
 
-    /// All items, each as place, id and value.
     pub(crate) async fn items(&self) -> Vec<(u64, String, String)> {
         words(&self.page(HistoryFrom::After(0), 1_000_000).await.unwrap())
     }
 }
 
-/// The items of a page, each as place, id and value.
 pub(crate) fn words(page: &HistoryPage) -> Vec<(u64, String, String)> {
     page.items.iter().map(word).collect()
 }
 
-/// An item as place, id and value.
 pub(crate) fn word(kept: &StoredItem) -> (u64, String, String) {
     let value = kept.value.as_str().to_owned();
     (kept.seq, kept.id.to_string(), value)
 }
 
-/// Each place, and whether the item was there already.
 pub(crate) fn places(appended: &[Appended]) -> Vec<(u64, bool)> {
     let place = |appended: &Appended| (appended.seq, appended.repeated);
     appended.iter().map(place).collect()
@@ -377,7 +353,6 @@ pub(crate) fn set(key_text: &str, value: &str) -> KvOperation {
     }
 }
 
-/// A set of a key that lives for so long.
 pub(crate) fn set_for(key_text: &str, value: &str, ttl: Duration) -> KvOperation {
     KvOperation::Set {
         key: key(key_text),
@@ -396,7 +371,6 @@ pub(crate) fn set_if_absent(key_text: &str, value: &str) -> KvOperation {
     }
 }
 
-/// A set to that many bytes.
 pub(crate) fn fill(key_text: &str, bytes: usize) -> KvOperation {
     set(key_text, &"x".repeat(bytes))
 }
@@ -412,7 +386,6 @@ pub(crate) fn increment(key_text: &str, by: i64) -> KvOperation {
     }
 }
 
-/// An item of that id; the value is JSON.
 pub(crate) fn item(id: &str, value: &str) -> HistoryItem {
     HistoryItem {
         id: id.parse().unwrap(),
@@ -420,13 +393,11 @@ pub(crate) fn item(id: &str, value: &str) -> HistoryItem {
     }
 }
 
-/// Items of these numbers, each with its number for an id and a value.
 pub(crate) fn numbered(numbers: std::ops::Range<u64>) -> Vec<HistoryItem> {
     let number = |number: u64| item(&number.to_string(), &number.to_string());
     numbers.map(number).collect()
 }
 
-/// Pending tasks.
 pub(crate) fn tasks(contents: &[&str]) -> TaskList {
     let task = |content: &&str| NewTask {
         id: None,
@@ -437,7 +408,6 @@ pub(crate) fn tasks(contents: &[&str]) -> TaskList {
     TaskList::new(contents.iter().map(task).collect()).unwrap()
 }
 
-/// A new record, and the one that it was worked out from.
 pub(crate) fn record(new: &str, expected: Option<&str>) -> RecordChange {
     let bytes = |text: &str| Bytes::copy_from_slice(text.as_bytes());
     RecordChange {

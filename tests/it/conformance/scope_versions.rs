@@ -1,5 +1,3 @@
-//! Versions of scopes, and conditions on them.
-
 use std::time::Duration;
 
 use threadkeep_domain::scope::{KvAnswer, KvOperation, Removal, ScopeWrite};

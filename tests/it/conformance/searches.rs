@@ -1,5 +1,3 @@
-//! The service's own operations on entries, beyond those of its store.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +14,6 @@ fn service(room: &Room, policy: EntryPolicy) -> NamespaceService {
     NamespaceService::new(Arc::clone(&room.backend) as _, policy)
 }
 
-/// The keys of each page.
 async fn search(space: &Space, keyword: &str, most: usize, most_bytes: u64) -> Vec<String> {
     let service = NamespaceService::new(Arc::clone(&space.backend) as _, EntryPolicy::DEFAULT);
     let mut pages = Vec::new();
@@ -90,7 +87,6 @@ async fn a_search_is_done_in_steps_and_misses_nothing(room: Room) {
     assert_eq!(found[1], "needles zneedle");
 }
 
-/// The names of a part of the order, and how many there are in all.
 async fn ranked(room: &Room, ranking: &NamespaceRanking) -> (String, usize) {
     let ranked = service(room, EntryPolicy::DEFAULT);
     let ranked = ranked.rank(ranking).await.unwrap();

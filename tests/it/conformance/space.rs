@@ -1,5 +1,3 @@
-//! One namespace in a store, and short words for operations on it.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,14 +12,13 @@ use threadkeep_store::{
 
 use super::room::Room;
 
-/// A namespace of its own name. A store that fails, other than by refusing, fails the test.
+/// A namespace with a unique name. Errors of the store other than refusals fail the test.
 #[derive(Debug, Clone)]
 pub(crate) struct Space {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) namespace: Namespace,
 }
 
-/// A lifetime of `seconds` seconds.
 pub(crate) fn seconds(seconds: u64) -> Option<Lifetime> {
     Some(Lifetime::For(Duration::from_secs(seconds)))
 }
@@ -30,7 +27,7 @@ pub(crate) fn key(text: &str) -> EntryKey {
     EntryKey::new(text).unwrap()
 }
 
-/// Some text that lives for ever, unless its namespace says otherwise.
+/// An entry without an expiry, unless its namespace has a default.
 pub(crate) fn text(body: impl Into<Bytes>) -> NewEntry {
     NewEntry {
         body: body.into(),
@@ -61,7 +58,6 @@ impl Space {
         entry.await.unwrap()
     }
 
-    /// The body as text.
     pub(crate) async fn body(&self, name: &str) -> Option<String> {
         let entry = self.get(name).await?;
         Some(String::from_utf8(entry.body.to_vec()).unwrap())
@@ -137,13 +133,11 @@ impl Space {
         usages[0]
     }
 
-    /// Number of entries, and bytes of their bodies.
     pub(crate) async fn counts(&self) -> (u64, u64) {
         let usage = self.usage().await;
         (usage.entries, usage.bytes)
     }
 
-    /// All keys with that prefix, page by page.
     pub(crate) async fn keys(&self, prefix: &str, most: usize) -> Vec<String> {
         self.keys_in(prefix, KeyOrder::Ascending, most).await
     }
@@ -228,7 +222,6 @@ impl Space {
     }
 }
 
-/// A write on that condition alone.
 fn on(precondition: Precondition) -> EntryTerms {
     EntryTerms {
         precondition: Some(precondition),

@@ -1,5 +1,3 @@
-//! The events of a store's threads, in short words, and the means to make some.
-
 use std::time::Duration;
 
 use threadkeep_domain::{Event, EventKind, Json, Position};
@@ -7,11 +5,10 @@ use threadkeep_store::{Archive, Reaped, Watched};
 
 use super::room::{Room, Subject};
 
-/// Events that one read asks for: few, so that most logs are read in several pages.
+/// Few events per read, so that most logs take several pages.
 const PAGE: usize = 3;
-/// Threads that are ended in one step.
 const BATCH: usize = 50;
-/// Rounds of a reaper after which what is due should be ended.
+/// Rounds of a reaper within which all expired threads must have ended.
 const ROUNDS: usize = 1_000;
 
 impl Room {
@@ -23,7 +20,6 @@ impl Room {
         (0..self.backend.buckets()).collect()
     }
 
-    /// The events of a bucket's log after a position.
     pub(crate) async fn log(&self, bucket: u16, mut after: Position) -> Vec<Event> {
         let mut events: Vec<Event> = Vec::new();
         loop {
@@ -38,14 +34,12 @@ impl Room {
         }
     }
 
-    /// All that the log has of a thread.
     pub(crate) async fn events(&self, thread: &Subject) -> Vec<Event> {
         let mut events = self.log(self.bucket(thread), Position::default()).await;
         events.retain(|event| event.thread() == Some(&thread.id));
         events
     }
 
-    /// The same in words.
     pub(crate) async fn story(&self, thread: &Subject) -> Vec<String> {
         self.events(thread).await.iter().map(words).collect()
     }
@@ -55,7 +49,7 @@ impl Room {
         watched[0]
     }
 
-    /// Ends all that is due, as a reaper does. An embedded store has perhaps done so before.
+    /// Ends all expired threads, as a reaper does. An embedded store may already have ended some.
     pub(crate) async fn reap(&self) -> Reaped {
         let buckets = self.buckets();
         let mut all = Reaped::default();
@@ -78,13 +72,11 @@ impl Room {
         panic!("what is due stays so: {all:?}");
     }
 
-    /// Whether a thread is in the list of those that are due.
     pub(crate) async fn is_due(&self, thread: &Subject) -> bool {
         let due = self.backend.due(&[self.bucket(thread)], 1_000).await;
         due.unwrap().ids[0].contains(&thread.id)
     }
 
-    /// Deletes what is past its retention, as far as all consumers have handled it.
     pub(crate) async fn tidy(&self) {
         let buckets = self.buckets();
         let mut slowest = vec![None; buckets.len()];
@@ -97,13 +89,12 @@ impl Room {
         self.backend.tidy(&buckets, &slowest).await.unwrap();
     }
 
-    /// The archive of the last life that ended.
     pub(crate) async fn archive(&self, thread: &Subject) -> Option<Archive> {
         self.backend.get_archive(&thread.id, None).await.unwrap()
     }
 }
 
-/// An event as `#sequence version what`.
+/// Formats an event as `#sequence version what`.
 pub(crate) fn words(event: &Event) -> String {
     let what = match &event.kind {
         EventKind::Created { keys, restored } => {

@@ -1,5 +1,3 @@
-//! Events of model responses: one numbering for all readers, even when a driver dies.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +17,6 @@ use super::model_responses::{
 };
 use super::room::Room;
 
-/// A response that a client streams.
 fn streamed(responses: &ResponseService, thread: &ThreadId) -> NewResponse {
     changed(response(responses, thread, "one"), |request| {
         request.is_streamed = true;
@@ -31,7 +28,6 @@ fn changed(mut new: NewResponse, change: impl FnOnce(&mut ResponseRequest)) -> N
     new
 }
 
-/// All that a stream has yet to tell, as text.
 async fn read(stream: &mut ResponseStream) -> Vec<(u64, String)> {
     let mut read = Vec::new();
     while let Some((number, item)) = timeout(PATIENCE, stream.next()).await.unwrap().unwrap() {
@@ -48,7 +44,6 @@ fn text_of(item: &StreamItem) -> String {
     }
 }
 
-/// Checks the events of a whole response, and returns its complete items.
 async fn check(stream: &mut ResponseStream) -> Vec<Json> {
     let mut open: HashMap<u64, String> = HashMap::new();
     let (mut items, mut next_index, mut next_number) = (Vec::new(), 0, 0);
@@ -88,11 +83,11 @@ async fn check(stream: &mut ResponseStream) -> Vec<Json> {
     assert!(open.is_empty(), "{open:?}");
     let ended = ended.unwrap();
     assert_eq!(ended.outcome.status, Status::Completed);
-    // the output has the order of the numbers, whichever item was complete first
+    // the output is sorted by the index, whichever item was complete first
     items.sort_by_key(|(index, _)| *index);
     let items: Vec<_> = items.into_iter().map(|(_, item)| item).collect();
     let output = &ended.outcome.output;
-    // thoughts of an answer that broke off had come to their end
+    // reasoning of an answer that broke off was complete
     let kept = items.iter().filter(|item| output.contains(item));
     assert!(kept.eq(output.iter()), "{items:?} {output:?}");
     ended.outcome.output.clone()
@@ -186,8 +181,8 @@ async fn a_response_that_was_not_streamed_has_the_same_events_afterwards(room: R
 
 async fn no_event_is_missing_or_told_twice_wherever_the_driver_dies(room: Room) {
     for is_done in [false, true] {
-        // each call of the store while a response of three answers and two calls is streamed: how many these are depends
-        // on how many events are written together
+        // fail at each call of the store for a streamed response of three answers and two calls; their number depends on how
+        // many events are written together
         let mut dies_at = 0;
         loop {
             let model = Arc::new(Counting {
@@ -235,7 +230,6 @@ fn kind_of(item: &Json) -> String {
     item["type"].as_str().unwrap().to_owned()
 }
 
-/// Waits until a response has ended.
 async fn until_ended(responses: &ResponseService, new: &NewResponse) {
     loop {
         if let Ok(state) = responses.get(Protocol::OpenAi, &new.id).await

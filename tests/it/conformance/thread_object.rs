@@ -1,12 +1,9 @@
-//! The thread object.
-
 use std::time::Duration;
 
 use threadkeep_domain::{MetadataChange, Owner, OwnerChange, Thread, Write};
 
 use super::room::{Room, Subject, json, push, set};
 
-/// A write of nothing that asks for the thread.
 async fn describe(thread: &Subject) -> Thread {
     let write = Write {
         describe: true,
@@ -127,7 +124,7 @@ async fn metadata_is_replaced_as_a_whole_and_kept_by_other_writes(room: Room) {
     assert_eq!(emptied.ttl, Duration::from_secs(60));
 }
 
-/// Each change is made while the state is known to the store's caller, and looked at twice.
+/// Each change is made while the state is cached, and read twice.
 async fn the_thread_is_as_the_last_change_of_it_says(room: Room) {
     let thread = room.subject();
     let [ann, bob] = ["ann", "bob"].map(|name| Owner::new(name).unwrap());

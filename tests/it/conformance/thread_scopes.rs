@@ -1,5 +1,3 @@
-//! The scope of a thread: next to its state, with its life.
-
 use std::time::Duration;
 
 use threadkeep_domain::scope::ScopeWrite;
@@ -11,7 +9,6 @@ use super::scope_room::{Place, increment, item, numbered, set, set_for, words};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A thread that is there, and its scope.
 pub(crate) async fn living(room: &Room) -> (Subject, Place) {
     let thread = room.subject();
     thread.merge(&[room::set("k", "\"state\"")]).await;
@@ -19,7 +16,7 @@ pub(crate) async fn living(room: &Room) -> (Subject, Place) {
     (thread, scope)
 }
 
-/// Fills every part: version 4.
+/// Fills every part. Leaves version 4.
 pub(crate) async fn fill(scope: &Place) {
     scope.run(&[set("k", "1"), set("n", "7")]).await;
     scope.put_tasks(&["a", "b"], None).await.unwrap();
@@ -27,7 +24,6 @@ pub(crate) async fn fill(scope: &Place) {
     scope.add(&[item("1", "1.0"), item("2", "[]")]).await;
 }
 
-/// Whether it has all of that.
 pub(crate) async fn is_filled(scope: &Place) -> bool {
     let one_and_two = [
         (1, "1".to_owned(), "1.0".to_owned()),

@@ -1,5 +1,3 @@
-//! Ends, and the time for which they hold late writes off.
-
 use std::time::Duration;
 
 use threadkeep_domain::{

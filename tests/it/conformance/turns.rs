@@ -75,7 +75,6 @@ async fn write_by(thread: &Subject, turn: Option<TurnToken>) -> Result<Written, 
     thread.write(&write).await
 }
 
-/// The refusals of every kind of write to a thread, or to its scope, with that token.
 async fn refusals(room: &Room, thread: &Subject, turn: Option<TurnToken>) -> Vec<Option<Refusal>> {
     let mut answers = Vec::new();
     let metadata = MetadataChange {
@@ -173,7 +172,7 @@ async fn a_turn_ends_by_itself(room: Room) {
     assert!(!is_held(&room, &thread).await);
     let second = take(&room, &thread, asking()).await.unwrap();
     assert!(second.ends_ms > first.ends_ms);
-    // it has ended already, and another is held
+    // the first turn has ended, and another is held
     assert_eq!(
         end(&room, &thread, first.token).await,
         Err(Refusal::TurnLost)
@@ -505,7 +504,7 @@ async fn waiting_callers_learn_of_the_end(room: Room) {
     });
     let (heard, expected) = first.await.unwrap();
 
-    // a message of an earlier round may come late
+    // a message of an earlier round may arrive late
     assert!(heard == expected || room.backend.get_turn(&heard, Access::All).await.is_ok());
 }
 

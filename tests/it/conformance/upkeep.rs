@@ -1,5 +1,3 @@
-//! Data past its retention is deleted, unless something still needs it.
-
 use std::time::Duration;
 
 use threadkeep_domain::{Life, Position, Retention};
@@ -9,7 +7,6 @@ use super::room::{Room, Subject, set};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A log of 100 s, and no archive.
 async fn forgetful(room: Room) -> Room {
     room.keeping(Retention {
         archive: Duration::ZERO,
@@ -19,7 +16,6 @@ async fn forgetful(room: Room) -> Room {
     .await
 }
 
-/// A thread with two events, and the life that has ended.
 async fn ended(room: &Room) -> (Subject, Life) {
     let thread = room.subject();
     let life = thread.merge(&[set("k", "1")]).await.stamp.life;
@@ -147,13 +143,11 @@ async fn of_two_lives_the_earlier_is_forgotten_first(room: Room) {
     assert!(!has_final(&room, &(thread, earlier)).await);
 }
 
-/// Opens a consumer that has handled that much of all logs.
 async fn consumer(room: &Room, name: &str, at: Position) {
     let start = vec![at; usize::from(room.backend.buckets())];
     room.backend.open_ledger(name, &start).await.unwrap();
 }
 
-/// Writes down that a consumer has handled a log that far.
 async fn handle(room: &Room, consumer: &str, bucket: u16, to: Position) {
     let lasts = 10 * SECOND;
     let slots = room.backend.hold(consumer, 1, "me", lasts).await.unwrap();

@@ -1,5 +1,3 @@
-//! Versions count accepted writes.
-
 use std::time::Duration;
 
 use threadkeep_domain::{Operation, Precondition, Refusal, Stamp, Write};

@@ -1,5 +1,3 @@
-//! The threads whose changes are logged, and since when, and for how long.
-
 use std::time::Duration;
 
 use bytes::Bytes;

@@ -1,5 +1,4 @@
-//! Replicas that are killed between two calls of the store, or before they learn of the outcome of one, and others that
-//! find what these have left.
+//! Replicas that are killed between two calls of the store, or before the result of one, and what others find afterwards.
 
 use std::time::Duration;
 
@@ -134,7 +133,7 @@ async fn an_erasure_that_was_killed_anywhere_is_completed_by_another_replica() {
 }
 
 impl Place {
-    /// Whether only tombstones are left of threads, except one of another owner.
+    /// Asserts that only tombstones remain, except for a thread of another owner.
     fn assert_is_clean(&self) {
         let mut connection = self.redis.connection();
         let keys: Vec<String> = ::redis::cmd("KEYS")

@@ -1,5 +1,3 @@
-//! An owner with many threads, erased over HTTP while its clients go on writing.
-
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -11,10 +9,9 @@ use tokio::time::{sleep, timeout};
 use crate::support::client::{Client, OwnThread};
 use crate::support::server::{API_SECRET, Backend, Server};
 
-/// Threads of the owner. `TEST_ERASED_THREADS` sets another number.
+/// Threads of the owner. `TEST_ERASED_THREADS` overrides the number.
 const THREADS: usize = 1_000;
 const WRITERS: usize = 16;
-/// For up to a thousand threads each.
 const LIMIT: Duration = Duration::from_secs(600);
 
 fn threads() -> usize {
@@ -34,7 +31,7 @@ fn owner(client: &Client, method: Method, owner: &str) -> crate::support::client
 }
 
 async fn nothing_of_an_erased_owner_comes_back(backend: Backend) {
-    // the last write to each thread may come late
+    // the last write to each thread may be late
     let start = || {
         let server = Server::builder(backend);
         server.set("THREADKEEP_TOMBSTONE_SECONDS", 3_600).start()
@@ -82,7 +79,7 @@ async fn nothing_of_an_erased_owner_comes_back(backend: Backend) {
             assert_eq!(last.json()["complete"], false);
             last = owner(&client, Method::DELETE, &name).send().await;
         }
-        // each thread is written to once more
+        // each thread gets one more write
         let so_far = gone.load(Ordering::Relaxed);
         while gone.load(Ordering::Relaxed) < so_far + all {
             sleep(Duration::from_millis(10)).await;
@@ -98,7 +95,7 @@ async fn nothing_of_an_erased_owner_comes_back(backend: Backend) {
     assert_eq!(last.status, 200);
     let erased = last.json();
     assert_eq!(erased["complete"], true);
-    // also if it was complete before it was asked for again
+    // even if it was complete before the next request
     assert_eq!(erased["threads"], all, "{erased}");
     let owned = owner(&client, Method::GET, &name).ok().await.json();
     assert_eq!(owned["threads"], 0);

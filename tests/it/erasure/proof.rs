@@ -1,5 +1,5 @@
-//! The proof of an erasure: marks that are planted wherever the content of a thread can go, are found in the dump of a
-//! Redis before, and in no form after.
+//! Proof of an erasure: writes markers to everything that stores thread content. A dump of Redis has them before the
+//! erasure, and in no form afterwards.
 
 use std::fs;
 use std::iter;
@@ -21,8 +21,8 @@ use crate::support::redis::RedisServer;
 use crate::support::until;
 
 const OWNER: &str = "owner-to-erase";
-/// The marks, each with a kind of key that it goes to: those of a thread's life, of its checkpoints, of its scope, of the
-/// answers of both, of archives and their scopes, of the log, and of a consumer.
+/// The markers, each with the kind of key that stores it: of a thread's life, its checkpoints, its scope, the answers of
+/// both, archives and their scopes, the log, or a consumer.
 const PLANTED: [(&str, &str); 34] = [
     (OWNER, "}:t:"),
     ("mark-key-name", "}:t:"),
@@ -60,7 +60,6 @@ const PLANTED: [(&str, &str); 34] = [
     (OWNER, "}:a:"),
 ];
 
-/// A Redis that can be dumped as it is.
 struct Dumped(Arc<RedisServer>);
 
 impl Dumped {
@@ -69,13 +68,11 @@ impl Dumped {
         Self(Arc::new(RedisServer::start_with(&options)))
     }
 
-    /// All that it has on disk, keys and values of each type.
     fn dump(&self) -> Vec<u8> {
         self.0.call(&["SAVE"]);
         fs::read(self.0.dir().join("dump.rdb")).unwrap()
     }
 
-    /// The names and serialized values of the keys of a kind.
     fn values(&self, kind: &str) -> Vec<Vec<u8>> {
         let mut connection = self.0.connection();
         let keys = self.0.keys();
@@ -96,7 +93,7 @@ impl Dumped {
     }
 }
 
-/// The text as it is, in hex, and in base64 wherever it begins.
+/// Returns the text itself, in hex, and in base64 at each alignment.
 fn forms(text: &str) -> Vec<Vec<u8>> {
     let mut forms = vec![
         text.as_bytes().to_vec(),
@@ -106,7 +103,7 @@ fn forms(text: &str) -> Vec<Vec<u8>> {
     for shift in 0..3 {
         let shifted = ["x".repeat(shift).as_bytes(), text.as_bytes()].concat();
         let encoded = STANDARD_NO_PAD.encode(&shifted);
-        // the first and last characters depend on what is around it
+        // the first and last characters depend on the adjacent bytes
         let start = [0, 2, 3][shift];
         let end = encoded.len() - usize::from(!shifted.len().is_multiple_of(3));
         forms.push(encoded.as_bytes()[start..end].to_vec());
@@ -118,7 +115,6 @@ fn text(value: &str) -> Value {
     value.into()
 }
 
-/// Writes to a thread and its scope wherever something can be written.
 async fn fill(replica: &Replica, id: &str) {
     let thread = format!("/v1/threads/{id}");
     let scope = format!("thread:{id}");
@@ -163,7 +159,6 @@ async fn fill(replica: &Replica, id: &str) {
     save(replica, id).await;
 }
 
-/// Saves a checkpoint of a state that the thread no longer has.
 async fn save(replica: &Replica, id: &str) {
     set(replica, id, "k", "mark-checkpoint-state").await;
     let path = format!("/v1/threads/{id}/checkpoints");
@@ -175,7 +170,7 @@ async fn save(replica: &Replica, id: &str) {
     set(replica, id, "k", "1").await;
 }
 
-/// A thread that has had two more ids, one of them before it had an owner; all of them, the present one last.
+/// Creates a thread with two former ids, one of them from before it had an owner. Returns all ids, the current one last.
 async fn moved(replica: &Replica) -> [String; 3] {
     let new = json!({"metadata": {"m": "mark-moved-metadata"}, "state": {"mark-moved-key": 1}});
     let made = once(replica, Method::POST, "/v1/threads", &new, "visitor").await;
@@ -186,7 +181,6 @@ async fn moved(replica: &Replica) -> [String; 3] {
     [first, second, third]
 }
 
-/// A thread that another owner got.
 async fn passed_on(replica: &Replica) -> String {
     let new = json!({"owner": OWNER});
     let made = once(replica, Method::POST, "/v1/threads", &new, "pass-on").await;
@@ -211,7 +205,7 @@ async fn rotate(replica: &Replica, id: &str) -> String {
     id_of(&once(replica, Method::POST, &path, &Value::Null, &key).await)
 }
 
-/// The answer to a request with that idempotency key, which is remembered.
+/// Sends a request with an idempotency key, so that its answer is remembered.
 async fn once(replica: &Replica, method: Method, path: &str, body: &Value, key: &str) -> Value {
     let (status, answer) = replica.send_once(method, path, body, Some(key)).await;
     assert!(status < 300, "{path}: {status} {answer}");
@@ -235,7 +229,7 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
     let room = redis_on(Arc::clone(&redis.0), clock.clone()).await;
     let receiver = Receiver::start().await;
     receiver.set("/a", Mood::Failing(500));
-    // this one gives events up at once
+    // this replica gives events up immediately
     let first = Replica::giving_up_after(Duration::ZERO, &room);
     let hook = json!({"url": receiver.url("/a"), "events": [
         "thread.created", "thread.updated", "thread.destroyed", "thread.rotated", "kv_updated",
@@ -246,7 +240,7 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
     let created = once(&first, Method::POST, "/v1/threads", &new, "create").await;
     let living = created["id"].as_str().unwrap();
     fill(&first, living).await;
-    // a change is logged once the consumer has asked for changes
+    // changes are logged once the consumer has asked for them
     until(async || {
         set(&first, living, "mark-changed-key", "1").await;
         redis.holds("mark-changed-key", "}:parked")
@@ -254,7 +248,7 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
     .await;
     fill(&first, living).await;
     first.events.shutdown().await;
-    // and this one tries again for a day
+    // this replica retries for a day
     let replica = Replica::giving_up_after(Duration::from_secs(86_400), &room);
     set(&replica, living, "mark-pending-key", "1").await;
     until(async || redis.holds("mark-pending-key", "}:pending")).await;
@@ -302,7 +296,7 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
         assert!(find(dump, b"mark-of-another").is_some());
     };
     assert_clean(&redis.dump());
-    // nor do consumers bring anything back, whatever they had read
+    // consumers do not restore what they had read
     receiver.set("/a", Mood::Well);
     set(&replica, &other, "k", "1").await;
     let path = "/v1/webhooks";
@@ -332,7 +326,7 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
     }
 }
 
-/// Events that were trimmed leave their bytes in a block that has later ones too.
+/// A stream block keeps the bytes of trimmed events as long as it holds newer ones.
 #[tokio::test]
 async fn nor_has_it_any_of_events_that_have_left_the_log() {
     const DAY: Duration = Duration::from_secs(86_400);

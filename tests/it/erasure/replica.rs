@@ -1,5 +1,3 @@
-//! A replica in this process, which a test can have killed.
-
 use std::time::Duration;
 
 use actix_web::http::Method;
@@ -10,25 +8,21 @@ use threadkeep_http::Api;
 use crate::conformance::room::Room;
 use crate::in_process;
 
-/// A replica over a store, as a back end uses it.
 pub(super) struct Replica {
     api: Api,
     pub(super) events: Events,
 }
 
 impl Replica {
-    /// One whose consumers give an event up after that time.
     pub(super) fn giving_up_after(give_up_after: Duration, room: &Room) -> Self {
         let (api, events) = in_process::giving_up_after(give_up_after, room);
         Self { api, events }
     }
 
-    /// The status and the body of an answer.
     pub(super) async fn send(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
         self.send_once(method, path, body, None).await
     }
 
-    /// The same to a request with that idempotency key.
     pub(super) async fn send_once(
         &self,
         method: Method,
@@ -51,7 +45,6 @@ impl Replica {
         body
     }
 
-    /// Creates a thread of that owner, and returns its id.
     pub(super) async fn create(&self, owner: &str) -> String {
         let body = json!({"owner": owner, "state": {"k": 1}});
         let thread = self.ok(Method::POST, "/v1/threads", &body).await;
@@ -63,7 +56,6 @@ impl Replica {
         self.ok(Method::GET, &path, &Value::Null).await
     }
 
-    /// Erases an owner, however often that takes, and returns the last answer.
     pub(super) async fn erase(&self, owner: &str) -> Value {
         let path = format!("/v1/owners/{owner}");
         loop {

@@ -1,5 +1,3 @@
-//! The events of all threads.
-
 use std::time::Duration;
 
 use threadkeep_domain::{EventType, EventTypes, Retention};
@@ -13,11 +11,11 @@ fn only(event_type: EventType) -> EventTypes {
     [event_type].into_iter().collect()
 }
 
-/// Waits until the changes of all threads are logged, which others learn of late.
+/// Waits until the changes of all threads are logged, which other replicas notice later.
 async fn until_changes_are_logged(ears: &mut Ears, thread: &Subject) {
     let heard = async {
         while ears.hear_all(thread, 1).await[0].contains("created") {
-            // nothing but its begin: no change was logged yet
+            // only its begin: changes were not logged yet
         }
     };
     let write = async {
@@ -119,7 +117,7 @@ async fn the_cursor_goes_on_when_all_is_read(room: Room) {
     ears.hear_all(&thread, 1).await;
     let head = room.backend.log_heads().await.unwrap().now_ms;
 
-    // a quiet reader reads on, as the feed does
+    // keep reading, as the feed does
     let goes_on = async {
         while ears.stream.cursor().is_none_or(|cursor| cursor.0 <= head) {
             let next = tokio::time::timeout(Duration::from_millis(50), ears.stream.next());
@@ -170,7 +168,7 @@ async fn logs_that_were_all_trimmed_are_one_reset(room: Room) {
     let events = replica(&room);
     let types = only(EventType::ThreadCreated);
     let cursor = Ears::of(&events, types).await.cursor;
-    // enough for most logs to have some
+    // enough that most logs have some
     for _ in 0..500 {
         room.subject().merge(&[set("k", "1")]).await;
     }
@@ -249,7 +247,7 @@ async fn nothing_is_read_when_nobody_listens(room: Room) {
     thread.merge(&[set("k", "2")]).await;
     ear.hear().await.unwrap();
 
-    // its own alone, and what shares its log, from when it came back
+    // its own events and those of its log, from the reconnection on
     until(|| async { read().await > before }).await;
     assert!(read().await <= before + 2);
 }

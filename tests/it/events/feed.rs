@@ -1,5 +1,3 @@
-//! A stream over HTTP without events, and the end of streams.
-
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -30,11 +28,9 @@ fn quick() -> EventSettings {
     }
 }
 
-/// A body that is read bit by bit.
 struct Body(Pin<Box<dyn MessageBody<Error = Box<dyn std::error::Error>>>>);
 
 impl Body {
-    /// The next line; none at the end.
     async fn next(&mut self) -> Option<String> {
         let chunk = soon(poll_fn(|context| self.0.as_mut().poll_next(context))).await?;
         let chunk = chunk.unwrap();
@@ -86,7 +82,7 @@ async fn the_cursor_of_a_comment_is_good_to_go_on_from(room: Room) {
     let first = body.next().await.unwrap();
     neighbour(&thread).merge(&[set("k", "1")]).await;
 
-    // it continues with the writes of others to the same log
+    // it continues with other threads' writes to the same log
     let goes_on = async {
         loop {
             let comment = body.next().await.unwrap();
@@ -113,7 +109,6 @@ async fn the_cursor_of_a_comment_is_good_to_go_on_from(room: Room) {
     assert!(event.starts_with("event: thread.created\n"), "{event}");
 }
 
-/// A thread whose events are in the same log.
 fn a_neighbour(room: &Room) -> impl Fn(&Subject) -> Subject {
     let backend = Arc::clone(&room.backend);
     let store = Arc::clone(&room.store);

@@ -1,5 +1,3 @@
-//! The events of a replica, over every store: streams, and the threads that it ends.
-
 mod all;
 mod feed;
 mod reaper;
@@ -20,12 +18,11 @@ use crate::conformance::over_every_store;
 use crate::conformance::room::{Room, Subject};
 use crate::conformance::story::words;
 
-/// How long something may take to be heard, on a busy machine.
+/// Time limit for an event to arrive, on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
-/// For longer than a thread is watched after its last listener has gone.
+/// Longer than a thread is watched after its last subscriber has disconnected.
 const UNWATCHED: Duration = Duration::from_secs(100);
 
-/// A replica of its own over a store.
 fn replica(room: &Room) -> Events {
     replica_with(room, EventSettings::default())
 }
@@ -43,7 +40,6 @@ async fn soon<T>(what: impl Future<Output = T>) -> T {
     what.expect("it should not take so long")
 }
 
-/// Listens to a thread, and keeps the last cursor.
 struct Ear {
     stream: ThreadStream,
     cursor: ThreadCursor,
@@ -60,7 +56,6 @@ impl Ear {
         Self { stream, cursor }
     }
 
-    /// The next item, in words; none at the end.
     async fn hear(&mut self) -> Option<String> {
         let item = soon(self.stream.next()).await.unwrap()?;
         let (cursor, words) = match item {
@@ -71,7 +66,6 @@ impl Ear {
         Some(words)
     }
 
-    /// The next `count` items.
     async fn hear_all(&mut self, count: usize) -> Vec<String> {
         let mut heard = Vec::new();
         for _ in 0..count {
@@ -80,7 +74,6 @@ impl Ear {
         heard
     }
 
-    /// Waits until all there is was heard, which is nothing more.
     async fn is_quiet(&mut self) {
         let up_to_date = async {
             loop {
@@ -97,7 +90,6 @@ impl Ear {
     }
 }
 
-/// Listens to all threads, and keeps the last cursor.
 struct Ears {
     stream: GlobalStream,
     cursor: Watermark,
@@ -114,7 +106,7 @@ impl Ears {
         Self { stream, cursor }
     }
 
-    /// The next item of these threads, or a reset: the number of the thread, and words.
+    /// Returns the next item of the threads `of`, or a reset, with the index of the thread.
     async fn hear(&mut self, of: &[&Subject]) -> Option<(usize, String)> {
         loop {
             let (event, cursor) = match soon(self.stream.next()).await.unwrap()? {
@@ -134,7 +126,6 @@ impl Ears {
         }
     }
 
-    /// The next `count` items of one thread.
     async fn hear_all(&mut self, of: &Subject, count: usize) -> Vec<String> {
         let mut heard = Vec::new();
         for _ in 0..count {

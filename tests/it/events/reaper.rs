@@ -1,5 +1,3 @@
-//! The threads that a replica ends.
-
 use std::time::Duration;
 
 use threadkeep_domain::{EventKind, ThreadPolicy};
@@ -15,7 +13,6 @@ fn short_lived(room: &Room) -> Subject {
     })
 }
 
-/// How many of these have ended with their state.
 async fn ended(room: &Room, threads: &[Subject]) -> usize {
     let mut ended = 0;
     for thread in threads {

@@ -1,5 +1,3 @@
-//! The ends of requests.
-
 use std::time::{Duration, Instant};
 
 use threadkeep_domain::Completed;
@@ -73,7 +71,7 @@ async fn too_many_at_once_are_dropped_and_counted(room: Room) {
     let events = replica_with(&room, settings);
     let thread = room.subject();
 
-    // all before the writer has a turn
+    // send all before the writer runs
     for session in 0..MANY {
         events.session_completed(&thread.id, || completed(&session.to_string()));
     }

@@ -1,5 +1,3 @@
-//! The events of one thread.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,7 +71,7 @@ async fn who_comes_back_hears_what_was_missed(room: Room) {
     let cursor = ear.cursor;
     drop(ear);
 
-    // still watched, since nobody has listened for a moment only
+    // still watched, because it had no subscriber only for a moment
     thread.merge(&[set("k", "2")]).await;
     thread.merge(&[set("k", "3")]).await;
     let mut ear = Ear::after(&events, &thread, Some(cursor)).await;
@@ -277,7 +275,7 @@ async fn an_end_by_time_is_heard_with_the_next_life(room: Room) {
     let mut ear = Ear::of(&events, &thread).await;
     let cursor = ear.cursor;
 
-    // the one that comes back comes perhaps before the end was noticed, the other was there
+    // `back` may reconnect before the expiry is noticed; `ear` was connected throughout
     room.advance(Duration::from_secs(61));
     let mut back = Ear::after(&events, &thread, Some(cursor)).await;
     for ear in [&mut ear, &mut back] {
@@ -378,7 +376,7 @@ async fn streams_come_and_go_while_events_come(room: Room) {
         }
     });
 
-    // each comes back where the one before it was, at whatever moment that is
+    // each reconnects at the previous one's cursor, at any moment
     let mut ear = Ear::of(&events, &thread).await;
     let first = ear.cursor.stamp.version;
     let mut versions = Vec::new();

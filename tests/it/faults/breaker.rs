@@ -1,4 +1,4 @@
-//! While Redis is away requests are refused at once, and soon after it is back they are served.
+//! While Redis is unavailable, requests fail fast; soon after its recovery, they succeed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use crate::support::until;
 const CALLERS: usize = 20;
 /// Time limit of a request. Even a busy machine answers far sooner unless Redis is unavailable.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The duration of 99 of 100 requests that are rejected at once, at most, on a machine that does other work too.
+/// Maximum duration of 99 of 100 requests that fail fast, on a machine with other work.
 const AT_ONCE: Duration = Duration::from_secs(4);
 /// Maximum time until a replica, which probes Redis every second, finds that it has recovered, on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
@@ -25,7 +25,6 @@ const OPEN: &str = "threadkeep_store_breakers_open";
 const OPENINGS: &str = "threadkeep_store_breaker_openings_total";
 const REFUSED: &str = r#"threadkeep_store_rejected_total{reason="open"}"#;
 
-/// The outcomes of requests, and when they were sent.
 #[derive(Debug, Default)]
 struct Callers {
     answers: Mutex<Vec<Answered>>,
@@ -41,7 +40,6 @@ struct Answered {
 }
 
 impl Callers {
-    /// Has each of these threads written to over and over again.
     async fn call(&self, threads: &[OwnThread]) {
         join_all(threads.iter().enumerate().map(async |(place, thread)| {
             while !self.is_over.load(Ordering::Relaxed) {
@@ -73,14 +71,12 @@ impl Callers {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Those that were sent in that time.
     fn sent_in(&self, from: Instant, to: Instant) -> Vec<Answered> {
         let answers = self.answers.lock().unwrap();
         let is_meant = |answer: &&Answered| from <= answer.sent && answer.sent < to;
         answers.iter().filter(is_meant).copied().collect()
     }
 
-    /// When each thread is written to again.
     async fn await_done(&self, from: Instant, threads: usize) -> Duration {
         until(async || {
             let answers = self.sent_in(from, Instant::now());
@@ -95,7 +91,6 @@ impl Callers {
     }
 }
 
-/// The median, what 99 of 100 take at most, and the longest, in milliseconds.
 fn percentiles(answers: &[Answered]) -> [Duration; 3] {
     let mut all: Vec<_> = answers.iter().map(|answer| answer.took).collect();
     all.sort_unstable();
@@ -111,7 +106,6 @@ fn new_threads(server: &Server, count: usize) -> Vec<OwnThread> {
     (0..count).map(|_| server.client().thread()).collect()
 }
 
-/// Checks that the log says so just once.
 fn assert_said_once(server: &Server, text: &str) {
     server.await_log(|line| line.contains(text));
     assert_eq!(server.log().matches(text).count(), 1, "{text}");
@@ -154,7 +148,7 @@ async fn a_redis_that_was_killed_is_not_waited_for_and_found_when_it_is_back() {
     println!("killed: answered in {down:?}, {attempts} attempts, back after {back:?}");
     assert!(down[1] < AT_ONCE, "{down:?}");
     assert!(back < SOON, "{back:?}");
-    // two workers, background work and health; then 0.1, 0.3, 0.7, 1.5, 2.5, 3.5 s, .. later
+    // two workers, background work and health; then retries after 0.1, 0.3, 0.7, 1.5, 2.5, 3.5 s, ..
     let most = 20 + lasted.as_secs();
     assert!(attempts < most, "{attempts} in {lasted:?}");
     assert_eq!(server.metric(OPEN).await, 0);
@@ -224,7 +218,7 @@ async fn who_comes_first_after_an_outage_that_nobody_saw_the_end_of_is_served() 
     redis.kill();
     until(async || thread.put("state/k", "2").send().await.status == 503).await;
     redis.restart();
-    // nobody asks, so nothing is probed for longer than from one probe to the next
+    // no client sends, so no probe runs for longer than the interval of probes
     sleep(Duration::from_secs(3)).await;
 
     let start = Instant::now();
@@ -239,14 +233,14 @@ async fn what_is_wrong_with_a_call_refuses_no_other() {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
 
-    // as it takes more memory, by Redis
+    // Redis uses more than one byte, so it rejects writes
     redis.call(&["CONFIG", "SET", "maxmemory", "1"]);
     for _ in 0..20 {
         thread.put("state/k", "2").refused(503, "store_full").await;
         thread.get("state").ok().await;
     }
     redis.call(&["CONFIG", "SET", "maxmemory", "0"]);
-    // as long as a script that takes its time, but less than a call may take
+    // as long as a slow script, but less than a call may take
     redis.suspend();
     let waits = thread.put("state/k", "3").ok();
     let (_, ()) = join(waits, async {
@@ -271,7 +265,7 @@ async fn a_node_of_a_cluster_that_is_gone_refuses_no_other_nodes_slots() {
         async {
             callers.await_done(Instant::now(), THREADS).await;
             let its_keys = cluster.nodes[0].keys();
-            // a master, and the replica that would take its place
+            // a master, and the replica that would be promoted
             cluster.nodes[0].kill();
             cluster.nodes[3].kill();
             let killed = Instant::now();

@@ -1,5 +1,3 @@
-//! Writes that wait for a replica of Redis, and their errors when it lacks them.
-
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -28,13 +26,12 @@ fn patient(redis: &RedisServer) -> Server {
     servers_within(PATIENCE, &[redis.url()], 1).remove(0)
 }
 
-/// A push of a number that is done once, however often it is sent.
 fn push(thread: &OwnThread, number: u64) -> Request {
     let push = thread.post("state/messages/push", &number.to_string());
     push.header("idempotency-key", format!("message-{number}"))
 }
 
-/// One of each kind of write; the second half of them changes nothing.
+/// Returns one request per kind of write; the second half changes nothing.
 fn writes(thread: &OwnThread, client: &Client) -> Vec<Request> {
     let of_a_scope = |path: &str, rest: &str| {
         let body = format!(r#"{{"scope":"thread:current"{rest}}}"#);
@@ -57,7 +54,6 @@ fn writes(thread: &OwnThread, client: &Client) -> Vec<Request> {
     ]
 }
 
-/// Each of these is answered in time, by 503.
 async fn assert_unconfirmed_in_time(requests: Vec<Request>) {
     join_all(requests.into_iter().map(async |request| {
         let start = Instant::now();
@@ -79,7 +75,7 @@ async fn what_is_answered_is_on_the_replica() {
     for number in 0..100 {
         let thread = client.thread();
         push(&thread, number).ok().await;
-        // now and not soon
+        // immediately, not later
         let pattern = format!("*{}*", thread.id);
         assert_ne!(redis.replica.call(&["KEYS", &pattern]), "[]");
     }
@@ -109,7 +105,7 @@ async fn a_write_that_no_replica_has_is_decided_by_its_repeat() {
         told["detail"].as_str().unwrap().contains("confirmed")
     })
     .await;
-    // it is done, but to repeat it over another connection does not make it safe
+    // it took effect, but a repeat over another connection does not confirm it
     assert_unconfirmed_in_time((0..4).map(|_| push(&thread, 10)).collect()).await;
     // nor does another server
     let other = server.settings().start();
@@ -198,9 +194,9 @@ async fn connections_of_writes_are_bounded_and_do_not_stay() {
     client.thread().put("state/k", "1").ok().await;
 }
 
-/// Writers at a time: more than the permits of two workers.
+/// Concurrent writers: more than the permits of two workers.
 const WRITERS: usize = 64;
-/// As many as the server makes while a link loses everything (`partitions`).
+/// As many as the server opens while a link loses all packets (`partitions`).
 const CONNECTIONS: u64 = 20;
 
 #[tokio::test]
@@ -230,7 +226,7 @@ async fn a_redis_that_hangs_gets_no_storm_of_connections_from_writes_that_wait()
         let made = link.accepted() - before;
         link.set(Mode::Open);
 
-        // `CONNECTIONS` is the limit for four seconds; a busy machine may take longer and make more
+        // `CONNECTIONS` is the limit for four seconds; a busy machine may take longer and open more
         let most = CONNECTIONS.max(start.elapsed().as_secs() * CONNECTIONS / 4);
         assert!((1..=most).contains(&made), "{mode:?}: {made} of {most}");
         until(async || threads[0].put("state/k", "2").send().await.status == 200).await;
@@ -245,7 +241,6 @@ async fn a_redis_that_hangs_gets_no_storm_of_connections_from_writes_that_wait()
     }
 }
 
-/// Connections whose last command was WAIT.
 fn of_writes(redis: &RedisServer) -> usize {
     let list = redis.call(&["CLIENT", "LIST"]);
     list.lines()

@@ -1,5 +1,3 @@
-//! More requests at once than Redis takes.
-
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
@@ -21,7 +19,7 @@ const REQUESTS: usize = 750;
 const IN_FLIGHT: usize = 128;
 const WAITING: usize = 256;
 
-/// A server of one worker with a Redis that can be made to hang, for which it waits.
+/// A server with one worker that waits for Redis while the proxy delays it.
 fn patient(redis: &RedisServer) -> (Server, Proxy) {
     let proxy = Proxy::start(address(redis));
     let server = Server::builder(Backend::Redis)
@@ -33,12 +31,12 @@ fn patient(redis: &RedisServer) -> (Server, Proxy) {
     (server, proxy)
 }
 
-/// Requests that begin at a time: the system's queue of new connections has no room for all, and a server closes a
+/// Requests that start together: the system's queue of new connections is shorter than all of them, and a server closes a
 /// connection that is silent for long.
 const WAVE: usize = 250;
 
-/// Pushes as many numbers at once, and goes on when all are refused or wait; those that were done, and
-/// how long the others took to be refused.
+/// Pushes all numbers concurrently, and continues when each is rejected or waiting. Returns those that took effect, and how
+/// long the others took to be rejected.
 async fn push_all(
     server: &Server,
     thread: &OwnThread,
@@ -77,18 +75,16 @@ async fn push_all(
     (done, refused)
 }
 
-/// The number of calls in flight, and of waiting ones.
 async fn calls(server: &Server) -> [usize; 2] {
     let [in_flight, waiting] = ["threadkeep_store_in_flight", "threadkeep_store_waiting"];
     [server.metric(in_flight).await, server.metric(waiting).await].map(|count| count as usize)
 }
 
-/// Background work goes over other connections, which have no bound.
+/// Background work uses other connections, which have no bound.
 fn is_full([in_flight, waiting]: [usize; 2]) -> bool {
     (IN_FLIGHT..IN_FLIGHT + 10).contains(&in_flight) && waiting == WAITING
 }
 
-/// How many were too many.
 async fn refused(server: &Server) -> usize {
     server
         .metric(r#"threadkeep_store_rejected_total{reason="full"}"#)
@@ -105,7 +101,7 @@ async fn what_is_too_much_is_refused_at_once_and_what_waits_is_done_once() {
     proxy.set(Mode::Hanging);
     let pushed = push_all(&server, &thread, async || {
         assert!(is_full(calls(&server).await));
-        // the first call of a write, which no script has in these words, or its only one
+        // the first call of a write, which no script spells this way, or its only one
         let sent = || proxy.count_held("$4\r\nPTTL") + proxy.count_held(&thread.id);
         until(async || sent() >= IN_FLIGHT).await;
         assert!(sent() < IN_FLIGHT + 10, "{}", sent());
@@ -120,7 +116,7 @@ async fn what_is_too_much_is_refused_at_once_and_what_waits_is_done_once() {
         refused.len()
     );
     assert_eq!(done.len(), IN_FLIGHT + WAITING);
-    // rejected requests were not done
+    // rejected requests had no effect
     assert_eq!(distinct_numbers(&thread, "list").await, done);
     until(async || calls(&server).await[1] == 0).await;
 }

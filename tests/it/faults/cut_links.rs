@@ -1,5 +1,3 @@
-//! Connections that end in the midst of requests, and clients that try again.
-
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,10 +11,8 @@ use crate::support::redis;
 
 const MESSAGES: u64 = 10_000;
 const WRITERS: usize = 64;
-/// Messages from one cut to the next.
 const BETWEEN_CUTS: u64 = 150;
 
-/// How often something other than 200 came back, and how often an answer was a replay.
 #[derive(Debug, Default)]
 struct Seen {
     failures: AtomicU64,
@@ -51,7 +47,7 @@ async fn retried_pushes_are_all_there_once_though_links_are_cut() {
     }));
     timeout(Duration::from_secs(1_200), all).await.unwrap();
 
-    // the others may still be without their Redis since the last cut
+    // the others may not have reconnected to Redis since the last cut
     let never_cut = servers[0]
         .settings()
         .set("THREADKEEP_REDIS_URL", url(address(&redis)))
@@ -61,7 +57,7 @@ async fn retried_pushes_are_all_there_once_though_links_are_cut() {
     let found = distinct_numbers(&direct[0], "messages").await;
     assert_eq!(found, (0..MESSAGES).collect());
     assert_eq!(direct[0].object().await["version"], MESSAGES);
-    // or nothing was put to the test
+    // otherwise the test proves nothing
     assert!(seen.failures.into_inner() > 0);
     assert!(seen.replays.into_inner() > 0);
 }
@@ -70,7 +66,6 @@ fn proxies(targets: &[SocketAddr]) -> Vec<Proxy> {
     targets.iter().map(|target| Proxy::start(*target)).collect()
 }
 
-/// Pushes a number with an idempotency key, by another server at each try.
 async fn push_until_done(threads: &[OwnThread], first: usize, number: u64, seen: &Seen) {
     for attempt in first.. {
         let pushed = threads[attempt % threads.len()]

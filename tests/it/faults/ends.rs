@@ -1,4 +1,4 @@
-//! Each end of a thread is reported once, with its state, whatever dies meanwhile.
+//! Each end of a thread is reported once, with its state, whichever processes fail meanwhile.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -21,17 +21,15 @@ use crate::support::server::{API_SECRET, Builder, Server};
 const THREADS: usize = 5_000;
 const WRITERS: usize = 20;
 const REPLICAS: usize = 3;
-/// How long things die, while threads begin and end. 60 s have been tried too.
 const TROUBLE: Duration = Duration::from_secs(20);
-/// Replicas that are killed at least, however long a busy machine takes to start others.
+/// Minimum number of killed replicas, however long a busy machine takes to start others.
 const KILLS: usize = 10;
 const TTL_SECONDS: u64 = 2;
-/// How long the last ends may take after that, on a busy machine.
+/// Time limit for the last ends, on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(600);
 const PREFIX: &str = "ends";
 const HOOK: &str = "/hook";
 
-/// Replicas that come and go.
 #[derive(Debug)]
 struct Replicas {
     settings: Builder,
@@ -50,7 +48,6 @@ impl Replicas {
         Arc::new(Self { settings, running })
     }
 
-    /// A client of one that runs, if one does.
     fn client(&self) -> Option<Client> {
         let first = rand::random_range(0..REPLICAS);
         let mut places = (0..REPLICAS).map(|n| (first + n) % REPLICAS);
@@ -60,7 +57,6 @@ impl Replicas {
         })
     }
 
-    /// Kills one without a word, and starts another in its place a little later.
     fn replace(&self, place: usize) {
         let server = self.running[place].lock().unwrap().take();
         if let Some(server) = server {
@@ -105,7 +101,6 @@ async fn an_end_is_told_once_though_redis_is_killed() {
     .await;
 }
 
-/// Has threads begin, be forgotten and end while there is trouble, and checks the deliveries.
 async fn each_end_is_told_once(redis: &RedisServer, trouble: impl AsyncFn(Arc<Replicas>, Instant)) {
     let receiver = Receiver::start().await;
     let replicas = Replicas::start(redis);
@@ -133,7 +128,7 @@ async fn each_end_is_told_once(redis: &RedisServer, trouble: impl AsyncFn(Arc<Re
     assert_eq!(ends_in_the_log(redis).await, ids.into_iter().collect());
 }
 
-/// Makes threads, each surely and once, in about the time of the trouble.
+/// Creates each thread exactly once, spread over about `TROUBLE`, retrying until it succeeds.
 async fn write(replicas: &Replicas, ids: &[String]) {
     let pause = TROUBLE / ids.len() as u32;
     for id in ids {
@@ -156,7 +151,7 @@ async fn write(replicas: &Replicas, ids: &[String]) {
     }
 }
 
-/// The deliveries once all have arrived. The lease of a dead replica may have to run out first.
+/// Returns all deliveries. The lease of a dead replica may have to expire first.
 async fn all_told(receiver: &Receiver) -> HashMap<String, (String, serde_json::Value)> {
     let start = Instant::now();
     loop {
@@ -165,12 +160,11 @@ async fn all_told(receiver: &Receiver) -> HashMap<String, (String, serde_json::V
             return told;
         }
         assert!(start.elapsed() < WAIT_LIMIT, "only {} came", told.len());
-        // looking is work too, of the same machine
+        // polling also loads the machine
         sleep(Duration::from_millis(500)).await;
     }
 }
 
-/// The ends by `webhook-id`, with their states. Repeated deliveries must be the same.
 fn distinct(receiver: &Receiver) -> HashMap<String, (String, serde_json::Value)> {
     let mut distinct = HashMap::new();
     for delivery in receiver.taken(HOOK) {
@@ -183,7 +177,6 @@ fn distinct(receiver: &Receiver) -> HashMap<String, (String, serde_json::Value)>
     distinct
 }
 
-/// The threads whose end is in the log, each of them once and with its state in the archive.
 async fn ends_in_the_log(redis: &RedisServer) -> HashSet<String> {
     let settings = RedisSettings {
         key_prefix: PREFIX.into(),

@@ -1,5 +1,3 @@
-//! A master ends without a word, and its replica takes its place.
-
 use std::time::{Duration, Instant};
 
 use futures_util::future::join;
@@ -14,13 +12,12 @@ use crate::support::{unless_paused, until};
 const WRITERS: usize = 12;
 /// A longer pause may delay writers on other masters and leave a replica further behind than usual.
 const PAUSE: Duration = Duration::from_millis(300);
-/// How long it may take on a busy machine until the replica has taken over and is found.
+/// Maximum time until the replica is promoted and found, on a busy machine.
 const RECOVERY: Duration = Duration::from_secs(100);
 
 /// Kills a master under load. Returns the outcomes, and the time until all threads could be written again.
 ///
-/// Writes that wait for a replica do so until the one that was promoted has one of its own: the old master, which
-/// starts again as a replica.
+/// Writes that wait for a replica resume only when the promoted server has one: the old master, which restarts as a replica.
 async fn kill_under_load(
     servers: &[Server],
     wait_replicas: u16,
@@ -56,14 +53,14 @@ fn two_servers(url: &str, wait_replicas: u16) -> Vec<Server> {
     servers_waiting(&[url.to_owned(), url.to_owned()], wait_replicas)
 }
 
-/// Whether a server says so of itself. Sentinels end the connections of one whose role they change.
+/// Whether a server reports `role`. Sentinels close the connections of a server whose role they change.
 fn is(server: &RedisServer, role: &str) -> bool {
     let told = server.try_call(&["INFO", "replication"]);
     told.is_ok_and(|told| told.contains(role))
 }
 
-/// Retries until a failover loses less than 1% of the acknowledged writes. A master does not wait for its replica, so
-/// on a busy machine single failovers may lose more.
+/// Retries until a failover loses less than 1% of the acknowledged writes. A master does not wait for its replica, so on a
+/// busy machine single failovers may lose more.
 async fn assert_loses_little(kill: impl AsyncFn() -> Account) {
     let mut lost = Vec::new();
     for _ in 0..6 {
@@ -77,15 +74,15 @@ async fn assert_loses_little(kill: impl AsyncFn() -> Account) {
 }
 
 async fn kill_a_master_of_a_cluster(wait_replicas: u16) -> Account {
-    // or all of it would stand still by a setting of Redis
+    // by default, the whole cluster would stop
     let cluster = RedisCluster::start_with(&["--cluster-require-full-coverage", "no"]);
     let servers = two_servers(&cluster.url(), wait_replicas);
-    // the one whose key each write depends on, once a second
+    // this master has the key that each write depends on, once a second
     let settings = servers[0].settings();
     let watched = format!("{}:watched", settings.value("THREADKEEP_KEY_PREFIX"));
     let [master, replica] = cluster.pair_with(&watched);
 
-    // the others tell it its master
+    // the other masters demote it to a replica
     let follow = || {};
     let killed = kill_under_load(&servers, wait_replicas, [master, replica], follow);
     let (account, took) = killed.await;
@@ -95,7 +92,7 @@ async fn kill_a_master_of_a_cluster(wait_replicas: u16) -> Account {
          {took:?}; {account:?}"
     );
     assert!(took < RECOVERY, "{took:?}");
-    // clients of the other masters do not wait for it
+    // clients of the other masters do not wait
     let undisturbed = account.gaps[account.gaps.len() / 3];
     assert!(undisturbed < took / 2, "{undisturbed:?} of {took:?}");
     account
@@ -125,7 +122,7 @@ async fn kill_a_master_with_sentinels(wait_replicas: u16) -> Account {
     let watched = Watched::start();
     let [master, replica] = &watched.servers;
 
-    // sentinels would tell it so themselves, some time later
+    // the sentinels would demote it themselves, some time later
     let port = replica.port().to_string();
     let follow = || drop(master.call(&["REPLICAOF", "127.0.0.1", &port]));
     let servers = two_servers(&watched.url(), wait_replicas);

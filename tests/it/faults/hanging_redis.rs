@@ -1,5 +1,3 @@
-//! Redis is there and does not answer.
-
 use std::time::{Duration, Instant};
 
 use futures_util::future::{join, join_all};
@@ -14,7 +12,6 @@ use crate::support::proxy::{Mode, Proxy};
 use crate::support::redis::{self, RedisServer};
 use crate::support::replicated::Replicated;
 
-/// One of each kind of request that goes to the store.
 fn requests(thread: &OwnThread) -> Vec<Request> {
     vec![
         thread.get(""),
@@ -32,7 +29,6 @@ fn requests(thread: &OwnThread) -> Vec<Request> {
     ]
 }
 
-/// Each of these is answered in time, by 503.
 async fn assert_unavailable_in_time(requests: Vec<Request>) {
     join_all(requests.into_iter().map(async |request| {
         let start = Instant::now();
@@ -43,7 +39,6 @@ async fn assert_unavailable_in_time(requests: Vec<Request>) {
     .await;
 }
 
-/// The server works again, soon and by itself.
 async fn assert_recovers(thread: &OwnThread) {
     let start = Instant::now();
     write(thread, "[1]").await;
@@ -86,12 +81,12 @@ async fn no_request_waits_longer_than_its_timeout_on_a_dead_link() {
     assert_recovers(&thread).await;
 }
 
-/// Connections that a server makes in 5 s without an answer, at most: it has two workers and background work, and each
-/// retries after the 2 s of a timeout.
+/// Maximum connections that a server opens in 5 s without an answer: two workers and background work each retry after a
+/// timeout of 2 s.
 const CONNECTIONS: f64 = 12.0;
 
-/// Connections for writes that wait for replicas which a server makes at most: each of its two workers
-/// 16 when it is written to again, and one each time that it tries before.
+/// Maximum connections for writes that wait for replicas: each of two workers opens 16 after the recovery, and one per
+/// earlier attempt.
 const CONNECTIONS_OF_WRITES: f64 = 2.0 * (16.0 + 4.0);
 
 #[tokio::test]
@@ -115,8 +110,8 @@ async fn a_redis_that_hangs_gets_no_storm_of_connections_of_writes_that_wait() {
     );
 }
 
-/// Returns the number of connections that two servers make while Redis hangs for 5 s and recovers, scaled to ten
-/// seconds if that takes longer.
+/// Returns the number of connections that two servers open while Redis hangs for 5 s and recovers, scaled to ten seconds if
+/// that takes longer.
 async fn hang_under_load(redis: &RedisServer, wait_replicas: u16) -> f64 {
     let servers = servers_waiting(&[redis.url(), redis.url()], wait_replicas);
     let addresses: Vec<_> = servers.iter().map(Server::address).collect();
@@ -140,7 +135,7 @@ async fn hang_under_load(redis: &RedisServer, wait_replicas: u16) -> f64 {
             load.await_more(20).await;
             assert!(start.elapsed() < SLACK);
             load.stop();
-            // without the one of this client
+            // without that of this client
             let made = made() - before - 1;
             made as f64 / (begun.elapsed().as_secs_f64() / 10.0).max(1.0)
         },

@@ -1,5 +1,3 @@
-//! Redis ends without a word and comes back.
-
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,20 +13,17 @@ use crate::support::until;
 
 const WRITERS: usize = 24;
 const ROUNDS: u64 = 3;
-/// Writes on either side of a kill.
 const WRITES: u64 = 300;
-/// Maximum time for the service, which probes Redis every second, to recover once Redis answers: more than ten times
-/// the time that a busy machine needs.
+/// Maximum time for the service, which probes Redis every second, to recover once Redis answers: more than ten times what a
+/// busy machine needs.
 const RECOVERY: Duration = Duration::from_secs(30);
 
-/// The observations of each server's writers.
 #[derive(Debug, Default)]
 struct Seen {
     done: AtomicU64,
     unavailable: AtomicU64,
 }
 
-/// The load, and where it goes.
 #[derive(Debug)]
 struct Load {
     threads: Vec<OwnThread>,
@@ -73,7 +68,6 @@ async fn every_write_that_was_answered_200_is_there_after_redis_was_killed() {
 }
 
 impl Load {
-    /// Writes until it is over; gives the numbers whose writes were answered 200.
     async fn write(&self, writer: usize) -> Vec<u64> {
         let place = writer % self.threads.len();
         let (thread, seen) = (&self.threads[place], &self.seen[place]);
@@ -101,7 +95,6 @@ impl Load {
         done
     }
 
-    /// Waits until each server has answered 200 to `count` more writes.
     async fn await_done_by_each(&self, count: u64) {
         self.await_more(count, |seen| seen.done.load(Ordering::Relaxed))
             .await;

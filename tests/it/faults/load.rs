@@ -1,5 +1,3 @@
-//! Writers that note what was answered, and when.
-
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -11,46 +9,41 @@ use tokio::time::sleep;
 
 use super::{OwnThread, SLACK, TIMEOUT, distinct_numbers, threads};
 
-/// Pushes to threads of their own, each by one writer, over several servers.
 #[derive(Debug)]
 pub(super) struct Load {
     writers: Vec<Writer>,
     is_over: AtomicBool,
 }
 
-/// A writer and its thread.
 #[derive(Debug)]
 struct Writer {
-    /// The same thread through each server.
     threads: Vec<OwnThread>,
-    /// Whether each push has an idempotency key, and is tried until it is done.
+    /// Whether each push has an idempotency key, and is retried until it succeeds.
     is_sure: bool,
     done: AtomicU64,
     seen: Mutex<Seen>,
 }
 
-/// The observations of a writer.
 #[derive(Debug, Default)]
 struct Seen {
     acknowledged: HashSet<u64>,
     unavailable: u64,
-    /// When a push was answered 200 last, and the longest time between two.
+    /// Time of the last acknowledged push, and the longest interval between two.
     last: Option<Instant>,
     longest_gap: Duration,
 }
 
-/// The outcome of the load.
 #[derive(Debug)]
 pub(super) struct Account {
     pub(super) acknowledged: usize,
     pub(super) lost: usize,
     pub(super) unavailable: u64,
-    /// For each writer the longest time between two pushes that were done, in order.
+    /// The longest interval between two acknowledged pushes of each writer, sorted.
     pub(super) gaps: Vec<Duration>,
 }
 
 impl Load {
-    /// So many writers of each kind.
+    /// `writers` writers of each kind.
     pub(super) fn new(writers: usize, addresses: &[SocketAddr]) -> Self {
         let writer = |number: usize| Writer {
             threads: threads(addresses),
@@ -64,7 +57,6 @@ impl Load {
         }
     }
 
-    /// Writes until it is stopped.
     pub(super) async fn run(&self) {
         join_all(self.writers.iter().map(|writer| writer.run(&self.is_over))).await;
     }
@@ -73,7 +65,6 @@ impl Load {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Waits until each writer has done `count` more pushes.
     pub(super) async fn await_more(&self, count: u64) {
         let done = |writer: &Writer| writer.done.load(Ordering::Relaxed);
         let before: HashMap<_, _> = self.writers.iter().map(done).enumerate().collect();
@@ -84,7 +75,6 @@ impl Load {
         .await;
     }
 
-    /// Reads what is there. Nothing may be there twice.
     pub(super) async fn account(self) -> Account {
         let mut account = Account {
             acknowledged: 0,
@@ -120,7 +110,7 @@ impl Writer {
         }
     }
 
-    /// Whether it was done. Each attempt is by another server.
+    /// Returns whether the push succeeded. Each attempt uses another server.
     async fn push(&self, number: u64, attempts: u64) -> bool {
         let start = Instant::now();
         let place = (number + attempts) as usize % self.threads.len();

@@ -1,5 +1,3 @@
-//! Redis forgets the scripts, as after a failover.
-
 use super::Server;
 use crate::support::redis::RedisServer;
 use crate::support::server::Backend;

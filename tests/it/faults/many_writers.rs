@@ -1,5 +1,3 @@
-//! Many writers to one thread over several servers.
-
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::future::join_all;

@@ -1,5 +1,5 @@
-//! The observations of clients, and the content of the store, when links and processes fail. Servers and Redis are
-//! processes of their own.
+//! The observations of clients, and the content of the store, when links and processes fail. Servers and Redis are separate
+//! processes.
 
 mod breaker;
 mod confirmed_writes;
@@ -37,24 +37,20 @@ const SLACK: Duration = Duration::from_secs(30);
 /// Time limit for requests that must succeed even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Configures a server on the Redis at `url` whose requests time out after `timeout`.
 fn builder_within(timeout: Duration, url: &str) -> Builder {
     Server::builder(Backend::Memory)
         .redis(url)
         .set("THREADKEEP_STORE_TIMEOUT_MS", timeout.as_millis())
 }
 
-/// Servers on the same Redis and prefix, each with its URL of it.
 fn servers(urls: &[String]) -> Vec<Server> {
     servers_waiting(urls, 0)
 }
 
-/// The same, with writes that wait for `replicas` replicas of Redis.
 fn servers_waiting(urls: &[String], replicas: u16) -> Vec<Server> {
     servers_within(TIMEOUT, urls, replicas)
 }
 
-/// Starts servers like [`servers_waiting`] whose requests time out after `timeout`.
 fn servers_within(timeout: Duration, urls: &[String], replicas: u16) -> Vec<Server> {
     let first = builder_within(timeout, &urls[0])
         .set("THREADKEEP_WAIT_REPLICAS", replicas)
@@ -81,7 +77,6 @@ fn address(redis: &RedisServer) -> SocketAddr {
     ([127, 0, 0, 1], redis.port()).into()
 }
 
-/// The same thread as seen through several servers.
 fn threads(addresses: &[SocketAddr]) -> Vec<OwnThread> {
     threads_of(&new_id(), addresses)
 }
@@ -91,7 +86,6 @@ fn threads_of(id: &str, addresses: &[SocketAddr]) -> Vec<OwnThread> {
     clients.map(|client| client.thread_of(id)).collect()
 }
 
-/// The numbers of an array of them, each there once.
 async fn distinct_numbers(thread: &OwnThread, key: &str) -> HashSet<u64> {
     let array = thread.get(&format!("state/{key}")).ok().await.json();
     let numbers = array.as_array().unwrap().iter();

@@ -1,5 +1,3 @@
-//! Redis hangs, or ends and comes back, while a model's turn runs.
-
 use std::sync::Arc;
 
 use reqwest::Method;
@@ -57,7 +55,7 @@ async fn a_turn_goes_on_when_redis_answers_again_and_runs_each_call_once() {
             true => redis.kill(),
             false => redis.suspend(),
         }
-        // the answer comes while there is no store
+        // the answer arrives while the store is unavailable
         gate.open();
         until(async || ask(Method::GET, "/readyz").send().await.status == 503).await;
         let back = Arc::clone(&redis);
@@ -85,7 +83,6 @@ async fn a_turn_goes_on_when_redis_answers_again_and_runs_each_call_once() {
     }
 }
 
-/// The results of the calls that the server has run.
 fn outputs(answer: &Value) -> Vec<&str> {
     let items = answer["output"].as_array().unwrap().iter();
     items.filter_map(|item| item["output"].as_str()).collect()

@@ -1,5 +1,3 @@
-//! More requests than Redis can do, for as long as it goes on.
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,16 +16,15 @@ use super::{address, url};
 use crate::support::redis::RedisServer;
 use crate::support::unless_paused;
 
-/// The delay of each reply. With the maximum of calls in flight, that makes at most 200 calls a second.
+/// Delay of each reply. With the maximum of calls in flight, this allows at most 200 calls a second.
 const LATENESS: Duration = Duration::from_millis(20);
 const IN_FLIGHT: usize = 4;
-/// As often are this many calls begun.
 const TICK: Duration = Duration::from_millis(5);
 const BEGUN: usize = 3;
 const TIMEOUT: Duration = Duration::from_secs(1);
 const SECONDS: usize = 4;
 
-/// A link that hands on what the server says too late, and how many connections it has had.
+/// A proxy that delays replies. Also returns its connection count.
 async fn late_link(server: SocketAddr) -> (SocketAddr, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let link = listener.local_addr().unwrap();
@@ -105,7 +102,7 @@ async fn overload() {
         }
     }
 
-    // a busy machine does fewer, but none stops
+    // a busy machine does fewer, but never none
     assert!(done[1..SECONDS].iter().all(|done| *done > 50), "{done:?}");
     assert!(in_vain < 50, "{in_vain} were sent and not waited for");
     let made = connections.load(Ordering::Relaxed) - before;

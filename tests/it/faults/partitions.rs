@@ -1,5 +1,3 @@
-//! A link that loses all packets, both ways and without a word.
-
 use std::time::{Duration, Instant};
 
 use futures_util::future::join4;
@@ -13,8 +11,8 @@ use crate::support::{unless_paused, until};
 
 const WRITERS: usize = 6;
 const LASTS: Duration = Duration::from_secs(6);
-/// Maximum number of connections that a server makes in ten seconds, during and after a partition: two workers,
-/// background work and health checks each retry after a timeout of 2 s.
+/// Maximum connections that a server opens in ten seconds, during and after a partition: two workers, background work and
+/// health checks each retry after a timeout of 2 s.
 const CONNECTIONS: u64 = 20;
 
 #[tokio::test]
@@ -27,10 +25,10 @@ async fn cut_off() {
     let link = Proxy::start(address(&redis));
     let servers = servers(&[url(link.address()), redis.url(), redis.url()]);
     let addresses: Vec<_> = servers.iter().map(Server::address).collect();
-    // each looks at its gaps, and those of one kind at that the others stay as they are
+    // separate loads: the gaps of the others show that they are unaffected
     let cut_off = Load::new(WRITERS, &addresses[..1]);
     let others = Load::new(WRITERS, &addresses[1..]);
-    // whose repeats come to another replica than their first attempts
+    // its repeats reach another replica than their first attempts
     let around = Load::new(WRITERS, &addresses);
 
     let ((made, lasted), (), (), ()) = join4(

@@ -1,5 +1,3 @@
-//! `/readyz` while Redis answers and takes no writes.
-
 use std::time::Instant;
 
 use super::servers;
@@ -8,7 +6,7 @@ use crate::support::redis::RedisServer;
 use crate::support::server::Server;
 use crate::support::until;
 
-/// Has Redis refuse writes by the first command, and take them again by the second.
+/// Makes Redis reject writes (`refuse`), then accept them again (`take`).
 async fn follows(refuse: &[&str], take: &[&str]) {
     let redis = RedisServer::start();
     let servers = servers(&[redis.url()]);
@@ -44,7 +42,7 @@ async fn a_full_redis_is_not_ready() {
 
 #[tokio::test]
 async fn a_replica_is_not_ready() {
-    // nobody listens at that port
+    // nothing listens on that port
     follows(
         &["REPLICAOF", "127.0.0.1", "1"],
         &["REPLICAOF", "NO", "ONE"],
@@ -104,7 +102,7 @@ async fn health_checks_cost_redis_one_write_a_second_at_most() {
 
     let made = writes() - before;
     assert!(made >= 1);
-    // the server checks its store by itself, too
+    // the server also checks its store in the background
     assert!(made <= start.elapsed().as_secs() + 2, "{made}");
 }
 

@@ -1,4 +1,4 @@
-//! A Redis that refuses writes and answers reads: its disk failed, too few replicas are connected, or its memory is full.
+//! A Redis that rejects writes and answers reads: its disk failed, too few replicas are connected, or its memory is full.
 
 use reqwest::Method;
 use serde_json::json;
@@ -8,7 +8,6 @@ use crate::support::redis::RedisServer;
 use crate::support::server::{API_SECRET, Backend, Server};
 use crate::support::until;
 
-/// Makes a Redis refuse writes, and accept them again.
 #[derive(Debug, Clone, Copy)]
 enum Cause {
     Disk,
@@ -98,7 +97,7 @@ fn reads(server: &Server, thread: &OwnThread) -> Vec<Request> {
 
 async fn reads_go_on(cause: Cause) {
     let redis = RedisServer::start();
-    // each read asks Redis
+    // each read calls Redis
     let builder = Server::builder(Backend::Memory).redis(&redis.url());
     let server = builder.set("THREADKEEP_READ_CACHE_BYTES", 0).start();
     let client = server.client();
@@ -127,7 +126,7 @@ async fn reads_go_on(cause: Cause) {
     entry.json("1").ok().await;
 
     cause.begin(&redis);
-    // no read has forgotten the key before it is due
+    // no read has dropped the key before it is due
     let due = redis.seconds() + 2;
     until(async || redis.seconds() >= due).await;
 

@@ -1,5 +1,3 @@
-//! Slots of a cluster move while it is written to.
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,11 +11,11 @@ use crate::support::cluster::RedisCluster;
 
 const WRITERS: usize = 12;
 const LASTS: Duration = Duration::from_secs(10);
-/// The longest time for which slots move until clients were redirected in each way.
+/// Maximum time for moving slots until clients were redirected in each way.
 const LASTS_AT_MOST: Duration = Duration::from_secs(300);
-/// The redirections of clients that ask for keys of a slot that moves, or has moved.
-/// Not TRYAGAIN, which comes only if a call meets the moment at which one of its keys has moved and another has not: on a
-/// slow machine 71,000 calls in 90 s met none.
+/// The redirections of clients that access keys of a slot that moves or has moved. TRYAGAIN is not included: it occurs only
+/// if a call meets the moment when one of its keys has moved and another has not, which 71,000 calls in 90 s never did on a
+/// slow machine.
 const REDIRECTIONS: [&str; 2] = ["ASK", "MOVED"];
 
 #[tokio::test]
@@ -30,12 +28,12 @@ async fn writes_that_wait_for_a_replica_follow_slots_that_move() {
     move_slots_under_load(1, LASTS / 2).await;
 }
 
-/// One at a time: each has a cluster of its own, and moving slots is work for all of it.
+/// One at a time: each test has its own cluster, and all nodes are busy while slots move.
 static TURN: Mutex<()> = Mutex::const_new(());
 
 async fn move_slots_under_load(wait_replicas: u16, lasts: Duration) {
     let _turn = TURN.lock().await;
-    // a busy machine is not to have replicas promoted meanwhile
+    // a busy machine must not cause a failover
     let no_failover = ["--cluster-replica-no-failover", "yes"];
     let cluster = Arc::new(RedisCluster::start_with(&no_failover));
     let servers = servers_waiting(&[cluster.url(), cluster.url()], wait_replicas);
@@ -63,11 +61,10 @@ async fn move_slots_under_load(wait_replicas: u16, lasts: Duration) {
         "{moved} slots moved, wait_replicas {wait_replicas}: {account:?}; nodes said {said:?}"
     );
     assert_eq!(account.lost, 0);
-    // or nothing was put to the test
+    // otherwise the test proves nothing
     assert!(said.iter().all(|&(_, times)| times > 0));
 }
 
-/// Moves all slots of the first master to the second and back, again and again.
 fn move_slots(cluster: &RedisCluster, lasts: Duration) -> usize {
     let start = Instant::now();
     let told_each = || REDIRECTIONS.iter().all(|kind| cluster.errors(kind) > 0);

@@ -1,5 +1,3 @@
-//! Tags after Redis has come back with older data: docs/redis.md says when they may be wrong.
-
 use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
@@ -44,7 +42,7 @@ async fn a_tag_of_a_lost_version_names_other_content_only_once_that_version_is_w
         let write = thread.put("state/k", "9").header("if-match", tag);
         write.refused(412, "version_mismatch").await;
     }
-    // the one case in which a tag names two contents
+    // the only case in which a tag names two contents
     let again = thread.put("state/other", "2").ok().await;
     assert_eq!(again.etag(), lost.etag());
     assert!(is_known(&thread, lost.etag()).await);

@@ -1,5 +1,3 @@
-//! The end of a server in the midst of a request.
-
 use tokio::net::TcpStream;
 use tokio::task::spawn_blocking;
 

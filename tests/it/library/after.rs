@@ -1,5 +1,3 @@
-//! Work after the handler has returned, or if it never does.
-
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -74,7 +72,7 @@ async fn work_after_the_response_is_awaited_at_shutdown(room: Room) {
     assert_eq!(bench.state(&id).await, r#"{"after":true,"before":true}"#);
 }
 
-/// The worker that served it has ended when its work goes on.
+/// The worker that served the request has ended when its work resumes.
 async fn put_off(thread: Thread, session: Session, go: web::Data<Notify>) -> HttpResponse {
     thread.state().set("before", true).unwrap();
     session.wait_until(async move {
@@ -238,7 +236,6 @@ async fn writes_that_nobody_flushes_are_logged_as_lost() {
     assert!(!text.contains("secret"));
 }
 
-/// A log in memory.
 #[derive(Debug, Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 

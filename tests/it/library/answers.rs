@@ -1,5 +1,3 @@
-//! The thread of an answer; a success is a success.
-
 use actix_web::http::StatusCode;
 use actix_web::http::header::{COOKIE, SET_COOKIE};
 use actix_web::test::{TestRequest, read_body_json};

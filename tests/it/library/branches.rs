@@ -1,5 +1,3 @@
-//! Checkpoints and new ids in handlers.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -124,7 +122,7 @@ async fn a_turn_follows_its_thread(room: Room) {
         async move {
             let turn = thread.turn(Duration::from_secs(1)).exclusive().await?;
             let id = thread.rotate().await?;
-            // outlast the lease; a busy machine may renew it too late, and then takes it again soon
+            // outlast the lease; a busy machine may renew it too late, and then acquires it again soon
             tokio::time::sleep(Duration::from_millis(1_500)).await;
             let held = async || backend.get_turn(&id, Access::All).await.unwrap();
             until(async || held().await.is_some()).await;

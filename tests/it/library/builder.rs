@@ -1,5 +1,3 @@
-//! How an app gets its threads.
-
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
@@ -14,7 +12,6 @@ use super::{Response, header};
 
 const KEYS: &str = "new:a secret of the tests that is long,old:another one of them that is long";
 
-/// Counts the visits of the caller with that cookie.
 async fn visit(threads: &Threads, cookie: Option<&str>) -> Response {
     let count = async |thread: Thread| {
         thread.state().increment("visits", 1)?;
@@ -24,7 +21,7 @@ async fn visit(threads: &Threads, cookie: Option<&str>) -> Response {
     let app = App::new()
         .wrap(threads.clone())
         .default_service(web::to(count));
-    // what a browser sends back of Set-Cookie
+    // a browser returns only the pair of Set-Cookie
     let pair = cookie.map(|text| text.split(';').next().unwrap_or_default());
     let request = pair.into_iter().fold(TestRequest::get(), |request, pair| {
         request.insert_header((COOKIE, pair))

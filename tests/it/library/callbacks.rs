@@ -1,5 +1,3 @@
-//! Callbacks of an app: at the end of a thread, and of a request.
-
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,12 +17,10 @@ use crate::support::until;
 
 const QUICK: Duration = Duration::from_millis(5);
 
-/// The callbacks that ran.
 #[derive(Debug, Clone, Default)]
 struct Heard(Arc<Mutex<Vec<Notice>>>);
 
 impl Heard {
-    /// A callback that takes each at the attempt of that number.
     fn at_attempt(
         &self,
         attempt: usize,
@@ -62,7 +58,6 @@ fn bench(room: Room) -> (Bench, Events) {
     (bench, events)
 }
 
-/// A handler that calls back at the end of its thread.
 fn registering(
     heard: &Heard,
 ) -> impl actix_web::Handler<(Thread,), Output = Result<HttpResponse, ApiError>> {
@@ -150,7 +145,7 @@ async fn an_earlier_end_and_a_later_one_are_not_told(room: Room) {
         ..threadkeep_domain::ThreadPolicy::THREAD
     });
     let (bench, _events) = bench(room);
-    // the log is being read, for another one
+    // another callback makes the service read the log
     let (other, heard) = (Heard::default(), Heard::default());
     let waiting = started(&bench.room).await;
     bench.call_as(&waiting.id, registering(&other)).await;
@@ -198,7 +193,7 @@ async fn a_thread_that_is_never_made_is_not_waited_for(room: Room) {
     let heard = Heard::default();
     let id = ThreadId::random();
 
-    // a hundred for a thread would be too many
+    // more than the limit of a hundred per thread
     for _ in 0..150 {
         let response = bench.call_as(&id, registering(&heard)).await;
         assert_eq!(response.status(), 200);

@@ -1,5 +1,3 @@
-//! The cost of the library by Redis' own count.
-
 use std::collections::BTreeMap;
 
 use actix_web::http::StatusCode;
@@ -17,14 +15,14 @@ async fn a_read_is_one_pipeline_and_a_write_one_script() {
     let replica = async || Bench::new(redis_at(&server.url(), &prefix).await);
     let (writer, reader) = (replica().await, replica().await);
     let id = ThreadId::random();
-    // a worker's connection is made at its first use
+    // a worker opens its connection at its first use
     request(&writer, "/write", &id).await;
     request(&reader, "/read", &ThreadId::random()).await;
 
     for (replica, path, scripts, reads) in [
         (&writer, "/idle", 0, 0),
         (&reader, "/read", 1, 1),
-        // it has a copy of the thread that it made
+        // it has a copy of the thread that it created
         (&writer, "/read", 1, 0),
         (&writer, "/write", 1, 0),
     ] {
@@ -48,7 +46,6 @@ async fn request(bench: &Bench, path: &str, id: &ThreadId) {
     assert_eq!(response.status(), StatusCode::OK);
 }
 
-/// How often each command was called, by clients and by scripts.
 fn counts(server: &RedisServer) -> BTreeMap<String, u64> {
     let stats: String = redis::cmd("INFO")
         .arg("commandstats")

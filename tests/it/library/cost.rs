@@ -1,5 +1,3 @@
-//! The cost of a request at the store follows the work of its handler.
-
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use serde_json::{Value, json};

@@ -11,20 +11,18 @@ use threadkeep_store::{
     WriteError,
 };
 
-/// The store that it decorates, for all workers together.
 #[derive(Debug)]
 pub(super) struct CountingStore {
     inner: Arc<dyn Store>,
     pub(super) calls: Arc<Calls>,
 }
 
-/// Calls until now.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     reads: AtomicU32,
     writes: AtomicU32,
     is_down: AtomicBool,
-    /// Writes are done and never answered.
+    /// Writes take effect and are never answered.
     is_mute: AtomicBool,
 }
 
@@ -38,7 +36,6 @@ impl CountingStore {
 }
 
 impl Calls {
-    /// Reads and writes since the last time.
     pub(super) fn take(&self) -> (u32, u32) {
         (
             self.reads.swap(0, Ordering::SeqCst),

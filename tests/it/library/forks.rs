@@ -1,5 +1,3 @@
-//! Forks in handlers.
-
 use threadkeep::Thread;
 use threadkeep_domain::Conditions;
 use threadkeep_store::Reader;
@@ -10,7 +8,6 @@ use crate::conformance::over_every_store;
 use crate::conformance::room::Room;
 
 impl Bench {
-    /// One with scopes and forks.
     fn with_forks(room: Room) -> Self {
         let images = room.images();
         let bench = Self::with_scopes(room);

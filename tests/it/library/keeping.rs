@@ -1,4 +1,4 @@
-//! An app that keeps what its threads leave, in entries that outlive them.
+//! An app that keeps the remains of its threads in entries that outlive them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::conformance::over_every_store;
 use crate::conformance::room::{Room, set};
 use crate::support::until;
 
-/// Keeps the final state of a thread, once for each of its lives, however often the event arrives.
+/// Stores the final state of a thread once per life, however often the event arrives.
 async fn keep(kept: NamespaceService, notice: Notice) -> Result<(), ServiceError> {
     let Some(left) = notice.archive else {
         return Ok(());

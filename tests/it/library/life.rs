@@ -1,5 +1,3 @@
-//! Threads as a whole: their end, their metadata, and what several requests do at once.
-
 use std::sync::Arc;
 
 use actix_web::http::StatusCode;
@@ -90,7 +88,6 @@ async fn a_thread_is_destroyed_with_a_new_id_known_whatever_follows(room: Room) 
     assert_ne!(id_of(&response).unwrap(), id);
 }
 
-/// Knows one caller, for any request.
 #[derive(Debug)]
 struct OnlyOne(ThreadId);
 

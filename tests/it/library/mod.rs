@@ -1,4 +1,4 @@
-//! The library for actix-web apps, in apps of its own: its cost at the store, and its promises.
+//! The library for actix-web apps: its guarantees, and its cost at the store.
 
 mod after;
 mod answers;
@@ -34,7 +34,6 @@ use counting::{Calls, CountingStore};
 
 type Response = ServiceResponse<EitherBody<BoxBody>>;
 
-/// An app's view of a store, and what it costs there.
 struct Bench {
     room: Room,
     calls: Arc<Calls>,
@@ -47,7 +46,6 @@ impl Bench {
         Self::with(room, |identity| identity)
     }
 
-    /// An app that identifies callers in another way.
     fn with(room: Room, adjust: impl FnOnce(Identity) -> Identity) -> Self {
         let store = CountingStore::around(Arc::clone(&room.store));
         let ring = KeyRing::new(vec![SigningKey::new("main", b"a secret of the tests")]).unwrap();
@@ -60,7 +58,6 @@ impl Bench {
         }
     }
 
-    /// One with scopes.
     fn with_scopes(room: Room) -> Self {
         let (_, scopes) = room.services();
         let bench = Self::new(room);
@@ -70,7 +67,6 @@ impl Bench {
         }
     }
 
-    /// The response to a caller without a thread.
     async fn call<F, Args>(&self, handler: F) -> Response
     where
         F: Handler<Args>,
@@ -80,7 +76,6 @@ impl Bench {
         self.send(handler, TestRequest::post()).await
     }
 
-    /// The response to the owner of a thread.
     async fn call_as<F, Args>(&self, id: &ThreadId, handler: F) -> Response
     where
         F: Handler<Args>,
@@ -101,14 +96,13 @@ impl Bench {
         ask(&self.threads, request, handler).await
     }
 
-    /// The state as the store has it, not counted.
+    /// Returns the stored state, without counting the read.
     async fn state(&self, id: &ThreadId) -> String {
         let found = service(Arc::clone(&self.room.store)).get_state(id).await;
         String::from_utf8(found.unwrap().content.to_vec()).unwrap()
     }
 }
 
-/// The response of an app with that handler alone.
 async fn ask<F, Args>(threads: &Threads, request: TestRequest, handler: F) -> Response
 where
     F: Handler<Args>,
@@ -125,7 +119,6 @@ fn service(store: Arc<dyn Store>) -> ThreadService {
     ThreadService::new(store, ThreadPolicy::THREAD, Duration::from_secs(2))
 }
 
-/// The thread of a response's header.
 fn id_of(response: &Response) -> Option<ThreadId> {
     let signed = response.headers().get(THREAD_ID)?.to_str().unwrap();
     Some(signed.split_once(';').unwrap().0.parse().unwrap())

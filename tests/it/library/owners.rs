@@ -1,5 +1,3 @@
-//! Owners in handlers.
-
 use std::num::NonZeroU64;
 
 use actix_web::test::TestRequest;
@@ -10,7 +8,6 @@ use threadkeep_identity::ProviderError;
 
 use super::{Response, id_of};
 
-/// The owner that a request names.
 fn user(request: &HttpRequest) -> Result<Option<Owner>, ProviderError> {
     let user = request.headers().get("x-user");
     let user = user.map(|value| Owner::new(value.to_str().unwrap()));
@@ -22,7 +19,6 @@ fn owner(text: &str) -> Owner {
     Owner::new(text).unwrap()
 }
 
-/// The response to a user with that thread, of a handler that writes if `has_write`.
 async fn visit(
     threads: &Threads,
     user: Option<&str>,
@@ -101,7 +97,7 @@ async fn an_app_lists_and_counts_the_threads_of_an_owner() {
 
     let listed = first.threads.iter().chain(&rest.threads);
     let mut listed: Vec<_> = listed.map(|((_, id), _)| *id).collect();
-    // threads of one millisecond are in the order of their ids
+    // threads of the same millisecond are sorted by id
     listed.sort();
     ids.sort();
     assert_eq!(listed, ids);

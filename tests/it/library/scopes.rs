@@ -1,5 +1,3 @@
-//! Keys, tasks and histories of threads in an app, and shared scopes.
-
 use std::time::Duration;
 
 use actix_web::HttpResponse;

@@ -1,5 +1,3 @@
-//! Subscribers of an app, which get the events of all threads and all replicas.
-
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,7 +11,6 @@ use crate::conformance::over_every_store;
 use crate::conformance::room::{Room, Subject, set};
 use crate::support::until;
 
-/// A replica whose app takes events, and remembers them.
 struct Replica {
     events: Events,
     taken: Arc<Mutex<Vec<Notice>>>,
@@ -25,7 +22,6 @@ impl Replica {
         Self::start_by(room, types, Clock::system()).await
     }
 
-    /// One whose time for retries is that of a clock of its own.
     async fn start_by(room: &Room, types: EventTypes, clock: Clock) -> Self {
         let settings = EventSettings {
             poll_every: Duration::from_millis(5),

@@ -1,5 +1,3 @@
-//! Turns in handlers.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +14,6 @@ use crate::support::until;
 const TTL: Duration = Duration::from_secs(30);
 
 impl Bench {
-    /// One with scopes and turns.
     pub(super) fn with_turns(room: Room) -> Self {
         let (threads, _) = room.services();
         let turns = TurnService::new(Arc::clone(&room.backend) as _, threads, Arc::default());
@@ -65,7 +62,7 @@ async fn a_turn_renews_itself_while_it_is_held(room: Room) {
         let backend = Arc::clone(&backend);
         async move {
             let turn = thread.turn(Duration::from_secs(1)).await?;
-            // outlast the lease; a busy machine may renew it too late, and then takes it again soon
+            // outlast the lease; a busy machine may renew it too late, and then acquires it again soon
             tokio::time::sleep(Duration::from_millis(2_500)).await;
             let held = async || backend.get_turn(&thread.id(), Access::All).await.unwrap();
             until(async || held().await.is_some()).await;

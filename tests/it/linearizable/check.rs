@@ -1,5 +1,3 @@
-//! Whether a history could have been seen by clients of one thread in one place.
-
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
@@ -8,16 +6,13 @@ use threadkeep_domain::Life;
 use super::contents::compare;
 use super::history::{Event, History, Interval, Read, Written};
 
-/// The number of comparisons, so that a test can tell whether anything was put to it.
+/// Counts of comparisons, which show whether a test proved anything.
 #[derive(Debug, Default)]
 pub(super) struct Checked {
-    /// Reads that began after a write was acknowledged that they had to show.
+    /// Reads that began after the acknowledgement of a write that they had to show.
     pub(super) bounded: usize,
-    /// Reads of each kind that were compared with the content of their version.
     pub(super) compared: BTreeMap<&'static str, usize>,
-    /// Versions whose content is known from their writes.
     pub(super) derived: usize,
-    /// Writes on a condition that were done.
     pub(super) conditional: usize,
 }
 
@@ -32,7 +27,6 @@ impl std::ops::AddAssign for Checked {
     }
 }
 
-/// Checks the history of a thread.
 pub(super) fn check(history: &History, may_fail: bool) -> Checked {
     let reads = history.reads.lock().unwrap();
     let writes = history.writes.lock().unwrap();
@@ -47,7 +41,7 @@ pub(super) fn check(history: &History, may_fail: bool) -> Checked {
     checked
 }
 
-/// A read shows no version below one that was acknowledged before it began, unless an event came in between.
+/// A read shows no version older than one that was acknowledged before it began, except after an event in between.
 fn is_bounded(read: &Read, writes: &[Written], events: &[(Interval, Event)]) -> bool {
     let cuts = events
         .iter()
@@ -67,7 +61,6 @@ fn is_bounded(read: &Read, writes: &[Written], events: &[(Interval, Event)]) -> 
     true
 }
 
-/// By when each life was there.
 fn first_seen(reads: &[Read], writes: &[Written]) -> HashMap<Life, Instant> {
     let read = reads
         .iter()

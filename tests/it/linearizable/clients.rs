@@ -1,5 +1,3 @@
-//! Clients that read and write a few threads at random, over several replicas.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -17,50 +15,39 @@ use super::history::{Event, History, Interval};
 use super::reads::read;
 use super::writes::{end, restore, write};
 
-/// Clients of each worker.
 const CLIENTS: usize = 6;
 
-/// Workers of replicas of the service, their clients, and threads that are known to all.
+/// Workers of replicas of the service, their clients, and threads that they share.
 ///
-/// Each worker has an operating system's thread and a runtime of its own, as in the server, so that workers of a replica
-/// use its copies at the same time.
+/// Each worker has an OS thread and a runtime, as in the server, so that workers of a replica use its copies concurrently.
 pub(super) struct Clients {
     workers: Vec<Arc<dyn Backend>>,
     threads: Vec<(ThreadId, History)>,
     clock: Clock,
     setup: Setup,
-    /// The number of operations that were done.
     done: AtomicUsize,
-    /// The number of operations after which it is over.
     limit: AtomicUsize,
-    /// A reader for each operation.
+    /// Each operation holds a read lock.
     calls: RwLock<()>,
 }
 
-/// How many clients there are of what, and what they do.
 pub(super) struct Setup {
-    /// Replicas, each with its own copies.
     pub(super) replicas: usize,
-    /// The workers of each replica, which share its copies.
     pub(super) workers: usize,
     pub(super) threads: usize,
-    /// The number of operations of 10,000 that end the thread, and of those that restore it.
+    /// Operations of 10,000 that end the thread, and of those that restore it.
     pub(super) ends: u32,
-    /// The number of operations of 10,000 that write.
     pub(super) writes: u32,
-    /// Whether the store may be away for some time.
     pub(super) may_fail: bool,
-    /// The limits of all threads.
     pub(super) policy: ThreadPolicy,
-    /// How long a client waits after each operation.
     pub(super) pause: Duration,
 }
 
-/// Stops clients when it goes, also if that is because a test fails.
+/// Stops clients when dropped, including when a test fails.
 struct Stop<'a>(&'a Clients);
 
 impl Setup {
-    /// Clients of a store that does not fail, which end no threads.
+    /// Clients of a store that does not fail, without ends of threads.
     pub(super) const STEADY: Self = Self {
         replicas: 3,
         workers: 2,
@@ -71,7 +58,6 @@ impl Setup {
         policy: ThreadPolicy::THREAD,
         pause: Duration::ZERO,
     };
-    /// The same of a store that may fail.
     pub(super) const PATIENT: Self = Self {
         may_fail: true,
         ..Self::STEADY
@@ -92,14 +78,12 @@ impl Clients {
         })
     }
 
-    /// Does operations until as many are done.
     pub(super) async fn run(self: &Arc<Self>, operations: usize) {
         for worker in join_all(self.start(operations)).await {
             worker.unwrap();
         }
     }
 
-    /// Does operations as long as something else goes on.
     pub(super) async fn run_during(self: &Arc<Self>, other: impl Future<Output = ()>) {
         let stop = Stop(self);
         let workers = self.start(usize::MAX);
@@ -110,37 +94,32 @@ impl Clients {
         }
     }
 
-    /// Waits for `operations` more operations.
     pub(super) async fn await_more(&self, operations: usize) {
         let wanted = self.done() + operations;
         crate::support::until(async || self.done() >= wanted).await;
     }
 
-    /// The number of operations so far.
     pub(super) fn done(&self) -> usize {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// Does something while no call is in flight. A shift of the clock would otherwise meet calls that were sent with the
-    /// clock as it was before, as no call of a server can be.
+    /// Runs `action` while no call is in flight. Otherwise a shift of the clock could affect calls that were sent before it,
+    /// which no real server's clock can do.
     pub(super) async fn between_calls<T>(&self, action: impl FnOnce() -> T) -> T {
         let _no_call = self.calls.write().await;
         action()
     }
 
-    /// Notes that something has happened to all threads.
     pub(super) fn note(&self, at: Interval, event: Event) {
         for history in self.histories() {
             history.happened(at, event);
         }
     }
 
-    /// The history of each thread.
     pub(super) fn histories(&self) -> impl Iterator<Item = &History> {
         self.threads.iter().map(|(_, history)| history)
     }
 
-    /// Reads answered by copies, of all reads so far.
     pub(super) fn hits(&self) -> (u64, u64) {
         // of one worker of each replica
         let uses = self
@@ -154,7 +133,6 @@ impl Clients {
         })
     }
 
-    /// Checks what was seen.
     pub(super) fn check(&self) -> Checked {
         let mut checked = Checked::default();
         for history in self.histories() {
@@ -163,7 +141,6 @@ impl Clients {
         checked
     }
 
-    /// Starts the workers, whose clients do operations until as many are done.
     fn start(self: &Arc<Self>, operations: usize) -> Vec<JoinHandle<()>> {
         self.limit.store(operations, Ordering::Relaxed);
         let worker = |number| {
@@ -173,7 +150,6 @@ impl Clients {
         (0..self.workers.len()).map(worker).collect()
     }
 
-    /// Does the operations of one worker's clients.
     fn work(&self, worker: usize) {
         let store = &*self.workers[worker];
         let client = async || {
@@ -223,7 +199,7 @@ impl Clients {
                 }
             }
             Err(WriteError::Store(_)) if self.setup.may_fail => {
-                // as a client would wait, and so that Redis gets its share of the machine
+                // as a client would, and so that Redis gets its share of the machine
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
             Err(error) => panic!("{error}"),

@@ -1,5 +1,3 @@
-//! Whether reads show the contents of their versions.
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -9,17 +7,15 @@ use super::check::Checked;
 use super::history::{Change, Event, Interval, Read, Written};
 use super::shown::Shown;
 
-/// A version of a life, between which losses it was there.
+/// A version of a life, and the interval between losses in which it existed.
 type Place = (usize, Life, u64);
 
-/// All that was seen of one version.
 #[derive(Default)]
 struct Seen<'a> {
     write: Option<&'a Written>,
     shown: Vec<&'a Shown>,
 }
 
-/// The content of a version, as far as it is known.
 #[derive(Default)]
 struct Content {
     document: Option<Document>,
@@ -28,7 +24,7 @@ struct Content {
     created_ms: Option<u64>,
 }
 
-/// Everyone who sees a part of a version sees the same, and it is what its write makes of the version before, or of no
+/// All observers of a part of a version see the same, namely the result of its write on the previous version or on no
 /// thread.
 pub(super) fn compare(
     reads: &[Read],
@@ -53,7 +49,7 @@ pub(super) fn compare(
                 is_met(change, write.stamp);
                 content.follow(change, write);
             }
-            // it is known again once a read has shown it
+            // known again once a read has shown it
             Some((_, None)) | None => content = Content::default(),
         }
         content.shows(&seen, checked);
@@ -61,7 +57,6 @@ pub(super) fn compare(
     }
 }
 
-/// All that was seen, by versions in their order.
 fn versions<'a>(
     reads: &'a [Read],
     writes: &'a [Written],
@@ -86,7 +81,7 @@ fn versions<'a>(
     versions
 }
 
-/// A write on a condition was done to a version that meets it.
+/// Asserts that a conditional write followed a version that meets its condition.
 fn is_met(change: &Change, stamp: Stamp) {
     let before = match stamp.version - 1 {
         0 => Stamp::default(),
@@ -99,7 +94,6 @@ fn is_met(change: &Change, stamp: Stamp) {
 }
 
 impl Content {
-    /// The content that the first write of a life changes.
     fn of_no_thread() -> Self {
         Self {
             document: Some(Document::default()),
@@ -109,7 +103,6 @@ impl Content {
         }
     }
 
-    /// Does a write to the known parts.
     fn follow(&mut self, change: &Change, write: &Written) {
         if let Some(document) = &mut self.document {
             let answers = document
@@ -121,7 +114,7 @@ impl Content {
         self.ttl = change.ttl.or(self.ttl);
     }
 
-    /// Learns from reads what is not known, and compares all of them with it.
+    /// Fills unknown content from reads, and checks all reads against it.
     fn shows(&mut self, seen: &Seen<'_>, checked: &mut Checked) {
         for shown in &seen.shown {
             self.learn(shown);
@@ -168,7 +161,7 @@ impl Content {
     }
 }
 
-/// Between which events that lose something it was; none if during one.
+/// Returns the number of losses before `at`. `None` during one.
 fn era(at: &Interval, events: &[(Interval, Event)]) -> Option<usize> {
     let mut losses = events.iter().filter(|(_, event)| *event != Event::End);
     let overlaps = |loss: &Interval| !loss.is_before(at) && !at.is_before(loss);

@@ -1,5 +1,3 @@
-//! The ends of lives of a limited age, by the clock of Redis.
-
 use std::time::{Duration, Instant};
 
 use threadkeep_store::Clock;
@@ -7,10 +5,10 @@ use threadkeep_store::Clock;
 use super::clients::Clients;
 use super::history::{Event, Interval};
 
-/// Redis may work out the time of an end, and set it a moment later.
+/// Redis may compute the time of an end, and set it a moment later.
 const SLACK_MS: u64 = 250;
 
-/// Times of Redis in milliseconds, put ahead as the clock is, and when each was asked for.
+/// Times of Redis in milliseconds, shifted like the clock, and when each was read.
 pub(super) struct Times {
     redis: redis::Connection,
     clock: Clock,
@@ -26,7 +24,6 @@ impl Times {
         }
     }
 
-    /// Asks for the time.
     pub(super) fn ask(&mut self) -> u64 {
         let start = Instant::now();
         let (seconds, micros): (u64, u64) = redis::cmd("TIME").query(&mut self.redis).unwrap();
@@ -36,14 +33,13 @@ impl Times {
         now_ms
     }
 
-    /// Puts the clock ahead. Nothing else may use it meanwhile.
+    /// Advances the clock. Nothing else may use it meanwhile.
     pub(super) fn advance(&mut self, by: Duration) {
         self.ask();
         self.clock.advance(by);
         self.ask();
     }
 
-    /// Asks for the time again and again, until that many milliseconds are over.
     pub(super) async fn ask_for(&mut self, over: Duration) {
         let end_ms = self.ask() + u64::try_from(over.as_millis()).unwrap();
         while self.ask() < end_ms {
@@ -51,7 +47,7 @@ impl Times {
         }
     }
 
-    /// Notes the ends of all lives that may be over by now, at that age, and returns their number.
+    /// Records the ends of all lives that may have reached `max_age`. Returns their number.
     pub(super) fn note_ends(&mut self, clients: &Clients, max_age: Duration) -> usize {
         self.ask();
         let mut ended = 0;
@@ -66,7 +62,7 @@ impl Times {
         ended
     }
 
-    /// From before a life may have ended until it was over, or until now, given its first write; none if it goes on.
+    /// Returns when a life may have ended, given its first write. `None` if it still lives.
     fn end(&self, begin: &Interval, max_age: Duration) -> Option<Interval> {
         let max_age_ms = u64::try_from(max_age.as_millis()).unwrap();
         let earliest_ms = self.last(|at, _| at.end <= begin.start)?.1 + max_age_ms - SLACK_MS;

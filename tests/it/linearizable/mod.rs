@@ -1,6 +1,5 @@
-//! Replicas that answer reads from copies answer as one place would: a read shows no version below one that was
-//! acknowledged before it began, and all that it shows is that version's. A write on a condition is done if the version
-//! that it follows meets that, and changes nothing otherwise.
+//! Reads from copies are linearizable: a read shows exactly one version, not older than one acknowledged before the read
+//! began. Conditional writes apply only to a version that meets their condition.
 
 mod check;
 mod clients;
@@ -29,7 +28,6 @@ use shown::Shown;
 
 const OPERATIONS: usize = 100_000;
 
-/// Clients of replicas on the same data.
 async fn clients(url: &str, wait_replicas: u16, clock: &Clock, setup: Setup) -> Arc<Clients> {
     let key_prefix = unique_prefix();
     let mut workers: Vec<Arc<dyn Backend>> = Vec::new();
@@ -40,7 +38,7 @@ async fn clients(url: &str, wait_replicas: u16, clock: &Clock, setup: Setup) -> 
             wait_replicas,
             timeout: match setup.may_fail {
                 true => defaults.timeout,
-                // a machine with other things to do is no fault
+                // a machine with other work is not a fault
                 false => Duration::from_secs(60),
             },
             ..defaults
@@ -51,12 +49,12 @@ async fn clients(url: &str, wait_replicas: u16, clock: &Clock, setup: Setup) -> 
     Clients::new(workers, clock, setup)
 }
 
-/// Checks what was seen, and that enough was put to the test.
+/// Checks the observations, and that they suffice as a proof.
 fn judge(clients: &Clients) {
     let (hits, reads) = clients.hits();
     let checked = clients.check();
     println!("{checked:?}, {hits} hits of {reads} reads");
-    // not a share of the reads: those of a store that is away are counted too
+    // an absolute number: reads of an unavailable store count too
     assert!(hits > 100, "{hits} of {reads}");
     assert!(checked.bounded > 0 && checked.derived > 0 && checked.conditional > 0);
     for kind in Shown::KINDS {
@@ -78,7 +76,7 @@ async fn reads_are_of_what_was_acknowledged_while_threads_end_and_are_restored()
     judge(&clients);
 }
 
-/// All write to the same copies, and none of them is out of date because of another replica.
+/// All write to the same copies, which no other replica outdates.
 #[tokio::test]
 async fn workers_of_one_replica_do_not_mix_the_versions_of_their_copies() {
     let redis = RedisServer::start();
@@ -96,7 +94,6 @@ async fn workers_of_one_replica_do_not_mix_the_versions_of_their_copies() {
     judge(&clients);
 }
 
-/// Ends all threads a few times, while clients go on.
 async fn end_all(clients: &Arc<Clients>, end: impl AsyncFn()) {
     let ends = async {
         for _ in 0..10 {
@@ -120,7 +117,7 @@ async fn an_expired_thread_is_gone_for_every_replica() {
     judge(&clients);
 }
 
-/// For a second after a read, others read a copy without a script, which would find out that the thread has ended.
+/// For a second after a read, others read a copy without a script, which would detect the end.
 #[tokio::test]
 async fn a_thread_of_the_greatest_age_is_gone_for_every_replica() {
     let redis = RedisServer::start();
@@ -144,7 +141,7 @@ async fn a_thread_of_the_greatest_age_is_gone_for_every_replica() {
     let ends = async {
         times.ask_for(Duration::from_secs(1)).await;
         for _ in 0..3 {
-            // the lives that are there then end one after the other, while they are read
+            // the present lives then end one after another, while they are read
             let until_then = max_age - Duration::from_millis(1_500);
             clients.between_calls(|| times.advance(until_then)).await;
             // wait for enough calls that new lives begin, even on a busy machine
@@ -165,7 +162,6 @@ async fn a_thread_of_the_greatest_age_is_gone_for_every_replica() {
     judge(&clients);
 }
 
-/// How many scripts clients have called.
 fn scripts(redis: &RedisServer) -> usize {
     let stats = redis.call(&["INFO", "commandstats"]);
     let (_, scripts) = stats.split_once("cmdstat_evalsha:calls=").unwrap();
@@ -183,7 +179,7 @@ async fn a_flushed_redis_leaves_no_copies_behind() {
     judge(&clients);
 }
 
-/// After the loss, Redis gives the same versions of the same lives to other writes.
+/// After the loss, Redis assigns the same versions of the same lives to other writes.
 #[tokio::test]
 async fn a_redis_that_lost_its_last_writes_is_believed_and_no_copy_of_them() {
     let redis = RedisServer::start();
@@ -210,7 +206,7 @@ async fn a_redis_that_lost_its_last_writes_is_believed_and_no_copy_of_them() {
 #[tokio::test]
 async fn a_failover_loses_no_confirmed_write_and_leaves_no_copy_of_another() {
     let watched = Watched::start();
-    // one failover alone, although the machine may be busy
+    // only one failover, even on a busy machine
     watched.wait_for(Duration::from_secs(600));
     let clients = clients(&watched.url(), 1, &Clock::system(), Setup::PATIENT).await;
     let [master, replica] = &watched.servers;

@@ -1,5 +1,3 @@
-//! Reads of every kind.
-
 use std::io::Read as _;
 use std::time::Duration;
 
@@ -14,10 +12,9 @@ use super::history::{History, Interval};
 use super::shown::Shown;
 use super::writes::{KEYS, MESSAGES};
 
-/// How much the end of a thread may differ from what the clocks of this process say, which were read at other moments.
+/// Tolerance of a thread's end compared with this process' clocks, which are read at other moments.
 const TOLERANCE_MS: u64 = 10_000;
 
-/// Reads a thread in some way, and notes the answer.
 pub(super) async fn read(
     replica: &dyn Backend,
     id: &ThreadId,
@@ -84,7 +81,6 @@ fn shown<T>(found: Option<Found<T>>, shown: impl FnOnce(T) -> Shown) -> Option<(
     found.map(|found| (found.stamp, shown(found.content)))
 }
 
-/// The text of a state, whose compressed form the replica keeps if it wants that.
 fn text_of(replica: &dyn Backend, id: &ThreadId, body: StateBody) -> Bytes {
     match body {
         StateBody::Text(text) => text,
@@ -103,13 +99,11 @@ fn text_of(replica: &dyn Backend, id: &ThreadId, body: StateBody) -> Bytes {
     }
 }
 
-/// A key that threads have now and then.
 fn key() -> Key {
     let random = rand::rng().random_range(0..KEYS.len());
     Key::new(KEYS[random]).unwrap()
 }
 
-/// A value as a whole, or most often a part of the messages.
 fn part() -> (Key, Option<Slice>) {
     let mut random = rand::rng();
     let slice = match random.random_range(0..4) {
@@ -123,7 +117,7 @@ fn part() -> (Key, Option<Slice>) {
     (Key::new(MESSAGES).unwrap(), Some(slice))
 }
 
-/// A thread's end was moved at the read, or up to a second before it, but not beyond the greatest age.
+/// A read, or one up to a second earlier, moved the end of the thread, but not beyond the maximum age.
 fn ends_when_it_should(thread: &Thread, before_ms: u64, after_ms: u64, policy: &ThreadPolicy) {
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap();
     let oldest_ms = policy

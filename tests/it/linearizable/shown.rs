@@ -1,13 +1,9 @@
-//! The part of a version that a read of each kind shows.
-
 use bytes::Bytes;
 use threadkeep_domain::{Document, Json, Key, Slice, Thread, Value};
 use threadkeep_store::{Part, Whole};
 
-/// The content of an answer besides the stamp.
 #[derive(Debug)]
 pub(super) enum Shown {
-    /// The stamp alone, as a conditional read asks for it, or a refusal reports it.
     Stamp,
     State(Bytes),
     Whole(Whole),
@@ -15,16 +11,13 @@ pub(super) enum Shown {
     Keys(Vec<Key>),
     Values(Vec<Key>, Vec<Option<Bytes>>),
     Part(Key, Option<Slice>, Option<Part>),
-    /// Whether there is a value under a key.
     Key(Key, bool),
 }
 
 impl Shown {
-    /// The kinds that are compared with contents.
     pub(super) const KINDS: [&str; 7] =
         ["state", "whole", "thread", "keys", "values", "part", "key"];
 
-    /// Its kind.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Stamp => "stamp",
@@ -38,7 +31,6 @@ impl Shown {
         }
     }
 
-    /// The whole state, if it shows that.
     pub(super) fn state(&self) -> Option<&Bytes> {
         match self {
             Self::State(state) => Some(state),
@@ -47,7 +39,6 @@ impl Shown {
         }
     }
 
-    /// The metadata, if it shows that.
     pub(super) fn metadata(&self) -> Option<&Json> {
         match self {
             Self::Whole(whole) => Some(&whole.metadata),
@@ -56,7 +47,6 @@ impl Shown {
         }
     }
 
-    /// The metadata of the thread and more, if it shows that.
     pub(super) fn thread(&self) -> Option<&Thread> {
         match self {
             Self::Thread(thread) => Some(thread),
@@ -64,7 +54,7 @@ impl Shown {
         }
     }
 
-    /// Whether everything that it shows of a state is of this one, which is that text.
+    /// Whether all revealed parts of a state match `document`, whose text is `json`.
     pub(super) fn is_of(&self, document: &Document, json: &[u8]) -> bool {
         match self {
             Self::Stamp => true,
@@ -89,7 +79,6 @@ impl Shown {
     }
 }
 
-/// The part of a value, worked out from its elements.
 fn cut(value: &Value, slice: Option<Slice>) -> Part {
     let (Value::Array(array), Some(slice)) = (value, slice) else {
         return Part {

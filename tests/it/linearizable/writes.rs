@@ -1,5 +1,3 @@
-//! Writes of state, metadata and lifetimes, some of them on conditions; and ends and restorations.
-
 use std::time::Duration;
 
 use rand::RngExt as _;
@@ -12,17 +10,14 @@ use threadkeep_store::{Backend, Destroy, WriteError};
 use super::history::{Change, Event, History, Interval, Written};
 use super::shown::Shown;
 
-/// The array of each thread, and how many elements of it stay.
 pub(super) const MESSAGES: &str = "messages";
 const WINDOW: u64 = 20;
-/// All keys that a thread may have.
 pub(super) const KEYS: [&str; 9] = [
     MESSAGES, "set0", "set1", "set2", "set3", "count0", "count1", "count2", "count3",
 ];
-/// A thread has one of these TTLs, all of them below the two hours that tests put the clock ahead.
+/// TTLs of threads, all below the two hours by which tests advance the clock.
 const TTLS: std::ops::Range<u64> = 3_600..7_000;
 
-/// Writes to a thread, and notes the answer.
 pub(super) async fn write(
     replica: &dyn Backend,
     id: &ThreadId,
@@ -62,7 +57,6 @@ pub(super) async fn write(
     Ok(())
 }
 
-/// Ends a thread.
 pub(super) async fn end(
     replica: &dyn Backend,
     id: &ThreadId,
@@ -80,7 +74,6 @@ pub(super) async fn end(
     Ok(())
 }
 
-/// Begins a new life with the content of the last one, if the thread has ended.
 pub(super) async fn restore(
     replica: &dyn Backend,
     id: &ThreadId,
@@ -105,8 +98,8 @@ pub(super) async fn restore(
     Ok(())
 }
 
-/// Notes a refusal for the version of the thread, which is a read of it. The version must be another one than was required;
-/// without a requirement, that of a living thread.
+/// Records a refusal, which reveals the version of the thread. It must differ from the required version or, without one, be
+/// that of a living thread.
 fn refused(
     history: &History,
     at: Interval,
@@ -125,7 +118,6 @@ fn refused(
     Ok(())
 }
 
-/// A change of a thread that had that stamp a short time ago.
 fn change(last: Stamp) -> Change {
     let mut random = rand::rng();
     let metadata = random.random_bool(0.2).then(|| {
@@ -135,7 +127,7 @@ fn change(last: Stamp) -> Change {
     let ttl = random.random_bool(0.1).then(|| random.random_range(TTLS));
     Change {
         precondition: precondition(last),
-        // one that changes the metadata may change nothing else
+        // a write that changes the metadata may change nothing else
         operations: match metadata.is_some() && random.random_bool(0.5) {
             true => Vec::new(),
             false => operations(),
@@ -145,7 +137,7 @@ fn change(last: Stamp) -> Change {
     }
 }
 
-/// For one write of three a condition, which is met if the thread still has that stamp, or never.
+/// Makes one write in three conditional: on the stamp `last`, or on an impossible one.
 fn precondition(last: Stamp) -> Option<Precondition> {
     let wrong = Stamp {
         version: last.version + 1_000_000,
@@ -165,7 +157,6 @@ fn precondition(last: Stamp) -> Option<Precondition> {
     })
 }
 
-/// One operation, or a few.
 fn operations() -> Vec<Operation> {
     let mut random = rand::rng();
     let mut one = || {

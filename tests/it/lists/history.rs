@@ -1,19 +1,16 @@
-//! The events that a thread's log should have, as far as its answers tell.
-
 use std::time::Duration;
 
 use threadkeep_domain::{Event, EventKind};
 
 use super::Mark;
 
-/// How long a thread is watched when a list says so: five seconds away from every sum of pauses.
+/// Watch duration in lists, at least 5 s away from any sum of pauses.
 pub(super) const WATCHED: Duration = Duration::from_secs(45);
 
-/// Event after event, each as version, life and word.
 #[derive(Debug, Default)]
 pub(super) struct History {
     told: Vec<(Mark, &'static str)>,
-    /// The life whose end was not reported yet, and its version.
+    /// The life whose end is not logged yet, and its version.
     open: Option<Mark>,
     watched_until: Duration,
 }
@@ -23,7 +20,6 @@ impl History {
         self.watched_until = self.watched_until.max(now + WATCHED);
     }
 
-    /// A write was accepted that left this, and perhaps appended something.
     pub(super) fn write(&mut self, left: Mark, appends: bool, now: Duration) {
         let (version, life) = left;
         if self.open == Some((version - 1, life)) {
@@ -39,7 +35,6 @@ impl History {
         }
     }
 
-    /// The thread has another id.
     pub(super) fn rotate(&mut self, left: Mark) {
         self.told.push((left, "rotated"));
     }
@@ -48,17 +43,15 @@ impl History {
         self.begin(left, "restored");
     }
 
-    /// A call to destroy was accepted.
     pub(super) fn destroy(&mut self, existed: bool) {
         self.end(if existed { "destroyed" } else { "expired" });
     }
 
-    /// The thread was seen not to be there.
     pub(super) fn miss(&mut self) {
         self.end("expired");
     }
 
-    /// When another life begins, nobody has heard yet that the open one expired.
+    /// When another life begins, the expiry of the open one is not logged yet.
     fn begin(&mut self, left: Mark, word: &'static str) {
         self.miss();
         self.told.push((left, word));
@@ -69,7 +62,7 @@ impl History {
         self.told.extend(self.open.take().map(|last| (last, word)));
     }
 
-    /// Whether these events, each with the place of its life, are exactly the expected ones.
+    /// Whether these events, each with the index of its life, are exactly the expected ones.
     pub(super) fn check(&self, events: &[(Event, usize)]) -> Result<(), String> {
         let told = events.iter().map(|(event, life)| {
             let word = match &event.kind {

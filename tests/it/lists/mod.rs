@@ -1,7 +1,6 @@
-//! Random lists of all that can be done to a thread, and a player that does them.
+//! Random operation lists for one thread, and a player that runs them.
 //!
-//! A list says nothing of lives and times, which differ from store to store: it names stamps by
-//! their place, and the player tells them so.
+//! Lives and times differ by store, so lists refer to stamps by index, and the player maps them.
 
 mod history;
 mod player;
@@ -14,7 +13,6 @@ use threadkeep_domain::{Mismatch, Owner, Slice, ThreadPolicy};
 pub(crate) use player::{Outcome, Player};
 pub(crate) use strategy::list;
 
-/// The steps of one thread, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct List {
     pub(crate) policy: ThreadPolicy,
@@ -51,23 +49,19 @@ pub(crate) enum Step {
         precondition: Option<Wanted>,
         idempotency: Option<u8>,
     },
-    /// Moves the thread to another id, if it exists.
     Rotate,
-    /// Makes a copy of the thread under another id, looks at it, and leaves it.
     Copy(CopyStep, Caller),
-    /// Does an earlier step again, counted from the start modulo what there is.
+    /// Repeats an earlier step, counted from the start modulo their number.
     Again(usize),
     Read(ReadStep, Caller),
     Advance(Duration),
-    /// Has changes logged for a while.
     Watch,
-    /// Ends what is due, as a reaper does.
     Reap,
-    /// Brings back the last life that ended, or one that was seen.
+    /// Restores the last ended life, or one that was seen.
     Restore(Option<usize>),
 }
 
-/// A version, and a life by the place at which it was first seen.
+/// A version, and a life by the index at which it was first seen.
 type Mark = (u64, usize);
 
 #[derive(Debug, Clone)]
@@ -78,16 +72,15 @@ pub(crate) struct WriteStep {
     pub(crate) ttl: Option<Duration>,
     pub(crate) precondition: Option<Wanted>,
     pub(crate) tombstone: Heed,
-    /// A key by number; the step itself is the request.
+    /// The number of a key; the step itself is the request.
     pub(crate) idempotency: Option<u8>,
     pub(crate) describe: bool,
     pub(crate) caller: Caller,
     pub(crate) owner: Option<OwnerStep>,
-    /// The turn of that number, whether or not it was granted.
+    /// The number of a turn, whether or not it was granted.
     pub(crate) turn: Option<u8>,
 }
 
-/// The threads that a caller may use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Caller {
     BackEnd,
@@ -103,7 +96,6 @@ pub(crate) enum OwnerStep {
 }
 
 impl WriteStep {
-    /// Operations without conditions.
     pub(crate) fn of(operations: Vec<Op>) -> Self {
         Self {
             operations,
@@ -121,7 +113,6 @@ impl WriteStep {
     }
 }
 
-/// Checkpoints by their numbers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum CheckpointStep {
     Save,
@@ -133,7 +124,6 @@ pub(crate) enum CheckpointStep {
 
 #[derive(Debug, Clone)]
 pub(crate) enum CopyStep {
-    /// A fork: of the state, of keys and tasks, and of the history, as they are wanted.
     Fork {
         checkpoint: Option<u32>,
         parts: [bool; 3],
@@ -143,7 +133,6 @@ pub(crate) enum CopyStep {
         /// Whether both have the same bucket.
         is_near: bool,
     },
-    /// The import of an export.
     Import,
 }
 
@@ -155,25 +144,21 @@ pub(crate) enum Op {
     Push(&'static str, String, Option<u64>, Mismatch),
     Pop(&'static str, u64),
     Increment(&'static str, i64),
-    /// The id and the value of an item for the history.
     Append(&'static str, String),
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Expects {
-    /// The state at the time of the step.
     AsItIs,
-    /// This object.
     Object(&'static str),
     NotAnObject,
 }
 
-/// When a tombstone is heeded.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Heed {
     Always,
     Never,
-    /// After the life of a stamp that was seen, counted as in [`Wanted::Seen`].
+    /// After the life of a seen stamp, counted as in [`Wanted::Seen`].
     After(usize),
 }
 
@@ -181,9 +166,8 @@ pub(crate) enum Heed {
 pub(crate) enum Wanted {
     Exists,
     Version(u64),
-    /// The version that the last step left.
     VersionAsItIs,
-    /// A stamp that was seen, counted from the newest modulo what there is.
+    /// A seen stamp, counted from the newest modulo their number.
     Seen(usize),
 }
 

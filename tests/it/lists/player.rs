@@ -1,5 +1,3 @@
-//! Plays lists on a thread, and describes the results in words that every store shares.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,11 +22,9 @@ use crate::conformance::room::{Room, Subject, delete, increment, json, key, set}
 use crate::conformance::scope_room::item;
 use crate::conformance::story;
 
-/// One thread and what was seen of it.
 #[derive(Debug)]
 pub(crate) struct Player {
     subject: Subject,
-    /// All ids that the thread has had.
     ids: Vec<ThreadId>,
     backend: Arc<dyn Backend>,
     clock: Clock,
@@ -41,7 +37,6 @@ pub(crate) struct Player {
     extra: Vec<Guard>,
 }
 
-/// The answer of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Written {
@@ -56,13 +51,11 @@ pub(crate) enum Outcome {
     Destroyed(Destroyed),
     Read(Option<(Mark, String)>),
     Thread(Option<Description>),
-    /// Whether a turn was granted by this step, or by an earlier one with its key.
+    /// Granted by this step, or by an earlier one with its key.
     Granted {
         replayed: bool,
     },
-    /// All that a copy has.
     Copied(String),
-    /// A checkpoint was saved or deleted: the thread, the checkpoint, and whether this is a repeat.
     Checkpoint(Mark, String, bool),
     Nothing,
 }
@@ -96,7 +89,6 @@ impl Player {
         }
     }
 
-    /// Lets no write take a shortcut.
     pub(crate) fn without_shortcuts(self) -> Self {
         Self {
             extra: vec![Guard {
@@ -107,7 +99,7 @@ impl Player {
         }
     }
 
-    /// Does the step of that number. The clock is for the caller to advance.
+    /// Runs step `number`. The caller advances the clock.
     pub(crate) async fn play(&mut self, list: &List, number: usize) -> Outcome {
         match &list.steps[number] {
             Step::Write(step) => self.write(step).await,
@@ -145,17 +137,15 @@ impl Player {
         }
     }
 
-    /// All that the log and the archive have of the thread, in words that every store shares.
-    ///
-    /// # Errors
-    /// Tells what is not in the log, or should not be there.
+    /// Returns all that the log and the archive have of the thread, in a form that all stores share, or how the log is
+    /// wrong.
     pub(crate) async fn story(&mut self) -> Result<Vec<String>, String> {
         self.reap().await;
         if !self.subject.exists().await {
             self.history.miss();
         }
         let bucket = self.backend.bucket_of(&self.subject.id);
-        // a little before: another clock may be behind
+        // a little earlier, because another clock may be behind
         let start = Position {
             ms: self.start_ms - 1_000,
             seq: 0,
@@ -184,7 +174,6 @@ impl Player {
         Ok(story)
     }
 
-    /// The remains of a life.
     async fn last_of(&self, place: usize, life: Life) -> Option<String> {
         let mut found = None;
         for id in &self.ids {
@@ -247,7 +236,6 @@ impl Player {
         }
     }
 
-    /// Copies the thread, and looks at the copy; none without a thread to export.
     async fn copy(&self, copy: &CopyStep, access: Access) -> Result<Option<String>, WriteError> {
         let source = self.subject.id;
         let policy = &self.subject.policy;
@@ -387,7 +375,7 @@ impl Player {
         self.seen[self.seen.len() - 1 - back % self.seen.len()]
     }
 
-    /// The state as it is. Its length is what the last write said, or the store has miscounted.
+    /// Returns the state, after comparing its size with the last write's.
     pub(crate) async fn state(&mut self) -> Outcome {
         let id = &self.subject.id;
         let found = self.subject.store.get_state(id, Reader::ALL).await.unwrap();
@@ -445,7 +433,6 @@ impl Player {
         }
     }
 
-    /// A step on the thread as a whole.
     async fn end_or_turn(&mut self, step: &Step) -> Outcome {
         let id = &self.subject.id;
         let granted = match step {
@@ -523,7 +510,7 @@ impl Player {
     fn refused(&mut self, refusal: Refusal) -> Outcome {
         match refusal {
             Refusal::VersionMismatch { current } => Outcome::Unmet(self.mark(current)),
-            // to the millisecond
+            // exact to the millisecond
             Refusal::TurnTaken { .. } => Outcome::Refused(Refusal::TurnTaken {
                 ends_ms: 0,
                 left_ms: 0,
@@ -695,12 +682,11 @@ fn access(caller: Caller) -> Access {
     }
 }
 
-/// The token of the turn of that number.
 fn token(turn: u8) -> TurnToken {
     format!("turn_{turn:032x}").parse().unwrap()
 }
 
-/// The same step is the same request.
+/// Equal steps are equal requests.
 fn idempotency(key: u8, request: &impl std::fmt::Debug) -> IdempotencyKey {
     IdempotencyKey {
         digest: Fingerprint::of(&[&[key]]),
@@ -708,7 +694,6 @@ fn idempotency(key: u8, request: &impl std::fmt::Debug) -> IdempotencyKey {
     }
 }
 
-/// All that an image has, without lives and times.
 fn all_of(image: &Image) -> String {
     let Image {
         thread,

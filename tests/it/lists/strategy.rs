@@ -1,5 +1,3 @@
-//! Lists that meet the borders: of limits, of chunks, of 64 bits, of lifetimes.
-
 use std::time::Duration;
 
 use proptest::collection::vec;
@@ -13,7 +11,7 @@ use super::{
     WriteStep,
 };
 
-/// Few, so that steps meet; each could be taken for something else.
+/// Few, so that steps interact. A store might confuse each with its own names.
 const KEYS: [&str; 12] = [
     "k",
     "l",
@@ -70,8 +68,7 @@ pub(crate) fn list() -> impl Strategy<Value = List> {
     (policy(), vec(step(), 1..24)).prop_map(|(policy, steps)| List { policy, steps })
 }
 
-/// Lifetimes end 5 s away from every sum of [`pause`]s, so that what a machine takes for a step
-/// decides nothing.
+/// Lifetimes end 5 s away from every sum of [`pause`]s, so that the duration of a step does not matter.
 fn policy() -> impl Strategy<Value = ThreadPolicy> {
     let max_bytes = prop_oneof![
         4 => Just(1_048_576),
@@ -168,7 +165,6 @@ fn turn() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Most callers may use all threads.
 fn caller() -> impl Strategy<Value = Caller> {
     prop_oneof![
         12 => Just(Caller::BackEnd),
@@ -300,7 +296,7 @@ fn mismatch() -> impl Strategy<Value = Mismatch> {
     prop_oneof![3 => Just(Mismatch::Refuse), 1 => Just(Mismatch::Skip)]
 }
 
-/// The first keys come more often than the last.
+/// The first keys are more frequent than the last.
 fn key() -> impl Strategy<Value = &'static str> {
     prop_oneof![
         4 => select(&KEYS[..2]),
@@ -336,7 +332,6 @@ fn object() -> impl Strategy<Value = String> {
     select(&OBJECTS[..]).prop_map(ToOwned::to_owned)
 }
 
-/// Around the sizes at which a chunk is full.
 fn string() -> impl Strategy<Value = String> {
     let bytes = prop_oneof![
         6 => 0usize..300,

@@ -1,5 +1,3 @@
-//! Plays lists on a scope, and describes the results in words that every store shares.
-
 use std::sync::Arc;
 
 use threadkeep_domain::scope::{
@@ -19,12 +17,11 @@ use super::{Bound, Expects, Kind, List, Op, Removes, Step, ThreadStep, Wanted, W
 use crate::conformance::room::{Room, Subject};
 use crate::conformance::scope_room::{Place, fill, increment, item, key, record, set, tasks, word};
 
-/// A version, and a life by the place at which it was first seen.
+/// A version, and a life by the index at which it was first seen.
 type Mark = (u64, usize);
 
 const CONTENTS: [&str; 3] = ["a", "é\n", "c"];
 
-/// One scope and what was seen of it.
 #[derive(Debug)]
 pub(crate) struct Player {
     place: Place,
@@ -36,14 +33,12 @@ pub(crate) struct Player {
     record_seen: Option<String>,
 }
 
-/// The thread of the scope.
 #[derive(Debug)]
 enum Threads {
     Stored(Subject, Arc<dyn Backend>),
     Reference(Reference),
 }
 
-/// The answer of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Outcome {
     Written {
@@ -53,7 +48,6 @@ pub(crate) enum Outcome {
         answers: Vec<KvAnswer>,
         appended: Vec<Appended>,
         removed: u64,
-        /// Place, id and value of each item that was taken.
         taken: Vec<(u64, String, String)>,
         replayed: bool,
     },
@@ -66,20 +60,17 @@ pub(crate) enum Outcome {
     Nothing,
 }
 
-/// A scope as it was read, its times in steps of 5 s from the start.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct View {
     stamp: Mark,
     tasks_stamp: Mark,
     times: [u64; 2],
     expires: Option<u64>,
-    /// All that is the same wherever it is kept.
     rest: ScopeView,
     values: Vec<Option<String>>,
     keys: Vec<String>,
 }
 
-/// Items as place, time in steps of 5 s, id and value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Page {
     items: Vec<(u64, u64, String, String)>,
@@ -87,7 +78,6 @@ pub(crate) struct Page {
 }
 
 impl Player {
-    /// A player with a scope of its own in a store.
     pub(crate) fn new(room: &Room, list: &List) -> Self {
         let thread = room.subject_under(ThreadPolicy {
             ttl: list.thread_ttl,
@@ -106,7 +96,6 @@ impl Player {
         Self::at(place, threads, room.clock.now_ms())
     }
 
-    /// A player with the domain's reference.
     pub(crate) fn of_reference(clock: &Clock, list: &List) -> Self {
         let reference = Reference::new(clock.clone(), list);
         let scope = match list.kind {
@@ -133,7 +122,7 @@ impl Player {
         }
     }
 
-    /// Does the step of that number. The clock is for the caller to advance.
+    /// Runs step `number`. The caller advances the clock.
     pub(crate) async fn play(&mut self, list: &List, number: usize) -> Outcome {
         match &list.steps[number] {
             Step::Write(step) => self.write(step).await,
@@ -146,7 +135,6 @@ impl Player {
         }
     }
 
-    /// All that there is.
     pub(crate) async fn look(&mut self) -> [Outcome; 3] {
         let view = self.read(&["k", "l", ""], true).await;
         let items = self.page(Bound::After(0), usize::MAX).await;
@@ -271,7 +259,6 @@ impl Player {
         Outcome::Page(page.map(|page| self.words(page)))
     }
 
-    /// The history that the last life of the thread left.
     async fn last_page(&self) -> Outcome {
         let Some(id) = self.place.scope.thread() else {
             return Outcome::Nothing;
@@ -361,7 +348,7 @@ impl Player {
 }
 
 impl Threads {
-    /// Ends expired threads, without which their archives are missing.
+    /// Ends expired threads, which otherwise have no archives.
     async fn reap(&self) {
         let Self::Stored(thread, backend) = self else {
             return;
@@ -412,7 +399,7 @@ fn operations(op: &Op) -> Vec<KvOperation> {
     }
 }
 
-/// The same step is the same request.
+/// Equal steps are equal requests.
 fn idempotency(key: u8, request: &WriteStep) -> IdempotencyKey {
     IdempotencyKey {
         digest: Fingerprint::of(&[&[key]]),

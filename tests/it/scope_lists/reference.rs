@@ -1,4 +1,4 @@
-//! One scope as the domain says it is, kept in the plainest way.
+//! The simplest model of a scope, built on the domain's code.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -19,8 +19,7 @@ use super::{Kind, List};
 const MINUTE_MS: u64 = 60_000;
 const DAY_MS: u64 = 86_400_000;
 
-/// One scope, whatever is asked for, and its thread if it has one. Its time stands still while no
-/// clock is put ahead.
+/// A scope, whatever its id, and its thread if it has one. Its time stands still unless the clock advances.
 #[derive(Debug, Clone)]
 pub(crate) struct Reference {
     clock: Clock,
@@ -35,7 +34,7 @@ struct World {
     lives: u64,
     thread: Option<Thread>,
     refuses_until_ms: u64,
-    /// The content of the thread's last life that ended, unless it was restored.
+    /// The content of the thread's last ended life, unless it was restored.
     left: Option<Option<Held>>,
     scope: Option<Held>,
     answers: HashMap<Fingerprint, (Fingerprint, ScopeWritten)>,
@@ -78,7 +77,6 @@ impl Reference {
         }
     }
 
-    /// The world as it is now.
     fn now(&self) -> (MutexGuard<'_, World>, u64) {
         let now_ms = self.clock.ahead_ms();
         let mut world = self.world.lock().unwrap();
@@ -86,7 +84,6 @@ impl Reference {
         (world, now_ms)
     }
 
-    /// Writes to the thread. Whether that was accepted.
     pub(super) fn write_thread(&self) -> bool {
         let (mut world, now_ms) = self.now();
         if world.refuses_until_ms > now_ms {
@@ -100,7 +97,6 @@ impl Reference {
         true
     }
 
-    /// Whether there was a thread.
     pub(super) fn destroy_thread(&self) -> bool {
         let (mut world, now_ms) = self.now();
         let existed = world.thread.is_some();
@@ -113,7 +109,6 @@ impl Reference {
         existed
     }
 
-    /// Whether there was no thread, and something to be restored.
     pub(super) fn restore_thread(&self) -> Option<bool> {
         let (mut world, now_ms) = self.now();
         if world.thread.is_some() {
@@ -212,7 +207,6 @@ impl World {
         scope.map_or(Stamp::default(), |held| held.stamp)
     }
 
-    /// Something was used.
     fn slide(&mut self, now_ms: u64) {
         if let Some(thread) = &mut self.thread {
             thread.ends_ms = now_ms + self.thread_ttl.as_millis() as u64;
@@ -254,7 +248,6 @@ impl World {
         self.answers.insert(key.digest, answer);
     }
 
-    /// Ends remembered answers along with their life.
     fn forget_in(&mut self, ms: u64, now_ms: u64) {
         self.answers_end_ms = now_ms + ms.max(MINUTE_MS);
     }

@@ -1,5 +1,3 @@
-//! Lists that meet the borders: of limits, of 64 bits, of lifetimes.
-
 use std::time::Duration;
 
 use proptest::collection::vec;
@@ -10,7 +8,7 @@ use threadkeep_domain::scope::{HistoryLimit, KeyRule, Lifetime, ScopePolicy};
 
 use super::{Bound, Expects, Kind, List, Op, Removes, Step, ThreadStep, Wanted, WriteStep};
 
-/// Few, so that steps meet; each could be taken for something else.
+/// Few, so that steps interact. A store might confuse each with its own names.
 const KEYS: [&str; 9] = ["k", "l", "", "M", "T", "R", "kk", "x\n", "é\u{2028}"];
 const TEXTS: [&str; 16] = [
     "",
@@ -42,8 +40,7 @@ const AMOUNTS: [i64; 8] = [
 ];
 const IDS: [&str; 6] = ["a", "b", "c", "A", "R", "o1"];
 
-/// Lifetimes end 5 s away from every sum of pauses, so that what a machine takes for a step decides
-/// nothing.
+/// Lifetimes end 5 s away from every sum of pauses, so that the duration of a step does not matter.
 pub(crate) fn list() -> impl Strategy<Value = List> {
     let kind = prop_oneof![Just(Kind::Thread), Just(Kind::Other)];
     let steps = vec(step(), 1..30);
@@ -82,7 +79,6 @@ pub(crate) fn list() -> impl Strategy<Value = List> {
         )
 }
 
-/// The first step, which makes a scope to write to.
 fn beginning(kind: Kind) -> Step {
     match kind {
         Kind::Thread => Step::Thread(ThreadStep::Write),
@@ -218,7 +214,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// The first keys come more often than the last.
+/// The first keys are more frequent than the last.
 fn key() -> impl Strategy<Value = &'static str> {
     prop_oneof![
         3 => select(&KEYS[..3]),

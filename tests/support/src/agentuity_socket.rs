@@ -1,4 +1,4 @@
-//! A client with scripted messages, by a WebSocket library that knows nothing of the server's.
+//! A client of the sockets with scripted messages, using another WebSocket library than the server.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,17 +14,15 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 use crate::server::{API_SECRET, Server};
 
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
-/// The last frame of a message, and of which kind it is (RFC 6455, section 5.2).
+/// FIN bit and opcodes of a frame's first byte (RFC 6455, section 5.2).
 pub const FIN: u8 = 0x80;
 pub const TEXT: u8 = 1;
 pub const CONTINUATION: u8 = 0;
 
-/// A socket.
 #[derive(Debug)]
 pub struct Socket(WebSocketStream<TcpStream>);
 
 impl Socket {
-    /// A socket that has said nothing yet.
     pub async fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).await.unwrap();
         let url = format!("ws://{address}/thread/ws");
@@ -33,12 +31,10 @@ impl Socket {
         Self(socket)
     }
 
-    /// A socket that was let in.
     pub async fn open(server: &Server) -> Self {
         Self::open_at(server.address(), API_SECRET).await
     }
 
-    /// A socket that was let in with that key.
     pub async fn open_at(address: SocketAddr, key: &str) -> Self {
         let mut socket = Self::connect(address).await;
         let answer = socket.authenticate(key).await;
@@ -46,50 +42,43 @@ impl Socket {
         socket
     }
 
-    /// The answer to the first message.
     pub async fn authenticate(&mut self, key: &str) -> String {
         self.send(&json!({"authorization": key}).to_string()).await;
         self.text().await
     }
 
-    /// Sends a text.
     pub async fn send(&mut self, text: &str) {
         self.send_message(Message::text(text)).await;
     }
 
-    /// Sends a message of any kind.
     pub async fn send_message(&mut self, message: Message) {
         self.0.send(message).await.unwrap();
     }
 
-    /// Sends a frame as it stands, which may be none that the library would send.
+    /// Sends a frame unchanged, even one that the library would not send.
     pub async fn send_frame(&mut self, first: u8, payload: &[u8]) {
         self.send_bytes(&frame(first, payload)).await;
     }
 
-    /// Sends bytes.
     pub async fn send_bytes(&mut self, bytes: &[u8]) {
         self.0.get_mut().write_all(bytes).await.unwrap();
     }
 
-    /// Sends nothing more, and does not say so.
+    /// Stops sending without a closing frame.
     pub async fn hang_up(&mut self) {
         self.0.get_mut().shutdown().await.unwrap();
     }
 
-    /// Sends a request. Its data is JSON text, so that it may be any.
     pub async fn request(&mut self, id: &str, action: &str, data: &str) {
         self.send(&request(id, action, data)).await;
     }
 
-    /// The next message of any kind; none if the connection has ended without one. The library answers a ping when it
-    /// reads or sends after it.
+    /// Returns the next message of any kind, or `None` at the end. The library answers a ping at the next read or write.
     pub async fn next(&mut self) -> Option<Message> {
         let next = timeout(WAIT_LIMIT, self.0.next()).await;
         next.expect("something should come")?.ok()
     }
 
-    /// All bytes that still come, which are answered by nothing.
     pub async fn bytes(mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let all = self.0.get_mut().read_to_end(&mut bytes);
@@ -100,7 +89,6 @@ impl Socket {
         bytes
     }
 
-    /// The next message that is no ping.
     pub async fn next_but_pings(&mut self) -> Option<Message> {
         loop {
             match self.next().await {
@@ -110,7 +98,6 @@ impl Socket {
         }
     }
 
-    /// The next text.
     pub async fn text(&mut self) -> String {
         match self.next_but_pings().await {
             Some(Message::Text(text)) => text.to_string(),
@@ -118,12 +105,10 @@ impl Socket {
         }
     }
 
-    /// The next text, as JSON.
     pub async fn answer(&mut self) -> Value {
         serde_json::from_str(&self.text().await).unwrap()
     }
 
-    /// Sends a request and gives its answer.
     pub async fn ask(&mut self, action: &str, data: &str) -> Value {
         let id = format!("{:032x}", rand::random::<u128>());
         self.request(&id, action, data).await;
@@ -132,7 +117,6 @@ impl Socket {
         answer
     }
 
-    /// Sends a request that has to be done, and gives what it answers.
     pub async fn ok(&mut self, action: &str, data: &str) -> Option<String> {
         let answer = self.ask(action, data).await;
         assert_eq!(answer["success"], true, "{answer}");
@@ -140,32 +124,27 @@ impl Socket {
         Some(data.as_str().unwrap().to_owned())
     }
 
-    /// Sends a request that has to be refused, and gives the reason.
     pub async fn refused(&mut self, action: &str, data: &str) -> String {
         let answer = self.ask(action, data).await;
         assert_eq!(answer["success"], false, "{answer}");
         answer["error"].as_str().unwrap().to_owned()
     }
 
-    /// The envelope of a thread; none if it does not exist.
     pub async fn restore(&mut self, thread: &str) -> Option<String> {
         self.ok("restore", &about(thread, &[])).await
     }
 
-    /// Saves a state, a JSON object.
     pub async fn save(&mut self, thread: &str, state: &str) {
         let envelope = Value::String(format!(r#"{{"state":{state}}}"#)).to_string();
         let data = about(thread, &[("user_data", &envelope)]);
         self.ok("save", &data).await;
     }
 
-    /// Runs operations, a JSON array.
     pub async fn merge(&mut self, thread: &str, operations: &str) {
         let data = about(thread, &[("operations", operations)]);
         self.ok("merge", &data).await;
     }
 
-    /// The code of the last frame.
     pub async fn closed(&mut self) -> u16 {
         match self.next_but_pings().await {
             Some(Message::Close(Some(frame))) => frame.code.into(),
@@ -174,12 +153,10 @@ impl Socket {
     }
 }
 
-/// A request as text.
 pub fn request(id: &str, action: &str, data: &str) -> String {
     format!(r#"{{"id":"{id}","action":"{action}","data":{data}}}"#)
 }
 
-/// The data of a request: a thread, and more members as JSON text.
 pub fn about(thread: &str, members: &[(&str, &str)]) -> String {
     let mut data = format!(r#"{{"thread_id":"{thread}""#);
     for (name, json) in members {
@@ -189,13 +166,11 @@ pub fn about(thread: &str, members: &[(&str, &str)]) -> String {
     data
 }
 
-/// The data of a merge that appends a number.
 pub fn push(thread: &str, number: usize) -> String {
     let push = format!(r#"[{{"op":"push","key":"list","value":{number}}}]"#);
     about(thread, &[("operations", &push)])
 }
 
-/// A frame as clients send them.
 pub fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![first];
     match payload.len() {

@@ -1,4 +1,4 @@
-//! How long a Redis serves nobody else.
+//! Measures how long requests block Redis for others.
 
 use std::fs;
 use std::io;
@@ -16,16 +16,15 @@ use tokio::sync::{Mutex as Turn, watch};
 use super::cutting::{first_command, number};
 use super::redis::RedisServer;
 
-/// Attempts of which the cheapest counts: other load on the machine only adds to the others.
+/// Number of attempts. The cheapest counts: other load on the machine only adds to the others.
 const ATTEMPTS: usize = 8;
 
-/// A script that measures the current speed of Redis, and its time on an idle machine of 2024. Processes that
-/// share caches and cores slow both this and the measured request down, so bounds grow with it.
+/// A script that measures the current speed of Redis, and its time on an idle machine of 2024. Processes that share caches
+/// and cores slow both this and the measured request down, so bounds grow with it.
 const YARDSTICK: &str = "for i = 1, 10000 do redis.call('HSET', KEYS[1], 'k' .. i, '{\"a\":1}') end \
                          return redis.call('DEL', KEYS[1])";
 const YARDSTICK_TIME: Duration = Duration::from_millis(12);
 
-/// A Redis that counts the time it spends.
 #[derive(Debug, Clone)]
 pub struct Busy {
     redis: Arc<RedisServer>,
@@ -38,7 +37,6 @@ pub struct Busy {
 #[derive(Debug, Clone, Copy)]
 struct Spent {
     all: Duration,
-    /// Time of the longest command or script.
     longest: Duration,
 }
 
@@ -53,7 +51,6 @@ struct Meter {
 }
 
 impl Busy {
-    /// Starts a Redis.
     pub fn start() -> Self {
         let redis = Arc::new(RedisServer::start());
         let meter = Arc::new(Meter {
@@ -86,13 +83,12 @@ impl Busy {
         }
     }
 
-    /// Its URL.
     pub fn url(&self) -> String {
         format!("redis://{}", self.address)
     }
 
-    /// Asserts that all commands of a request together take less, or less in proportion to `YARDSTICK` on a slower
-    /// machine. Each attempt prepares what it is about first.
+    /// Asserts that all commands of a request together take less than `most`, which grows with `YARDSTICK` on a slower
+    /// machine. Calls `prepare` before each attempt.
     pub async fn assert_below<P>(
         &self,
         most: Duration,
@@ -102,8 +98,7 @@ impl Busy {
         self.assert(most, |spent| spent.all, prepare, request).await;
     }
 
-    /// The same for a request of many steps, between which others have their turn: each of its commands
-    /// takes less.
+    /// Like [`Self::assert_below`], for each command of a request with many steps, between which Redis serves others.
     pub async fn assert_each_below<P>(
         &self,
         most: Duration,
@@ -142,7 +137,7 @@ impl Busy {
         panic!("never below {most:?}: {all:?}");
     }
 
-    /// How many times as long as on an idle machine of 2024 a script takes now: 1 to 3.
+    /// Returns the time of `YARDSTICK` relative to an idle machine of 2024, from 1 to 3.
     fn slowness(&self) -> f64 {
         let before = self.cpu();
         self.redis.call(&["EVAL", YARDSTICK, "1", "yardstick"]);
@@ -150,7 +145,6 @@ impl Busy {
         spent.div_duration_f64(YARDSTICK_TIME).clamp(1.0, 3.0)
     }
 
-    /// CPU time of the thread that runs commands.
     fn cpu(&self) -> Duration {
         let info = self.redis.info("cpu");
         let seconds = ["used_cpu_user_main_thread", "used_cpu_sys_main_thread"]
@@ -226,13 +220,11 @@ impl Meter {
     }
 }
 
-/// Returns whether a command has replies at any later time, or one that may come much later.
 fn has_many_replies(name: &str, command: &[u8]) -> bool {
     let has = |word: &[u8]| memchr::memmem::find(command, word).is_some();
     name.ends_with("SUBSCRIBE") || name == "XREAD" && has(b"BLOCK")
 }
 
-/// Reads the next reply and skips the pushes before it.
 async fn read_reply(redis: &mut TcpStream, bytes: &mut Vec<u8>) -> io::Result<Vec<u8>> {
     let mut at = 0;
     loop {
@@ -248,7 +240,6 @@ async fn read_reply(redis: &mut TcpStream, bytes: &mut Vec<u8>) -> io::Result<Ve
     }
 }
 
-/// Returns the end of the reply that starts at `at`, or `None` if it is incomplete.
 fn reply_end(bytes: &[u8], at: usize) -> Option<usize> {
     let kind = *bytes.get(at)?;
     let line_end = || Some(at + memchr::memchr(b'\n', &bytes[at..])? + 1);

@@ -1,18 +1,14 @@
-//! Certificates, made by openssl.
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::redis::Directory;
 
-/// An authority, whose files go with the value.
 #[derive(Debug)]
 pub struct Authority {
     dir: Directory,
     pub own: Issued,
 }
 
-/// A certificate and its key, in PEM form.
 #[derive(Debug, Clone)]
 pub struct Issued {
     pub certificate: String,
@@ -27,12 +23,10 @@ impl Authority {
         Self { dir, own }
     }
 
-    /// A certificate for `127.0.0.1`.
     pub fn issue(&self, name: &str) -> Issued {
         self.issue_with(name, &EC)
     }
 
-    /// A certificate for a key of that algorithm, as openssl names it.
     pub fn issue_with(&self, name: &str, algorithm: &[&str]) -> Issued {
         let issued = Issued::at(self.dir.path(), name);
         issued.make_by(
@@ -43,7 +37,6 @@ impl Authority {
         issued
     }
 
-    /// Another authority, which this one has certified.
     pub fn intermediate(&self) -> Self {
         let dir = Directory::create();
         let own = Issued::at(dir.path(), "intermediate");
@@ -55,7 +48,6 @@ impl Authority {
         Self { dir, own }
     }
 
-    /// The path of a file next to the certificates.
     pub fn file(&self, name: &str) -> String {
         text(self.dir.path().join(name))
     }
@@ -85,7 +77,7 @@ impl Issued {
         self.make(&[&by[..], &names, options].concat(), algorithm);
     }
 
-    /// The same with the key in the form from before PKCS#8.
+    /// Converts the key to the format from before PKCS#8.
     pub fn traditional(&self) -> Self {
         let key = format!("{}.traditional", self.key);
         openssl(&["pkey", "-in", &self.key, "-traditional", "-out", &key]);

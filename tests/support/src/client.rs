@@ -1,4 +1,4 @@
-//! A thin client, which adds nothing of its own to a request.
+//! An HTTP client that adds nothing to a request.
 
 use std::net::SocketAddr;
 
@@ -15,29 +15,25 @@ use sha2::Sha256;
 
 use super::server::{API_SECRET, SIGNING_SECRET};
 
-/// A client of one server. It keeps no cookies and follows no redirects.
+/// A client of one server, without cookies and redirects.
 #[derive(Debug, Clone)]
 pub struct Client {
     http: reqwest::Client,
     base: String,
 }
 
-/// A thread that nothing was written to yet, known to its owner by the signed id.
+/// An unwritten thread, which its owner opens by the signed id.
 #[derive(Debug, Clone)]
 pub struct OwnThread {
     client: Client,
-    /// The plain id.
     pub id: String,
-    /// The id as it stands in the header.
     pub signed: String,
 }
 
-/// A request to be sent.
 #[derive(Debug)]
 #[must_use]
 pub struct Request(RequestBuilder);
 
-/// An answer.
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub status: u16,
@@ -45,17 +41,15 @@ pub struct Answer {
     pub body: Bytes,
 }
 
-/// A new id.
 pub fn new_id() -> String {
     format!("thrd_{:032x}", rand::random::<u128>())
 }
 
-/// The signature of an id, worked out apart from the code under test.
+/// Computes the signature of an id independently of the code under test.
 pub fn signature(secret: &str, id: &str) -> String {
     STANDARD.encode(mac(secret, id))
 }
 
-/// The same in hex.
 pub fn hex_signature(secret: &str, id: &str) -> String {
     hex::encode(mac(secret, id))
 }
@@ -68,7 +62,7 @@ fn mac(secret: &str, id: &str) -> Vec<u8> {
 
 impl Client {
     pub fn new(address: SocketAddr) -> Self {
-        // which it wants though nothing here is encrypted
+        // required even without encryption
         drop(ring::default_provider().install_default());
         let http = reqwest::Client::builder()
             .no_proxy()
@@ -83,7 +77,6 @@ impl Client {
         }
     }
 
-    /// A request to a path, which begins with `/`.
     pub fn request(&self, method: Method, path: &str) -> Request {
         Request(self.http.request(method, format!("{}{path}", self.base)))
     }
@@ -96,12 +89,10 @@ impl Client {
         self.request(Method::POST, path)
     }
 
-    /// A new thread.
     pub fn thread(&self) -> OwnThread {
         self.thread_of(&new_id())
     }
 
-    /// The thread of that id.
     pub fn thread_of(&self, id: &str) -> OwnThread {
         OwnThread {
             client: self.clone(),
@@ -112,12 +103,11 @@ impl Client {
 }
 
 impl OwnThread {
-    /// The client that it is a thread of.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// A request to the thread itself (an empty path), or to something below it such as `state`.
+    /// A request to the thread itself (`path` is empty), or to a path below it such as `state`.
     pub fn request(&self, method: Method, path: &str) -> Request {
         self.client
             .request(method, &below("current", path))
@@ -148,48 +138,42 @@ impl OwnThread {
         self.request(Method::PATCH, path).json(json)
     }
 
-    /// A POST of its owner to a path that is not below it.
     pub fn post_beside(&self, path: &str, json: &str) -> Request {
         let request = self.client.post(path).json(json);
         request.header("x-thread-id", &self.signed)
     }
 
-    /// The list of operations, as the body of a merge.
     pub fn merge(&self, operations: &str) -> Request {
         self.patch("state", &format!("{{\"operations\":{operations}}}"))
     }
 
-    /// A merge patch of the state.
     pub fn merge_patch(&self, json: &str) -> Request {
         self.request(Method::PATCH, "state")
             .header("content-type", "application/merge-patch+json")
             .body(json.to_owned())
     }
 
-    /// The same thread as a back end names it: by plain id, with the api key.
+    /// A request of a back end: by plain id, with the API key.
     pub fn by_api_key(&self, method: Method, path: &str) -> Request {
         self.client
             .request(method, &below(&self.id, path))
             .bearer(API_SECRET)
     }
 
-    /// The state, as text.
     pub async fn state(&self) -> String {
         self.get("state").ok().await.text()
     }
 
-    /// The thread object.
     pub async fn object(&self) -> Value {
         self.get("").ok().await.json()
     }
 }
 
-/// The path of a key below a thread.
 pub fn key_path(key: &str) -> String {
     format!("state/{}", utf8_percent_encode(key, NON_ALPHANUMERIC))
 }
 
-/// A path may be the part below a thread, or only its query.
+/// `path` may be the part below a thread, or only a query.
 fn below(thread: &str, path: &str) -> String {
     let slash = if path.is_empty() || path.starts_with('?') {
         ""
@@ -225,12 +209,10 @@ impl Request {
         self.try_send().await.unwrap()
     }
 
-    /// Sends it and gives the answer when it has begun.
     pub async fn begin(self) -> reqwest::Response {
         self.0.send().await.unwrap()
     }
 
-    /// Sends it over a link that may fail.
     pub async fn try_send(self) -> reqwest::Result<Answer> {
         let response = self.0.send().await?;
         Ok(Answer {
@@ -240,7 +222,6 @@ impl Request {
         })
     }
 
-    /// Sends it and expects 200, 201 or 204.
     pub async fn ok(self) -> Answer {
         let answer = self.send().await;
         assert!(
@@ -252,7 +233,6 @@ impl Request {
         answer
     }
 
-    /// Sends it and expects that refusal; gives the problem object.
     pub async fn refused(self, status: u16, code: &str) -> Value {
         self.send().await.problem(status, code)
     }
@@ -275,13 +255,11 @@ impl Answer {
         self.header("etag").unwrap()
     }
 
-    /// The version that a receipt or a thread object tells.
     pub fn version(&self) -> u64 {
         self.json()["version"].as_u64().unwrap()
     }
 
-    /// Checks that this is a refusal with that status and code, in the form that all refusals
-    /// have; gives the problem object.
+    /// Asserts the status, code and common form of an error. Returns the problem object.
     pub fn problem(&self, status: u16, code: &str) -> Value {
         let found = (self.status, self.text());
         assert_eq!(self.status, status, "{found:?}");

@@ -1,5 +1,3 @@
-//! A real Redis Cluster on loopback.
-
 use std::iter;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
@@ -14,17 +12,16 @@ const MASTERS: usize = 3;
 const SLOTS: usize = 16_384;
 const WAIT_LIMIT: Duration = Duration::from_secs(60);
 
-/// Three masters, each with a replica. All are killed when the value goes.
+/// Three masters with one replica each. Killed on drop.
 #[derive(Debug)]
 pub struct RedisCluster {
-    /// The masters, then their replicas in the same order, as they were at first.
+    /// The initial masters, then their replicas in the same order.
     pub nodes: Vec<RedisServer>,
-    /// Two of them, as in a URL.
     pub hosts: String,
 }
 
-/// The cluster that all tests share which leave it as it is, each under a prefix of its own. To be
-/// made takes seconds, so it stays until the tests end, however they do.
+/// The cluster for all tests that do not change it, each with its own key prefix. Starting it takes seconds, so it runs
+/// until the tests end, however they end.
 pub fn shared() -> Arc<RedisCluster> {
     static SHARED: OnceLock<(Arc<RedisCluster>, Child)> = OnceLock::new();
     let (cluster, _) = SHARED.get_or_init(|| {
@@ -36,22 +33,18 @@ pub fn shared() -> Arc<RedisCluster> {
 }
 
 impl RedisCluster {
-    /// Starts one that keeps nothing on disk.
     pub fn start() -> Self {
         Self::start_with(&[])
     }
 
-    /// Starts one with options as on the command lines of its nodes.
     pub fn start_with(options: &[&str]) -> Self {
         Self::start_listening(options, false)
     }
 
-    /// Starts one whose nodes speak TLS among themselves, and with any client.
     pub fn start_encrypted(own: &Issued, authority: &Authority) -> Self {
         Self::start_encrypted_with(&RedisServer::encrypted(own, authority))
     }
 
-    /// Starts one whose nodes speak TLS with these options.
     pub fn start_encrypted_with(options: &[&str]) -> Self {
         let encrypted = ["--tls-cluster", "yes", "--tls-replication", "yes"];
         Self::start_listening(&[&encrypted, options].concat(), true)
@@ -111,7 +104,7 @@ impl RedisCluster {
             });
         }
         cluster.await_info("cluster_state", "ok");
-        // and that all know the master of each replica
+        // all nodes must know the master of each replica
         until(|| {
             let all = cluster.nodes.iter();
             let mut replicas = all.map(|node| node.call(&["CLUSTER", "NODES"]));
@@ -120,25 +113,21 @@ impl RedisCluster {
         cluster
     }
 
-    /// Its URL, which names two nodes.
     pub fn url(&self) -> String {
         format!("redis+cluster://{}", self.hosts)
     }
 
-    /// The master, of those at first, that a slot was given to.
     pub fn first_master(&self, slot: usize) -> &RedisServer {
         &self.nodes[place_of(slot)]
     }
 
-    /// The master, of those at first, that has a key, and its replica.
     pub fn pair_with(&self, key: &str) -> [&RedisServer; 2] {
         let slot = self.nodes[0].call(&["CLUSTER", "KEYSLOT", key]);
         let place = place_of(slot.parse().unwrap());
         [&self.nodes[place], &self.nodes[MASTERS + place]]
     }
 
-    /// Moves a slot with all its keys, one after the other, as `redis-cli --cluster reshard` does, until all
-    /// masters know of it.
+    /// Moves a slot and its keys one by one, like `redis-cli --cluster reshard`, and waits until all masters have noticed.
     pub fn move_slot(&self, slot: usize, from: &RedisServer, to: &RedisServer) {
         self.begin_move(slot, from, to);
         let slot = slot.to_string();
@@ -159,9 +148,9 @@ impl RedisCluster {
         let id = to.call(&["CLUSTER", "MYID"]);
         let is_other = |node: &&RedisServer| ![from.port(), to.port()].contains(&node.port());
         let others = self.nodes[..MASTERS].iter().filter(is_other);
-        // the others too: one that only heard of it could go on believing an older claim
+        // the others too: one that only received gossip may keep an older claim
         let masters: Vec<_> = [to, from].into_iter().chain(others).collect();
-        // and again: a message in flight meanwhile can move the slot back
+        // repeat, because a message in flight can revert the move
         until(|| {
             for node in &masters {
                 node.call(&["CLUSTER", "SETSLOT", &slot, "NODE", &id]);
@@ -170,7 +159,6 @@ impl RedisCluster {
         });
     }
 
-    /// Says that a slot is about to move.
     pub fn begin_move(&self, slot: usize, from: &RedisServer, to: &RedisServer) {
         let [from_id, to_id] = [from, to].map(|node| node.call(&["CLUSTER", "MYID"]));
         let slot = slot.to_string();
@@ -178,7 +166,6 @@ impl RedisCluster {
         from.call(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &to_id]);
     }
 
-    /// Whether the masters agree about the owners of slots.
     fn agree_within(&self, time: Duration) -> bool {
         let says = |node: &RedisServer| {
             let nodes = node.call(&["CLUSTER", "NODES"]);
@@ -203,7 +190,6 @@ impl RedisCluster {
         }
     }
 
-    /// The slots that have keys at a node.
     pub fn filled_slots(node: &RedisServer) -> Vec<usize> {
         let mut connection = node.connection();
         let slots = node.keys().into_iter().map(|key| {
@@ -219,7 +205,6 @@ impl RedisCluster {
         slots
     }
 
-    /// How often all nodes have answered with such an error.
     pub fn errors(&self, kind: &str) -> u64 {
         let of = |node: &RedisServer| {
             let stats = node.call(&["INFO", "errorstats"]);
@@ -232,7 +217,7 @@ impl RedisCluster {
         self.nodes.iter().map(of).sum::<u64>()
     }
 
-    /// A process that ends the nodes when this one has ended and its pipe with it.
+    /// Starts a process that ends the nodes when this process, and thus its pipe, has ended.
     fn guard(&self) -> Child {
         let pids = self.nodes.iter().map(|node| node.pid().to_string());
         let dirs = self
@@ -249,7 +234,6 @@ impl RedisCluster {
             .unwrap()
     }
 
-    /// Waits until all nodes say so of the cluster.
     pub fn await_info(&self, field: &str, value: &str) {
         let line = format!("{field}:{value}\r\n");
         let says = |node: &RedisServer| node.call(&["CLUSTER", "INFO"]).contains(&line);
@@ -267,14 +251,12 @@ fn free_port_below_another() -> u16 {
     ports.find(is_above_free).unwrap()
 }
 
-/// Which of the masters a slot is given to at first.
 fn place_of(slot: usize) -> usize {
     let mut places = 0..MASTERS;
     let place = places.find(|place| slot < (place + 1) * SLOTS / MASTERS);
     place.unwrap()
 }
 
-/// The parts of a line of CLUSTER NODES, without moving slots.
 fn id_epoch_and_slots(line: &str) -> Vec<String> {
     let words: Vec<_> = line.split_whitespace().collect();
     let slots = words[8..].iter().filter(|slot| !slot.starts_with('['));
@@ -282,7 +264,6 @@ fn id_epoch_and_slots(line: &str) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// Waits until a condition holds; a test whose condition never does fails.
 fn until(condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {

@@ -1,4 +1,4 @@
-//! A proxy to a Redis that fails at a chosen command, and for good: as seen from Redis, its client was killed there.
+//! A proxy to a Redis that fails permanently at a chosen command: for Redis, the client was killed there.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,26 +11,24 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 use tokio::sync::watch;
 
-/// On which side of the chosen command the link is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
-    /// Redis does not get the command.
     Before,
-    /// Redis does the command, and its client does not learn of it.
+    /// Redis executes the command, and the client does not get the reply.
     After,
 }
 
-/// The commands that count. Others, such as those of background work, are passed on until the link is cut.
+/// The commands that count. Others, such as those of background work, are forwarded until the cut.
 #[derive(Debug)]
 pub struct Counted {
     pub names: &'static [&'static str],
-    /// Texts of which they have one.
+    /// Counted commands contain one of these texts.
     pub about: Vec<String>,
 }
 
-/// Passes connections on to a Redis until a chosen command comes; from then on, none carries anything.
+/// Forwards connections to a Redis until a chosen command; then no connection carries anything.
 ///
-/// A crash test makes a call for each `passed` from 0 on, until one is answered before it is cut.
+/// A crash test makes a call for each `passed` from 0 on, until one is answered before the cut.
 #[derive(Debug)]
 pub struct CuttingProxy {
     address: SocketAddr,
@@ -41,7 +39,7 @@ pub struct CuttingProxy {
 struct Plan {
     target: SocketAddr,
     counted: Counted,
-    /// The commands until the chosen one, which is the last of them.
+    /// Counted commands up to and including the chosen one.
     left: AtomicU64,
     cut: Cut,
     stage: watch::Sender<Stage>,
@@ -50,16 +48,13 @@ struct Plan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 enum Stage {
     Open,
-    /// The chosen command has come.
     Chosen,
-    /// Redis has done it, or will never get it.
+    /// Redis has executed it, or will never get it.
     Cut,
 }
 
 impl CuttingProxy {
-    /// A proxy that passes everything on until it is armed.
-    ///
-    /// It has a thread of its own, which ends with the value.
+    /// Starts a proxy that forwards everything until [`Self::arm`], on a thread that ends on drop.
     pub fn start(target: SocketAddr, counted: Counted, cut: Cut) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -79,17 +74,16 @@ impl CuttingProxy {
         Self { address, plan }
     }
 
-    /// Where it listens.
     pub fn url(&self) -> String {
         format!("redis://{}", self.address)
     }
 
-    /// From now on, passes on `passed` of the commands that count, and is cut at the next one.
+    /// Forwards the next `passed` counted commands, and cuts at the one after.
     pub fn arm(&self, passed: u64) {
         self.plan.left.store(passed + 1, Ordering::SeqCst);
     }
 
-    /// Whether the chosen command has come. Waits until nothing goes on because of it.
+    /// Returns whether the chosen command arrived, after waiting until its effects are complete.
     pub async fn was_cut(&self) -> bool {
         let mut stage = self.plan.stage.subscribe();
         if *stage.borrow() == Stage::Open {
@@ -147,14 +141,14 @@ impl Plan {
         }
         drop(to_client);
         if self.cut == Cut::After {
-            // Redis closes the connection when it has done all that came before
+            // Redis closes the connection once it has executed all earlier commands
             let _ = to_server.shutdown().await;
             let _ = copy(&mut from_server, &mut sink()).await;
         }
         self.stage.send_replace(Stage::Cut);
     }
 
-    /// Passes commands on. Whether the chosen one came; otherwise the client has left.
+    /// Forwards commands. Returns whether the chosen one arrived; otherwise the client has disconnected.
     async fn pass(&self, mut from: OwnedReadHalf, to: &mut OwnedWriteHalf) -> bool {
         let mut buffer = Vec::new();
         loop {
@@ -182,7 +176,6 @@ impl Plan {
         }
     }
 
-    /// Takes one off those until the chosen one, and returns how many there were.
     fn take(&self) -> u64 {
         let less_one = |left: u64| Some(left.saturating_sub(1));
         let taken = self
@@ -192,7 +185,6 @@ impl Plan {
     }
 }
 
-/// The end of the first command in these bytes, and its name, if all of it is there: an array of bulk strings.
 pub fn first_command(bytes: &[u8]) -> Option<(usize, String)> {
     let (mut at, count) = number(bytes, 0)?;
     let mut name = None;
@@ -205,7 +197,6 @@ pub fn first_command(bytes: &[u8]) -> Option<(usize, String)> {
     (bytes.len() >= at).then_some((at, name?))
 }
 
-/// The number of a line such as `$12`, and where the line ends.
 pub fn number(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let line = bytes.get(at..)?;
     let end = memchr::memchr(b'\n', line)?;

@@ -1,4 +1,4 @@
-//! How long other clients wait while one attacks.
+//! Measures how long other clients wait during an attack.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,10 +12,9 @@ use super::raw;
 use super::server::{Server, cpu_time};
 
 const HEALTHZ: &str = "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
-/// The pause between two requests.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Asks a server for `/healthz`, each time over a new connection, so that each worker has its turn.
+/// Requests `/healthz` repeatedly, over a new connection each, so that all workers get requests.
 #[derive(Debug)]
 pub struct Heartbeat {
     is_over: Arc<AtomicBool>,
@@ -40,15 +39,15 @@ impl Heartbeat {
         Self { is_over, longest }
     }
 
-    /// Returns the CPU time that the server spent during the longest wait for an answer; a busy machine would add to
-    /// the elapsed time. Fails if a request got no answer.
+    /// Returns the CPU time that the server spent during the longest wait for an answer; a busy machine would add to the
+    /// elapsed time. Fails if a request got no answer.
     pub async fn longest_wait(self) -> Duration {
         self.is_over.store(true, Ordering::Relaxed);
         self.longest.await.unwrap()
     }
 }
 
-/// Whether the server took the request in the few seconds that it has for one, which a busy machine may not give it.
+/// Whether the request got an answer in time; a busy machine may exceed the few seconds for a head.
 async fn is_answered(address: SocketAddr) -> bool {
     let answer = raw::exchange(address, HEALTHZ).await;
     let status = raw::status(&answer);

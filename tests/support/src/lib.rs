@@ -1,4 +1,4 @@
-//! Tools of tests over HTTP: servers, Redis, a client, and bytes on a socket. They do not use the library.
+//! Tools for tests over HTTP: servers, Redis, a client, and bytes on a socket. They do not use the library.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot continue should panic")]
 #![allow(missing_debug_implementations, reason = "only tests read this")]
@@ -35,7 +35,7 @@ use futures_util::FutureExt as _;
 
 pub use threadkeep_scripted_upstream as upstream;
 
-/// The setting that a run of the tests may have of its own, in the environment: memory for copies.
+/// A setting that test runs may override: memory for copies.
 pub const READ_CACHE_BYTES: &str = "THREADKEEP_READ_CACHE_BYTES";
 
 /// Runs `attempt`, and retries if it fails after a pause of the machine of at least `spoils_it`.

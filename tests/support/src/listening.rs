@@ -1,5 +1,3 @@
-//! Server-sent events, read line by line.
-
 use std::time::Duration;
 
 use reqwest::Response;
@@ -10,26 +8,21 @@ use super::client::Request;
 
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 
-/// A stream of events that a server sends.
 #[derive(Debug)]
 pub struct Listening {
     response: Response,
     text: String,
-    /// The last cursor.
     pub cursor: String,
 }
 
-/// One event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sent {
     pub event: String,
     pub data: Value,
-    /// The data, unchanged.
     pub text: String,
 }
 
 impl Request {
-    /// Listens to what this answers, from when it has begun.
     pub async fn listen(self) -> Listening {
         let response = self.header("accept", "text/event-stream").begin().await;
         assert_eq!(response.status().as_u16(), 200);
@@ -48,17 +41,14 @@ impl Request {
 }
 
 impl Listening {
-    /// A header of the response.
     pub fn header(&self, name: &str) -> Option<&str> {
         Some(self.response.headers().get(name)?.to_str().unwrap())
     }
 
-    /// The next event.
     pub async fn next(&mut self) -> Sent {
         self.try_next().await.expect("there should be one more")
     }
 
-    /// The next event; none if the stream has ended.
     pub async fn try_next(&mut self) -> Option<Sent> {
         loop {
             let block = self.block().await?;
@@ -69,14 +59,13 @@ impl Listening {
                 value.map(str::to_owned)
             };
             if let (Some(event), Some(text)) = (field("event"), field("data")) {
-                // the thread of another test may have numbers that no double holds
+                // other tests' threads may have numbers that are not doubles
                 let data = serde_json::from_str(&text).unwrap_or_default();
                 return Some(Sent { event, data, text });
             }
         }
     }
 
-    /// The next `count` events, as `type version` each.
     pub async fn next_all(&mut self, count: usize) -> Vec<String> {
         let mut all = Vec::new();
         for _ in 0..count {
@@ -92,7 +81,6 @@ impl Listening {
         }
     }
 
-    /// The lines up to the next empty one.
     async fn block(&mut self) -> Option<String> {
         loop {
             if let Some((block, rest)) = self.text.split_once("\n\n") {
@@ -108,12 +96,10 @@ impl Listening {
 }
 
 impl Sent {
-    /// The event's data.
     pub fn about(&self) -> &Value {
         &self.data["data"]
     }
 
-    /// Its type and version.
     pub fn words(&self) -> String {
         let version = match self.event.as_str() {
             "reset" => &self.data["version"],

@@ -1,8 +1,5 @@
-//! Figures of a server.
-
 use crate::client::Client;
 
-/// The samples of the metrics whose name and labels hold all these texts, added up.
 pub async fn sample(client: &Client, has: &[&str]) -> f64 {
     let metrics = client.get("/metrics").ok().await.text();
     metrics

@@ -1,4 +1,4 @@
-//! All that a Redis is asked, as its `MONITOR` tells it.
+//! Records the commands of a Redis with `MONITOR`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -7,15 +7,13 @@ use super::redis::RedisServer;
 
 const END: &str = "the end of the trace";
 
-/// A command with its arguments.
 #[derive(Debug)]
 pub struct Called {
     pub words: Vec<String>,
-    /// By the script that was called before it, and not by a client.
+    /// Whether the preceding script called it, and not a client.
     pub is_of_script: bool,
 }
 
-/// Listens from its start to its stop.
 #[derive(Debug)]
 pub struct Monitor<'a> {
     redis: &'a RedisServer,
@@ -33,7 +31,6 @@ impl<'a> Monitor<'a> {
         Self { redis, lines }
     }
 
-    /// The commands since the start, those of scripts after the script.
     pub fn stop(self) -> Vec<Called> {
         let mut connection = self.redis.connection();
         redis::cmd("ECHO").arg(END).exec(&mut connection).unwrap();
@@ -44,8 +41,7 @@ impl<'a> Monitor<'a> {
     }
 }
 
-/// Of `+1700000000.000000 [0 lua] "HGET" "key" "\x00\""`. Escapes other than of quotes and
-/// backslashes stay as they are.
+/// Parses `+1700000000.000000 [0 lua] "HGET" "key" "\x00\""`. Keeps escapes other than those of quotes and backslashes.
 fn called(line: &str) -> Called {
     let start = line.find("] \"").map_or(line.len(), |at| at + 2);
     let is_of_script = line[..start].ends_with(" lua] ");

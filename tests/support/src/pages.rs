@@ -1,4 +1,4 @@
-//! A web server of a test, which answers each path as the test wants, and remembers the requests.
+//! A web server with scripted answers that records its requests.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// A server of a test.
 #[derive(Debug)]
 pub struct Pages {
     address: SocketAddr,
@@ -16,14 +15,11 @@ pub struct Pages {
     task: JoinHandle<()>,
 }
 
-/// How a path answers.
 #[derive(Debug, Clone)]
 pub enum Page {
-    /// A whole answer.
     Whole(Vec<u8>),
-    /// Its beginning, and then nothing.
     Stalled(Vec<u8>),
-    /// Its beginning, and then a piece again and again.
+    /// A beginning, then endless repeats of a piece.
     Endless(Vec<u8>, Vec<u8>),
 }
 
@@ -34,7 +30,6 @@ struct State {
 }
 
 impl Page {
-    /// An answer with a status, further lines of its head, and a body.
     pub fn new(status: u16, head: &str, body: impl AsRef<[u8]>) -> Self {
         let body = body.as_ref();
         let length = body.len();
@@ -44,19 +39,17 @@ impl Page {
         Self::Whole([head.as_bytes(), body].concat())
     }
 
-    /// A page of that type.
     pub fn of_type(content_type: &str, body: impl AsRef<[u8]>) -> Self {
         Self::new(200, &format!("content-type: {content_type}\r\n"), body)
     }
 
-    /// A redirect.
     pub fn redirect(location: &str) -> Self {
         Self::new(302, &format!("location: {location}\r\n"), "")
     }
 }
 
 impl Pages {
-    /// Starts one on a free port of 127.0.0.1. The function gets paths with their queries.
+    /// Starts a server on a free port of 127.0.0.1. `answer` gets paths with their queries.
     pub async fn start(answer: impl Fn(&str) -> Page + Send + Sync + 'static) -> Self {
         Self::start_on("127.0.0.1:0", answer).await
     }
@@ -84,7 +77,6 @@ impl Pages {
         }
     }
 
-    /// `host:port`.
     pub fn authority(&self) -> String {
         self.address.to_string()
     }
@@ -97,12 +89,10 @@ impl Pages {
         format!("http://{}{path}", self.address)
     }
 
-    /// All requests so far: heads, and bodies behind them.
     pub fn requests(&self) -> Vec<String> {
         self.state.requests.lock().unwrap().clone()
     }
 
-    /// Waits until that many requests have come.
     pub async fn await_requests(&self, count: usize) {
         loop {
             let came = self.state.came.notified();

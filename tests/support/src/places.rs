@@ -1,14 +1,11 @@
-//! Where the program and the files of tests are.
-
 use std::env;
 use std::ffi::OsString;
 use std::path::{self, Path, PathBuf};
 use std::sync::LazyLock;
 
-/// The folder of the project.
 pub const PROJECT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// The program that `THREADKEEP_BIN` names, such as an optimized one, or the one that Cargo built with the tests.
+/// The program that `THREADKEEP_BIN` names, or the one that Cargo built with the tests.
 #[must_use]
 pub fn program() -> OsString {
     if let Some(given) = env::var_os("THREADKEEP_BIN") {
@@ -20,7 +17,6 @@ pub fn program() -> OsString {
     folder.join("threadkeep").into()
 }
 
-/// An existing folder for files of tests.
 #[must_use]
 pub fn scratch() -> &'static Path {
     static SCRATCH: LazyLock<PathBuf> = LazyLock::new(|| {

@@ -1,5 +1,3 @@
-//! A TCP proxy that fails on demand.
-
 use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 use tokio::sync::watch;
 
-/// Passes connections on to another address, as long as the value lives.
+/// Forwards connections to another address until it is dropped.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
@@ -21,31 +19,25 @@ pub struct Proxy {
     accepted: Arc<AtomicU64>,
 }
 
-/// The treatment of bytes and connections by the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Passes everything on.
     Open,
-    /// Closes new connections at once.
     Refusing,
-    /// Keeps connections open, takes all that comes and passes nothing on.
+    /// Keeps connections open, reads everything and forwards nothing.
     Hanging,
-    /// Loses all bytes of both sides, and keeps connections open. A connection that has lost something carries nothing
-    /// ever again, as when packets are dropped both ways for longer than any retry.
+    /// Loses all bytes of both sides, and keeps connections open. A connection that has lost bytes never carries any again,
+    /// as when packets are dropped for longer than any retry.
     Losing,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Control {
     mode: Mode,
-    /// How often all connections were cut.
     cuts: u64,
 }
 
 impl Proxy {
-    /// A proxy for that address, on a port of its own.
-    ///
-    /// It has a thread of its own too: a test may block while it waits for a server to start.
+    /// Starts a proxy for `target`, on its own thread: a test may block while it waits for a server to start.
     pub fn start(target: SocketAddr) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -70,46 +62,40 @@ impl Proxy {
         }
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Whether it was given a text that it did not pass on, as it was [`Mode::Hanging`].
+    /// Whether it withholds `text` from the server, in [`Mode::Hanging`].
     pub fn is_holding(&self, text: &str) -> bool {
         self.count_held(text) > 0
     }
 
-    /// How often it was given a text that it did not pass on.
     pub fn count_held(&self, text: &str) -> usize {
         let holding = self.holding.lock().unwrap_or_else(PoisonError::into_inner);
         memchr::memmem::find_iter(&holding, text.as_bytes()).count()
     }
 
-    /// Connections that were made to it so far.
     pub fn accepted(&self) -> u64 {
         self.accepted.load(Ordering::Relaxed)
     }
 
-    /// Changes what it does from now on.
     pub fn set(&self, mode: Mode) {
         self.control.send_modify(|control| control.mode = mode);
     }
 
-    /// Closes all connections in the midst of whatever they carry; new ones are served.
+    /// Closes all connections, even within messages; new ones are served.
     pub fn cut(&self) {
         self.control.send_modify(|control| control.cuts += 1);
     }
 }
 
-/// The settings of each connection.
 #[derive(Debug, Clone)]
 struct Link {
     target: SocketAddr,
     control: watch::Receiver<Control>,
     holding: Arc<Mutex<Vec<u8>>>,
     accepted: Arc<AtomicU64>,
-    /// Whether a connection has lost something.
     is_lost: Arc<AtomicBool>,
 }
 
@@ -137,7 +123,6 @@ impl Link {
         }
     }
 
-    /// Carries one connection until either side or a cut ends it.
     async fn serve(mut self, mut client: TcpStream) {
         let cuts = self.control.borrow().cuts;
         self.is_lost = Arc::default();
@@ -148,7 +133,7 @@ impl Link {
         let Ok(server) = TcpStream::connect(self.target).await else {
             return;
         };
-        // else a part of an answer is held back until the part before it is acknowledged
+        // otherwise a part of an answer waits until the previous part is acknowledged
         for side in [&client, &server] {
             if side.set_nodelay(true).is_err() {
                 return;
@@ -173,7 +158,7 @@ impl Link {
             tokio::select! {
                 read = from.read(&mut buffer) => match read {
                     Ok(count @ 1..) => held.extend_from_slice(&buffer[..count]),
-                    // nor does the other side learn of the end
+                    // nor is the other side closed
                     _ if self.is_lost.load(Ordering::Relaxed) => pending().await,
                     _ => return,
                 },

@@ -1,4 +1,4 @@
-//! Bytes on a socket, for what a well-behaved client would not send.
+//! Bytes on a socket, for requests that a correct client would not send.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,15 +10,14 @@ use tokio::time::timeout;
 /// Maximum time for an answer, on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 
-/// Sends these bytes on a new connection and gives all that comes back until the server closes
-/// it. A request should therefore say `connection: close`.
+/// Sends bytes on a new connection, and returns everything until the server closes it. Requests should have `connection:
+/// close`.
 pub async fn exchange(address: SocketAddr, request: impl AsRef<[u8]>) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_ref()).await.unwrap();
     read_to_end(&mut stream).await
 }
 
-/// All that comes until the server closes the connection.
 pub async fn read_to_end(stream: &mut TcpStream) -> String {
     let mut answer = Vec::new();
     timeout(WAIT_LIMIT, stream.read_to_end(&mut answer))
@@ -28,7 +27,6 @@ pub async fn read_to_end(stream: &mut TcpStream) -> String {
     String::from_utf8(answer).unwrap()
 }
 
-/// The status of a response.
 pub fn status(response: &str) -> u16 {
     response
         .strip_prefix("HTTP/1.1 ")
@@ -37,7 +35,6 @@ pub fn status(response: &str) -> u16 {
         .unwrap_or_else(|| panic!("no response: {response:?}"))
 }
 
-/// One response with its body, on a connection that stays open; its body has a known length.
 pub async fn read_response(stream: &mut TcpStream) -> String {
     let head = read_head(stream).await;
     let length = head
@@ -53,7 +50,6 @@ pub async fn read_response(stream: &mut TcpStream) -> String {
     head + &String::from_utf8(body).unwrap()
 }
 
-/// Status line and headers of a response, such as one that has no body.
 pub async fn read_head(stream: &mut TcpStream) -> String {
     let mut head = Vec::new();
     let whole = async {

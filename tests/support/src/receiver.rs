@@ -1,4 +1,4 @@
-//! A webhook endpoint that answers as a test wants, and remembers what came.
+//! A webhook endpoint with scripted answers that records its deliveries.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -17,7 +17,6 @@ use tokio::task::JoinHandle;
 
 use super::until;
 
-/// A server of a test, with separate deliveries for each path.
 #[derive(Debug)]
 pub struct Receiver {
     address: SocketAddr,
@@ -25,27 +24,20 @@ pub struct Receiver {
     task: JoinHandle<()>,
 }
 
-/// How a path answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Mood {
-    /// 204.
     #[default]
     Well,
-    /// That status, with a body that is no one's business.
     Failing(u16),
-    /// A redirect to that place.
     Redirecting(String),
-    /// It takes the request and never answers.
     Hanging,
 }
 
-/// One delivery.
 #[derive(Debug, Clone)]
 pub struct Delivery {
     pub path: String,
     pub headers: HashMap<String, String>,
     pub body: Bytes,
-    /// Whether it was answered with 204.
     pub is_taken: bool,
 }
 
@@ -64,7 +56,7 @@ impl Receiver {
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let shared = Arc::clone(&shared);
-                // one that breaks off is the server's affair
+                // an interrupted connection is the server's concern
                 tokio::spawn(async move { drop(serve(stream, &shared).await) });
             }
         });
@@ -75,7 +67,6 @@ impl Receiver {
         }
     }
 
-    /// The URL of a path, which begins with `/`.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
@@ -84,12 +75,10 @@ impl Receiver {
         self.address.port()
     }
 
-    /// How a path answers from now on.
     pub fn set(&self, path: &str, mood: Mood) {
         lock(&self.state).moods.insert(path.into(), mood);
     }
 
-    /// All that came to a path.
     pub fn got(&self, path: &str) -> Vec<Delivery> {
         let state = lock(&self.state);
         let of_path = state.deliveries.iter();
@@ -99,20 +88,17 @@ impl Receiver {
             .collect()
     }
 
-    /// The deliveries of a path.
     pub fn taken(&self, path: &str) -> Vec<Delivery> {
         let mut taken = self.got(path);
         taken.retain(|delivery| delivery.is_taken);
         taken
     }
 
-    /// Waits until a path took so much, and gives it.
     pub async fn await_taken(&self, path: &str, count: usize) -> Vec<Delivery> {
         until(async || self.taken(path).len() >= count).await;
         self.taken(path)
     }
 
-    /// Waits until so much came to a path, taken or not.
     pub async fn await_got(&self, path: &str, count: usize) {
         until(async || self.got(path).len() >= count).await;
     }
@@ -129,7 +115,6 @@ impl Delivery {
         &self.headers[name]
     }
 
-    /// The event.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
@@ -138,14 +123,13 @@ impl Delivery {
         self.header("webhook-id")
     }
 
-    /// Its type and what it is about, as `thread.created thrd_..`.
     pub fn words(&self) -> String {
         let event = self.json();
         let text = |name: &str| event[name].as_str().unwrap().to_owned();
         format!("{} {}", text("type"), text("subject"))
     }
 
-    /// Which of these secrets have signed it, worked out apart from the code under test.
+    /// Returns the indexes of the secrets that signed it, computed independently of the code under test.
     pub fn signed_by(&self, secrets: &[&str]) -> Vec<usize> {
         let header = self.header("webhook-signature");
         let place = |signature: &str| {
@@ -166,7 +150,6 @@ impl Delivery {
     }
 }
 
-/// Answers the requests of a connection, one after the other.
 async fn serve(stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
     loop {
@@ -217,7 +200,7 @@ fn note(state: &Mutex<State>, path: String, headers: HashMap<String, String>, bo
     mood
 }
 
-/// A test that failed must not fail the others too.
+/// A failed test must not fail the others.
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,3 @@
-//! A real Redis on a free port.
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -14,14 +12,13 @@ use std::time::{Duration, Instant};
 
 use super::certificates::{Authority, Issued};
 
-/// Options under which every write is on disk before it is answered.
+/// Options that write everything to disk before answering.
 pub const DURABLE: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
 
-/// The file of a sentinel, which it writes what it learns into.
 const CONFIG: &str = "sentinel.conf";
 const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
-/// A `redis-server` with a directory of its own. It is killed when the value goes.
+/// A `redis-server` with its own directory. Killed on drop.
 #[derive(Debug)]
 pub struct RedisServer {
     child: Mutex<Child>,
@@ -30,11 +27,10 @@ pub struct RedisServer {
     options: Vec<String>,
 }
 
-/// A directory that goes with the value.
 #[derive(Debug)]
 pub struct Directory(PathBuf);
 
-/// The Redis that all tests share, each under a prefix of its own. It goes with its last user.
+/// The Redis that all tests share, each with its own key prefix. It stops when the last test drops it.
 pub fn shared() -> Arc<RedisServer> {
     static SHARED: Mutex<Weak<RedisServer>> = Mutex::new(Weak::new());
     let mut shared = lock(&SHARED);
@@ -46,36 +42,33 @@ pub fn shared() -> Arc<RedisServer> {
     redis
 }
 
-/// A key prefix that no other test has, in this process or another.
+/// Returns a key prefix that no other test has, including in other processes.
 pub fn unique_prefix() -> String {
     format!("it-{}", unique())
 }
 
 impl RedisServer {
-    /// Starts one that keeps nothing on disk.
     pub fn start() -> Self {
         Self::start_with(&[])
     }
 
-    /// Starts one with options as on its command line.
     pub fn start_with(options: &[&str]) -> Self {
         with_free_ports(|| Self::try_start_on(free_port(), options))
     }
 
-    /// Starts one on `port`; returns `None` if another process has taken one of its ports.
+    /// Starts a server on `port`; returns `None` if another process has taken one of its ports.
     pub fn try_start_on(port: u16, options: &[&str]) -> Option<Self> {
         let options: Vec<_> = options.iter().map(ToString::to_string).collect();
         Self::start_in(Directory::create(), port, &options)
     }
 
-    /// Options of a server that identifies itself by that certificate, and asks no client for one.
     pub fn encrypted<'a>(own: &'a Issued, authority: &'a Authority) -> [&'a str; 8] {
         let mut options = Self::requiring_certificates(own, authority);
         options[1] = "no";
         options
     }
 
-    /// Options of a server that identifies itself by that certificate, and asks every client for one of that authority.
+    /// Options for TLS with the certificate `own`, which require client certificates of `authority`.
     pub fn requiring_certificates<'a>(own: &'a Issued, authority: &'a Authority) -> [&'a str; 8] {
         [
             "--tls-auth-clients",
@@ -89,7 +82,6 @@ impl RedisServer {
         ]
     }
 
-    /// Starts one that also listens with TLS, and gives that port.
     pub fn start_encrypted(options: &[&str]) -> (Self, u16) {
         with_free_ports(|| {
             let port = free_port();
@@ -99,7 +91,6 @@ impl RedisServer {
         })
     }
 
-    /// Locks it to that user with those rights, except for existing connections.
     pub fn lock_to(&self, user: &str, password: &str, rights: &[&str]) {
         let secret = format!(">{password}");
         let user = ["ACL", "SETUSER", user, "on", &secret];
@@ -107,44 +98,36 @@ impl RedisServer {
         self.call(&["ACL", "SETUSER", "default", "off"]);
     }
 
-    /// Starts a sentinel with these lines in its file.
     pub fn start_sentinel(config: &str) -> Self {
         with_free_ports(|| Self::try_start_sentinel(config))
     }
 
-    /// Starts a sentinel with these lines in its file; returns `None` if another process has taken one of its ports.
     pub fn try_start_sentinel(config: &str) -> Option<Self> {
         Self::start_in(Directory::with_config(config), free_port(), &[])
     }
 
-    /// Its URL.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// The TCP port that it listens on.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The path of the unix socket that it listens on too.
     pub fn socket(&self) -> PathBuf {
         self.dir.0.join("socket")
     }
 
-    /// A connection for the test itself.
     pub fn connection(&self) -> redis::Connection {
         let client = redis::Client::open(self.url()).unwrap();
         client.get_connection().unwrap()
     }
 
-    /// The reply to a command, as text.
     pub fn call(&self, words: &[&str]) -> String {
         self.try_call(words)
             .unwrap_or_else(|error| panic!("{words:?}: {error}"))
     }
 
-    /// A section of `INFO`.
     pub fn info(&self, section: &str) -> BTreeMap<String, String> {
         let info = self.call(&["INFO", section]);
         let fields = info.lines().filter_map(|line| line.split_once(':'));
@@ -153,20 +136,17 @@ impl RedisServer {
             .collect()
     }
 
-    /// The names of all keys it has.
     pub fn keys(&self) -> Vec<String> {
         let mut connection = self.connection();
         redis::cmd("KEYS").arg("*").query(&mut connection).unwrap()
     }
 
-    /// The time of its clock, in whole seconds.
     pub fn seconds(&self) -> u64 {
         let mut connection = self.connection();
         let (seconds, _): (u64, u64) = redis::cmd("TIME").query(&mut connection).unwrap();
         seconds
     }
 
-    /// The reply to a command, as text, or its error.
     pub fn try_call(&self, words: &[&str]) -> redis::RedisResult<String> {
         let mut cmd = redis::cmd(words[0]);
         cmd.arg(&words[1..]);
@@ -180,37 +160,31 @@ impl RedisServer {
         })
     }
 
-    /// Its process.
     pub fn pid(&self) -> u32 {
         lock(&self.child).id()
     }
 
-    /// The directory of its files.
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Ends it by SIGKILL.
     pub fn kill(&self) {
         let mut child = lock(&self.child);
         child.kill().unwrap();
         child.wait().unwrap();
     }
 
-    /// Starts it again after [`Self::kill`], on the same port and directory, and waits until it
-    /// answers.
     pub fn restart(&self) {
         let mut child = lock(&self.child);
         *child = spawn(self.port, &self.dir.0, &self.options);
         assert!(is_answering(&mut child, &self.dir.0), "{}", self.log());
     }
 
-    /// Lets it answer nobody, with all connections open, until [`Self::resume`].
+    /// Stops answering, with all connections open, until [`Self::resume`].
     pub fn suspend(&self) {
         self.signal("STOP");
     }
 
-    /// Lets it go on after [`Self::suspend`].
     pub fn resume(&self) {
         self.signal("CONT");
     }
@@ -296,9 +270,7 @@ fn spawn(port: u16, dir: &Path, options: &[String]) -> Child {
         .unwrap_or_else(|error| panic!("these tests need redis-server on the PATH: {error}"))
 }
 
-/// Waits until it answers PING; false when it ends before.
-///
-/// By the socket: on the port there might be another process.
+/// Waits until it answers PING. Returns false if it ends before. Uses the socket, because another process may have the port.
 fn is_answering(child: &mut Child, dir: &Path) -> bool {
     let start = Instant::now();
     while ping(&dir.join("socket")).is_err() {
@@ -311,7 +283,7 @@ fn is_answering(child: &mut Child, dir: &Path) -> bool {
     true
 }
 
-/// One that loads its data is there but answers with an error; one with a password is ready.
+/// A server that loads its data answers with an error and is not ready; one that requires a password is.
 fn ping(socket: &Path) -> io::Result<()> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(WAIT_LIMIT))?;
@@ -324,14 +296,14 @@ fn ping(socket: &Path) -> io::Result<()> {
     }
 }
 
-/// Starts something on free ports, with other ones if one was taken meanwhile.
+/// Starts something on free ports, and retries with others if one was taken meanwhile.
 pub fn with_free_ports<T>(start: impl Fn() -> Option<T>) -> T {
     (0..5)
         .find_map(|_| start())
         .expect("there should be free ports")
 }
 
-/// A port that nobody listens on, if no other process takes it in the meantime.
+/// Returns a port on which nothing listens, unless another process takes it meanwhile.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
@@ -343,7 +315,7 @@ fn unique() -> String {
     format!("{}-{n}", std::process::id())
 }
 
-/// A test that failed must not fail the others too.
+/// A failed test must not fail the others.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,3 @@
-//! A real Redis with a replica.
-
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,16 +7,15 @@ use super::redis::RedisServer;
 
 const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
-/// They are killed when the value goes.
+/// A master and its replica. Killed on drop.
 #[derive(Debug)]
 pub struct Replicated {
     pub master: RedisServer,
-    /// The link between the replica and its master.
     pub between: Proxy,
     pub replica: RedisServer,
 }
 
-/// Those that all tests share which leave them as they are, each under a prefix of its own.
+/// The shared servers, for tests that do not stop or promote them, each with its own key prefix.
 pub fn shared() -> Arc<Replicated> {
     static SHARED: Mutex<Weak<Replicated>> = Mutex::new(Weak::new());
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -31,7 +28,7 @@ pub fn shared() -> Arc<Replicated> {
 }
 
 impl Replicated {
-    /// Starts both, and waits until the one has all of the other.
+    /// Starts both, and waits until the replica is in sync.
     pub fn start() -> Self {
         let master = RedisServer::start_with(&["--repl-diskless-sync-delay", "0"]);
         let between = Proxy::start(([127, 0, 0, 1], master.port()).into());
@@ -46,7 +43,6 @@ impl Replicated {
         servers
     }
 
-    /// Waits until the replica hears its master.
     pub fn await_attached(&self) {
         let start = Instant::now();
         let is_attached = || {
@@ -59,8 +55,8 @@ impl Replicated {
         }
     }
 
-    /// The number of commands that made the replica write or forget a key or its end. The offset of the stream says
-    /// less: it also contains the questions about the replica's offset.
+    /// Number of commands with which the replica wrote or deleted a key or its expiry. The replication offset is less exact:
+    /// it also counts requests for the replica's offset.
     pub fn told(&self) -> u64 {
         let stats = self.replica.call(&["INFO", "commandstats"]);
         let calls = ["set", "del", "persist", "pexpire", "pexpireat"].map(|command| {

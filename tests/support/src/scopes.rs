@@ -1,29 +1,23 @@
-//! Requests about scopes and tools, as a back end makes them.
-
 use serde_json::{Value, json};
 
 use super::client::{Answer, Client, Request};
 use super::server::API_SECRET;
 
-/// A scope that nobody else uses.
 pub fn new_session() -> String {
     format!("session:{:032x}", rand::random::<u128>())
 }
 
 impl Client {
-    /// A request of a back end with a body.
     pub fn back_end(&self, path: &str, body: &Value) -> Request {
         self.post(path).bearer(API_SECRET).json(&body.to_string())
     }
 
-    /// The answer of a tool to a back end.
     pub async fn tool(&self, scope: &str, name: &str, arguments: Value) -> Value {
         let body = json!({"scope": scope, "arguments": arguments});
         let answer = self.back_end(&format!("/v1/tools/{name}"), &body);
         answer.ok().await.json()
     }
 
-    /// The answer of a path below `/v1/scopes` to a back end.
     pub async fn scope(&self, path: &str, body: Value) -> Answer {
         self.back_end(&format!("/v1/scopes/{path}"), &body)
             .ok()

@@ -1,24 +1,19 @@
-//! A master and its replica with three sentinels.
-
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::redis::RedisServer;
 
-/// The sentinels' name of the master.
 pub const MASTER: &str = "main";
 const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
-/// They are killed when the value goes.
+/// A master, its replica and three sentinels. Killed on drop.
 #[derive(Debug)]
 pub struct Watched {
-    /// The master and its replica, as they were at first.
     pub servers: [RedisServer; 2],
     pub sentinels: Vec<RedisServer>,
 }
 
 impl Watched {
-    /// Starts them, and waits until all know of each other.
     pub fn start() -> Self {
         let at_once = ["--repl-diskless-sync-delay", "0"];
         let master = RedisServer::start_with(&at_once);
@@ -51,12 +46,11 @@ impl Watched {
         watched
     }
 
-    /// Their URL.
     pub fn url(&self) -> String {
         format!("redis+sentinel://{}/{MASTER}", self.hosts())
     }
 
-    /// Sets after which silence sentinels take a server for down. They know a busy one from it only by patience.
+    /// Sets the silence after which sentinels count a server as down. Only a longer time distinguishes a busy server.
     pub fn wait_for(&self, silence: Duration) {
         let ms = silence.as_millis().to_string();
         let set = ["SENTINEL", "SET", MASTER, "down-after-milliseconds", &ms];
@@ -65,7 +59,6 @@ impl Watched {
         }
     }
 
-    /// The sentinels, as in a URL.
     pub fn hosts(&self) -> String {
         let hosts = self.sentinels.iter();
         let hosts: Vec<_> = hosts.map(|s| format!("127.0.0.1:{}", s.port())).collect();

@@ -1,4 +1,4 @@
-//! The binary under test, on a port of its own.
+//! The program under test, on its own port.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -16,28 +16,24 @@ use super::READ_CACHE_BYTES;
 use super::client::Client;
 use super::redis::{self, RedisServer};
 
-/// The secret behind `main`, the key that signs.
+/// The secret of the signing key `main`.
 pub const SIGNING_SECRET: &str = "an-hmac-secret-of-the-tests-that-is-long-enough";
-/// The api key `ops`.
 pub const API_SECRET: &str = "an-api-secret-of-the-tests-that-is-long-enough";
-/// The api key `relay`, in the form that clients of `ModelRelay` want.
+/// The API key `relay`, in the form of `ModelRelay`'s clients.
 pub const RELAY_SECRET: &str = "mr_sk_of-the-tests-that-is-long-enough";
 
-/// How long a server may take to listen, to log something or to stop, on a busy machine.
+/// Time limit for a server to listen, log a line or stop, on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 /// Default time limit for the store, longer than a busy machine pauses. Tests about the limit set their own.
 const STORE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Where a server keeps its threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backend {
-    /// In its own memory.
     Memory,
-    /// In the Redis that all tests share, under a prefix of its own.
     Redis,
 }
 
-/// A running server; it is killed when the value goes.
+/// A running server, killed on drop.
 #[derive(Debug)]
 pub struct Server {
     child: Mutex<Child>,
@@ -46,16 +42,14 @@ pub struct Server {
     settings: Builder,
 }
 
-/// A server that is about to be started.
 #[derive(Debug, Clone)]
 pub struct Builder {
     settings: BTreeMap<String, String>,
     address_space_bytes: Option<u64>,
-    /// Holds the shared Redis for as long as a server is on it.
+    /// Keeps the shared Redis running while a server uses it.
     _redis: Option<Arc<RedisServer>>,
 }
 
-/// The log of a server.
 #[derive(Debug, Default)]
 struct Log {
     written: Mutex<Written>,
@@ -69,12 +63,10 @@ struct Written {
 }
 
 impl Server {
-    /// A server with the settings of the tests and no others.
     pub fn start(backend: Backend) -> Self {
         Self::builder(backend).start()
     }
 
-    /// A server whose settings are still to be changed.
     pub fn builder(backend: Backend) -> Builder {
         let builder = Builder {
             settings: BTreeMap::new(),
@@ -104,8 +96,7 @@ impl Server {
         }
     }
 
-    /// The server that all tests of a back end share, each with threads of its own. It goes with
-    /// its last user.
+    /// The server that all tests of a back end share, each with its own threads. It stops when the last test drops it.
     pub fn shared(backend: Backend) -> Arc<Self> {
         static SHARED: [Mutex<Weak<Server>>; 2] =
             [Mutex::new(Weak::new()), Mutex::new(Weak::new())];
@@ -118,28 +109,24 @@ impl Server {
         server
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// A client of it.
     pub fn client(&self) -> Client {
         Client::new(self.address)
     }
 
-    /// Its settings, to start another one like it, such as one on the same Redis and prefix.
     pub fn settings(&self) -> Builder {
         self.settings.clone()
     }
 
-    /// A number of its page of metrics.
     pub async fn metric(&self, name: &str) -> u64 {
         let page = self.client().get("/metrics").ok().await.text();
         number_in(&page, name).unwrap_or_else(|| panic!("{name} in {page}"))
     }
 
-    /// How often it has called an operation of its store, which has no series before its first call.
+    /// Calls of an operation of its store. The series does not exist before the first call.
     pub async fn store_calls(&self, operation: &str, part: &str) -> u64 {
         let page = self.client().get("/metrics").ok().await.text();
         let name = "threadkeep_store_duration_seconds_count";
@@ -147,12 +134,10 @@ impl Server {
         number_in(&page, &name).unwrap_or(0)
     }
 
-    /// Its resident memory, in bytes.
     pub fn resident_bytes(&self) -> u64 {
         self.memory_bytes("VmRSS")
     }
 
-    /// The most resident memory that it has had, in bytes.
     pub fn peak_bytes(&self) -> u64 {
         self.memory_bytes("VmHWM")
     }
@@ -161,18 +146,16 @@ impl Server {
         lock(&self.child).id()
     }
 
-    /// Returns the CPU time of the server so far.
     pub fn cpu_time(&self) -> Duration {
         cpu_time(self.pid())
     }
 
-    /// How many files and sockets it has open.
     pub fn open_files(&self) -> usize {
         let pid = self.pid();
         fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
     }
 
-    /// A line of its status, which Linux gives in kB (proc(5)).
+    /// Reads a line of its status, which Linux gives in kB (proc(5)).
     fn memory_bytes(&self, name: &str) -> u64 {
         let pid = self.pid();
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -181,33 +164,29 @@ impl Server {
         kilobytes.unwrap().parse::<u64>().unwrap() * 1_024
     }
 
-    /// All it has logged until now.
     pub fn log(&self) -> String {
         lock(&self.log.written).lines.join("\n")
     }
 
-    /// Waits until a line of its log has the property, and gives that line.
     pub fn await_log(&self, has: impl Fn(&str) -> bool) -> String {
         self.log
             .wait_for(has)
             .unwrap_or_else(|| panic!("no such line in:\n{}", self.log()))
     }
 
-    /// Asks it to stop by SIGTERM, and waits until it has.
     pub fn stop(&self) -> ExitStatus {
         self.signal("TERM");
         self.log.wait_closed();
         lock(&self.child).wait().unwrap()
     }
 
-    /// Ends it by SIGKILL, without a word.
     pub fn kill(&self) {
         let mut child = lock(&self.child);
         child.kill().unwrap();
         child.wait().unwrap();
     }
 
-    /// Sends it a signal by name. `std` has no call for it, and every POSIX shell does.
+    /// Sends a signal by name with a POSIX shell, because `std` cannot.
     pub fn signal(&self, name: &str) {
         let pid = self.pid();
         let sent = Command::new("sh")
@@ -235,35 +214,31 @@ impl Drop for Server {
 }
 
 impl Builder {
-    /// Sets an environment variable of the server.
     pub fn set(mut self, name: &str, value: impl Display) -> Self {
         self.settings.insert(name.into(), value.to_string());
         self
     }
 
-    /// The value of an environment variable of the server.
     pub fn value(&self, name: &str) -> &str {
         &self.settings[name]
     }
 
-    /// Whether an environment variable of the server is set.
     pub fn is_set(&self, name: &str) -> bool {
         self.settings.contains_key(name)
     }
 
-    /// Takes an environment variable away again.
     pub fn unset(mut self, name: &str) -> Self {
         self.settings.remove(name);
         self
     }
 
-    /// Keeps threads in that Redis, under a prefix that no other test has.
+    /// Stores threads in the Redis at `url`, with a prefix that no other test has.
     pub fn redis(self, url: &str) -> Self {
         self.set("THREADKEEP_REDIS_URL", url)
             .set("THREADKEEP_KEY_PREFIX", redis::unique_prefix())
     }
 
-    /// Keeps threads apart from those of the server that these settings are of.
+    /// Stores threads apart from those of the server with these settings.
     pub fn apart(self) -> Self {
         if self.is_set("THREADKEEP_REDIS_URL") {
             return self.set("THREADKEEP_KEY_PREFIX", redis::unique_prefix());
@@ -271,15 +246,14 @@ impl Builder {
         self
     }
 
-    /// Bounds the address space of the server, whose allocations fail beyond.
+    /// Limits the address space of the server, beyond which allocations fail.
     pub fn address_space(mut self, bytes: u64) -> Self {
         self.address_space_bytes = Some(bytes);
         self
     }
 
-    /// Starts the server and waits until it listens.
-    ///
-    /// Retries if Redis does not answer in time: with a short time limit, that happens on a busy machine.
+    /// Starts the server and waits until it listens. Retries if Redis does not answer in time, as may happen on a busy
+    /// machine with a short time limit.
     pub fn start(self) -> Server {
         for attempt in 1.. {
             let (mut child, log) = self.spawn();
@@ -300,7 +274,7 @@ impl Builder {
         unreachable!()
     }
 
-    /// Starts a server that is expected to give up, and gives its exit status and log.
+    /// Starts a server that must fail to start. Returns its exit status and log.
     pub fn start_refused(self) -> (ExitStatus, String) {
         let (mut child, log) = self.spawn();
         if let Some(address) = log.wait_listening() {
@@ -357,7 +331,6 @@ impl Log {
         self.changed.notify_all();
     }
 
-    /// The first line with the property; none when the server ends, or takes too long.
     fn wait_for(&self, has: impl Fn(&str) -> bool) -> Option<String> {
         let mut seen = 0;
         let mut found = None;
@@ -387,7 +360,6 @@ impl Log {
     }
 }
 
-/// The address of a line that says where the server listens.
 fn listening(line: &str) -> Option<SocketAddr> {
     let Ok(line) = serde_json::from_str::<serde_json::Value>(line) else {
         // the log is in text form
@@ -407,7 +379,6 @@ fn number_in(metrics: &str, name: &str) -> Option<u64> {
     number.map(|number| number.parse().unwrap())
 }
 
-/// Returns the CPU time of a process, for all its threads (proc(5)).
 pub fn cpu_time(pid: u32) -> Duration {
     /// The unit of /proc/PID/stat on Linux, independent of the kernel's timer frequency.
     const TICK: Duration = Duration::from_millis(10);
@@ -420,7 +391,7 @@ pub fn cpu_time(pid: u32) -> Duration {
         .sum::<u32>()
 }
 
-/// A test that failed must not fail the others too.
+/// A failed test must not fail the others.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex
         .lock()

@@ -1,14 +1,12 @@
-//! Takes what is `#[doc(hidden)]` out of rustdoc's JSON.
-//!
-//! Rustdoc can do so by itself, but then leaves out whatever a hidden module defines, although a module that is
-//! not hidden exports it too.
+//! Removes `#[doc(hidden)]` items from rustdoc's JSON. Rustdoc itself would also remove items of hidden modules that visible
+//! modules re-export.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// Removes each hidden item, and each `impl` that is then of nothing, from the lists of its parents. A `use` names its target outside of such a list, and
-/// so keeps it.
+/// Removes each hidden item, and each `impl` without a subject, from the lists of its parents. The target of a `use` is
+/// outside such lists, so it stays.
 pub(crate) fn strip(crate_json: &mut Value) {
     let Some(items) = crate_json["index"].as_object_mut() else {
         return;
@@ -28,7 +26,7 @@ fn ids_of(items: &Map<String, Value>, is_one: impl Fn(&Value) -> bool) -> HashSe
     those.filter_map(|item| item["id"].as_u64()).collect()
 }
 
-/// An `impl` of a hidden trait, or one of no trait whose items are all hidden.
+/// Whether an `impl` has a hidden trait, or no trait and only hidden items.
 fn is_impl_of_nothing(item: &Value, hidden: &HashSet<u64>) -> bool {
     let Some(implementation) = item["inner"].get("impl") else {
         return false;
@@ -41,7 +39,7 @@ fn is_impl_of_nothing(item: &Value, hidden: &HashSet<u64>) -> bool {
     }
 }
 
-/// Attributes come as `{"other": "#[doc(hidden)]"}`.
+/// Attributes have the form `{"other": "#[doc(hidden)]"}`.
 fn is_hidden(item: &Value) -> bool {
     let attributes = item["attrs"].as_array();
     attributes

@@ -1,9 +1,8 @@
-//! Compares the public API of the library with `public-api.txt`, and fails if they differ: `cargo run -p
-//! threadkeep-public-api`. With `accept` it writes the current list.
+//! Compares the library's public API with `public-api.txt`, and fails if they differ: `cargo run -p threadkeep-public-api`.
+//! With `accept`, writes the current list.
 //!
-//! The list comes from rustdoc's JSON, which only a nightly compiler would write. Rustdoc of the stable one does if
-//! `RUSTC_BOOTSTRAP` is set. It is set only for rustdoc, or build scripts would see it and everything would be
-//! compiled again: Cargo runs this program as rustdoc, and this program runs the real one.
+//! The list comes from rustdoc's JSON, which stable rustdoc writes only with `RUSTC_BOOTSTRAP`. Cargo runs this program as
+//! rustdoc, which sets the variable only for the real rustdoc: build scripts would rebuild everything if they saw it.
 
 mod hidden;
 mod merge;
@@ -18,11 +17,11 @@ use serde_json::Value;
 
 const LIST: &str = "public-api.txt";
 const ACCEPT: &str = "cargo run -p threadkeep-public-api -- accept";
-/// Those of the library on docs.rs.
+/// The library's features on docs.rs.
 const FEATURES: &str = "threadkeep/redis,threadkeep/tls,threadkeep/jwt";
 const VERSIONS: &str =
     "tools/public-api/Cargo.toml has to name the version of the crate public-api that reads it";
-/// Set for this program when it stands in for rustdoc.
+/// Set if Cargo runs this program as rustdoc.
 const AS_RUSTDOC: &str = "THREADKEEP_AS_RUSTDOC";
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -59,7 +58,7 @@ fn run_rustdoc() -> Result<ExitCode, Box<dyn Error>> {
     })
 }
 
-/// Has rustdoc describe packages as apps use them: the library, or members of the workspace that it depends on.
+/// Runs rustdoc on packages as apps use them: the library, or workspace members that it depends on.
 fn describe(root: &Path, packages: &[String]) -> Result<(), Box<dyn Error>> {
     let status = Command::new("cargo")
         .current_dir(root)
@@ -82,7 +81,7 @@ fn read_json(root: &Path, crate_name: &str) -> Result<Value, Box<dyn Error>> {
     Ok(serde_json::from_str(&fs::read_to_string(path)?)?)
 }
 
-/// One line for each item, without what every type gets and what a derive writes.
+/// Returns one line per item, without the blanket and derived impls.
 fn list_of(root: &Path) -> Result<String, Box<dyn Error>> {
     describe(root, &["threadkeep".to_owned()])?;
     let library = read_json(root, "threadkeep")?;
@@ -109,7 +108,6 @@ fn list_of(root: &Path) -> Result<String, Box<dyn Error>> {
     Ok(api.to_string())
 }
 
-/// The members of the workspace among the dependencies of a crate.
 fn members(described: &Value) -> Vec<String> {
     let crates = described["external_crates"].as_object().into_iter();
     let names = crates
@@ -123,7 +121,7 @@ fn members(described: &Value) -> Vec<String> {
     names
 }
 
-/// The lines that only one of the lists has, as `-` and `+`. Both are sorted in the same way.
+/// Returns the lines that only one list has, as `-` and `+`. Both lists must be sorted in the same way.
 fn differences(old: &str, new: &str) -> String {
     let only_in = |these: &str, others: &str, sign| {
         let others: Vec<_> = others.lines().collect();

@@ -1,12 +1,12 @@
-//! Joins what rustdoc says of several crates, so that a re-export from a member of the workspace shows the item itself.
+//! Merges rustdoc's JSON of several crates, so that re-exports from workspace members show the items themselves.
 //!
-//! In each crate rustdoc counts its items from 0, and it names an item of another crate by its path.
+//! Rustdoc numbers the items of each crate from 0, and names items of other crates by path.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-/// More than the items of one crate, of its dependencies too.
+/// More than the items of a crate and its dependencies.
 const IDS_PER_CRATE: u64 = 100_000_000;
 
 /// Adds the items of other crates to those of the first, which may re-export them.
@@ -33,7 +33,7 @@ pub(crate) fn merge(crates: Vec<Value>) -> Option<Value> {
     Some(whole)
 }
 
-/// The ids of all items by path and kind, each from the crate that defines it.
+/// Maps path and kind of all items to their ids in the crate that defines them.
 fn definitions(crates: &[Value]) -> HashMap<String, u64> {
     let paths = crates
         .iter()
@@ -74,7 +74,7 @@ fn renumber(described: &mut Value, new: &impl Fn(u64) -> u64) {
     }
 }
 
-/// An item names others in its links, in the lists of its parts, and by `id`.
+/// An item refers to others in its links, in the lists of its parts, and by `id`.
 fn renumber_item(item: &mut Value, new: &impl Fn(u64) -> u64) {
     for part in ["id", "links", "inner"] {
         renumber_value(&mut item[part], new);

@@ -1,4 +1,4 @@
-//! The answers that many agents received about one thread. No two of a counter's answers may be the same.
+//! The answers that all agents received about one thread. A counter never answers the same value twice.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -7,35 +7,30 @@ use std::ops::RangeInclusive;
 use crate::account::Pushes;
 use crate::answer::Wrong;
 
-/// The account of a hot thread.
 #[derive(Debug, Default)]
 pub(super) struct Book {
     pub(super) pushes: Pushes,
-    /// Increments, by the sums that they answered.
     pub(super) sums: Distinct<i64>,
-    /// Conditional writes, by the rounds that they wrote.
     pub(super) rounds: Distinct<u64>,
-    /// All writes, by their versions.
     pub(super) versions: Distinct<u64>,
-    /// An answer was wrong: it is not known what was done.
+    /// An answer was wrong, so the number of writes is unknown.
     pub(super) is_broken: bool,
 }
 
-/// The facts about a write.
 #[derive(Debug)]
 pub(super) enum Fate {
-    /// It was acknowledged, with its version if the answer was right.
+    /// Acknowledged, with its version if the answer was right.
     Done(Option<u64>),
-    /// It may have been done.
+    /// Possibly executed.
     Open,
     NotDone,
 }
 
-/// Acknowledgements that have to differ from each other.
+/// Acknowledgements that must be distinct.
 #[derive(Debug)]
 pub(super) struct Distinct<T> {
     told: HashSet<T>,
-    /// Those that were not acknowledged, and may have been done.
+    /// Unacknowledged writes that may have been executed.
     open: u64,
 }
 
@@ -49,7 +44,6 @@ impl<T> Default for Distinct<T> {
 }
 
 impl<T: Copy + Eq + Hash + std::fmt::Display> Distinct<T> {
-    /// Notes a write and its answer, if that was right.
     pub(super) fn note(
         &mut self,
         what: &'static str,
@@ -68,7 +62,7 @@ impl<T: Copy + Eq + Hash + std::fmt::Display> Distinct<T> {
         Ok(())
     }
 
-    /// How many there have to be, at least and at most.
+    /// Returns the least and the greatest possible number of writes.
     pub(super) fn bounds(&self) -> RangeInclusive<u64> {
         let told = self.told.len() as u64;
         told..=told + self.open

@@ -1,19 +1,16 @@
-//! The agents on the hot thread, and which thread that is.
-
 use std::sync::Arc;
 
 use super::thread::HotThread;
 use crate::account::lock;
 use crate::http::Http;
 
-/// When a thread is as large as this, the agents go on with another one: a state has 1 MiB.
+/// Size at which the agents change to a new thread; a state has at most 1 MiB.
 const FULL_BYTES: u64 = 800_000;
 
-/// The state that the agents share.
 #[derive(Debug, Default)]
 pub(crate) struct Group {
     desk: std::sync::Mutex<Desk>,
-    /// Held while one agent creates a thread.
+    /// Held while an agent creates a thread.
     making: tokio::sync::Mutex<()>,
 }
 
@@ -25,12 +22,11 @@ struct Desk {
 }
 
 impl Group {
-    /// One more agent.
     pub(super) fn join(&self) {
         lock(&self.desk).agents += 1;
     }
 
-    /// The thread to work on; none if it could not be created.
+    /// Returns the thread to work on. `None` if it could not be created.
     pub(super) async fn enter(&self, http: &mut Http<'_>) -> Option<Arc<HotThread>> {
         if let Some(thread) = self.current() {
             return Some(thread);
@@ -49,7 +45,7 @@ impl Group {
         Some(thread)
     }
 
-    /// The step is over. The last agent that leaves a full thread, or one with a wrong answer, verifies it.
+    /// Ends a step. The last agent that leaves a full thread, or one with a wrong answer, verifies it.
     pub(super) async fn leave(&self, thread: Arc<HotThread>, http: &mut Http<'_>) {
         if thread.size() >= FULL_BYTES || thread.is_broken() {
             let mut desk = lock(&self.desk);
@@ -64,7 +60,7 @@ impl Group {
         verify_if_last(thread, http).await;
     }
 
-    /// Time is up for one of the agents; the last one verifies.
+    /// Ends the run of an agent. The last one verifies the thread.
     pub(super) async fn part(&self, http: &mut Http<'_>) {
         let current = {
             let mut desk = lock(&self.desk);

@@ -1,5 +1,4 @@
-//! Agents that all work on one thread, over whatever replicas there are: pushes, increments and
-//! conditional writes at once.
+//! Agents that share one thread over all replicas, with pushes, increments and conditional writes.
 
 mod book;
 mod group;
@@ -18,17 +17,16 @@ use crate::run::Run;
 pub(crate) use group::Group;
 use thread::{HotThread, LIST, ROUND, TOTAL};
 
-/// One push in this many has an idempotency key: a thread remembers 65,536 of them for a minute.
+/// Every n-th push has an idempotency key: a thread remembers at most 65,536 of them, for a minute.
 const KEYED: u32 = 16;
-/// One of those in this many is sent again although it was answered.
+/// Every n-th push with a key is sent again although it was answered.
 const REPEATED: u32 = 4;
 
-/// One of the agents.
 #[derive(Debug)]
 pub(crate) struct Hot {
     writer: u32,
     pushes: u32,
-    /// The thread that it last worked on, and the newest version that it has seen of it.
+    /// The last thread, and the newest version seen of it.
     seen: (u32, u64),
 }
 
@@ -52,7 +50,7 @@ impl Agent for Hot {
         if self.seen.0 != thread.number {
             self.seen = (thread.number, 0);
         }
-        // each is worth something without the others
+        // continue after a failed step: each one is useful alone
         self.push(&thread, http).await;
         self.increment(&thread, http).await;
         self.advance(&thread, http).await;
@@ -95,7 +93,7 @@ impl Hot {
                 let version = answer.receipt()?.version;
                 same("version of a replay", version, written.version)
             };
-            // a wrong one is noted where it is seen
+            // a wrong answer is already noted
             let _ = http.ask(&again, check).await;
         }
     }
@@ -110,7 +108,7 @@ impl Hot {
         thread.note_increment(http, &ask, &added);
     }
 
-    /// Reads the round and writes the next one, if nobody has written anything in between.
+    /// Reads the round, and writes the next one unless another agent wrote in between.
     async fn advance(&mut self, thread: &HotThread, http: &mut Http<'_>) {
         let path = format!("/state/{ROUND}");
         let seen = self.seen.1;
@@ -140,7 +138,7 @@ impl Hot {
             }
             answer.expect(200)?;
             let receipt = answer.receipt()?;
-            // nobody was in between: that is what the condition says
+            // the condition guarantees that no agent wrote in between
             same(
                 "version of a conditional write",
                 receipt.version,
@@ -155,7 +153,6 @@ impl Hot {
         thread.note_round(http, &ask, round + 1, &written);
     }
 
-    /// Writes without a condition.
     async fn write(
         &mut self,
         ask: &Ask,
@@ -166,7 +163,7 @@ impl Hot {
         let check = |answer: &Answer| {
             answer.expect(200)?;
             let receipt = answer.receipt()?;
-            // a replay may be of a version before what was read
+            // a replay may answer a version from before the last read
             if !answer.is_replayed() {
                 not_before(receipt.version, seen + 1)?;
             }
@@ -185,7 +182,6 @@ impl Hot {
     }
 }
 
-/// The acknowledged write.
 #[derive(Debug, Clone, Copy)]
 struct Written {
     version: u64,
@@ -193,7 +189,7 @@ struct Written {
     value: Option<i64>,
 }
 
-/// Versions go up, whichever replica answers.
+/// Checks that versions increase, across all replicas.
 fn not_before(version: u64, least: u64) -> Result<(), Wrong> {
     if version >= least {
         return Ok(());

@@ -1,5 +1,3 @@
-//! The hot thread, and the account that the agents keep of it together.
-
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,17 +14,13 @@ use crate::mark::Mark;
 use crate::place::Place;
 use crate::state::{Op, State};
 
-/// The list that all push to.
 pub(super) const LIST: &str = "log";
-/// The counter that all increment.
 pub(super) const TOTAL: &str = "total";
-/// The key that is written if nothing has changed.
+/// The key of the conditional writes.
 pub(super) const ROUND: &str = "round";
 
-/// A thread that all agents work on.
 #[derive(Debug)]
 pub(super) struct HotThread {
-    /// They are counted.
     pub(super) number: u32,
     pub(super) place: Place,
     size: AtomicU64,
@@ -55,7 +49,6 @@ impl HotThread {
         })
     }
 
-    /// A request to it.
     pub(super) fn ask(&self, method: Method, name: &'static str, path: &str) -> Ask {
         Ask::of(method, name, &self.place, path)
     }
@@ -64,24 +57,21 @@ impl HotThread {
         self.size.fetch_max(bytes, Ordering::Relaxed);
     }
 
-    /// The largest size in an answer.
+    /// The largest size that an answer reported.
     pub(super) fn size(&self) -> u64 {
         self.size.load(Ordering::Relaxed)
     }
 
-    /// Whether an answer was wrong.
     pub(super) fn is_broken(&self) -> bool {
         lock(&self.book).is_broken
     }
 
-    /// Notes a read without an answer.
     pub(super) fn note_read(&self, failure: Failure) {
         if matches!(failure, Failure::Wrong { .. }) {
             lock(&self.book).is_broken = true;
         }
     }
 
-    /// Notes what came of a push.
     pub(super) fn note_push(
         &self,
         http: &Http<'_>,
@@ -105,7 +95,6 @@ impl HotThread {
         }
     }
 
-    /// Notes what came of an increment.
     pub(super) fn note_increment(
         &self,
         http: &Http<'_>,
@@ -120,7 +109,7 @@ impl HotThread {
         note_twice(http, ask, told);
     }
 
-    /// Notes the outcome of a conditional write; none if another agent was first.
+    /// Notes the outcome of a conditional write. `None` if another agent wrote first.
     pub(super) fn note_round(
         &self,
         http: &Http<'_>,
@@ -145,7 +134,6 @@ impl HotThread {
         note_twice(http, ask, told);
     }
 
-    /// Notes what came of any write.
     fn note(&self, http: &Http<'_>, ask: &Ask, version: Result<u64, Failure>) -> Fate {
         let fate = match version {
             Ok(version) => Fate::Done(Some(version)),
@@ -169,7 +157,6 @@ impl HotThread {
     }
 }
 
-/// Notes that two agents received the same answer.
 fn note_twice(http: &Http<'_>, ask: &Ask, told: Result<(), Wrong>) {
     if let Err(wrong) = told {
         http.note_wrong(ask, &wrong);

@@ -1,4 +1,4 @@
-//! The content of the hot thread, compared with the answers of all agents.
+//! Compares the content of the hot thread with the answers of all agents.
 
 use std::ops::RangeInclusive;
 
@@ -11,10 +11,9 @@ use crate::ask::Ask;
 use crate::http::{Failure, Http};
 use crate::mark::{Mark, Strange};
 
-/// Elements that are read at a time.
 const PAGE: usize = 1_000;
 
-/// Reads all that is there, settles the account, and destroys the thread. Nobody else uses it now.
+/// Reads all content, settles the account, and destroys the thread, which no agent uses any longer.
 pub(super) async fn close(thread: HotThread, http: &mut Http<'_>) {
     let id = thread.place.about();
     let id = id.as_deref().unwrap_or_default().to_owned();
@@ -40,18 +39,17 @@ pub(super) async fn close(thread: HotThread, http: &mut Http<'_>) {
             http.note_unverified(&id);
         }
     }
-    // one that is not destroyed goes when its time is over
+    // a thread that is not destroyed expires
     let _ = http.ask_once(&destroy, |answer| answer.expect(204)).await;
 }
 
-/// A counter, and the version at which it was read.
 struct Integer {
     value: u64,
     version: u64,
 }
 
 fn contradictions(book: &Book, sum: Integer, round: Integer) -> Vec<Wrong> {
-    // making the thread was the first version
+    // creating the thread was the first version
     let versions = round.version.saturating_sub(1);
     [
         within("the sum of the increments", sum.value, book.sums.bounds()),
@@ -78,7 +76,6 @@ fn within(what: &'static str, found: u64, bounds: RangeInclusive<u64>) -> Result
     Err(Wrong::new(what, detail))
 }
 
-/// The pushes that are there, page by page.
 async fn list(
     thread: &HotThread,
     http: &mut Http<'_>,
@@ -126,7 +123,7 @@ async fn integer(thread: &HotThread, http: &mut Http<'_>, key: &str) -> Result<I
     http.ask(&ask, check).await
 }
 
-/// Whether there is nothing, as where the whole thread was lost: then all is missing.
+/// Whether the thread or the key is missing, in which case all of its content counts as missing.
 fn is_gone(answer: &Answer) -> Result<bool, Wrong> {
     if answer.status != 404 {
         return Ok(false);

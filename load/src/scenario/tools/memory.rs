@@ -1,10 +1,9 @@
-//! The expected content of a scope, and the expected answer of each tool.
+//! The expected content of a scope, and the expected result of each tool.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// A call of a tool.
 #[derive(Debug, Clone)]
 pub(super) enum Call {
     Write {
@@ -26,11 +25,10 @@ pub(super) enum Call {
         contents: Vec<String>,
     },
     ReadTasks,
-    /// A mistake of models: an argument is missing.
+    /// A typical mistake of models: an argument is missing.
     Mistaken,
 }
 
-/// A scope with one writer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Memory {
     keys: BTreeMap<String, String>,
@@ -62,7 +60,7 @@ impl Call {
 }
 
 impl Memory {
-    /// Does a call, and tells what its result has to be; None: a mistake.
+    /// Applies a call and returns the expected result. `None` for a mistake.
     pub(super) fn call(&mut self, call: &Call) -> Option<Value> {
         Some(match call {
             Call::Write { key, value } => {

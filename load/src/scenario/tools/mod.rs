@@ -1,5 +1,4 @@
-//! Tool calls of models: keys, counters and tasks of a scope, one call or several at a time, in the formats of two
-//! providers.
+//! Tool calls of models on keys, counters and tasks of a scope, one or several at a time, in the formats of two providers.
 
 mod memory;
 mod notes;
@@ -13,12 +12,10 @@ use memory::Call;
 use notes::Notes;
 use provider::Provider;
 
-/// Messages with tool calls until another conversation begins.
 const TURNS: u32 = 40;
-/// One message in this many is sent again although it was answered.
+/// Every n-th message is sent again although it was answered.
 const REPEATED: u32 = 10;
 
-/// An application that lets its model keep notes.
 #[derive(Debug, Default)]
 pub(crate) struct Tools {
     notes: Option<Notes>,
@@ -54,7 +51,6 @@ impl Agent for Tools {
     }
 }
 
-/// Two messages of models and two calls by hand.
 async fn turn(notes: &mut Notes, http: &mut Http<'_>, number: u32) -> Result<(), Ended> {
     let key = format!("notes/{}", number % 8);
     let visits = || "visits".to_owned();

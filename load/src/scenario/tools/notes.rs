@@ -1,4 +1,4 @@
-//! A scope with one writer, which knows the expected answer of each tool.
+//! A scope with one writer that predicts the result of each tool.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -13,20 +13,19 @@ use crate::place::Place;
 use crate::state::State;
 use crate::story::Ended;
 
-/// A scope with one writer.
 #[derive(Debug)]
 pub(super) struct Notes {
     scope: String,
-    /// The credential. The thread of the scope; none for a session.
+    /// The thread of the scope, which opens it. `None` for a session.
     thread: Option<Place>,
     memory: Memory,
-    /// The possible contents if some of the last calls were executed, of which nobody knows how many.
+    /// The possible contents: an unknown number of the last calls was executed.
     open: Vec<Memory>,
     is_broken: bool,
 }
 
 impl Notes {
-    /// A scope that nobody has used: a session with an api key, or that of a new thread.
+    /// Opens an unused scope: a session with an API key, otherwise the scope of a new thread.
     pub(super) async fn begin(http: &mut Http<'_>) -> Result<Self, Failure> {
         check_definitions(http).await?;
         let (scope, thread) = match http.run.api_key {
@@ -51,7 +50,7 @@ impl Notes {
         })
     }
 
-    /// All calls of a model's message, which the service does in order.
+    /// Sends all calls of a model's message, which the service executes in order.
     pub(super) async fn call_all(
         &mut self,
         http: &mut Http<'_>,
@@ -81,7 +80,6 @@ impl Notes {
         Ok(())
     }
 
-    /// One tool by its own path.
     pub(super) async fn call_one(&mut self, http: &mut Http<'_>, call: &Call) -> Result<(), Ended> {
         let before = self.memory.clone();
         let mut memory = before.clone();
@@ -99,7 +97,7 @@ impl Notes {
         self.do_it(http, &ask, vec![before, memory], check).await
     }
 
-    /// Sends acknowledged calls again: none of them may be done twice.
+    /// Sends acknowledged calls again. The service must not execute them twice.
     async fn repeat(
         &mut self,
         http: &mut Http<'_>,
@@ -123,7 +121,7 @@ impl Notes {
         })
     }
 
-    /// Makes a request of which `after` are the memories after none of its calls, one, two ..
+    /// Sends a request. `after[n]` is the expected content after its first `n` calls.
     async fn do_it(
         &mut self,
         http: &mut Http<'_>,
@@ -145,7 +143,7 @@ impl Notes {
         }
     }
 
-    /// Reads everything and compares it with the writes, then ends the scope.
+    /// Compares all content with the writes, then ends the scope.
     pub(super) async fn close(self, http: &mut Http<'_>) {
         let about = match self.thread.as_ref().and_then(Place::about) {
             Some(id) => format!("thread:{id}"),
@@ -156,7 +154,7 @@ impl Notes {
         } else {
             http.note_unverified(&about);
         }
-        // a scope that is not ended expires by itself
+        // a scope that is not ended expires
         let end = match &self.thread {
             Some(place) => Ask::of(Method::DELETE, "destroy a thread", place, ""),
             None => self
@@ -167,7 +165,7 @@ impl Notes {
         let _ = http.ask_once(&end, |answer| answer.expect(status)).await;
     }
 
-    /// False: it could not be read.
+    /// Returns false if the content could not be read.
     async fn verify(&self, http: &mut Http<'_>) -> bool {
         let possible = || std::iter::once(&self.memory).chain(&self.open);
         let mut keys: Vec<_> = possible().flat_map(Memory::keys).cloned().collect();
@@ -178,7 +176,7 @@ impl Notes {
         let body = Provider::OpenAi.body(&self.scope, &calls);
         let mut ask = self.ask(Method::POST, "verify a scope", "/v1/tool-calls");
         ask = ask.body(body);
-        // they are reads
+        // all of its calls are reads
         ask.is_repeatable = true;
         let check = |answer: &Answer| {
             let results = Provider::OpenAi.results(answer, calls.len())?;

@@ -1,22 +1,18 @@
-//! Tool calls as models of two providers make them, and their results.
-
 use serde_json::{Value, json};
 
 use super::memory::Call;
 use crate::answer::{Answer, Wrong, same};
 
-/// The provider of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Provider {
     OpenAi,
     Anthropic,
 }
 
-/// The expected answer of a call; none for a mistake, in any words.
+/// The expected result of a call. `None` for a mistake, whose text is not checked.
 pub(super) type Expected = Option<Value>;
 
 impl Provider {
-    /// The body of a request that makes these calls.
     pub(super) fn body(self, scope: &str, calls: &[Call]) -> String {
         let calls = calls.iter().enumerate();
         let body = match self {
@@ -41,7 +37,6 @@ impl Provider {
         body.to_string()
     }
 
-    /// The results, in the order of the calls.
     pub(super) fn results(self, answer: &Answer, count: usize) -> Result<Vec<Value>, Wrong> {
         answer.expect(200)?;
         let answer: Value = answer.json()?;
@@ -65,7 +60,6 @@ impl Provider {
     }
 }
 
-/// That a result is the one that has to be.
 pub(super) fn check(found: &Value, expected: &Expected) -> Result<(), Wrong> {
     match expected {
         Some(expected) if found == expected => Ok(()),

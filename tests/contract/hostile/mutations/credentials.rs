@@ -1,10 +1,7 @@
-//! Credentials: none, those of another caller, several at once, or impossible ones.
-
 use super::super::dice::Dice;
 use super::super::request::Request;
 use super::super::world::{World, bearer, cookie, relay_key, signed};
 
-/// A request that shows other credentials than it should.
 pub(in super::super) fn mutate(request: Request, world: World<'_>, dice: &mut Dice) -> Request {
     let id = world.thread(dice);
     let kept = match dice.one_in(4) {

@@ -1,5 +1,3 @@
-//! The end of a body, and the bytes after it.
-
 use super::super::dice::Dice;
 use super::super::request::Request;
 
@@ -56,7 +54,7 @@ const SIZES: [&str; 14] = [
     "00000000000000000000002",
 ];
 
-/// The bytes of a request whose body does not end where it should, after which the client sends nothing more.
+/// Returns a request whose body does not end where it should, after which the client sends nothing.
 pub(in super::super) fn bytes(request: &Request, dice: &mut Dice) -> Vec<u8> {
     let mut request = request.clone();
     let body = request.body.take().unwrap_or_else(|| b"{\"a\":1}".to_vec());

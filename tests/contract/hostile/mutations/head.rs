@@ -1,5 +1,3 @@
-//! Heads: lines that are repeated, missing, odd or huge, other versions and methods, other ends of lines.
-
 use super::super::dice::Dice;
 use super::super::request::Request;
 
@@ -23,7 +21,7 @@ const ENDS: [&[u8]; 12] = [
     b"HTTP/1.1\r\r\n",
 ];
 
-/// Lines that mean something to the server, or to its libraries, in a way they should not.
+/// Lines that may mislead the server or its libraries.
 const LINES: [&[u8]; 73] = [
     b"host: example.com",
     b"host:",
@@ -100,7 +98,6 @@ const LINES: [&[u8]; 73] = [
     b"x-turn-token: \"",
 ];
 
-/// Malformed lines.
 const BROKEN: [&[u8]; 12] = [
     b"no-colon",
     b": no name",
@@ -116,7 +113,6 @@ const BROKEN: [&[u8]; 12] = [
     b"\x01\x02\x03",
 ];
 
-/// The bytes of a request with an odd head. All of its body is there.
 pub(in super::super) fn bytes(request: &Request, dice: &mut Dice) -> Vec<u8> {
     let mut request = request.clone();
     let mut lines = request.lines();

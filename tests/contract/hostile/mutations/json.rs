@@ -1,5 +1,3 @@
-//! Bodies: other types and numbers, nesting, repeated names, invalid text, too much and too little.
-
 use serde_json::Value;
 
 use super::super::dice::Dice;
@@ -7,14 +5,12 @@ use super::super::request::Request;
 use super::super::schema::{LOOPBACK_URL, free};
 use super::super::world::World;
 
-/// Stands in a tree where bytes go that no tree can hold.
+/// Marks a position in a tree for bytes that a `Value` cannot represent.
 const PLACE: &str = "\u{1}place\u{1}";
 
-/// Stands in a body for the URL of an endpoint while the body is mutated: a URL with another digit would have the
-/// server deliver to another machine.
+/// Replaces an endpoint's URL during a mutation: with a changed digit, the server would deliver to another machine.
 const URL_PLACE: &str = "the place of a URL";
 
-/// Values at the edges of what a program may think of.
 const VALUES: [&[u8]; 64] = [
     b"null",
     b"true",
@@ -82,7 +78,7 @@ const VALUES: [&[u8]; 64] = [
     b"\"javascript:alert(1)\"",
 ];
 
-/// The values that are put into a document, or in its place.
+/// Values that are inserted into a document, or replace it.
 const GARBAGE: [&[u8]; 16] = [
     b"\x00",
     b"\xff",
@@ -102,14 +98,13 @@ const GARBAGE: [&[u8]; 16] = [
     b"{}",
 ];
 
-/// How deep nesting goes. The server takes 512 levels.
+/// Depths of nesting. The server accepts 512 levels.
 const DEPTHS: [usize; 10] = [8, 126, 127, 128, 129, 510, 511, 512, 513, 5_000];
 
-/// How often a name is repeated at most, and how many bytes that takes, about.
+/// Maximum repeats of a name, which is also about their size in bytes.
 const REPEATS: usize = 20_000;
 const REPEATED_BYTES: usize = 300_000;
 
-/// A request whose body says something else.
 pub(in super::super) fn mutate(mut request: Request, world: World<'_>, dice: &mut Dice) -> Request {
     let body = request.body.take().unwrap_or_else(|| b"{}".to_vec());
     let body = replace(&body, LOOPBACK_URL, URL_PLACE);
@@ -133,7 +128,6 @@ fn replace(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
     out
 }
 
-/// A document with something else in some place.
 pub(in super::super) fn in_tree(mut tree: Value, world: World<'_>, dice: &mut Dice) -> Vec<u8> {
     let places = places(&tree);
     let place = dice.pick(&places);
@@ -154,7 +148,6 @@ pub(in super::super) fn in_tree(mut tree: Value, world: World<'_>, dice: &mut Di
     [before.as_bytes(), &raw, after.as_bytes()].concat()
 }
 
-/// A value that may be anything but what is expected.
 fn poison(dice: &mut Dice) -> Vec<u8> {
     match dice.below(14) {
         0 => {
@@ -182,7 +175,6 @@ fn poison(dice: &mut Dice) -> Vec<u8> {
     }
 }
 
-/// Lists, objects or both, nested `depth` times; not always with as many ends.
 fn nested(depth: usize, dice: &mut Dice) -> Vec<u8> {
     let (open, close): (&[u8], &[u8]) = match dice.below(3) {
         0 => (b"[", b"]"),
@@ -196,7 +188,6 @@ fn nested(depth: usize, dice: &mut Dice) -> Vec<u8> {
     [open.repeat(depth), b"1".to_vec(), close.repeat(ends)].concat()
 }
 
-/// An object with a member more or less.
 fn other_members(node: &Value, dice: &mut Dice) -> Vec<u8> {
     let mut members = match node {
         Value::Object(members) => members.clone(),
@@ -223,7 +214,6 @@ fn other_members(node: &Value, dice: &mut Dice) -> Vec<u8> {
     Value::from(members).to_string().into_bytes()
 }
 
-/// The value of another place of the document.
 fn another(tree: &mut Value, place: &str, places: &[String], dice: &mut Dice) -> Vec<u8> {
     let from = dice.pick(places);
     let other = match place.starts_with(from.as_str()) {
@@ -233,7 +223,6 @@ fn another(tree: &mut Value, place: &str, places: &[String], dice: &mut Dice) ->
     other.to_string().into_bytes()
 }
 
-/// An object that has one of its names many times.
 fn repeated(node: &Value, dice: &mut Dice) -> Vec<u8> {
     let member = match node.as_object().and_then(|members| members.iter().next()) {
         Some((name, value)) => format!("{}:{value}", Value::from(name.as_str())),
@@ -244,7 +233,6 @@ fn repeated(node: &Value, dice: &mut Dice) -> Vec<u8> {
     format!("{{{}}}", members.join(",")).into_bytes()
 }
 
-/// A document that was cut, or has something in it that does not belong there.
 fn in_text(mut body: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
     let at = dice.below(body.len() + 1);
     match dice.below(7) {
@@ -262,7 +250,6 @@ fn in_text(mut body: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
     body
 }
 
-/// Where there is a value, as pointers of RFC 6901.
 fn places(tree: &Value) -> Vec<String> {
     let mut places = vec![String::new()];
     let mut add = |name: &str, value: &Value| {

@@ -1,5 +1,3 @@
-//! How a valid request becomes a hostile one.
-
 pub(super) mod credentials;
 pub(super) mod framing;
 pub(super) mod head;

@@ -1,5 +1,3 @@
-//! Paths: encodings, dots, slashes, bytes that are no text, and far too much.
-
 use super::super::dice::Dice;
 use super::super::request::Request;
 
@@ -36,7 +34,6 @@ const PIECES: [&[u8]; 30] = [
     b"\x7f",
 ];
 
-/// A request to another path, or to the same one in other words.
 pub(in super::super) fn mutate(mut request: Request, dice: &mut Dice) -> Request {
     let path = &mut request.path;
     let at = dice.below(path.len() + 1);
@@ -57,7 +54,6 @@ pub(in super::super) fn mutate(mut request: Request, dice: &mut Dice) -> Request
     request
 }
 
-/// Puts something else between two slashes.
 fn replace_part(path: &mut Vec<u8>, dice: &mut Dice) {
     let mut parts: Vec<_> = path
         .split(|byte| *byte == b'/')
@@ -74,7 +70,6 @@ fn replace_part(path: &mut Vec<u8>, dice: &mut Dice) {
     *path = parts.join(&b'/');
 }
 
-/// The same path with each byte percent-encoded, slashes too.
 fn encode_all(path: &[u8]) -> Vec<u8> {
     let encoded: String = path
         .iter()

@@ -1,5 +1,3 @@
-//! Queries: parameters that are repeated, unknown, huge, negative, empty or no text.
-
 use super::super::dice::Dice;
 use super::super::request::Request;
 
@@ -67,7 +65,6 @@ const VALUES: [&[u8]; 34] = [
     b"%F0%9F%98%80",
 ];
 
-/// A request whose query says something else.
 pub(in super::super) fn mutate(mut request: Request, dice: &mut Dice) -> Request {
     let query = &mut request.query;
     for _ in 0..=dice.below(3) {

@@ -1,5 +1,3 @@
-//! Values and how long they live.
-
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
@@ -11,10 +9,9 @@ use crate::http::{over_both_stores, with_own_servers};
 use crate::support::server::{Backend, Server};
 use crate::support::until;
 
-/// The slack of a busy machine.
+/// Tolerance for a busy machine.
 const SLACK_SECONDS: f64 = 20.0;
 
-/// The lifetime of a value by its read; none for ever.
 async fn seconds_left(kv: &Kv, key: &str) -> Option<f64> {
     let value = kv.get(key).ok().await;
     let expires_at = value.header("x-expires-at")?;
@@ -151,7 +148,6 @@ async fn a_namespace_has_a_lifetime_of_its_own(server: &Server) {
     assert_lives(&kv, "k", WEEK).await;
     create(r#"{"default_ttl_seconds":3600}"#).await;
     assert_lives(&kv, "k", Some(3_600.0)).await;
-    // an empty creation changes nothing
     for nothing in ["", "{}", r#"{"default_ttl_seconds":null}"#] {
         create(nothing).await;
         assert_lives(&kv, "k", Some(3_600.0)).await;
@@ -179,7 +175,7 @@ async fn a_read_is_a_use_and_prolongs_a_life(server: &Server) {
         value.header("x-expires-at").unwrap_or_default().to_owned()
     };
 
-    // two reads in quick succession give the same end; retry if the machine pauses between them
+    // two consecutive reads give the same end; retry if the machine pauses between them
     until(async || {
         put().ok().await;
         let first = end().await;
@@ -230,7 +226,7 @@ async fn the_api_has_the_same_values(server: &Server) {
     assert_eq!(here.header("content-type"), Some("application/json"));
     assert_eq!(there.text(), "y");
     assert_eq!(there.header("content-type"), Some("text/x"));
-    // the week is for values that are put by this wire
+    // the default of a week applies only to values put through this protocol
     assert_lives(&kv, "there", None).await;
 }
 

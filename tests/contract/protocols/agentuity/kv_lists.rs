@@ -1,5 +1,3 @@
-//! Keys, searches, namespaces, and how much is in them.
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::future::join_all;
@@ -116,7 +114,7 @@ fn names(stats: &Value) -> Vec<&str> {
 }
 
 async fn namespaces_are_listed_the_newest_first(backend: Backend) {
-    // a thousand namespaces take a busy machine their time
+    // a busy machine needs time for a thousand namespaces
     let server = Server::builder(backend)
         .set("THREADKEEP_STORE_TIMEOUT_MS", 20_000)
         .start();
@@ -127,7 +125,7 @@ async fn namespaces_are_listed_the_newest_first(backend: Backend) {
     for name in ["c", "a", "b"] {
         let kv = Kv::named(&server, name);
         kv.set("k", name).ok().await;
-        // that no two are of one millisecond
+        // so that their times differ
         let made = kv.list("stats").ok().await.json()["createdAt"].clone();
         crate::support::until(|| async {
             kv.set("k", name).ok().await;
@@ -237,7 +235,7 @@ async fn what_is_asked_of_an_order_has_to_be_right(server: &Server) {
         let name = query.split('=').next().unwrap();
         assert!(text.contains(name) || query == "name=%FF", "{text}");
     }
-    // which an adapter may be configured to send with each call
+    // adapters may be configured to send it with each call
     let plain = stats(&client, "?orgId=o").await;
     assert_eq!(plain.get("namespaces"), None);
     let page = stats(&client, "?agent_name=a").await;

@@ -1,5 +1,3 @@
-//! Names: how they are decoded, and which words are more than names.
-
 use reqwest::Method;
 use serde_json::json;
 
@@ -63,7 +61,7 @@ async fn names_that_are_none_change_nothing(server: &Server) {
             assert!(text.contains("namespace"), "{path}: {text}");
         }
     }
-    // what a client makes of the keys "." and "" is no deletion of the namespace
+    // a client's requests for the keys "." and "" do not delete the namespace
     for key in ["", "%FF", "%0A", "%", "%zz", "%7F", &"k".repeat(1_025)] {
         for method in [Method::GET, Method::PUT, Method::DELETE] {
             let path = format!("/kv/{}/{key}", kv.name);

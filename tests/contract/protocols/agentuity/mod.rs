@@ -1,4 +1,4 @@
-//! Agentuity's wire, by hand: its published runtime speaks it in a test of its own.
+//! Agentuity's protocol, message by message. `tests/agentuity.sh` tests it with the published runtime.
 
 mod kv;
 mod kv_lists;
@@ -13,12 +13,10 @@ use reqwest::Method;
 use crate::support::client::{Client, Request, new_id};
 use crate::support::server::{API_SECRET, Server};
 
-/// A request of a client that has the key.
 fn ask(client: &Client, method: Method, path: &str) -> Request {
     client.request(method, path).bearer(API_SECRET)
 }
 
-/// Sends a request and expects a refusal in the form of the wire; gives its text.
 async fn refused(request: Request, status: u16) -> String {
     let answer = request.send().await;
     let found = format!("{} {}", answer.status, answer.text());
@@ -33,12 +31,10 @@ async fn refused(request: Request, status: u16) -> String {
     answer.json()["error"].as_str().unwrap().to_owned()
 }
 
-/// A name in a path as clients write it.
 fn encoded(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
-/// A namespace of a test's own, called as the published client does.
 struct Kv {
     client: Client,
     root: &'static str,
@@ -58,7 +54,6 @@ impl Kv {
         }
     }
 
-    /// The same below the path of older clients.
     fn of_old(&self) -> Self {
         Self {
             client: self.client.clone(),
@@ -71,7 +66,6 @@ impl Kv {
         ask(&self.client, method, &format!("{}{path}", self.root))
     }
 
-    /// A request to the namespace itself.
     fn itself(&self, method: Method) -> Request {
         self.ask(method, &format!("/{}", encoded(&self.name)))
     }
@@ -99,7 +93,6 @@ impl Kv {
         self.ask(Method::PUT, &path).body(value)
     }
 
-    /// `GET /kv/{list}/{namespace}`
     fn list(&self, list: &str) -> Request {
         self.ask(Method::GET, &format!("/{list}/{}", encoded(&self.name)))
     }
@@ -109,7 +102,6 @@ impl Kv {
         self.ask(Method::GET, &format!("/search/{name}/{keyword}"))
     }
 
-    /// The same entry at `/v1/kv`.
     fn at_v1(&self, method: Method, key: &str) -> Request {
         let (name, key) = (encoded(&self.name), encoded(key));
         ask(&self.client, method, &format!("/v1/kv/{name}/{key}"))

@@ -1,5 +1,3 @@
-//! Rejected callers, malformed requests, and an unavailable store.
-
 use reqwest::Method;
 use serde_json::json;
 
@@ -203,7 +201,7 @@ async fn an_answer_that_cannot_be_finished_is_cut_off() {
         .set("THREADKEEP_STORE_TIMEOUT_MS", 5_000)
         .start();
     let kv = Kv::new(&server);
-    // more than lies on the way to a client that does not read
+    // more than the buffers hold for a client that does not read
     for number in 0..60 {
         kv.set(&number.to_string(), vec![b'x'; 1_000_000])
             .ok()

@@ -1,5 +1,3 @@
-//! Notices of sessions.
-
 use reqwest::Method;
 
 use super::ask;

@@ -1,4 +1,4 @@
-//! Batches of messages, which the revision 2025-03-26 has.
+//! Batches of messages, which only revision 2025-03-26 has.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,6 @@ fn call(id: u32, name: &str, arguments: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }
 
-/// The answers to a batch.
 async fn answers(mcp: &Mcp, batch: &[Value]) -> Vec<Value> {
     let answer = mcp.post(&json!(batch).to_string()).ok().await;
     assert_eq!(answer.header("content-type"), Some("application/json"));

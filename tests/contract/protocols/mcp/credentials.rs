@@ -1,5 +1,3 @@
-//! The callers that may use it, and their scopes.
-
 use serde_json::json;
 
 use super::{Mcp, bearer, unique};
@@ -98,7 +96,7 @@ async fn an_id_that_does_not_verify_opens_nothing(server: &Server) {
         let header = ("x-thread-id", header);
         let mcp = Mcp::stranger(&client).with(header.clone());
         mcp.assert_kept_out("invalid_thread_signature").await;
-        // not even where another credential would do
+        // not even if another credential would suffice
         let mcp = mcp.with(bearer());
         mcp.assert_kept_out("invalid_thread_signature").await;
     }

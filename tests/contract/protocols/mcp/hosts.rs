@@ -1,5 +1,3 @@
-//! Names that it may be called by, and pages that may call it.
-
 use super::Mcp;
 use crate::http::{over_both_stores, with_own_servers};
 use crate::support::server::{Backend, Server};

@@ -1,5 +1,3 @@
-//! The log of messages.
-
 use serde_json::json;
 
 use super::{Mcp, unique};

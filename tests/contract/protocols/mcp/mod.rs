@@ -1,5 +1,4 @@
-//! The Model Context Protocol, message by message. Its published clients speak to it in
-//! `tests/mcp.sh`.
+//! The Model Context Protocol, message by message. `tests/mcp.sh` tests it with published clients.
 
 mod batches;
 mod credentials;
@@ -22,7 +21,6 @@ use serde_json::{Value, json};
 use crate::support::client::{Answer, Client, OwnThread, Request};
 use crate::support::server::API_SECRET;
 
-/// A client of the protocol, for one scope.
 #[derive(Debug, Clone)]
 struct Mcp {
     client: Client,
@@ -30,7 +28,6 @@ struct Mcp {
     headers: Vec<(&'static str, String)>,
 }
 
-/// A name that no other test has.
 fn unique() -> String {
     format!("test-{:032x}", rand::random::<u128>())
 }
@@ -40,7 +37,6 @@ fn bearer() -> (&'static str, String) {
 }
 
 impl Mcp {
-    /// Without a credential.
     fn stranger(client: &Client) -> Self {
         Self {
             client: client.clone(),
@@ -49,22 +45,18 @@ impl Mcp {
         }
     }
 
-    /// With the api key alone.
     fn back_end(client: &Client) -> Self {
         Self::stranger(client).with(bearer())
     }
 
-    /// For a session, with the api key.
     fn session(client: &Client, name: &str) -> Self {
         Self::back_end(client).with(("x-session-id", name.into()))
     }
 
-    /// For a session that nobody else has.
     fn own(client: &Client) -> Self {
         Self::session(client, &unique())
     }
 
-    /// For a thread, by its signed id.
     fn thread(client: &Client, thread: &OwnThread) -> Self {
         Self::stranger(client).with(("x-thread-id", thread.signed.clone()))
     }
@@ -74,14 +66,12 @@ impl Mcp {
         self
     }
 
-    /// At the path of a URL, whose host may be that of another replica.
     fn at(mut self, url: impl Into<String>) -> Self {
         let url = url.into();
         self.path = url[url.find("/mcp").unwrap()..].to_owned();
         self
     }
 
-    /// The same towards another replica.
     fn towards(&self, client: &Client) -> Self {
         Self {
             client: client.clone(),
@@ -107,7 +97,6 @@ impl Mcp {
         self.post(&message.to_string())
     }
 
-    /// The answer to a message, as JSON-RPC.
     async fn ask(&self, method: &str, params: Value) -> Value {
         let answer = self.message(method, &params).send().await;
         assert_eq!(answer.status, 200, "{}", answer.text());
@@ -122,7 +111,6 @@ impl Mcp {
         message["result"].take()
     }
 
-    /// The result for params that are sent as they stand.
     async fn raw(&self, method: &str, params: &str) -> Value {
         let message =
             format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#);
@@ -136,13 +124,11 @@ impl Mcp {
         message["error"].take()
     }
 
-    /// The whole result of a call.
     async fn call_tool(&self, name: &str, arguments: Value) -> Value {
         let params = json!({"name": name, "arguments": arguments});
         self.result("tools/call", params).await
     }
 
-    /// The answer of a valid call.
     async fn call(&self, name: &str, arguments: Value) -> Value {
         let mut result = self.call_tool(name, arguments).await;
         assert_eq!(result["isError"], false, "{result}");
@@ -152,7 +138,6 @@ impl Mcp {
         structured
     }
 
-    /// The text of a call that is a mistake.
     async fn mistake(&self, name: &str, arguments: Value) -> String {
         let result = self.call_tool(name, arguments).await;
         assert_eq!(result["isError"], true, "{result}");
@@ -164,12 +149,11 @@ impl Mcp {
         self.call("kv_list", json!({})).await["keys"].take()
     }
 
-    /// A message that any admitted caller gets an answer to.
     async fn ping(&self) -> Answer {
         self.message("ping", &json!({})).send().await
     }
 
-    /// Checks that it does not come in with any message, and that no answer says why.
+    /// Asserts that every message is rejected, and that no answer says why.
     async fn assert_kept_out(&self, code: &str) {
         for method in ["initialize", "ping", "tools/list", "tools/call", "nothing"] {
             let request = self.message(method, &json!({}));

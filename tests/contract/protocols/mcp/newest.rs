@@ -1,4 +1,4 @@
-//! The revision 2026-07-28, which has no handshake: each request tells all.
+//! Revision 2026-07-28, which has no handshake: each request is self-contained.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,6 @@ use crate::support::server::Server;
 
 const VERSION: &str = "2026-07-28";
 
-/// A request of the revision, to a tool or a resource of that name.
 fn request(mcp: &Mcp, method: &str, name: &str, mut params: Value) -> Request {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": VERSION,
@@ -140,7 +139,7 @@ async fn every_result_names_the_server(server: &Server) {
     assert_eq!(older.get("_meta"), None);
 }
 
-/// Lists that are the same for all callers may be kept for five minutes.
+/// Lists that are equal for all callers may be cached for five minutes.
 async fn results_say_how_long_they_may_be_kept(server: &Server) {
     let mcp = Mcp::own(&server.client());
     let tasks = "threadkeep://tasks";

@@ -1,5 +1,3 @@
-//! A store that is away.
-
 use serde_json::json;
 
 use super::Mcp;

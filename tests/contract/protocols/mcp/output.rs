@@ -1,5 +1,3 @@
-//! The output schemas of the tools, which their results must match.
-
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
@@ -8,8 +6,8 @@ use super::Mcp;
 use crate::http::over_both_stores;
 use crate::support::server::Server;
 
-/// Checks a value by a schema with the keywords that these schemas use. It must have no member that the schema does not
-/// describe; `seen` gets the paths of those that it has.
+/// Validates a value against a schema, for the keywords that these schemas use. Undescribed members fail; `seen` collects
+/// the paths of all members.
 fn check(value: &Value, schema: &Value, path: &str, seen: &mut BTreeSet<String>) {
     seen.insert(path.to_owned());
     for keyword in schema.as_object().unwrap().keys() {
@@ -55,7 +53,6 @@ fn check(value: &Value, schema: &Value, path: &str, seen: &mut BTreeSet<String>)
     }
 }
 
-/// The paths that a schema describes.
 fn described(schema: &Value, path: &str, paths: &mut BTreeSet<String>) {
     paths.insert(path.to_owned());
     for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
@@ -66,7 +63,6 @@ fn described(schema: &Value, path: &str, paths: &mut BTreeSet<String>) {
     }
 }
 
-/// Arguments with the current version for `now`.
 async fn with_version(mcp: &Mcp, mut arguments: Value) -> Value {
     if arguments["if_version"] == "now" {
         let mut listed = mcp.call("kv_list", json!({"with_version": true})).await;
@@ -146,7 +142,7 @@ async fn every_result_matches_the_output_schema_of_its_tool(server: &Server) {
     assert_eq!(seen, promised);
 }
 
-/// A mistake is a text for the model, and no result, so no schema describes it.
+/// A mistake is a text for the model, so no schema describes it.
 async fn a_mistake_has_no_structured_content(server: &Server) {
     let mcp = Mcp::own(&server.client());
 

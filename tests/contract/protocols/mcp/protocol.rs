@@ -1,5 +1,3 @@
-//! The frame of the protocol.
-
 use reqwest::Method;
 use serde_json::json;
 

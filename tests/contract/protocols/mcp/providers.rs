@@ -1,5 +1,3 @@
-//! Callers that a provider knows.
-
 use serde_json::json;
 
 use super::{Mcp, bearer};

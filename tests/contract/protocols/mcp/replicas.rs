@@ -1,5 +1,3 @@
-//! Two replicas on one Redis.
-
 use serde_json::json;
 
 use super::{Mcp, unique};

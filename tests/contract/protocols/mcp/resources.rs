@@ -1,5 +1,3 @@
-//! Keys and tasks, read as resources.
-
 use serde_json::{Value, json};
 
 use super::{Mcp, unique};

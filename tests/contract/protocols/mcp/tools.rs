@@ -1,5 +1,3 @@
-//! The tools, called.
-
 use serde_json::{Value, json};
 
 use super::{Mcp, unique};
@@ -98,7 +96,7 @@ async fn a_mistake_is_a_result_for_the_model(server: &Server) {
 
 async fn the_largest_value_goes_both_ways(server: &Server) {
     let mcp = Mcp::own(&server.client());
-    // each character is six bytes on the way
+    // each character takes six bytes in transit
     let value = "\u{1}".repeat(32_768);
 
     mcp.call("kv_write", json!({"key": "big", "value": value}))
@@ -108,7 +106,7 @@ async fn the_largest_value_goes_both_ways(server: &Server) {
     assert!(read["value"] == value.as_str());
 }
 
-/// The largest call: a client that escapes what is not ASCII sends three bytes for each that counts.
+/// The largest call: a client that escapes non-ASCII characters sends three bytes for each counted one.
 async fn the_largest_task_list_is_taken_in_escapes(server: &Server) {
     let mcp = Mcp::own(&server.client());
     let content = r"\u00e9".repeat(33);

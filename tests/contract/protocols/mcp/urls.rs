@@ -1,5 +1,3 @@
-//! URLs that open one scope.
-
 use serde_json::{Value, json};
 
 use super::{Mcp, bearer, unique};
@@ -24,7 +22,7 @@ async fn a_url_opens_the_scope_that_it_was_made_for(server: &Server) {
     let client = server.client();
     let name = format!("{}&é=+/%", unique());
     let url = url(&client, &format!("session:{name}")).await;
-    // without `public_url`, the address at which the back end has reached the server
+    // without `public_url`, the address at which the back end reached the server
     let address = format!("http://{}/mcp?", server.address());
     assert!(url.starts_with(&address), "{url}");
     let mcp = Mcp::stranger(&client).at(url);
@@ -81,7 +79,7 @@ async fn a_url_that_was_changed_opens_nothing(server: &Server) {
         let mcp = Mcp::stranger(&client).at(changed);
         mcp.assert_kept_out("api_key_required").await;
     }
-    // nor does an api key mend one
+    // an API key does not make up for a wrong signature
     let wrong = format!("{rest}&sig={}", "A".repeat(22));
     let mcp = Mcp::stranger(&client).at(wrong).with(bearer());
     mcp.assert_kept_out("api_key_required").await;

@@ -1,4 +1,4 @@
-//! `ModelRelay`'s wire, by its published crate, and by hand where the crate does not reach.
+//! `ModelRelay`'s protocol, with its published crate, and message by message for what the crate cannot send.
 
 mod events;
 mod rates;
@@ -19,7 +19,6 @@ use serde_json::Value;
 use crate::support::client::Request;
 use crate::support::server::{RELAY_SECRET, Server};
 
-/// The published client of a server, which does not try again.
 fn client_of(server: &Server) -> Client {
     client_at(&format!("http://{}/api/v1", server.address()))
 }
@@ -33,7 +32,6 @@ fn client_at(base: &str) -> Client {
         .unwrap()
 }
 
-/// A request below the protocol, by hand.
 fn ask(server: &Server, method: Method, path: &str) -> Request {
     server
         .client()
@@ -49,7 +47,6 @@ fn post(server: &Server, path: &str, json: &str) -> Request {
     ask(server, Method::POST, path).json(json)
 }
 
-/// Sends a request and expects that refusal, in the form that all of the wire have.
 async fn refused(request: Request, status: u16, code: &str) -> Value {
     let answer = request.send().await;
     let found = format!("{} {}", answer.status, answer.text());
@@ -63,7 +60,6 @@ async fn refused(request: Request, status: u16, code: &str) -> Value {
     error
 }
 
-/// The API's refusal.
 fn api_error<T: std::fmt::Debug>(result: Result<T, Error>) -> APIError {
     match result {
         Err(Error::Api(error)) => error,

@@ -1,5 +1,3 @@
-//! Limits on how often clients write.
-
 use super::{post, refused};
 use crate::http::with_own_servers;
 use crate::support::server::{Backend, Server};
@@ -25,7 +23,7 @@ async fn a_session_takes_as_many_messages_as_the_limit_says(backend: Backend) {
 
     let seconds: u64 = answer.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=86_400).contains(&seconds), "{seconds}");
-    // each by itself, and none of them for the address
+    // each session has its own limit, and none counts for the address
     post(&server, &session().await, message).ok().await;
 }
 

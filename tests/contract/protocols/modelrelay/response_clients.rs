@@ -1,5 +1,3 @@
-//! Turns of models by the published crate: whole, as a stream, collected, as documents, and its own loop of tools.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,5 +1,3 @@
-//! Turns of models that continue a session.
-
 use serde_json::{Value, json};
 
 use super::responses::{body, made, message, run, with};
@@ -9,13 +7,11 @@ use crate::protocols::openai::responses::{count, with_models};
 use crate::support::server::{API_SECRET, Server};
 use crate::support::upstream::{Call, Reply, Upstream};
 
-/// A request that continues a session.
 fn in_session(session: &str, text: &str, tools: &[&str]) -> Value {
     let asked = with(body(text, tools), "session_id", session);
     with(asked, "threadkeep", json!({"history": true}))
 }
 
-/// The messages of a session without ids and times.
 async fn messages(server: &Server, session: &str) -> Vec<Value> {
     let shown = get(server, &format!("/sessions/{session}")).ok().await;
     let shown = shown.json();
@@ -74,7 +70,6 @@ async fn a_turn_reads_the_messages_of_its_session_and_adds_its_own(server: &Serv
     assert_eq!(kept[3]["content"][0]["text"], r#"{"ok":true,"value":1}"#);
     assert_eq!(kept[4], said("assistant", "Hello Ada."));
     assert_eq!(kept[6], said("assistant", "Ada."));
-    // the published client reads them
     let shown = client_of(&server).sessions().get(&session).await.unwrap();
     assert_eq!(shown.messages.len(), 7);
     assert_eq!(upstream.faults(), [""; 0]);
@@ -146,7 +141,7 @@ async fn a_turn_that_was_given_up_is_ended_by_the_next(server: &Server) {
     refused(failing, 502, "SERVICE_UNAVAILABLE").await;
     run(&server, &in_session(&session, "Hi.", &[])).ok().await;
 
-    // calls with effects are there, so that the model knows of them
+    // calls with effects are included, so that the model knows about them
     let kept = messages(&server, &session).await;
     let roles: Vec<_> = kept.iter().map(|said| &said["role"]).collect();
     assert_eq!(roles, ["user", "assistant", "tool", "user", "assistant"]);

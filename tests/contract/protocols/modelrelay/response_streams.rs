@@ -1,5 +1,3 @@
-//! Turns of models as streams: lines and server-sent events.
-
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -12,12 +10,10 @@ use crate::support::client::{Request, new_id};
 use crate::support::server::Server;
 use crate::support::upstream::{Call, Failure, Gate, Reply, Upstream};
 
-/// Longer than any line takes here, also on half a core.
+/// Longer than any line takes here, even on half a core.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// As the published clients write it.
 const ACCEPT: &str = r#"application/x-ndjson; profile="responses-stream/v2""#;
 
-/// The lines of an answer, as they arrive.
 struct Lines {
     answer: reqwest::Response,
     text: String,
@@ -34,7 +30,6 @@ impl Lines {
         }
     }
 
-    /// The next line; none at the end.
     async fn next(&mut self) -> Option<Value> {
         loop {
             if let Some((line, rest)) = self.text.split_once('\n') {
@@ -49,7 +44,7 @@ impl Lines {
         }
     }
 
-    /// The next line that is not a sign of life; none at the end.
+    /// Returns the next line other than a keep-alive. `None` at the end.
     async fn told(&mut self) -> Option<Value> {
         loop {
             let line = self.next().await?;
@@ -59,7 +54,6 @@ impl Lines {
         }
     }
 
-    /// All that is left, without signs of life.
     async fn rest(mut self) -> Vec<Value> {
         let mut lines = Vec::new();
         while let Some(line) = self.told().await {
@@ -76,7 +70,6 @@ fn types(lines: &[Value]) -> Vec<&str> {
         .collect()
 }
 
-/// All deltas together.
 fn told(lines: &[Value]) -> String {
     lines
         .iter()
@@ -181,7 +174,7 @@ async fn a_call_for_the_client_is_collected_once_and_that_of_the_server_never(se
         .filter(|line| line["type"] == "tool_use_stop")
         .collect();
     assert_eq!(stops.len(), 2);
-    // the server runs its calls first
+    // the server executes its own calls first
     assert_eq!(stops[0]["tool_result"]["value"], 1);
     assert_eq!(stops[1]["tool_calls"][0]["id"], "c-1");
     assert_eq!(stops[1].get("tool_result"), None);

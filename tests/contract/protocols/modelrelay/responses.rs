@@ -1,5 +1,3 @@
-//! Turns of models in `ModelRelay`'s form, with a scripted upstream: whole answers, contexts, repeats and errors.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -21,13 +19,11 @@ pub(super) fn tool(name: &str) -> Value {
     }})
 }
 
-/// A request with these tools.
 pub(super) fn body(text: &str, tools: &[&str]) -> Value {
     let tools: Vec<_> = tools.iter().map(|name| tool(name)).collect();
     json!({"model": "m", "input": [message("user", text)], "tools": tools})
 }
 
-/// The same with another member.
 pub(super) fn with(mut body: Value, name: &str, value: impl Into<Value>) -> Value {
     body[name] = value.into();
     body
@@ -46,7 +42,6 @@ fn text(answer: &Value) -> &str {
     answer["output"][0]["content"][0]["text"].as_str().unwrap()
 }
 
-/// The texts of the results that the upstream got last.
 fn last_results(upstream: &Upstream) -> Vec<String> {
     let last = upstream.requests().pop().unwrap();
     let results = last.messages().iter();
@@ -99,7 +94,7 @@ async fn a_turn_runs_the_servers_tools_and_answers_with_the_text(server: &Server
     let kept = post(&server, "/tool-calls", &kept.to_string()).ok().await;
     assert_eq!(kept.json()["results"][0]["result"]["value"], "1");
 
-    // no context has a history
+    // contexts without a thread have no history
     upstream.script([Reply::text("Who?")]);
     run(&server, &with(body("And?", &[]), "state_id", &*handle))
         .ok()
@@ -205,7 +200,7 @@ async fn a_turn_of_a_run_shows_among_its_events(server: &Server) {
     let memory = get(&server, &path(id, "/artifacts/run_memory.v0"));
     assert_eq!(memory.ok().await.json(), json!({"kv": {"a/n": "1"}}));
 
-    // a repeat is answered after the end of the run, and nothing else is
+    // after the end of the run, only a repeat is answered
     upstream.script([Reply::text("last")]);
     let keyed = |text: &str| {
         let asked = with(body(text, &[]), "run_id", id.to_string());
@@ -242,7 +237,7 @@ async fn either_header_makes_a_repeat_the_same_turn(server: &Server) {
         refused(ask("two"), 409, "CONFLICT").await;
         assert_eq!(upstream.count() - before, 2);
     }
-    // without a key, the same request is another turn
+    // without a key, an identical request is a new response
     upstream.script([Reply::text("one"), Reply::text("two")]);
     let ask = async || run(&server, &body("again", &[])).ok().await.json();
     assert_ne!(ask().await["id"], ask().await["id"]);

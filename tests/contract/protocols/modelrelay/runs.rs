@@ -34,13 +34,11 @@ pub(super) fn path(id: Uuid, below: &str) -> String {
     format!("/runs/{id}{below}")
 }
 
-/// A run that does nothing yet.
 pub(super) async fn new_run(server: &Server, json: &str) -> Uuid {
     let made = post(server, "/runs", json).ok().await.json();
     made["run_id"].as_str().unwrap().parse().unwrap()
 }
 
-/// Calls one tool in the context of a run.
 pub(super) async fn call(server: &Server, run: Uuid, name: &str, arguments: Value) {
     let calls = json!([{"id": "c", "name": name, "arguments": arguments}]);
     let body = json!({"run_id": run, "tool_calls": calls}).to_string();
@@ -66,7 +64,7 @@ async fn a_run_is_made_of_a_spec_and_looked_at(server: &Server) {
     assert_eq!(pending.pending, []);
     let by_hand = get(server, &path(made.run_id.0, "?include=steps,tool_calls"));
     let by_hand = by_hand.ok().await.text();
-    // which has all that the document of the originals marks as required
+    // it has all members that the original's documentation requires
     let whole: ::modelrelay::generated::RunsGetResponse = serde_json::from_str(&by_hand).unwrap();
     assert_eq!(whole.summary.total_tool_calls, 0);
     let steps = get(server, &path(made.run_id.0, "/steps")).ok().await;

@@ -6,7 +6,6 @@ use super::{get, post, refused};
 use crate::http::over_both_stores;
 use crate::support::server::Server;
 
-/// Calls in a context such as `("run_id", id)`.
 async fn call(server: &Server, context: Option<(&str, &str)>, calls: Value) -> Vec<Value> {
     let mut body = json!({"tool_calls": calls});
     if let Some((name, id)) = context {

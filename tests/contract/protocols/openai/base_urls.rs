@@ -1,4 +1,4 @@
-//! `/v1`, the base URL of the API, is that of the protocol too. `/openai/v1` stays.
+//! The protocol is available at `/v1`, the API's base URL, as well as at `/openai/v1`.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,3 @@
-//! `POST /responses/compact`, and compactions in inputs.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -11,7 +9,6 @@ use crate::support::server::Server;
 use crate::support::upstream::{Reply, Upstream};
 
 const OPERATION: &str = "/v1/responses/compact";
-/// A compaction that another server made.
 const FOREIGN: &str = "gAAAAABpM0Yj";
 
 fn message(role: &str, text: &str) -> Value {
@@ -23,7 +20,6 @@ fn message(role: &str, text: &str) -> Value {
     json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]})
 }
 
-/// The last prompt of the model.
 fn asked(upstream: &Upstream) -> String {
     let request = upstream.requests().pop().unwrap();
     json!(request.messages()).to_string()
@@ -152,13 +148,13 @@ async fn a_conversation_is_compacted_in_place(server: &Server) {
     assert!(said.contains("first") && said.contains("Two."), "{said}");
     let list = conversation.list("order=asc").await;
     assert_eq!(list["data"], compacted["output"]);
-    // a retry asks nobody and changes nothing
+    // a retry calls no model and changes nothing
     assert_eq!(
         compact(&program, &body).await["output"],
         compacted["output"]
     );
     assert_eq!(conversation.list("order=asc").await, list);
-    // a turn that follows the last response reads the summary
+    // a response that continues the last one reads the summary
     let third = turn("third", json!({"previous_response_id": second["id"]})).await;
     assert_eq!(third["conversation"], second["conversation"]);
     let said = asked(&upstream);

@@ -1,5 +1,3 @@
-//! Conversations as a whole.
-
 use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Map, json};

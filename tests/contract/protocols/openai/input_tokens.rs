@@ -1,5 +1,3 @@
-//! `POST /responses/input_tokens`.
-
 use serde_json::{Value, json};
 
 use super::kinds::with_kinds;
@@ -14,7 +12,6 @@ const COUNTS: [(&str, &str); 2] = [
     ("anthropic", "/v1/messages/count_tokens"),
 ];
 
-/// An upstream that counts 11 tokens.
 async fn counting() -> Upstream {
     let upstream = Upstream::start().await;
     for (_, path) in COUNTS {
@@ -106,7 +103,7 @@ async fn a_count_is_never_guessed(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
     let program = Program::of(&server);
-    // the upstream has no such operations
+    // these kinds have no such operation
     for kind in ["openai-chat", "openai-responses", "anthropic"] {
         let body = json!({"model": kind, "input": "How many?"});
         let request = program.post("/responses/input_tokens", &body);

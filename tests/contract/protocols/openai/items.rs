@@ -1,5 +1,3 @@
-//! Items of a conversation.
-
 use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -8,7 +6,7 @@ use super::{Program, ids, message, missing, refused};
 use crate::http::over_both_stores;
 use crate::support::server::Server;
 
-/// The kinds that clients read back, and the beginnings of their generated ids.
+/// The kinds that clients read back, and the prefixes of their generated ids.
 const KINDS: [(&str, &str); 30] = [
     ("message", "msg_"),
     ("function_call", "fc_"),

@@ -1,5 +1,3 @@
-//! Turns over each kind of upstream: requests, answers, failures, and conversations that change their upstream.
-
 use serde_json::{Value, json};
 
 use super::Program;
@@ -9,10 +7,8 @@ use crate::support::client::new_id;
 use crate::support::server::{Builder, Server};
 use crate::support::upstream::{Call, Failure, PRIVATE_DETAIL, Reply, Upstream};
 
-/// The kinds, each with a model of its name.
 pub(super) const KINDS: [&str; 3] = ["openai-chat", "openai-responses", "anthropic"];
 
-/// A server on the same store that knows an upstream by each kind.
 pub(super) fn with_kinds(server: &Server, upstream: &Upstream) -> Builder {
     let (url, root, key) = (upstream.url(), upstream.root_url(), upstream.key());
     let upstreams = format!("c openai-chat {url}, r openai-responses {url}, a anthropic {root}");
@@ -126,7 +122,7 @@ async fn the_last_step_of_a_turn_has_no_tools_to_call_over_each_kind(server: &Se
     }
 }
 
-/// A model that has nothing to say about the results of its calls has answered.
+/// Models may return nothing after the results of their calls.
 async fn an_empty_answer_after_calls_completes_the_turn(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
@@ -170,7 +166,7 @@ async fn an_empty_answer_after_calls_completes_the_turn(server: &Server) {
             let all = ["message", "mcp_call", "message", "message", "message"];
             assert_eq!(kinds_of(&items["data"]), all, "{kind}");
         }
-        // also after the results of calls that the client ran
+        // likewise after results of calls that the client executed
         upstream.script([Reply::empty()]);
         let body = json!({"model": kind, "input": [
             {"role": "user", "content": "Look it up."},

@@ -1,4 +1,5 @@
-//! The wire of `OpenAI`'s conversations and responses, by hand: the published packages speak it in a test of their own.
+//! The API of `OpenAI`'s conversations and responses, request by request. `tests/openai.sh` tests it with published
+//! packages.
 
 mod base_urls;
 mod compactions;
@@ -20,11 +21,9 @@ use serde_json::{Value, json};
 use crate::support::client::{Answer, Client, Request};
 use crate::support::server::{API_SECRET, Server};
 
-/// A program with an API key.
 #[derive(Debug, Clone)]
 struct Program(Client);
 
-/// A conversation of a program.
 #[derive(Debug, Clone)]
 struct Conversation {
     program: Program,
@@ -72,7 +71,6 @@ impl Conversation {
         self.post("/items", &json!({"items": items}))
     }
 
-    /// Adds messages with these ids.
     async fn say(&self, ids: &[&str]) {
         for ids in ids.chunks(20) {
             let items: Vec<_> = ids.iter().map(|id| message(id)).collect();
@@ -93,7 +91,6 @@ impl Conversation {
         self.ask(Method::DELETE, &format!("/items/{item}"))
     }
 
-    /// The same thread at `/v1`.
     fn at_v1(&self, method: Method, path: &str) -> Request {
         let id = self.id.strip_prefix("conv_").unwrap();
         let path = format!("/v1/threads/thrd_{id}{path}");
@@ -101,7 +98,6 @@ impl Conversation {
     }
 }
 
-/// A message as the server stores it.
 fn message(id: &str) -> Value {
     json!({
         "id": id,
@@ -112,7 +108,6 @@ fn message(id: &str) -> Value {
     })
 }
 
-/// The ids of a list, whose first and last id it checks.
 fn ids(list: &Value) -> Vec<String> {
     assert_eq!(list["object"], "list");
     let data = list["data"].as_array().unwrap();
@@ -124,7 +119,6 @@ fn ids(list: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Checks that an answer is that refusal in the form of the wire, and gives its text.
 fn refusal(answer: &Answer, status: u16, code: Option<&str>, param: Option<&str>) -> String {
     let found = format!("{} {}", answer.status, answer.text());
     assert_eq!(answer.status, status, "{found}");
@@ -149,7 +143,6 @@ async fn refused(request: Request, status: u16, code: Option<&str>, param: Optio
     refusal(&request.send().await, status, code, param)
 }
 
-/// Checks that there is no such conversation, or no such item.
 async fn missing(request: Request) {
     let text = refused(request, 404, None, None).await;
     assert!(text.contains("not found"), "{text}");

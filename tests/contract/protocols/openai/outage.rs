@@ -1,5 +1,3 @@
-//! A store that is away, and links that break between a request and its answer.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
@@ -38,7 +36,6 @@ async fn a_store_that_hangs_says_whether_to_retry() {
     assert_eq!(ids(&page), ["a"], "both writes were done, and are one");
 }
 
-/// Sends a request to add items, and takes no answer.
 async fn add_unheard(server: &Server, id: &str, items: &Value, header: &str) -> TcpStream {
     let body = json!({"items": items}).to_string();
     let request = format!(

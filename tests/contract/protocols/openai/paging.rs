@@ -1,12 +1,9 @@
-//! Lists of items, page by page.
-
 use serde_json::json;
 
 use super::{Conversation, Program, ids, message, refused};
 use crate::http::over_both_stores;
 use crate::support::server::Server;
 
-/// All items, and the number of pages that have them.
 async fn walk(conversation: &Conversation, query: &str) -> (Vec<String>, usize) {
     let (mut all, mut pages, mut after) = (Vec::new(), 0, String::new());
     loop {

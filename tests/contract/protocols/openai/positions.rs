@@ -1,4 +1,4 @@
-//! Items of streamed answers: each has its position when it begins, in the order of the upstream, and its parts have deltas.
+//! Positions of items in streamed responses: assigned when an item begins, in the upstream's order.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,6 @@ use crate::http::over_both_stores;
 use crate::support::server::Server;
 use crate::support::upstream::{Call, Reply, Upstream};
 
-/// The events of a response.
 async fn events(program: &Program, body: &Value) -> Vec<Value> {
     let mut body = body.clone();
     body["stream"] = json!(true);
@@ -19,7 +18,7 @@ async fn events(program: &Program, body: &Value) -> Vec<Value> {
         .await
 }
 
-/// Puts a response together as clients do: each item at its index, each part at its own.
+/// Assembles a response as clients do: each item at its index, each part at its own.
 fn rebuilt(events: &[Value]) -> Vec<Value> {
     let mut output: Vec<Value> = Vec::new();
     for event in events {
@@ -70,7 +69,6 @@ fn rebuilt(events: &[Value]) -> Vec<Value> {
     output
 }
 
-/// The content of an item, without its status and its signatures.
 fn content_of(item: &Value) -> Value {
     json!([
         item["type"],
@@ -89,7 +87,6 @@ fn position(events: &[Value], kind: &str, index: u64) -> usize {
         .unwrap_or_else(|| panic!("{kind} {index}"))
 }
 
-/// The output of a stream that ended well, which clients find in its events.
 #[track_caller]
 fn output(events: &[Value]) -> Value {
     let last = events.last().unwrap();
@@ -177,7 +174,7 @@ async fn calls_that_come_first_stay_first_over_each_kind(server: &Server) {
         let next = program.post("/responses", &body).ok().await.json();
 
         let output = output(&streamed);
-        // chat completions have no order, but their streams have
+        // chat completions define no order, but their streams have one
         let expected = [
             "mcp_call",
             "reasoning",
@@ -268,7 +265,6 @@ fn reasoned(model: &str, input: Value) -> Value {
     json!({"model": model, "input": input, "reasoning": {"effort": "low"}})
 }
 
-/// The reasoning in the last request of an upstream, without its text.
 fn sent_back(upstream: &Upstream) -> Vec<Value> {
     let body = upstream.requests().pop().unwrap().body;
     let items = body["input"].as_array().unwrap().iter();

@@ -1,5 +1,3 @@
-//! Requests that are repeated with an idempotency key.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -12,7 +10,6 @@ fn key() -> String {
     format!("key-{:032x}", rand::random::<u128>())
 }
 
-/// Sends a request twice, and expects the same answer, the second one marked.
 async fn twice(request: impl Fn() -> Request) -> Answer {
     let key = key();
     let [first, second] = [(); 2].map(|()| request().header("idempotency-key", &key));

@@ -1,4 +1,4 @@
-//! Responses over sockets, by a library that knows nothing of the server's.
+//! Responses over WebSockets, with another WebSocket library than the server's.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::http::over_both_stores;
 use crate::support::server::{API_SECRET, Server};
 use crate::support::upstream::{Reply, Upstream};
 
-/// Longer than any message takes here, also on half a core.
+/// Longer than any message takes here, even on half a core.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 struct Socket(WebSocketStream<TcpStream>);
@@ -27,7 +27,6 @@ impl Socket {
         Self::with_key(server, API_SECRET).await.unwrap()
     }
 
-    /// A socket, or the status by which it is refused.
     async fn with_key(server: &Server, key: &str) -> Result<Self, u16> {
         let address = server.address();
         let stream = TcpStream::connect(address).await.unwrap();
@@ -50,7 +49,6 @@ impl Socket {
         self.0.send(Message::text(text)).await.unwrap();
     }
 
-    /// The next event; none if the server has closed the socket.
     async fn event(&mut self) -> Option<Value> {
         loop {
             let next = timeout(PATIENCE, self.0.next()).await.unwrap();
@@ -62,7 +60,6 @@ impl Socket {
         }
     }
 
-    /// The events of a response, of which the last one ends it.
     async fn events(&mut self) -> Vec<Value> {
         let mut events = Vec::new();
         loop {
@@ -78,14 +75,12 @@ impl Socket {
         }
     }
 
-    /// The last event of the response to a message.
     async fn ask(&mut self, body: Value) -> Value {
         self.send(&body).await;
         self.events().await.pop().unwrap()
     }
 }
 
-/// A message that asks for a response which is not stored.
 fn asks(members: Value) -> Value {
     let mut body = json!({"type": "response.create", "model": "m", "store": false});
     let members = members.as_object().unwrap().clone();
@@ -100,7 +95,6 @@ fn text_of(ended: &Value) -> &str {
         .unwrap()
 }
 
-/// The texts that the upstream got last.
 fn asked(upstream: &Upstream) -> Vec<String> {
     let body = upstream.requests().pop().unwrap().body;
     let messages = body["messages"].as_array().unwrap().iter();
@@ -145,7 +139,7 @@ async fn messages_are_answered_one_after_the_other(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     let mut socket = Socket::open(&server).await;
-    // more than may wait
+    // more than the maximum number of pending messages
     let count = 12;
     upstream.script((0..count).map(|number| Reply::text(number.to_string())));
 
@@ -181,7 +175,7 @@ async fn a_response_that_is_not_stored_is_gone_on_from_by_its_socket_alone(serve
     );
     let all = ["It is cobalt.", "Yes.", "What is it?", "Cobalt.", "Sure?"];
     assert_eq!(asked(&upstream), all);
-    // neither another socket nor this one has it any more
+    // neither another socket nor this one still has it
     for (mut socket, previous) in [(Socket::open(&server).await, &third), (socket, &first)] {
         let refused = socket.ask(after(previous, "And now?")).await;
         assert_eq!(refused["type"], "error");
@@ -190,7 +184,7 @@ async fn a_response_that_is_not_stored_is_gone_on_from_by_its_socket_alone(serve
             "{refused}"
         );
         assert_eq!(refused["error"]["param"], "previous_response_id");
-        // the client sends all of it again
+        // the client sends the whole input again
         if std::ptr::eq(previous, &first) {
             let again = socket.ask(asks(json!({"input": "All of it."}))).await;
             assert_eq!(text_of(&again), "New.");
@@ -239,7 +233,7 @@ async fn a_stored_response_is_gone_on_from_by_any_socket(server: &Server) {
         second["response"]["conversation"],
         first["response"]["conversation"]
     );
-    // also by responses that are not stored
+    // likewise by responses that are not stored
     upstream.script(["Three.", "Four."].map(Reply::text));
     let mut socket = Socket::open(&server).await;
     let mut previous = second["response"]["id"].clone();
@@ -291,7 +285,7 @@ async fn a_warm_up_is_gone_on_from_without_an_answer(server: &Server) {
     assert_eq!(warm["usage"]["total_tokens"], 0);
     assert_eq!(upstream.requests().len(), 0);
 
-    // another one, which has no items of its own
+    // another warm-up, without items
     let body = warm_up(json!({"previous_response_id": warm["id"], "tools": tools}));
     let second = socket.ask(body).await["response"].clone();
     assert_eq!(second["previous_response_id"], warm["id"]);
@@ -309,7 +303,7 @@ async fn a_warm_up_is_gone_on_from_without_an_answer(server: &Server) {
     assert_eq!(first["response"]["previous_response_id"], second["id"]);
     assert_eq!(asked(&upstream), ["1", "2"]);
 
-    // a stored response may go on from one, which may go on from a stored response
+    // stored and unstored responses may continue each other
     let stored = json!({"type": "response.create", "model": "m", "input": "3"});
     let stored = socket.ask(stored).await["response"]["id"].clone();
     let warm = warm_up(json!({"previous_response_id": stored, "input": "4"}));
@@ -323,7 +317,7 @@ async fn a_warm_up_is_gone_on_from_without_an_answer(server: &Server) {
     let read = program.ask(reqwest::Method::GET, &path).ok().await.json();
     assert_eq!(read["output"], last["output"]);
 
-    // no other socket has it
+    // other sockets do not have it
     let body = asks(json!({"previous_response_id": warm["id"], "input": "6"}));
     let error = Socket::open(&server).await.ask(body).await;
     assert_eq!(error["error"]["code"], "previous_response_not_found");
@@ -393,7 +387,7 @@ async fn a_wrong_message_is_an_error_and_the_socket_goes_on(server: &Server) {
     );
     let fine = socket.ask(asks(json!({"input": "x"}))).await;
     assert_eq!(text_of(&fine), "Fine.");
-    // one byte more than a message may have
+    // one byte over the limit of a message
     socket.say("x".repeat(8 * 1_048_576 + 1)).await;
     assert_eq!(socket.event().await, None);
 }

@@ -1,5 +1,3 @@
-//! A thread with its messages.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -1,5 +1,3 @@
-//! The list: pages by offset and by cursor, titles, counts and times.
-
 use std::time::Duration;
 
 use reqwest::Method;
@@ -12,7 +10,6 @@ use crate::http::{over_both_stores, with_own_servers};
 use crate::support::server::{Backend, Server};
 use crate::support::until;
 
-/// All pages by cursor.
 async fn by_cursor(app: &App, user: &str, limit: usize) -> Vec<String> {
     let (mut all, mut cursor) = (Vec::new(), String::new());
     loop {
@@ -38,7 +35,6 @@ async fn by_cursor(app: &App, user: &str, limit: usize) -> Vec<String> {
     }
 }
 
-/// All pages by offset, as the hook reads them.
 async fn by_offset(app: &App, user: &str, limit: usize) -> Vec<String> {
     let mut all = Vec::new();
     loop {
@@ -58,13 +54,13 @@ async fn threads_are_listed_by_their_newest_messages(server: &Server) {
     for name in &names {
         app.post(&json!({"id": name, "userId": user})).ok().await;
     }
-    // the first message is later than the last thread
+    // the first message must be later than the last thread
     tokio::time::sleep(Duration::from_millis(2)).await;
     for name in [&names[1], &names[3], &names[0]] {
         app.say(name, "1", &format!("about {name}\nmore")).await;
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
-    // no message
+    // a change that is not a message
     app.patch(&names[2], &json!({"title": "T"})).ok().await;
     app.at_v1(Method::PUT, &names[4], "/state/k")
         .json("1")
@@ -161,7 +157,7 @@ async fn channels_are_lists_of_their_own(server: &Server) {
     assert_eq!(ids(&listed.ok().await.json()), [name]);
     let thread = app.at_v1(Method::GET, name, "").ok().await.json();
     assert_eq!(thread["owner"], format!("channel:{key}"));
-    // a user comes before a channel
+    // a user takes precedence over a channel
     let of_user = app.ask(
         Method::GET,
         &format!("/api/threads?channelKey={key}&userId={key}"),

@@ -1,4 +1,4 @@
-//! The wire of `@inngest/use-agent`, by hand: its published transport speaks it in a test of its own.
+//! The protocol of `@inngest/use-agent`, request by request. `tests/use-agent.sh` tests it with the published transport.
 
 mod callers;
 mod history;
@@ -15,7 +15,6 @@ use sha2::{Digest, Sha256};
 use crate::support::client::{Answer, Client, Request};
 use crate::support::server::{API_SECRET, Server};
 
-/// A user of a test's own.
 fn unique() -> String {
     format!("user-{:032x}", rand::random::<u128>())
 }
@@ -24,13 +23,12 @@ fn encoded(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
-/// The thread of a name, worked out apart from the code under test.
+/// Returns the thread of a name, computed independently of the code under test.
 fn thread_id_for(name: &str) -> String {
     let digest = Sha256::digest(format!("8:agentkit{}:{name}", name.len()));
     format!("thrd_{}", hex::encode(&digest[..24]))
 }
 
-/// An app's back end.
 #[derive(Debug, Clone)]
 struct App(Client);
 
@@ -65,7 +63,6 @@ impl App {
         self.ask(Method::GET, &path).ok().await.json()
     }
 
-    /// The same thread at `/v1`.
     fn at_v1(&self, method: Method, name: &str, path: &str) -> Request {
         let id = thread_id_for(name);
         self.ask(method, &format!("/v1/threads/{id}{path}"))
@@ -83,7 +80,6 @@ impl App {
     }
 }
 
-/// The ids of a page.
 fn ids(page: &Value) -> Vec<String> {
     let threads = page["threads"].as_array().unwrap().iter();
     threads
@@ -91,7 +87,6 @@ fn ids(page: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Checks that an answer is that refusal in the form of the wire, and gives its text.
 fn refusal(answer: &Answer, status: u16, code: &str) -> String {
     let found = format!("{} {}", answer.status, answer.text());
     assert_eq!(answer.status, status, "{found}");

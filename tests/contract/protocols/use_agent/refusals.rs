@@ -1,5 +1,3 @@
-//! Paths and methods that are not served here, and pages of other origins.
-
 use reqwest::Method;
 use serde_json::json;
 

@@ -1,5 +1,3 @@
-//! Threads as a whole: created, found, renamed, destroyed.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -62,7 +60,7 @@ async fn names_and_thread_ids_mean_the_same_thread_everywhere(server: &Server) {
 
 async fn a_thread_that_exists_is_completed_and_else_unchanged(server: &Server) {
     let (app, user, name) = (App::of(server), unique(), unique());
-    // as the history of AgentKit makes it, without an owner
+    // as AgentKit's history creates it, without an owner
     let body = json!({"id": thread_id_for(&name), "metadata": {"a": 1}});
     let made = app.ask(Method::POST, "/v1/threads");
     made.json(&body.to_string()).ok().await;

@@ -12,7 +12,6 @@ use crate::support::until;
 const POLICY: u16 = 1008;
 const TOO_LARGE: u16 = 1009;
 
-/// The head of a request for a socket, without the empty line.
 fn upgrade(more: &str) -> String {
     format!(
         "GET /thread/ws HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\

@@ -4,7 +4,6 @@ use crate::support::server::{Backend, Server};
 
 pub(super) const MIB: usize = 1_048_576;
 
-/// Bytes of memory that the server has.
 pub(super) async fn resident_bytes(server: &Server) -> usize {
     let page = server.client().get("/metrics").ok().await.text();
     let name = "process_resident_memory_bytes ";
@@ -28,7 +27,7 @@ async fn a_client_that_does_not_read_waits_and_costs_no_memory_without_end() {
             .request(&number.to_string(), "restore", &about(&id, &[]))
             .await;
     }
-    // others of the same worker are served
+    // other sockets of the same worker are served
     let mut others = [Socket::open(&server).await, Socket::open(&server).await];
     for other in &mut others {
         assert!(other.restore(&id).await.is_some());

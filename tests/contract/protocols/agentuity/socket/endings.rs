@@ -21,7 +21,7 @@ async fn a_server_that_stops_sends_its_clients_elsewhere(backend: Backend) {
 
     assert_eq!(socket.closed().await, GOING_AWAY);
     assert_eq!(silent.closed().await, GOING_AWAY);
-    // nobody was waited for in vain
+    // the server did not reach the time limit of the stop
     assert_eq!(stopping.await.unwrap().code(), Some(0));
 }
 

@@ -10,7 +10,6 @@ const PING: u8 = 9;
 const PROTOCOL: u16 = 1002;
 const MAX_BYTES: usize = 8 * 1_048_576;
 
-/// A request to restore a thread, padded to `bytes` bytes.
 fn padded(id: &str, thread: &str, bytes: usize) -> String {
     let without = request(id, "restore", &about(thread, &[("later", "\"\"")]));
     let padding = format!("\"{}\"", "x".repeat(bytes - without.len()));
@@ -218,15 +217,14 @@ async fn other_kinds_of_messages_are_told_and_do_not_close(server: &Server) {
 
 async fn what_is_not_the_protocol_closes_with_its_code(server: &Server) {
     for bytes in [
-        // not masked
         vec![FIN | TEXT, 1, b'a'],
-        // as if compression had been agreed on
+        // as if compression had been negotiated
         frame(FIN | 0x40 | TEXT, b"a"),
         // of a message that has not begun
         frame(FIN | CONTINUATION, b"a"),
-        // of a kind that there is not
+        // an undefined opcode
         frame(FIN | 3, b"a"),
-        // a long ping
+        // a ping over the limit of 125 bytes
         frame(FIN | PING, &[0; 126]),
         [frame(TEXT, b"a"), frame(TEXT, b"b")].concat(),
     ] {

@@ -1,5 +1,3 @@
-//! `/thread/ws`.
-
 mod admission;
 mod bounds;
 mod endings;

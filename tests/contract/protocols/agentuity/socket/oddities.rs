@@ -1,4 +1,4 @@
-//! Odd but legal messages: each is one that the published client sends, or leaves out.
+//! Odd but legal messages that the published client sends.
 
 use serde_json::Value;
 
@@ -7,7 +7,6 @@ use crate::support::agentuity_socket::{Socket, about};
 use crate::support::client::new_id;
 use crate::support::server::Server;
 
-/// The state after these operations on `before`.
 async fn merged(server: &Server, before: &str, operations: &str) -> String {
     let (mut socket, id) = (Socket::open(server).await, new_id());
     socket.save(&id, before).await;
@@ -141,7 +140,7 @@ async fn a_merge_that_says_nothing_sets_the_metadata_to_nothing(server: &Server)
     let data = about(&id, &[("operations", set), ("metadata", r#"{"m":1}"#)]);
     socket.ok("merge", &data).await;
 
-    // metadata alone leaves the state, and a merge with operations leaves the metadata
+    // metadata alone keeps the state, and a merge with operations keeps the metadata
     let data = about(&id, &[("operations", "[]"), ("metadata", r#"{"m":2}"#)]);
     socket.ok("merge", &data).await;
     socket.merge(&id, set).await;

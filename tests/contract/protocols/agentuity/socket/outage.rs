@@ -1,5 +1,3 @@
-//! Redis that is away, or slow.
-
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
@@ -19,7 +17,7 @@ use crate::support::until;
 const POLICY: u16 = 1008;
 const GOING_AWAY: u16 = 1001;
 
-/// A server whose Redis can be made to hang, for which it waits.
+/// A server that waits for Redis while the proxy delays it.
 fn patient() -> (Server, Proxy) {
     let redis = redis::shared();
     let proxy = Proxy::start(([127, 0, 0, 1], redis.port()).into());
@@ -83,14 +81,14 @@ async fn a_thread_does_not_wait_for_another() {
     let (server, proxy) = patient();
     let mut socket = Socket::open(&server).await;
     let threads: Vec<_> = (0..20).map(|_| new_id()).collect();
-    // after which a write is one command, for a while
+    // after a first merge, a write is a single command for a while
     socket.merge(&new_id(), "[]").await;
 
     proxy.set(Mode::Hanging);
     for thread in &threads {
         socket.request(thread, "merge", &push(thread, 1)).await;
     }
-    // none is done, and all are in flight
+    // all are in flight, and none is done
     until(async || threads.iter().all(|thread| proxy.is_holding(thread))).await;
     proxy.set(Mode::Open);
 
@@ -99,7 +97,6 @@ async fn a_thread_does_not_wait_for_another() {
     }
 }
 
-/// Sends requests of 7 MiB each, and counts those that are sent whole.
 async fn send_large(socket: &mut Socket, sent: &Cell<usize>) {
     let padding = format!("\"{}\"", "x".repeat(7 * MIB));
     while sent.get() < LARGE_REQUESTS {
@@ -120,7 +117,7 @@ async fn a_client_that_sends_too_much_at_once_waits() {
     for _ in 0..LARGE_REQUESTS {
         assert_eq!(socket.answer().await["success"], true);
     }
-    // before the first of them is given up
+    // before the first request is abandoned
     let long_enough = (2 * start.elapsed()).clamp(Duration::from_secs(2), Duration::from_secs(6));
     let before = resident_bytes(&server).await;
 
@@ -131,11 +128,11 @@ async fn a_client_that_sends_too_much_at_once_waits() {
     let meanwhile = resident_bytes(&server).await;
     proxy.set(Mode::Open);
 
-    // 32 MiB in flight, one message being sent, and the buffers of the system
+    // 32 MiB in flight, one message being sent, and the socket buffers
     assert!(is_blocked, "all are sent");
     let more = meanwhile.saturating_sub(before);
     assert!(more < 64 * MIB, "{more}");
-    // the last one was not sent whole, so nothing else can be asked
+    // the last one was not sent whole, so the socket is unusable for requests
     for _ in 0..sent.get() {
         assert_eq!(socket.answer().await["id"], "1");
     }
@@ -145,7 +142,7 @@ async fn a_client_that_sends_too_much_at_once_waits() {
 async fn what_is_in_flight_is_answered_before_a_server_stops() {
     let (server, proxy) = patient();
     let (mut socket, id) = (Socket::open(&server).await, new_id());
-    // after which a write is one command, for a while
+    // after a first merge, a write is a single command for a while
     socket.merge(&new_id(), "[]").await;
 
     proxy.set(Mode::Hanging);
@@ -153,7 +150,7 @@ async fn what_is_in_flight_is_answered_before_a_server_stops() {
         let text = request(&number.to_string(), "merge", &push(&id, number));
         frame(FIN | TEXT, text.as_bytes())
     });
-    // at once, so that all are read before the server is stopped
+    // at once, so that all are read before the server stops
     socket
         .send_bytes(&frames.collect::<Vec<_>>().concat())
         .await;
@@ -180,7 +177,7 @@ async fn what_crosses_the_last_word_of_a_server_is_done() {
 
     server.signal("TERM");
     until_it_stops_listening(&server).await;
-    // it has not read yet that the socket is closed
+    // the client has not read the end of the socket yet
     let late = request("late", "merge", &push(&id, 2));
     socket.send_frame(FIN | TEXT, late.as_bytes()).await;
 
@@ -196,7 +193,7 @@ async fn what_was_sent_before_a_client_left_is_done_before_a_server_stops() {
     let (server, proxy) = patient();
     let other = server.settings().start();
     let (mut socket, id) = (Socket::open(&server).await, new_id());
-    // after which a write is one command, for a while
+    // after a first merge, a write is a single command for a while
     socket.merge(&new_id(), "[]").await;
 
     proxy.set(Mode::Hanging);

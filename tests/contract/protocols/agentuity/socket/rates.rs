@@ -1,5 +1,3 @@
-//! Limits on how often clients write.
-
 use crate::http::with_own_servers;
 use crate::support::agentuity_socket::{Socket, about, push};
 use crate::support::client::new_id;

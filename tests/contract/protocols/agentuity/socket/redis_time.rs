@@ -1,5 +1,3 @@
-//! How long one message holds Redis, which serves nobody else meanwhile.
-
 use std::time::Duration;
 
 use crate::support::agentuity_socket::{Socket, about};
@@ -7,7 +5,7 @@ use crate::support::busy::Busy;
 use crate::support::client::new_id;
 use crate::support::server::{Backend, Server};
 
-/// Twice the promise for clients with an api key: other processes may share the caches.
+/// Twice the promise for clients with an API key, because other processes may share the caches.
 const MOST: Duration = Duration::from_millis(120);
 const OPERATIONS: usize = 10_000;
 

@@ -5,7 +5,6 @@ use crate::support::agentuity_socket::{Socket, about};
 use crate::support::client::new_id;
 use crate::support::server::Server;
 
-/// The data of a save.
 fn saving(thread: &str, user_data: &str, metadata: Option<&str>) -> String {
     let user_data = Value::from(user_data).to_string();
     let mut members = vec![("user_data", user_data.as_str())];
@@ -23,7 +22,7 @@ async fn a_thread_is_saved_restored_and_deleted(server: &Server) {
     let saved = socket.restore(&id).await;
     socket.ok("delete", &about(&id, &[])).await;
     let deleted = socket.restore(&id).await;
-    // by the client's cookie the next request has the same id
+    // the client's cookie gives the next request the same id
     socket.save(&id, r#"{"b":1}"#).await;
 
     let expected = r#"{"state":{"a":[1,2]},"metadata":{"m":1}}"#;

@@ -1,5 +1,3 @@
-//! The bytes that a large request sends to Redis and leaves there.
-
 use reqwest::Method;
 use serde_json::json;
 
@@ -13,7 +11,6 @@ use crate::support::upstream::{Reply, Upstream};
 
 const LARGE: usize = 2_000_000;
 
-/// The bytes that all keys take.
 fn kept(redis: &RedisServer) -> usize {
     let size = |key: &String| -> usize {
         let size = redis.call(&["MEMORY", "USAGE", key, "SAMPLES", "0"]);
@@ -28,7 +25,7 @@ fn sent(redis: &RedisServer) -> usize {
         .unwrap()
 }
 
-/// A server whose connections and scripts are there: each new connection sends half a megabyte.
+/// Returns a server with connections and loaded scripts: each new connection sends half a megabyte.
 async fn warm_server(redis: &RedisServer, upstream: &Upstream) -> Server {
     upstream.answer_with(|request| Reply::text(request.user_text()));
     let plain = Server::builder(Backend::Memory).redis(&redis.url()).start();
@@ -57,7 +54,7 @@ async fn a_large_request_is_sent_to_redis_once_and_kept_once() {
         let answer = run(&program, &body).ok().await.json();
 
         let sent = sent(&redis) - before.0;
-        // an allocation of two megabytes is rounded up by half a megabyte at most
+        // allocations of two megabytes are rounded up by at most half a megabyte
         let kept = kept(&redis) - before.1;
         assert!(sent < LARGE * 2, "{sent} bytes were sent");
         assert!(kept < LARGE * 3 / 2, "{kept} bytes are kept");

@@ -1,5 +1,3 @@
-//! Custom tools, to which the model writes any text, and which the client runs.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -11,9 +9,8 @@ use crate::support::client::new_id;
 use crate::support::server::Server;
 use crate::support::upstream::{Call, Reply, Upstream};
 
-/// The kinds of upstreams that have such tools.
 const KINDS: [&str; 2] = ["openai-chat", "openai-responses"];
-/// No JSON.
+/// Not JSON.
 const PATCH: &str = "*** Begin\n+\"é\" 🙂\n";
 
 fn grammar() -> Value {
@@ -28,12 +25,10 @@ fn patch() -> Call {
     Call::custom("patch", PATCH)
 }
 
-/// The tools that the upstream was offered last.
 fn offered(upstream: &Upstream) -> Value {
     upstream.requests().pop().unwrap().body["tools"].clone()
 }
 
-/// The messages that the upstream got last, as text.
 fn asked(upstream: &Upstream) -> Vec<Value> {
     upstream.requests().pop().unwrap().messages().to_vec()
 }
@@ -139,7 +134,7 @@ async fn the_text_for_a_custom_tool_is_streamed(server: &Server) {
         assert_eq!(ended["type"], "response.completed");
         let item = &first("response.output_item.done")["item"];
         assert_eq!(ended["response"]["output"], json!([item]));
-        // any reader has the same events
+        // every reader gets the same events
         let path = format!(
             "/responses/{}?stream=true",
             ended["response"]["id"].as_str().unwrap()

@@ -1,5 +1,3 @@
-//! The floor of a conversation, and how many turns a process runs at once.
-
 use serde_json::json;
 
 use super::{count, kinds, run, state_tools, with_models};

@@ -1,5 +1,3 @@
-//! The history that a turn continues, and the places that keep a dialogue.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -48,7 +46,7 @@ async fn an_earlier_response_is_followed_in_a_copy(server: &Server) {
     assert_eq!(repeat.header("idempotency-replayed"), Some("true"));
     assert_eq!(repeat.json(), forked);
     assert_eq!(upstream.count(), 7);
-    // keys come along, and then go their own way
+    // the copy has the keys, and changes independently
     assert_eq!(forked["output"][0]["output"], r#"{"ok":true,"value":2}"#);
     let list = async |response: &Value| {
         let conversation = response["conversation"]["id"].as_str().unwrap();
@@ -67,7 +65,7 @@ async fn an_earlier_response_is_followed_in_a_copy(server: &Server) {
         source.as_array().unwrap()[..3]
     );
 
-    // what a response has left has to be there still
+    // the content of earlier responses must still exist
     let conversation = first["conversation"]["id"].as_str().unwrap();
     let last = source[2]["id"].as_str().unwrap();
     let path = format!("/conversations/{conversation}/items/{last}");
@@ -122,7 +120,7 @@ async fn the_state_keeps_a_window_of_messages_for_pages(server: &Server) {
     assert_eq!(window[1]["content"], "Again.");
     assert_eq!(window[2]["id"], second["output"][0]["id"]);
 
-    // a value that is no array is refused before the upstream is asked
+    // a value that is not an array is rejected before the upstream is called
     let path = format!("/v1/threads/{id}/state/title");
     let put = |path: &str, json: &str| {
         let request = server.client().request(Method::PUT, path);
@@ -139,7 +137,7 @@ async fn the_state_keeps_a_window_of_messages_for_pages(server: &Server) {
     .await;
     assert_eq!(upstream.count(), 3);
 
-    // and one without room is an error after the turn, whose items stay
+    // an array without room fails only after the response, whose items are stored
     let path = format!("/v1/threads/{id}/state/filling");
     let filling = format!(r#""{}""#, "x".repeat(1_048_576 - 700));
     put(&path, &filling).ok().await;
@@ -176,7 +174,7 @@ async fn items_of_others_do_not_come_between_a_response_and_the_next(server: &Se
     program.post(&path, &items).ok().await;
     let listed = program.conversation(conversation).list("order=asc").await;
 
-    // items that the conversation has already are no new messages
+    // items that are already in the conversation are not new messages
     let again = json!([listed["data"][0], {"role": "user", "content": "two"}]);
     let second = run(&program, &body(&first, &again)).ok().await.json();
 
@@ -199,7 +197,7 @@ async fn items_of_others_do_not_come_between_a_response_and_the_next(server: &Se
         .map(|said| &said["content"])
         .collect();
     assert_eq!(said, ["one", "one", "two", "two"]);
-    // a request that is wrong in other ways makes no copy
+    // a request with other faults makes no copy
     let mut wrong = body(&first, &json!("three"));
     wrong["model"] = json!("other");
     refused(
@@ -254,7 +252,7 @@ async fn a_request_without_input_answers_what_the_conversation_has(server: &Serv
     let roles = |message: &Value| message["role"].as_str().unwrap().to_owned();
     let asked: Vec<_> = last.messages().iter().map(roles).collect();
     assert_eq!(asked, ["user", "assistant", "assistant"]);
-    // the message may have come another way
+    // another client may have added the message
     let conversation = program.create(&json!({})).await;
     let body = json!({"model": "m", "conversation": conversation.id});
     let param = Some("input");
@@ -309,7 +307,7 @@ async fn a_turn_that_is_not_stored_continues_a_response_and_leaves_it_as_it_was(
     upstream.script([Reply::calls([count()]), Reply::text("Three.")]);
     let third = run(&program, &stored(&second, "3")).ok().await.json();
     assert_eq!(third["conversation"], second["conversation"]);
-    // what the turn in between counted is gone with it
+    // the count of the omitted response is gone as well
     assert_eq!(third["output"][0]["output"], r#"{"ok":true,"value":1}"#);
 
     // outputs of calls are checked as in the conversation itself
@@ -319,7 +317,7 @@ async fn a_turn_that_is_not_stored_continues_a_response_and_leaves_it_as_it_was(
     });
     let param = Some("input[0].call_id");
     refused(run(&program, &body), 400, Some("invalid_value"), param).await;
-    // and a response that has lost its items cannot be continued
+    // a response that has lost its items cannot be continued
     let last = before["data"][1]["id"].as_str().unwrap();
     conversation.delete(last).ok().await;
     let mut body = stored(&first, "Once more?");

@@ -1,5 +1,3 @@
-//! Turns of models over HTTP, with a scripted upstream.
-
 mod bytes;
 mod custom_tools;
 mod floor;
@@ -23,10 +21,9 @@ pub(super) use streams::Events;
 
 const STATE: &str = "threadkeep:memory";
 
-/// How long a server waits for a scripted upstream that hangs. One that answers does so long before, also on half a core.
+/// How long a server waits for a scripted upstream that hangs. Others answer well before, even on half a core.
 pub(in crate::protocols) const PATIENCE_MS: u64 = 3_000;
 
-/// A server on the same store that knows the models of an upstream.
 pub(in crate::protocols) fn with_models(server: &Server, upstream: &Upstream) -> Builder {
     let (url, key) = (upstream.url(), upstream.key());
     server
@@ -40,7 +37,7 @@ pub(in crate::protocols) fn with_models(server: &Server, upstream: &Upstream) ->
         .set("THREADKEEP_UPSTREAM_RETRIES", 0)
 }
 
-/// Two such servers, of which one soon goes on with the turns of the other when that is killed or stopped.
+/// Two replicas. When one is killed or stopped, the other soon continues its responses.
 pub(in crate::protocols) fn two_replicas(shared: &Server, upstream: &Upstream) -> [Server; 2] {
     [(); 2].map(|()| {
         with_models(shared, upstream)

@@ -17,7 +17,6 @@ fn user(text: &str) -> Value {
     json!({"role": "user", "content": [{"type": "input_text", "text": text}]})
 }
 
-/// The texts that the model was asked with last.
 fn asked(upstream: &Upstream) -> Vec<String> {
     let request = upstream.requests().pop().unwrap();
     let messages = request.body["messages"].as_array().unwrap().clone();
@@ -78,7 +77,7 @@ async fn a_reference_to_what_the_conversation_has_adds_nothing(server: &Server) 
     ]);
     run(&program, &after(&second, input)).ok().await;
     assert_eq!(asked(&upstream), ["1", "One.", "2", "Two.", "3"]);
-    // in the copy up to the first response, the second one is not there
+    // the copy up to the first response does not have the second one
     let input = json!([
         reference(&first["output"][0]),
         reference(&second["output"][0]),

@@ -1,5 +1,3 @@
-//! Requests that are sent again, also to another replica.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -38,8 +36,8 @@ async fn a_repeat_with_a_key_is_replayed_and_the_key_is_for_one_request(server: 
     assert_eq!(upstream.count(), 2);
 }
 
-/// The response to a repeat of a request whose model has yet to answer. As a stream, it shows when it has reached the turn:
-/// the answer that nobody waits for any more may count as written if the turn ends before.
+/// Sends a request again while its model has yet to answer. Streams, to show when it has joined the response: the abandoned
+/// answer may count as written if the response ends earlier.
 async fn sent_again(program: &Program, mut body: Value, gate: &Gate) -> Value {
     body["stream"] = json!(true);
     let again = run(program, &body).header("x-stainless-retry-count", "1");
@@ -68,7 +66,7 @@ async fn a_client_that_sends_a_request_again_by_itself_gets_the_same_turn(server
     drop(lost.await);
     let again = sent_again(&program, body("yes"), &gate).await;
     assert_eq!(again["output"][0]["content"][0]["text"], "one");
-    // after a complete answer, it is said twice
+    // after a complete answer, the repeat returns it
     until(async || {
         let next = ask("yes", "1").ok().await;
         next.json()["output"][0]["content"][0]["text"] != "one"
@@ -102,7 +100,7 @@ async fn a_request_sent_again_that_follows_a_response_is_the_same_turn(server: &
 
     assert_eq!(again["output"][0]["content"][0]["text"], "two");
     assert_eq!(again["conversation"], first["conversation"]);
-    // its answer has arrived, so another request goes on from the first response in a copy
+    // its answer is complete, so another request continues the first response in a copy
     until(async || {
         let next = ask("1").ok().await.json();
         next["conversation"] != first["conversation"]

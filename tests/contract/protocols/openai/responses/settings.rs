@@ -1,5 +1,3 @@
-//! The settings of a request: those that its response repeats, and those that reach the upstream.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -78,7 +76,7 @@ async fn a_response_has_the_settings_that_were_used(server: &Server) {
     let path = format!("/responses/{}", answer["id"].as_str().unwrap());
     let read = program.ask(Method::GET, &path).ok().await.json();
     assert_eq!(read, answer);
-    // they are the server's, and no wish for the upstream
+    // these settings concern the server and are not sent upstream
     let asked = upstream.requests().pop().unwrap().body;
     for name in ["temperature", "top_p", "presence_penalty", "service_tier"] {
         assert_eq!(asked.get(name), None::<&Value>, "{asked}");
@@ -108,7 +106,6 @@ async fn a_truncation_that_is_never_needed_is_accepted(server: &Server) {
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-/// The settings that change an answer, in the range of each.
 fn details() -> Value {
     json!({
         "include": ["message.output_text.logprobs", "reasoning.encrypted_content"],
@@ -125,7 +122,6 @@ fn with_details(body: &Value, details: &Value) -> Value {
     body
 }
 
-/// The last event of a stream.
 fn last_event(stream: &str) -> Value {
     let mut data = stream
         .lines()
@@ -181,7 +177,7 @@ async fn details_of_an_answer_are_asked_of_the_upstream_and_reach_the_client(ser
             assert_eq!(answer["frequency_penalty"], -2);
         }
     }
-    // one of the two is enough for a model that reasons by default
+    // either setting suffices for a model that reasons by default
     let body = json!({
         "model": "openai-responses", "input": "hi", "include": ["reasoning.encrypted_content"],
     });
@@ -240,7 +236,7 @@ async fn details_that_an_upstream_cannot_give_are_refused(server: &Server) {
     assert_eq!(upstream.count(), 0);
 }
 
-/// Clients ask for these of each model, also where they use none of the tools.
+/// Clients request these from each model, even if they use none of the tools.
 async fn details_that_change_nothing_are_accepted_by_each_kind(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();

@@ -1,5 +1,3 @@
-//! Streams of turns over HTTP, with a scripted upstream: while it writes, after a break, on another replica, and at the end.
-
 use std::time::Duration;
 
 use reqwest::Method;
@@ -13,14 +11,12 @@ use crate::support::client::{Request, new_id};
 use crate::support::server::Server;
 use crate::support::upstream::{Call, Failure, Gate, PRIVATE_DETAIL, Reply, Upstream};
 
-/// Longer than any event takes here, also on half a core.
+/// Longer than any event takes here, even on half a core.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The events of an answer, as they arrive.
 pub(in crate::protocols::openai) struct Events {
     answer: reqwest::Response,
     text: String,
-    /// The number that the next one must have.
     next: u64,
 }
 
@@ -29,7 +25,6 @@ impl Events {
         Self::after(request, 0).await
     }
 
-    /// Those from a number on.
     async fn after(request: Request, next: u64) -> Self {
         let answer = request.begin().await;
         assert_eq!(answer.status(), 200);
@@ -41,7 +36,6 @@ impl Events {
         }
     }
 
-    /// The next block of lines; none at the end.
     async fn block(&mut self) -> Option<String> {
         loop {
             if let Some((block, rest)) = self.text.split_once("\n\n") {
@@ -53,7 +47,6 @@ impl Events {
         }
     }
 
-    /// Waits until that text comes next.
     async fn await_text(&mut self, text: &str) {
         while self.text.len() < text.len() {
             self.more().await.expect(text);
@@ -68,7 +61,7 @@ impl Events {
         Some(())
     }
 
-    /// The next event; none at the end, which each stream of a turn that has ended has.
+    /// Returns the next event. `None` at the end, which every stream of a completed response has.
     async fn next(&mut self) -> Option<Value> {
         let block = self.block().await.expect("an end");
         if block == "data: [DONE]" {
@@ -87,7 +80,6 @@ impl Events {
         Some(event)
     }
 
-    /// Reads up to the first event of that type.
     pub(super) async fn until(&mut self, kind: &str) -> Value {
         loop {
             let event = self.next().await.expect(kind);
@@ -97,7 +89,6 @@ impl Events {
         }
     }
 
-    /// The rest of an answer that breaks off.
     pub(super) async fn broken_off(mut self) -> String {
         while let Ok(Some(chunk)) = timeout(PATIENCE, self.answer.chunk()).await.unwrap() {
             self.text.push_str(std::str::from_utf8(&chunk).unwrap());
@@ -105,7 +96,6 @@ impl Events {
         self.text
     }
 
-    /// All that is left.
     pub(in crate::protocols::openai) async fn rest(mut self) -> Vec<Value> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await {
@@ -115,13 +105,11 @@ impl Events {
     }
 }
 
-/// The types of events.
 fn types(events: &[Value]) -> Vec<String> {
     let kind = |event: &'_ Value| event["type"].as_str().unwrap()["response.".len()..].to_owned();
     events.iter().map(kind).collect()
 }
 
-/// The text of all deltas.
 fn told(events: &[Value]) -> String {
     let deltas = events.iter().filter_map(|event| event["delta"].as_str());
     deltas.collect()
@@ -167,7 +155,7 @@ async fn a_stream_shows_the_answer_while_it_is_written(server: &Server) {
         .json();
     assert_eq!(whole["status"], "in_progress");
     assert_eq!(kinds(&whole["output"]), ["mcp_call"]);
-    // another reader goes on from the middle, and a browser from the header
+    // another reader resumes in the middle, and a browser after the header's event
     let at = first["sequence_number"].as_u64().unwrap();
     let here = Events::after(listen(&program, id, "&starting_after=0"), 1).await;
     let again = listen(&program, id, "").header("last-event-id", (at - 1).to_string());
@@ -231,7 +219,7 @@ async fn calls_for_the_client_are_streamed_too(server: &Server) {
     let last = events.last().unwrap();
     let output = &last["response"]["output"];
     assert_eq!(kinds(output), ["message", "function_call", "mcp_call"]);
-    // the client runs its calls when it hears of them: those of the server come first
+    // the client executes its calls when their events arrive, so those of the server come first
     let done = |kind: &str| {
         let is_it = |event: &Value| {
             event["type"] == "response.output_item.done" && event["item"]["type"] == kind

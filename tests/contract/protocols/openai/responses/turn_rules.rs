@@ -1,5 +1,3 @@
-//! Edges of turns: their refusals before a model is asked, their traces, and their ends.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -60,13 +58,13 @@ async fn a_response_that_is_not_stored_leaves_nothing(server: &Server) {
         let refused = run(&program, &body).send().await;
         let error = &refused.json()["error"];
         let param = match more.get("previous_response_id") {
-            // it was not stored
+            // the previous response was not stored
             Some(_) => "previous_response_id",
             None => "store",
         };
         assert_eq!(error["param"], param, "{more}: {error}");
     }
-    // nobody could name a turn that failed, so it is over
+    // a failed response has no id that a client could name, so it has ended
     upstream.script([Reply::status(503)]);
     let mut body = body;
     body["stream"] = json!(true);
@@ -191,13 +189,13 @@ async fn what_no_prompt_would_have_is_refused(server: &Server) {
     ] {
         refused(run(&program, &body(input)), 400, Some(code), Some(param)).await;
     }
-    // one of no conversation is refused before it has one
+    // without a conversation, the input is rejected before one is created
     let before = all_threads(&server).await;
     let alone = json!({"model": "m", "input": [unknown]});
     let param = Some("input[0].call_id");
     refused(run(&program, &alone), 400, Some("invalid_value"), param).await;
     assert_eq!(all_threads(&server).await, before);
-    // parts of other items are nobody's business
+    // members of other items are not checked
     let odd =
         json!([{"type": "reasoning", "summary": [], "content": [7, null, "a", [1]]}, of_call]);
     upstream.script([Reply::text("done"), Reply::text("again")]);
@@ -215,7 +213,7 @@ async fn calls_that_are_too_many_end_no_turn_as_a_failure(server: &Server) {
     let program = Program::of(&server);
     let mut body =
         json!({"model": "m", "input": "hi", "tools": state_tools(), "max_tool_calls": 1});
-    // a model that goes on to call though it was offered no tools
+    // a model that continues to call although no tools are offered
     upstream.script([Reply::calls([count(); 300]), Reply::calls([count()])]);
 
     let answer = run(&program, &body).ok().await.json();
@@ -227,7 +225,7 @@ async fn calls_that_are_too_many_end_no_turn_as_a_failure(server: &Server) {
     assert_eq!(output[0]["output"], r#"{"ok":true,"value":1}"#);
     assert!(output[1..].iter().all(|call| call["status"] == "failed"));
 
-    // those of the client are its own
+    // the client's tools are not checked
     body["tools"]
         .as_array_mut()
         .unwrap()
@@ -317,7 +315,7 @@ async fn a_failure_stays_what_it_was(server: &Server) {
     assert_eq!(again.header("idempotency-replayed"), Some("true"));
     assert_eq!(upstream.count(), 1);
 
-    // one that a repeat could go on with
+    // a failure that a repeat can resume
     let mut body = body;
     body["stream"] = json!(true);
     upstream.script([Reply::text("a").fails(Failure::CutOff)]);
@@ -401,7 +399,7 @@ async fn readers_of_a_turn_that_nobody_drives_are_let_go() {
 
     first.kill();
 
-    // without a last event: the turn may go on
+    // no last event, because the response may continue
     let rest = events.broken_off().await;
     assert!(!rest.contains("response.failed"), "{rest}");
     let whole = Events::of(ask(&second)).await.rest().await;

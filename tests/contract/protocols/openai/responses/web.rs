@@ -1,5 +1,3 @@
-//! Turns whose model searches the web, reads pages and generates images.
-
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
@@ -25,7 +23,6 @@ fn web_tools() -> Value {
     json!([{"type": "mcp", "server_label": "web", "server_url": "threadkeep:web", "require_approval": "never"}])
 }
 
-/// A server that may read the pages of another one, besides public ones.
 fn with_pages(server: &Server, upstream: &Upstream, pages: &Pages) -> Builder {
     with_models(server, upstream)
         .set("THREADKEEP_WEB_FETCH", true)
@@ -37,7 +34,6 @@ fn fetch(url: &str) -> (&'static str, String) {
     ("web_fetch", json!({ "url": url }).to_string())
 }
 
-/// The items of one turn that makes these calls.
 async fn items_of(
     server: &Server,
     upstream: &Upstream,
@@ -57,7 +53,6 @@ async fn items_of(
     items
 }
 
-/// The items of one turn that fetches these URLs.
 async fn fetched(server: &Server, upstream: &Upstream, urls: &[String]) -> Vec<Value> {
     let calls: Vec<_> = urls.iter().map(|url| fetch(url)).collect();
     items_of(server, upstream, &web_tools(), &calls).await
@@ -217,7 +212,7 @@ async fn an_image_is_in_the_response_and_neither_in_the_history_nor_in_prompts(s
     );
     assert_eq!(told["usage"], json!({"images": 1}));
 
-    // and a client that keeps its history itself may send the item as it got it
+    // a client that stores its history itself may send the item back unchanged
     upstream.script([Reply::text("A cat."), Reply::text("A cat.")]);
     let next = json!({"model": "m", "conversation": id, "input": "What is it?"});
     run(&program, &next).ok().await;
@@ -231,7 +226,6 @@ async fn an_image_is_in_the_response_and_neither_in_the_history_nor_in_prompts(s
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-/// A server whose images come from another one.
 fn with_painter(server: &Server, upstream: &Upstream, painter: &Pages) -> Builder {
     let (url, key) = (upstream.url(), upstream.key());
     let upstreams = format!(
@@ -390,7 +384,7 @@ async fn no_internal_host_receives_a_request(server: &Server) {
     for (item, url) in direct.iter().chain(&behind).zip(targets.iter().cycle()) {
         assert_eq!(item["code"], "WEB_FETCH_FAILED", "{url}");
         let text = "web.fetch: the host has no public address";
-        // a redirect in other characters than those of URLs is not followed at all
+        // a redirect with characters that are invalid in URLs is not followed
         assert!(item["error"] == text || !url.is_ascii(), "{url}: {item}");
     }
     assert_eq!(direct.len() + behind.len(), 2 * targets.len());
@@ -456,7 +450,7 @@ async fn hostile_pages_cost_no_more_than_their_limits(server: &Server) {
         );
         assert_eq!(item["code"], "WEB_FETCH_FAILED");
     }
-    // each of them is read after the other
+    // the pages are read one after another
     let grown = server.peak_bytes().saturating_sub(peak);
     assert!(grown < 64 * 1_048_576, "{grown}");
 }
