@@ -10,7 +10,7 @@ const { chromium } = createRequire(import.meta.url)("playwright-core");
 const [program, directory] = process.argv.slice(2);
 const FRAME_MS = 500;
 
-const demo = spawn(program, ["demo"], { stdio: ["ignore", "ignore", "pipe"] });
+const demo = spawn(program, ["demo", "--listen", "127.0.0.1:0"], { stdio: ["ignore", "ignore", "pipe"] });
 process.on("exit", () => demo.kill());
 let link;
 for await (const line of createInterface({ input: demo.stderr })) {

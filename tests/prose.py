@@ -145,7 +145,7 @@ def of_python(text):
         yield number, lines.get(number, "")
 
 
-def of_program(text, mark):
+def of_program(text, mark, has_texts):
     in_block = in_code = False
     for number, line in enumerate(text.splitlines(), 1):
         comment = re.match(rf"\s*(?:{mark})(?: (.*))?$", line) or re.search(rf"\s(?:{mark}) (.*)", line)
@@ -160,6 +160,8 @@ def of_program(text, mark):
             yield number, re.sub(r"^\s*/?\*+/?\s?|\s*\*/.*$", "", line)
             continue
         yield number, ""
+        if not has_texts:
+            continue
         for said in re.findall(r'"((?:[^"\\]|\\.)* (?:[^"\\]|\\.)*)"', line):
             yield number, said
             yield number, ""
@@ -174,7 +176,9 @@ def prose(path):
         return [(number, line.lstrip("# ")) for number, line in enumerate(text.splitlines(), 1)]
     if kind == "py":
         return of_python(text)
-    return of_program(text, MARKS.get(kind, "#"))
+    # the strings of tests are data
+    has_texts = not {"tests", "load", "benches"} & set(path.parts)
+    return of_program(text, MARKS.get(kind, "#"), has_texts)
 
 
 def breaches(paths):

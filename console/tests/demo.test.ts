@@ -15,7 +15,7 @@ let demo: ChildProcess;
 let link: string;
 before(async () => {
   mkdirSync(SCREENSHOTS, { recursive: true });
-  demo = spawn(process.env["THREADKEEP_BIN"]!, ["demo"], { stdio: ["ignore", "inherit", "pipe"] });
+  demo = spawn(process.env["THREADKEEP_BIN"]!, ["demo", "--listen", "127.0.0.1:0"], { stdio: ["ignore", "inherit", "pipe"] });
   for await (const line of createInterface({ input: demo.stderr! })) {
     link = /http\S+#once=\S+/.exec(line)?.[0] ?? "";
     if (link) break;

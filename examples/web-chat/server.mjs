@@ -58,7 +58,7 @@ const server = spawn(THREADKEEP_BIN, {
   },
   stdio: ["ignore", "ignore", "pipe"],
 });
-server.on("exit", () => process.exit());
+server.on("exit", (code) => process.exit(code ?? 1));
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => server.kill());
 
 let threadkeep = "";
@@ -67,6 +67,8 @@ for await (const line of createInterface(server.stderr)) {
   threadkeep = /"listening","address":"(.*?)"/.exec(line)?.[1] ?? "";
   if (threadkeep) break;
 }
+// its last line says why it did not start
+if (!threadkeep) await new Promise(() => {});
 server.stderr.pipe(process.stderr);
 console.log(`Open ${origin} in two tabs. Ctrl-C ends everything.`);
 

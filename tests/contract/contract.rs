@@ -1,6 +1,9 @@
 //! Black-box tests of the program. They do not link the library, so changes of the library do not recompile them.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot continue should panic")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot continue should panic"
+)]
 
 mod budgets;
 mod client_certificates;

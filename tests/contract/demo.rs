@@ -24,7 +24,7 @@ impl Demo {
     /// Starts a demo. The environment has server settings, which a demo ignores.
     fn start() -> Self {
         let mut child = Command::new(places::program())
-            .arg("demo")
+            .args(["demo", "--listen", "127.0.0.1:0"])
             .env_clear()
             .env("THREADKEEP_REDIS_URL", "redis://127.0.0.1:1")
             .current_dir(places::scratch())

@@ -1,6 +1,9 @@
 //! Tests of the library, of its stores, and of the program with the library's help.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot continue should panic")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot continue should panic"
+)]
 
 mod agentuity_sockets;
 mod architecture;

@@ -15,7 +15,10 @@
 //! FUZZ_ROUNDS=100000 FUZZ_SEED=$RANDOM cargo test --locked --workspace --lib fuzz:: -- --nocapture
 //! ```
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot continue should panic")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot continue should panic"
+)]
 
 mod bound;
 mod corpus;

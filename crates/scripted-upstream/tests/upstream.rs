@@ -1,4 +1,7 @@
-#![allow(clippy::unwrap_used, reason = "a test that cannot continue should panic")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot continue should panic"
+)]
 
 use std::time::Duration;
 

@@ -5,13 +5,9 @@ use threadkeep_store::{StoreError, WriteError};
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
     #[error("the key does not exist")]
-    KeyNotFound {
-        stamp: Stamp,
-    },
+    KeyNotFound { stamp: Stamp },
     #[error("the value is not an array, and only an array can be read in part")]
-    NotAnArray {
-        stamp: Stamp,
-    },
+    NotAnArray { stamp: Stamp },
     #[error("the thread exists already")]
     ThreadExists,
     /// The thread left no archive, or its archive has expired.
@@ -27,9 +23,7 @@ pub enum ServiceError {
     },
     /// More namespaces match than the service sorts.
     #[error("more than {limit} namespaces match `name`; narrow it, or omit `sort`")]
-    TooManyNamespaces {
-        limit: usize,
-    },
+    TooManyNamespaces { limit: usize },
     /// A write was rejected and changed nothing, or the scope does not exist.
     #[error(transparent)]
     Refused(#[from] Refusal),

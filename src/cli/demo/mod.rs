@@ -7,6 +7,7 @@ mod writers;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
+use std::net::TcpListener;
 
 use super::error::CliError;
 use super::keygen;
@@ -16,6 +17,8 @@ use crate::app::{Application, ConsoleLinks};
 use crate::config::{Layers, Settings, local_url};
 use crate::telemetry::{flush_log, log_text};
 use model::Model;
+
+const USUAL_ADDRESS: &str = "127.0.0.1:8080";
 
 /// Runs the demo until SIGTERM or SIGINT. `flags` are settings; neither a file nor the environment sets any.
 pub(super) fn run(flags: BTreeMap<String, String>, opens_browser: bool) -> Result<(), CliError> {
@@ -49,11 +52,12 @@ pub(super) fn run(flags: BTreeMap<String, String>, opens_browser: bool) -> Resul
 
 fn settings(model: &Model, flags: BTreeMap<String, String>) -> Result<Settings, CliError> {
     let mut all: BTreeMap<String, String> = [
-        ("listen", "127.0.0.1:0".into()),
+        ("listen", free_address().into()),
         ("log", "error".into()),
         ("shutdown_seconds", "1".into()),
         ("signing_keys", keygen::generate(Some("demo"))?),
-        ("models", format!("{} demo", model::NAME)),
+        // programs of the documents name models of providers
+        ("models", format!("{} demo, * demo", model::NAME)),
         ("upstreams", format!("demo openai-chat {}", model.url())),
         ("upstream_keys", format!("demo:{}", model.key())),
     ]
@@ -65,6 +69,14 @@ fn settings(model: &Model, flags: BTreeMap<String, String>) -> Result<Settings, 
         ..Layers::default()
     };
     Ok(Settings::parse(layers.merge()?)?)
+}
+
+/// The address that the documents name, if no other program has it.
+fn free_address() -> &'static str {
+    match TcpListener::bind(USUAL_ADDRESS) {
+        Ok(_) => USUAL_ADDRESS,
+        Err(_) => "127.0.0.1:0",
+    }
 }
 
 /// Prints what to try. The API key is that of this run, whose server only this machine can reach.

@@ -75,24 +75,33 @@ impl Deref for Model {
 
 fn reply(request: &ModelRequest) -> Reply {
     let text = request.user_text();
-    let fact = text
-        .strip_prefix("Remember that ")
-        .or_else(|| text.strip_prefix("Remember "));
-    if let (Some(fact), Some(tool)) = (fact, memory_tool(&request.body))
-        && request.results().is_empty()
-    {
+    let is_noted = !request.results().is_empty();
+    let fact = fact_in(&text);
+    if let (Some(fact), Some(tool), false) = (fact, memory_tool(&request.body), is_noted) {
         let arguments = json!({"key": key_of(fact), "value": fact}).to_string();
         return Reply::calls([(tool, arguments.as_str())])
-            .reasoning("I write this down, so that it is there in the next conversation.");
+            .reasoning("I write this down, so that it is there later in this conversation.");
     }
     let known = SCRIPT.iter().find(|(question, _)| *question == text);
-    match known {
-        Some((_, answer)) => Reply::text(*answer),
-        None => Reply::text(format!(
-            "You said: {text} This model is a script. It can note something: begin with \"Remember that\" and offer it \
+    match (known, fact) {
+        (Some((_, answer)), _) => Reply::text(*answer),
+        (None, Some(fact)) if is_noted => {
+            Reply::text(format!("I noted it under `{}`: {fact}", key_of(fact)))
+        }
+        (None, _) => Reply::text(format!(
+            "You said: {text} This model is a script. It can note something: say \"remember\", and offer it \
              the tools of `threadkeep:memory`."
         )),
     }
+}
+
+/// The fact in a request to remember one.
+fn fact_in(text: &str) -> Option<&str> {
+    let asks = text.to_ascii_lowercase().contains("remember") && !text.ends_with('?');
+    let fact = text
+        .strip_prefix("Remember that ")
+        .or_else(|| text.strip_prefix("Remember "));
+    asks.then(|| fact.unwrap_or(text))
 }
 
 /// A key for a fact, of its first words: the fact has the same key each time.

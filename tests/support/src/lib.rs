@@ -1,6 +1,9 @@
 //! Tools for tests over HTTP: servers, Redis, a client, and bytes on a socket. They do not use the library.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot continue should panic")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot continue should panic"
+)]
 #![allow(missing_debug_implementations, reason = "only tests read this")]
 
 pub mod agentuity_socket;

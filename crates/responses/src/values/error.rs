@@ -17,9 +17,7 @@ pub enum ResponseError {
     NoResponse,
     /// An input item is the output of an unknown call.
     #[error("`input[{index}].call_id` matches no call of the conversation")]
-    NoCall {
-        index: usize,
-    },
+    NoCall { index: usize },
     /// Neither the input nor the conversation has an item to answer.
     #[error("neither the input nor the conversation has an item to answer")]
     NoInput,

@@ -74,15 +74,9 @@ pub enum MediaPlace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
     /// A message begins, with the content that is available at that point.
-    Message {
-        part: usize,
-        message: Json,
-    },
+    Message { part: usize, message: Json },
     /// Reasoning, or an item of another type, begins.
-    Item {
-        part: usize,
-        item: Json,
-    },
+    Item { part: usize, item: Json },
     /// A text of a message or of reasoning continues. Never empty.
     Text {
         part: usize,
@@ -99,10 +93,7 @@ pub enum Piece {
         annotation: Json,
     },
     /// Reasoning, or an item of another type, is complete.
-    ItemDone {
-        part: usize,
-        item: Json,
-    },
+    ItemDone { part: usize, item: Json },
     Call {
         part: usize,
         /// The id that the upstream assigned.
@@ -110,10 +101,7 @@ pub enum Piece {
         name: String,
     },
     /// The arguments of a call continue. Never empty.
-    Arguments {
-        part: usize,
-        text: String,
-    },
+    Arguments { part: usize, text: String },
     /// Discards all pieces so far: the attempt failed, and the next one begins.
     Void,
 }
