@@ -13,8 +13,9 @@ pub const MOST_STATE_BYTES: u64 = 262_144;
 
 const LAST: &str = "9999-12-31T23:59:59.999Z";
 
-/// Renders an event as compact JSON. The end of a thread contains the final state, or a link to it that begins with
-/// `public_url`. Fails if the final state cannot be read: an event reports a lost state only if it is lost.
+/// Renders an event as compact JSON.
+///
+/// The end of a thread contains the final state, or a link to it that begins with `public_url`. Fails if the final state cannot be read: an event reports a lost state only if it is lost.
 pub async fn cloud_event(
     archives: &dyn Archives,
     public_url: &str,

@@ -1,4 +1,4 @@
-//! Responses over WebSockets, with another WebSocket library than the server's.
+//! Responses over web sockets, with another WebSocket library than the server's.
 
 use std::time::Duration;
 
