@@ -1,7 +1,5 @@
 #!/bin/sh
-# Builds everything that is missing, and starts the chat.
-#
-# THREADKEEP_BIN names another program than target/debug/threadkeep.
+# Builds missing parts and starts the chat. THREADKEEP_BIN replaces target/debug/threadkeep.
 set -eu
 cd "$(dirname "$0")"
 root=$PWD/../..

@@ -8,7 +8,6 @@ import { type Theme, theme } from "../theme.js";
 import { Copy } from "../ui/copy.js";
 import { Empty, Failure, Loading, Missing } from "../ui/notices.js";
 
-/** The settings of the server, those of this page, and the key in use. */
 export function SettingsPage() {
   const isAllowed = can("admin");
   const { value, problem, reload } = useLoad(
