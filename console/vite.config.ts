@@ -1,7 +1,7 @@
 import { defineConfig } from "vite";
 
-// The server has a fixed table of files (src/app/console/files.rs), so their names are fixed: it sends each with a tag
-// that browsers ask with again. All addresses are relative, for servers behind a proxy that adds a prefix.
+// The server has a fixed table of files (src/app/console/files.rs), so their names are fixed, and it sends an ETag with
+// each. Addresses are relative, for servers behind a proxy that adds a prefix.
 export default defineConfig({
   base: "./",
   build: {

@@ -163,7 +163,8 @@ def of_program(text, mark, has_texts):
         if not has_texts:
             continue
         for said in re.findall(r'"((?:[^"\\]|\\.)* (?:[^"\\]|\\.)*)"', line):
-            yield number, said
+            if len(said.split()) > 2:
+                yield number, said
             yield number, ""
 
 

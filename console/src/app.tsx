@@ -61,7 +61,7 @@ export function App() {
   );
 }
 
-/** The title of the tab. It has the hash of a thread's id rather than the id, since browsers keep titles with their history. */
+/** Returns the title of the tab. It has the hash of a thread's ID, because browsers store titles in their history. */
 function titleOf({ page, rest: [hash = ""] }: Route, part: string): string {
   const label = PAGES.find(([name]) => name === page)?.[1];
   const subject = label && isHash(hash) ? `${label.replace(/s$/, "")} ${hash.slice(0, 8)}` : label;
@@ -124,7 +124,7 @@ function Shell() {
   );
 }
 
-/** Shows an error of a page in its place, so that the other pages stay usable. */
+/** Shows an error of a page instead of the page, so that other pages stay usable. */
 class Guard extends Component<{ children: ComponentChildren }, { error?: Error | undefined }> {
   override componentDidCatch(error: Error): void {
     reportError(error);
@@ -181,7 +181,6 @@ function Page({ route: { page, rest } }: { route: Route }) {
   }
 }
 
-/** The page of the thread whose id has that hash. */
 function found(hash: string, page: (id: string) => preact.JSX.Element, among: "threads" | "archives") {
   if (!isHash(hash))
     return (

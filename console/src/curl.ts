@@ -1,9 +1,8 @@
 import { base } from "./api/request.js";
 
-/** A text as one word of a shell. */
 export const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** The command line for a call. It never contains the key in use: that one is for the variable `API_KEY`. */
+/** Builds a command line. It contains the variable `API_KEY`, never the key in use. */
 export function curl(
   method: string,
   path: string,
@@ -12,7 +11,7 @@ export function curl(
   const parts = ["curl", "-s"];
   if (method !== "GET" && !(method === "POST" && body)) parts.push("-X", method);
   const all = headers.some((header) => /^(authorization|x-thread-id):/.test(header)) ? headers : ["authorization: Bearer $API_KEY", ...headers];
-  // a variable is for double quotes
+  // double quotes expand the variable
   for (const header of all) parts.push("-H", header.includes("$API_KEY") ? `"${header}"` : quoted(header));
   if (body || file) parts.push("-H", quoted("content-type: application/json"));
   if (body) parts.push("-d", quoted(body));

@@ -4,7 +4,7 @@ import { forgetPlayground } from "./pages/playground.js";
 import { forgetThreads } from "./pages/threads/page.js";
 import { session } from "./session.js";
 
-// A key that is forgotten leaves nothing behind that it has read.
+// When the key is forgotten, all data that it has read is forgotten too.
 effect(() => {
   if (session.value) return;
   forgetThreads();

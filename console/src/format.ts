@@ -1,5 +1,3 @@
-/** Numbers and times as text. */
-
 export function bytes(count: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let value = count;
@@ -11,7 +9,6 @@ export function bytes(count: number): string {
 
 export const count = (value: number) => value.toLocaleString("en");
 
-/** A number, a rate or a duration, with three digits. */
 export function short(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   if (value === 0) return "0";
@@ -36,12 +33,10 @@ export function ago(ms: number): string {
   return `${count(Math.floor(seconds / 86_400))} d ago`;
 }
 
-/** A time of this day on a clock of 24 hours. */
 export function clockTime(ms: number, hasSeconds = true): string {
   const date = new Date(ms);
   const parts = [date.getHours(), date.getMinutes(), ...(hasSeconds ? [date.getSeconds()] : [])];
   return parts.map((part) => String(part).padStart(2, "0")).join(":");
 }
 
-/** The middle of an id left out. */
 export const shortId = (id: string) => (id.length > 18 ? `${id.slice(0, 11)}…${id.slice(-4)}` : id);

@@ -1,11 +1,11 @@
-/** Runs a few tasks at a time, in the order in which they came. */
+/** Runs up to `max` tasks at a time, in the order of arrival. */
 export class Gate {
   #running = 0;
   readonly #waiting = new Set<() => void>();
 
   constructor(private readonly max: number) {}
 
-  /** Runs a task when it is its turn. One whose signal is aborted before fails without having run. */
+  /** Rejects without running the task if `signal` is aborted first. */
   async run<T>(signal: AbortSignal, task: () => Promise<T>): Promise<T> {
     signal.throwIfAborted();
     if (this.#running < this.max) this.#running++;
@@ -17,7 +17,6 @@ export class Gate {
     }
   }
 
-  /** Waits for a task to end, whose room this one then has. */
   #turn(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const enter = () => {

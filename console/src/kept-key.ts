@@ -1,23 +1,21 @@
 import { base } from "./api/request.js";
 
-/** Other services may share the origin, and with it the storage. */
+/** Includes the URL, because other services may share the origin and its storage. */
 const NAME = `threadkeep-console-key ${base}`;
 
-/** The API key that this tab keeps until it is closed. */
 export function keptKey(): string | undefined {
   try {
     return sessionStorage.getItem(NAME) ?? undefined;
   } catch {
-    return undefined; // the browser keeps nothing for this page
+    return undefined; // storage is blocked
   }
 }
 
-/** Keeps the key through reloads of this tab, or with `undefined` forgets it. */
+/** Keeps the key across reloads of this tab; `undefined` removes it. */
 export function keepKey(key: string | undefined): void {
   try {
     if (key === undefined) sessionStorage.removeItem(NAME);
     else sessionStorage.setItem(NAME, key);
   } catch {
-    // the memory of the page still has it
   }
 }

@@ -2,10 +2,9 @@ import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { route, go } from "./route.js";
 
-/** Whether the list of keys is shown. */
 export const isHelpShown = signal(false);
 
-/** A key, its meaning, and whether the page has something that it acts on. */
+/** `isUsed` returns whether the page has a target for the key. */
 type Key = [keys: string, meaning: string, isUsed?: () => boolean];
 
 const KEYS: Key[] = [
@@ -18,16 +17,15 @@ const KEYS: Key[] = [
   ["?", "Show these keys"],
 ];
 
-/** The keys that do something on the page as it is. */
 export const keysHere = () => KEYS.filter(([, , isUsed]) => !isUsed || isUsed());
 
 interface List {
   length: number;
-  /** Moves to another line, and returns whether there is one. */
+  /** Returns false if there is no such line. */
   move: (step: number) => boolean;
 }
 
-/** The long lists on the page. `j` and `k` move in the newest one. */
+/** Long lists on the page. `j` and `k` move in the newest list. */
 const lists: { current: List }[] = [];
 
 export function useActiveList(list: List): void {
@@ -42,11 +40,9 @@ export function useActiveList(list: List): void {
 const listed = () => lists.findLast(({ current }) => current.length > 0)?.current;
 const isListed = () => listed() !== undefined;
 
-/** Lines of short lists, which all have an element. */
 const lines = () => [...document.querySelectorAll<HTMLElement>("main [data-line]")];
 const lineOf = (element: Element | null) => element?.closest<HTMLElement>("main [data-line]") ?? undefined;
 
-/** The part of a line that opens it: the line itself, one that says so, or its first link. */
 function openerOf(line: HTMLElement): HTMLElement | null {
   return line.matches("a, button") ? line : (line.querySelector<HTMLElement>("[data-open]") ?? line.querySelector<HTMLElement>("a[href]"));
 }

@@ -9,7 +9,7 @@ export interface Loaded<T> {
   reload: () => void;
 }
 
-/** Loads data for a component: at first, when one of `inputs` changes, on demand, and when the service is there again. */
+/** Loads data first, when `inputs` change, on demand, and when the service returns after an outage. */
 export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, inputs: unknown[]): Loaded<T> {
   const [state, setState] = useState<Omit<Loaded<T>, "reload">>({ value: undefined, problem: undefined, isLoading: true });
   const [again, setAgain] = useState(0);
@@ -31,7 +31,7 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, inputs: un
   return { ...state, reload };
 }
 
-/** The same, and again every `ms` milliseconds while the tab is shown. */
+/** Loads data like `useLoad`, and every `ms` milliseconds while the tab is visible. */
 export function usePolled<T>(load: (signal: AbortSignal) => Promise<T>, inputs: unknown[], ms: number): Loaded<T> {
   const loaded = useLoad(load, inputs);
   const { reload } = loaded;
@@ -39,7 +39,7 @@ export function usePolled<T>(load: (signal: AbortSignal) => Promise<T>, inputs: 
   isLoading.current = loaded.isLoading;
   useEffect(() => {
     const timer = setInterval(() => {
-      // an answer that takes longer than this is waited for
+      // never overlaps a slow response
       if (!isLoading.current && !document.hidden && isReachable.value) reload();
     }, ms);
     return () => clearInterval(timer);

@@ -1,6 +1,5 @@
 import { can } from "./session.js";
 
-/** The pages, with the right that each one needs. */
 export const PAGES: readonly [page: string, label: string, right?: string][] = [
   ["overview", "Overview"],
   ["threads", "Threads", "threads.read"],
@@ -13,8 +12,8 @@ export const PAGES: readonly [page: string, label: string, right?: string][] = [
 ];
 
 /**
- * The page that a key opens on: the overview with the right `admin`, and otherwise the first page that the key has the right to. The
- * overview has few figures for other keys, and none if `/metrics` is at another address.
+ * Returns the first page for a key: the overview with the right `admin`, else the first page that the key may open, because
+ * the overview has few figures for other keys.
  */
 export function firstPage(): string {
   if (can("admin")) return "overview";

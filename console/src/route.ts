@@ -1,6 +1,5 @@
 import { signal } from "@preact/signals";
 
-/** The page that the address names, and its further parts. */
 export interface Route {
   page: string;
   rest: string[];
@@ -13,12 +12,11 @@ const read = (): Route => {
 
 export const route = signal<Route>(read());
 
-/** The label of the part that a page shows, for the title of the tab. */
 export const shownPart = signal("");
 
 addEventListener("hashchange", () => (route.value = read()));
 
-/** Puts another address in the place of the present one, which leaves the history of the browser. */
+/** Replaces the address without a new history entry. */
 export function replace(href: string): void {
   history.replaceState(null, "", href);
   route.value = read();

@@ -5,21 +5,18 @@ import type { ApiKey, ServerInfo } from "./api/types.js";
 import { keepKey, keptKey } from "./kept-key.js";
 import { replace } from "./route.js";
 
-/** The API key in use, without its secret; none until one is accepted. */
+/** The accepted API key, without its secret. */
 export const session = signal<ApiKey | undefined>(undefined);
 
-/** Whether the tab keeps the key until it is closed. */
 export const isKept = signal(false);
 
-/** Why there is no session, if that is known. */
 export const sessionProblem = signal<Problem | undefined>(undefined);
 
-/** What the service says about itself. */
 export const server = signal<ServerInfo | undefined>(undefined);
 
 const rights = computed(() => new Set(session.value?.rights));
 
-/** Whether the key may make calls that need this right. The service decides; pages only say in advance. */
+/** Returns whether the key has a right. Only the service enforces rights. */
 export function can(right: string): boolean {
   const held = rights.value;
   return held.has("all") || held.has(right) || (right === "threads.read" && held.has("threads"));
@@ -30,10 +27,9 @@ effect(() => {
   if (problem) close(problem);
 });
 
-/** Forgets the API key. */
 export function close(problem?: Problem): void {
   useKey(undefined);
-  // a kept key outlives a moment without the service
+  // a kept key survives a short outage of the service
   if (!problem || problem.status === 401) keepKey(undefined);
   isKept.value = false;
   refusal.value = undefined;
@@ -41,7 +37,7 @@ export function close(problem?: Problem): void {
   sessionProblem.value = problem;
 }
 
-/** Uses an API key from now on, if the service accepts it, and keeps it until the tab is closed if `wantsKept`. */
+/** Uses an API key if the service accepts it. `wantsKept` keeps it until the tab is closed. */
 export async function open(apiKey: string, wantsKept = false): Promise<void> {
   sessionProblem.value = undefined;
   useKey(apiKey);
@@ -54,7 +50,7 @@ export async function open(apiKey: string, wantsKept = false): Promise<void> {
   }
 }
 
-/** Opens the console with the one-time link in the address, or with the key that this tab has kept. */
+/** Opens the console with the one-time link in the address, or with the key that this tab keeps. */
 export async function openAtStart(): Promise<void> {
   const [, token] = /^#once=([0-9a-f]{64})$/.exec(location.hash) ?? [];
   const key = keptKey();
@@ -62,7 +58,7 @@ export async function openAtStart(): Promise<void> {
   else if (key) await open(key, true);
 }
 
-/** Takes the token of a one-time link out of the address, and uses it. */
+/** Removes the token of a one-time link from the address, and uses it. */
 async function openByLink(token: string): Promise<void> {
   replace("#/");
   try {
@@ -75,7 +71,7 @@ async function openByLink(token: string): Promise<void> {
   }
 }
 
-/** Reads what the service is. Without an answer, pages do without it. */
+/** Reads the description of the service, which is optional. */
 export async function meet(): Promise<void> {
   try {
     server.value = await callJson<ServerInfo>("/", { headers: { accept: "application/json" } });

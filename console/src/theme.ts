@@ -9,7 +9,7 @@ const stored = (): Theme => {
     const name = localStorage.getItem(NAME);
     return name === "light" || name === "dark" ? name : "system";
   } catch {
-    return "system"; // the browser keeps nothing for this page
+    return "system"; // storage is blocked
   }
 };
 
@@ -19,7 +19,6 @@ dark.addEventListener("change", () => (isDark.value = dark.matches));
 
 export const theme = signal<Theme>(stored());
 
-/** What the choice comes to on this system. */
 export const shownTheme = computed(() => (theme.value === "system" ? (isDark.value ? "dark" : "light") : theme.value));
 
 effect(() => {
@@ -28,6 +27,5 @@ effect(() => {
     if (theme.value === "system") localStorage.removeItem(NAME);
     else localStorage.setItem(NAME, theme.value);
   } catch {
-    // it lasts as long as the tab
   }
 });

@@ -96,14 +96,12 @@ test("a history of messages is a conversation", async () => {
   await page.getByRole("log").getByText("A later item").waitFor();
 });
 
-/** A thread with these items in its history. */
 async function withHistory(...values: unknown[]): Promise<string> {
   const id = await newThread(server);
   for (const [i, value] of values.entries()) await api(server, "POST", `/v1/threads/${id}/history`, { id: `h${i}`, value });
   return id;
 }
 
-/** Opens a thread without naming a part of it, and waits for its conversation. */
 async function openChat(id: string) {
   const page = await openConsole(server, pageOf(id));
   const chat = page.getByRole("log");
@@ -223,7 +221,6 @@ test("a history of AgentKit is a conversation", async () => {
   await agent.locator("summary", { hasText: "tool_call" }).first().click();
   await agent.getByText('"name": "radar"').waitFor();
   await agent.locator("summary", { hasText: "toolCalls" }).waitFor();
-  // no bubble is empty
   await bubble("value").waitFor();
 });
 

@@ -1,5 +1,3 @@
-/** The first minute of a newcomer: `threadkeep demo`, and the link that it prints. */
-
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -40,7 +38,6 @@ test("the link of the demo opens a console where a thread changes by itself", as
 
   await page.getByText("Live: two writers and a model").first().click();
   await page.locator(".status.on").waitFor();
-  // the page asks, and the agent answers
   const chat = page.getByRole("log");
   await chat.getByText("Is the staging server up?").first().waitFor();
   await chat.getByText("It is up, and all probes pass.").first().waitFor();

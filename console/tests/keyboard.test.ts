@@ -16,7 +16,6 @@ afterEach(noErrors);
 
 const focused = async (page: Page) => (await page.locator(":focus").textContent())!;
 
-/** The keys that the help of a page lists. */
 async function helpOf(page: Page): Promise<string[]> {
   await page.keyboard.press("?");
   await page.getByRole("dialog").waitFor();

@@ -1,5 +1,3 @@
-/** The last words of conversations, in the rows of the list of threads. */
-
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import type { Page } from "playwright-core";
@@ -15,7 +13,6 @@ const item = (server: Server, id: string, name: string, value: unknown) => api(s
 
 const said = (role: string, content: unknown) => ({ role, content });
 
-/** The reads of single threads that a page makes. */
 function readsOf(page: Page): URL[] {
   const reads: URL[] = [];
   page.on("request", (request) => {
@@ -82,7 +79,7 @@ test("a list of 30 threads with their last words extends no life", async () => {
   }
   const endOf = async (id: string) => Date.parse((await api<{ expires_at: string }>(server, "GET", `/v1/threads/${id}?peek=true`)).expires_at);
   const ends = await Promise.all(ids.map(endOf));
-  // a use would show from now on: it moves the end to an hour from its own time
+  // a use would be visible from now on, because it moves the end to an hour after the use
   const latest = Math.max(...ends);
   await until("the newest thread is 3 s old", async () => latest - Date.now() < 3_597_000);
   const page = await openConsole(server, "#/events");
@@ -97,16 +94,14 @@ test("a list of 30 threads with their last words extends no life", async () => {
   assert.ok(reads.length >= 30, `${reads.length} reads`);
   assert.deepEqual(reads.filter(({ searchParams }) => searchParams.get("peek") !== "true").map(String), []);
   const after = await Promise.all(ids.map(endOf));
-  // a store says the end of a thread a few milliseconds late at times
+  // a store may report the end of a thread a few milliseconds late
   for (const [i, end] of after.entries()) assert.ok(Math.abs(end - ends[i]!) < 500, `thread ${i}: ${end - ends[i]!} ms`);
 });
 
-/** Reads of states that a page has begun, and that wait until they are released. */
+/** State reads of a page, which wait until they are released. */
 interface Reads {
   begun: number;
-  /** Those that the page has aborted. */
   aborted: number;
-  /** The most at a time. */
   most: number;
   isReleased: boolean;
 }

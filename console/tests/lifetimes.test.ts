@@ -1,5 +1,3 @@
-/** Tests the pages of threads that end and servers that stop. */
-
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import type { Page } from "playwright-core";
@@ -7,7 +5,7 @@ import { API_KEY, api, newThread, noErrors, openConsole, pageOf, startServer, un
 
 afterEach(noErrors);
 
-/** Waits until the page shows the key, and fails if the thread ended before. */
+/** Waits until the page shows the key. Fails if the thread ended before. */
 async function isShown(page: Page): Promise<void> {
   await line(page, '"a"').or(page.getByText("This thread has ended")).first().waitFor();
   assert.equal(await line(page, '"a"').count(), 1);
@@ -20,7 +18,7 @@ interface Brief {
   ttlSeconds: number;
 }
 
-/** Opens a thread that ends soon, with longer lifetimes if the machine is slow. */
+/** Opens a thread that ends soon, with longer TTLs if the machine is slow. */
 const onBriefThread = (check: (thread: Brief) => Promise<void>) =>
   withLongerTtls(async (ttlSeconds) => {
     const brief = await startServer({ THREADKEEP_THREAD_TTL_SECONDS: String(ttlSeconds) });
@@ -44,7 +42,7 @@ test("the time left follows the reads of other clients, and looking at it is no 
       await new Promise((resolve) => setTimeout(resolve, 300));
     }
 
-    // the page itself does not keep the thread alive
+    // the page itself does not extend the thread's lifetime
     await page.getByText("This thread has ended: expired.").waitFor();
   });
 });
@@ -72,7 +70,7 @@ test("a server that restarts is waited for", async () => {
 
   await page.locator(".status.on").waitFor();
   await page.locator(".banner").waitFor({ state: "detached" });
-  // the thread survives in Redis, but not in the memory of a server
+  // the thread survives in Redis, but not in a server's memory
   await api(own, "PUT", `/v1/threads/${id}/state/b`, "2");
   await line(page, '"b"').waitFor();
 });

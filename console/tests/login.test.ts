@@ -134,7 +134,6 @@ test("the key is forgotten on demand, with all that it has read", async () => {
   assert.equal(await page.getByText("A secret title").count(), 0);
 });
 
-/** A run of the program in a terminal, as after `cargo run`. */
 async function inTerminal(): Promise<{ output: () => string; stop: () => Promise<void> }> {
   const child = spawn("script", ["-qfec", `exec "${process.env["THREADKEEP_BIN"]}"`, "/dev/null"], {
     env: { THREADKEEP_LISTEN: "127.0.0.1:0", PATH: process.env["PATH"], TERM: "dumb" },
@@ -164,12 +163,11 @@ test("a link that the server prints opens the console once", async () => {
   assert.ok(!page.url().includes("once"), page.url());
   await page.getByRole("heading", { name: "Playground" }).waitFor();
 
-  // the same one again
+  // the link works once
   const other = await openPage(own, await newContext(), fragment);
   await other.getByText("This link was used").waitFor();
   assert.equal(await other.locator(".shell").count(), 0);
 
-  // the next one
   await until("there is another link", () => linksIn(output()).length === 2);
   const next = linksIn(output())[1]![2]!;
   assert.notEqual(next, fragment);

@@ -1,4 +1,4 @@
-/** How pages look and read: axe finds no serious fault, and each page has a screenshot in two sizes and two themes. */
+/** Checks that axe finds no serious fault, and takes a screenshot of each page in two sizes and two themes. */
 
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
@@ -11,7 +11,6 @@ import { API_KEY, STORE, type Server, api, enter, newContext, newThread, noError
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const SCREENSHOTS = join(process.env["SCREENSHOTS"]!, STORE);
 
-/** A page, its address, and something that it shows when it is there. */
 type Look = [name: string, fragment: string, shown: string];
 
 let server: Server;
@@ -65,10 +64,10 @@ async function faults(page: Page): Promise<string[]> {
 
 const LOOKS = [["desktop", 1280, 800, "light"], ["phone", 390, 844, "dark"], ["desktop", 1280, 800, "dark"], ["phone", 390, 844, "light"]] as const;
 
-// covers each size and each theme once; the long form covers all combinations
+// covers each size and theme once; the long form covers all combinations
 for (const [size, width, height, colorScheme] of LOOKS.slice(0, process.env["LONG"] ? 4 : 2)) {
   test(`pages on a ${size}, ${colorScheme}`, async (t) => {
-    // axe is a script of the test, which the policy of the page would not run
+    // the policy of the page would block axe, which is a script of the test
     const context = await newContext({ viewport: { width, height }, colorScheme, reducedMotion: "reduce", bypassCSP: true });
     await context.addInitScript({ path: AXE });
     const page = await context.newPage();
@@ -111,7 +110,7 @@ for (const [size, width, height, colorScheme] of LOOKS.slice(0, process.env["LON
       await page.getByRole("button", { name: "Search", exact: true }).click();
       await page.getByLabel("Newest by").waitFor();
       await check("threads-owner");
-      // the fields and the button of one line stand on one base
+      // the fields and the button of a line share a baseline
       const parts = await page.locator(".filters").locator("input, select, button").all();
       const boxes = await Promise.all(parts.map(async (part) => (await part.boundingBox())!));
       const bases = boxes.map(({ y, height }) => Math.round(y + height));
@@ -125,7 +124,7 @@ for (const [size, width, height, colorScheme] of LOOKS.slice(0, process.env["LON
       await visit(page, pageOf(id, "state"));
       await page.getByText("The state is empty.").waitFor();
       await page.locator(".status.on").waitFor();
-      // each kind of value has its own colour
+      // one value of each kind, because each has its own colour
       const state = { number: 1, string: "text", literal: true, list: [1], object: { n: 1 } };
       // a highlight lasts 4 s, but the check may take longer: check a copy of the page, which keeps the highlight
       const copied = page.evaluate(

@@ -1,4 +1,4 @@
-/** The picture of the console that docs/console.md shows. */
+/** Takes the screenshot in docs/console.md. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { differenceOf } from "./support/pictures.js";
 const SCREENSHOTS = process.env["SCREENSHOTS"]!;
 const MADE = join(SCREENSHOTS, STORE, "picture.png");
 const SHOWN = join(SCREENSHOTS, "../../../docs/console.png");
-/** The share of inked blocks that may differ. Other fonts change up to 8 % of them, and other parts of the same thread at least 47 %. */
+/** Maximum share of inked blocks that differ. Other fonts change up to 8 %, other tabs of the same thread at least 47 %. */
 const MOST_DIFFERENT = 0.25;
 
 let server: Server;
@@ -28,7 +28,6 @@ test("the picture in docs/console.md shows the console as it is, and no other pa
   ];
   const state = { messages, tokens: 412, draft: { from: "Hamburg", to: "Oslo", date: "2027-05-14" } };
   await api(server, "POST", "/v1/threads", { id, owner: "ada", metadata: { title: "A trip to Oslo" }, state });
-  // high enough for all messages
   const context = await newContext({ viewport: { width: 1280, height: 860 }, reducedMotion: "reduce", bypassCSP: true });
   const page = await context.newPage();
   await page.goto(`${server.url}/console/`);
@@ -44,7 +43,6 @@ test("the picture in docs/console.md shows the console as it is, and no other pa
   const different = await differenceOf(blank, MADE, SHOWN);
   assert.ok(different <= MOST_DIFFERENT, `${different} of the picture differ: cp ${MADE} docs/console.png, and commit it`);
 
-  // fonts of another machine pass, and no other page does
   const take = async (name: string) => {
     const path = join(SCREENSHOTS, STORE, `picture-${name}.png`);
     await page.screenshot({ path });

@@ -11,7 +11,6 @@ before(async () => {
 });
 afterEach(noErrors);
 
-/** Runs a command line that the page offers, as a person that pastes it. */
 async function run(page: Page, name: string): Promise<string> {
   const line = (await page.getByLabel(name, { exact: true }).textContent())!;
   assert.ok(!line.includes(API_KEY), line);
@@ -36,7 +35,6 @@ test("messages of two panes arrive in both, and each action has a command that d
   await right.getByRole("button", { name: "Add", exact: true }).click();
   await left.getByRole("listitem").getByText("Hello from the right pane").waitFor();
 
-  // the line of a pane has the words that are typed there
   await left.getByRole("textbox").fill("It's typed, but not pushed");
   assert.match(await run(page, "command of the left pane"), /"length":5/);
   assert.match(await run(page, "command of the right pane"), /"length":6/);

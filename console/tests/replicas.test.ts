@@ -1,4 +1,4 @@
-/** The overview behind a load balancer that sends each request to another replica. */
+/** Tests the overview behind a load balancer that sends each request to another replica. */
 
 import assert from "node:assert/strict";
 import { afterEach, before, test } from "node:test";
@@ -7,7 +7,7 @@ import { API_KEY, STORE, type Server, api, newThread, noErrors, openConsole, sta
 import { startBalancer } from "./support/balancer.js";
 
 const EVENTS = "a-listening-secret-of-the-tests-that-is-long-enough";
-/** Servers that keep threads in memory have no replicas, but their figures are those of two all the same. */
+/** Servers that keep threads in memory have no replicas, but report figures like two replicas. */
 const shared = { THREADKEEP_KEY_PREFIX: `balanced${process.pid}` };
 const settings = {
   ...(STORE === "redis" ? shared : {}),
@@ -23,7 +23,6 @@ afterEach(noErrors);
 
 const tile = async (page: Page, name: string) => (await page.locator(".tiles div", { has: page.getByText(name, { exact: true }) }).locator("dd").textContent())!.trim();
 
-/** The newest value of each line of a plot. */
 async function newestOf(page: Page, title: string): Promise<Map<string, number>> {
   const label = await page.getByRole("img", { name: new RegExp(`^${title}`) }).getAttribute("aria-label");
   return new Map([...label!.matchAll(/(all|replica \d+) ([\d.,]+)/g)].map(([, line, value]) => [line!, Number(value!.replaceAll(",", ""))]));
@@ -40,7 +39,6 @@ for (const [key, kind] of [[API_KEY, "stats"], [EVENTS, "metrics"]] as const)
       if ((await page.getByRole("img", { name: /^Requests by replica/ }).count()) === 0) return false;
       const lines = await newestOf(page, "Requests by replica");
       const [all, one, two] = ["all", "replica 1", "replica 2"].map((name) => lines.get(name) ?? 0) as [number, number, number];
-      // labels have three digits
       return one > 0 && two > 0 && Math.abs(all - one - two) <= 0.02 * all;
     });
 
@@ -56,7 +54,7 @@ test("every point of each line stands between points of the same line", async ()
   const legend = page.locator(".plot", { hasText: "Requests by replica" }).locator(".u-legend");
   const drawn = new Set<string>();
 
-  // a point for each replica and all, at one time after the other
+  // one point per replica and one for all, at successive times
   await until("four points in a row have a value on each line", async () => {
     if ((await legend.count()) === 0) return false;
     const [time, ...values] = await legend.locator(".u-value").allTextContents();

@@ -43,7 +43,6 @@ for (const [size, width, height] of SIZES)
     assert.equal(await page.locator("main").evaluate((main) => main.scrollTop), 0);
   });
 
-/** The names of the figures that are in view as a whole, and of those that are in view in part. */
 const figuresOf = (page: Page): Promise<{ whole: string[]; cut: string[] }> =>
   page.locator(".facts").evaluate((line) => {
     const box = line.getBoundingClientRect();
@@ -118,7 +117,7 @@ test("the actions are a menu that the keyboard moves in", async () => {
   await page.keyboard.press("Home");
   assert.equal(await focused(), "Add a message");
 
-  // the key that leads to the threads does not act here
+  // the page's shortcut for threads is inactive while a menu is open
   await page.keyboard.press("t");
   await page.keyboard.press("Escape");
   await page.getByRole("menu").waitFor({ state: "detached" });

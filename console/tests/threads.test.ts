@@ -10,7 +10,7 @@ before(async () => {
   server = await startServer();
   for (const [owner, title] of [["ada", "First"], ["grace", "Second"], ["ada", "Third"]] as const) {
     ids.push(await newThread(server, { owner, metadata: { title }, state: { messages: [{ role: "user", content: title }] } }));
-    // threads of one millisecond would be in the order of their ids
+    // threads of the same millisecond would be sorted by ID
     await setTimeout(2);
   }
   await newThread(server, { metadata: { title: "Without an owner" } });
@@ -63,7 +63,7 @@ test("a list is filtered by owner and by metadata", async () => {
   await page.getByText("No thread fits.").waitFor();
 });
 
-/** Answers lists of threads instead of the service: as many threads would take the test minutes to create. */
+/** Fakes lists of threads, because creating as many threads would take minutes. */
 async function answerLists(page: Page, pages: number, items: (page: number) => object[]): Promise<{ count: number }> {
   const requests = { count: 0 };
   await page.route("**/v1/threads?*", (route) => {
@@ -90,7 +90,7 @@ const listed = (number: number, updated_at = "2026-01-01T00:00:00.000Z") => ({
 
 test("a search among many threads says how far it is, and goes on", async () => {
   const page = await openConsole(server, "#/events");
-  // a page looks at 1,000 threads; that of number 70 has the only one that fits
+  // a page covers 1,000 threads; only page 70 has a match
   const requests = await answerLists(page, 100, (number) => (number === 70 ? [listed(70_000)] : []));
   await visit(page, "#/threads");
   await page.getByLabel("Metadata key").fill("title");
@@ -109,7 +109,6 @@ test("a search among many threads says how far it is, and goes on", async () => 
 
 test("a long list is in order of id until all of it was read", async () => {
   const page = await openConsole(server, "#/events");
-  // the last thread of the list is the newest
   await answerLists(page, 15, (number) => Array.from({ length: 100 }, (_, i) => listed(100 * number + i, new Date(Date.UTC(2026, 0, 1, 0, 0, 100 * number + i)).toISOString())));
   await visit(page, "#/threads");
   await page.getByText("1,000 threads so far, in order of id").waitFor();
@@ -164,7 +163,6 @@ test("keys move in the list, open a thread and show the help", async () => {
 
   await page.keyboard.press("u");
   await page.getByText("4 threads").waitFor();
-  // the help lists the keys that do something on the page as it is
   await page.locator(".thread-row").first().waitFor();
   await page.keyboard.press("?");
   await page.getByRole("dialog").getByText("Next and previous line").waitFor();

@@ -15,7 +15,7 @@ import { answerQuestions } from "./model.mjs";
 const file = (name) => readFileSync(new URL(`page/${name}`, import.meta.url));
 const apiKey = randomBytes(24).toString("hex");
 
-// The page: three files, and a login that accepts every name.
+// Serves the page: three files, and a login that accepts every name.
 const script = await build({
   entryPoints: [fileURLToPath(new URL("page/main.tsx", import.meta.url))],
   bundle: true,
@@ -43,7 +43,7 @@ pages.listen(Number(process.env.PORT ?? 3000), "127.0.0.1");
 await once(pages, "listening");
 const origin = `http://127.0.0.1:${pages.address().port}`;
 
-// threadkeep, for requests of that page. Variables such as THREADKEEP_REDIS_URL add settings.
+// Starts threadkeep for requests of the page. Variables such as THREADKEEP_REDIS_URL add settings.
 const { THREADKEEP_BIN = "threadkeep", ...environment } = process.env;
 const server = spawn(THREADKEEP_BIN, {
   env: {

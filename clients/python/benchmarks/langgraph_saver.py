@@ -1,10 +1,9 @@
-"""Measures what a checkpoint costs, beside other checkpointers of LangGraph: langgraph_saver.py [CHECKPOINTS].
+"""Compares the cost of a checkpoint with other checkpointers of LangGraph: langgraph_saver.py [CHECKPOINTS].
 
-THREADKEEP_URL and THREADKEEP_API_KEY name the server, and REDIS_URL a Redis, such as the one of the server. Each saver
-does the same in turn: it puts checkpoints of a conversation that grows, with the writes of two tasks each, and reads
-them. Prints the wall time and the CPU time of this process for each call, blocking and with 16 calls in flight. Savers
-that are not installed, or that do not work on this Redis, are left out: langgraph-checkpoint-redis requires RedisJSON
-and RediSearch, langgraph-checkpoint-plainredis neither.
+THREADKEEP_URL and THREADKEEP_API_KEY name the server; REDIS_URL names a Redis, such as the server's. Each saver puts
+checkpoints of a growing conversation, with the writes of two tasks each, and reads them. Prints wall time and this
+process's CPU time per call, blocking and with 16 calls in flight. Skips savers that are not installed or do not work on
+this Redis: langgraph-checkpoint-redis requires RedisJSON and RediSearch, langgraph-checkpoint-plainredis neither.
 """
 
 from __future__ import annotations
@@ -115,8 +114,6 @@ SAVERS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
 
 
 class Costs:
-    """Wall and CPU time of calls, by their names."""
-
     def __init__(self) -> None:
         self._costs: dict[str, tuple[float, float, int]] = {}
 
@@ -136,7 +133,7 @@ class Costs:
 
 
 class Conversation:
-    """The checkpoints of a thread, each with a question and an answer more."""
+    """Checkpoints of a thread. Each adds a question and an answer."""
 
     def __init__(self, saver: Any) -> None:
         self._saver = saver

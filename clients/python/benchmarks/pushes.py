@@ -1,7 +1,7 @@
-"""Measures what a push costs the client: pushes.py [PUSHES].
+"""Measures the client's cost of a push: pushes.py [PUSHES].
 
-THREADKEEP_URL and THREADKEEP_API_KEY name the server. Prints the CPU time of this process for each push, blocking and
-with 64 in flight, and the rate that this allows one core. The measured rate also depends on the server.
+THREADKEEP_URL and THREADKEEP_API_KEY name the server. Prints this process's CPU time per push, blocking and with 64 in
+flight, and the rate that this allows one core. The measured rate also depends on the server.
 """
 
 from __future__ import annotations

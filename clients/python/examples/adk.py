@@ -1,4 +1,4 @@
-"""An agent of Google's ADK whose sessions are in threadkeep. The model is a script, so this needs no key."""
+"""An agent of Google's ADK that stores its sessions in threadkeep. The model is a script and needs no key."""
 
 import asyncio
 import uuid
@@ -12,7 +12,7 @@ from threadkeep.adk import ThreadkeepSessionService
 
 
 class Script(BaseLlm):
-    """Answers with the number of messages that it was given."""
+    """Answers with the number of messages in the request."""
 
     async def generate_content_async(self, llm_request, stream=False):
         text = f"I read {len(llm_request.contents)} messages."

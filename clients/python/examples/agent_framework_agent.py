@@ -1,4 +1,4 @@
-"""An agent of Microsoft Agent Framework whose messages are in threadkeep. The model is a script and needs no key."""
+"""An agent of Microsoft Agent Framework that stores its messages in threadkeep. The scripted model needs no key."""
 
 import asyncio
 import uuid
@@ -9,7 +9,7 @@ from threadkeep.agent_framework import ThreadkeepHistoryProvider
 
 
 class Script(BaseChatClient):
-    """Answers with the number of messages that it was given."""
+    """Answers with the number of messages in the request."""
 
     async def _inner_get_response(self, *, messages, **kwargs):
         text = f"I read {len(messages)} messages."

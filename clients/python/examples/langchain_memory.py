@@ -1,4 +1,4 @@
-"""A LangChain model whose answers are cached in threadkeep, and a chat whose messages are kept there."""
+"""A LangChain model whose answers threadkeep caches, and a chat that stores its messages in threadkeep."""
 
 import uuid
 
@@ -9,7 +9,7 @@ from threadkeep.langchain import ThreadkeepCache, ThreadkeepChatMessageHistory
 
 
 class Script(SimpleChatModel):
-    """Answers with the number of messages that it was given, so this needs no key."""
+    """Answers with the number of messages in the request. Needs no key."""
 
     asked: int = 0
 

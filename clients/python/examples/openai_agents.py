@@ -1,4 +1,4 @@
-"""An agent of the OpenAI Agents SDK that keeps its conversation in threadkeep. The model is a script."""
+"""An agent of the OpenAI Agents SDK that stores its conversation in threadkeep. The scripted model needs no key."""
 
 import asyncio
 import uuid
@@ -10,7 +10,7 @@ from threadkeep.openai_agents import ThreadkeepSession
 
 
 class Script(Model):
-    """Answers with the number of messages that it was given."""
+    """Answers with the number of messages in the request."""
 
     async def get_response(self, system_instructions, input, *args, **kwargs):
         text = ResponseOutputText(type="output_text", text=f"I read {len(input)} messages.", annotations=[])

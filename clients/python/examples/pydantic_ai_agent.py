@@ -1,4 +1,4 @@
-"""An agent of Pydantic AI whose conversation is in threadkeep. The model is a function, so this needs no key."""
+"""An agent of Pydantic AI that stores its conversation in threadkeep. The model is a function and needs no key."""
 
 import asyncio
 import uuid
@@ -12,7 +12,7 @@ from threadkeep.pydantic_ai import ThreadkeepConversationStore
 
 
 def script(messages, info):
-    """Answers with the number of messages that it was given."""
+    """Answers with the number of messages in the request."""
     return ModelResponse(parts=[TextPart(f"I read {len(messages)} messages.")])
 
 

@@ -1,4 +1,4 @@
-"""An agent of Strands that keeps its snapshots in threadkeep. The model is a script."""
+"""An agent of Strands that stores its snapshots in threadkeep. The model is a script and needs no key."""
 
 import uuid
 
@@ -10,7 +10,7 @@ from threadkeep.strands import ThreadkeepStorage
 
 
 class Script(Model):
-    """Answers with the number of messages that it was given."""
+    """Answers with the number of messages in the request."""
 
     async def stream(self, messages, *args, **kwargs):
         yield {"messageStart": {"role": "assistant"}}

@@ -1,5 +1,3 @@
-"""One example of each method that makes calls of the API."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -13,7 +11,6 @@ Example = Callable[[Any], object]
 
 
 def first(items: Iterable[Any]) -> None:
-    """Begins to iterate."""
     next(iter(items), None)
 
 

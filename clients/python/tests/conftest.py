@@ -28,7 +28,7 @@ def redis() -> Iterator[Redis | None]:
     if os.environ.get("STORE") != "redis":
         yield None
         return
-    with tempfile.TemporaryDirectory() as directory:  # a socket's path has to be short
+    with tempfile.TemporaryDirectory() as directory:  # the path of a socket must be short
         redis = Redis(Path(directory))
         yield redis
         redis.stop()
@@ -43,7 +43,6 @@ def server(redis: Redis | None, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture
 def own_server(redis: Redis | None, tmp_path: Path) -> Iterator[Server]:
-    """A server that a test may stop."""
     server = Server(tmp_path, redis)
     yield server
     server.stop()
@@ -58,7 +57,7 @@ def proxy(server: Server) -> Iterator[Proxy]:
 
 @pytest.fixture(params=["blocking", "async"])
 def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
-    """Makes clients, of either kind, that have the methods of the blocking one."""
+    """Creates blocking clients, or async ones with blocking methods."""
     clients: list[Any] = []
     portal = Portal()
 

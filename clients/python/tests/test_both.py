@@ -1,5 +1,3 @@
-"""Flows that adapters combine."""
-
 from __future__ import annotations
 
 import asyncio
@@ -20,7 +18,6 @@ from threadkeep._place import Place
 
 
 def put_or_not(place: Place, key: str) -> Flow[str]:
-    """A flow that handles an error of its own."""
     try:
         yield from put(place, key, b"", if_absent=True)
     except VersionMismatch:
@@ -67,7 +64,7 @@ BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"
 
 
 class Deletions:
-    """A call that deletes entries concurrently. The first deletion fails; the others are performed when released."""
+    """Deletes entries concurrently. The first deletion fails; the others wait until they are released."""
 
     def __init__(self, proxy: Proxy, client: AsyncThreadkeep, count: int) -> None:
         self.released = threading.Event()
@@ -94,7 +91,7 @@ class Deletions:
         return sum(request.startswith(b"DELETE") for request in self._proxy.requests)
 
     async def one_has_failed(self, sent: int) -> None:
-        """Waits until that many are sent, and the loop has seen the failure."""
+        """Waits until `sent` deletions are sent and the loop has seen the failure."""
         await asyncio.to_thread(wait_until, lambda: self.sent >= sent)
         await self._client.api_key()
         await self._client.api_key()

@@ -33,7 +33,7 @@ other. The tests write this table with `WRITE_DOCS=1`.
 
 
 class Fake:
-    """Notes requests, and answers whatever a method needs to go on."""
+    """Notes requests, and answers what lets a method continue."""
 
     ANSWER = (
         # texts, numbers, flags and lists by name: each answer has all of them

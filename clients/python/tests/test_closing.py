@@ -1,5 +1,3 @@
-"""Closing a client ends its connections."""
-
 from __future__ import annotations
 
 import asyncio

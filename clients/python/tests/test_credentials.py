@@ -1,4 +1,4 @@
-"""Whatever the caller passes wins over the environment, for each way to pass a credential."""
+"""Arguments take precedence over the environment, for every kind of credential."""
 
 from __future__ import annotations
 
@@ -34,13 +34,11 @@ def server_with_logins(redis: Redis | None, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture(autouse=True)
 def key_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With it, a call sees the threads of all users."""
+    """This key would show the threads of all users."""
     monkeypatch.setenv("THREADKEEP_API_KEY", API_KEY)
 
 
 def login_of(user: str) -> str:
-    """A token of the issuer."""
-
     def part(value: bytes) -> str:
         return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
 
@@ -54,7 +52,6 @@ def unique(name: str) -> str:
 
 
 def sent(client: Any, proxy: Proxy) -> str | None:
-    """The credential with which a client reads the list of threads."""
     next(iter(client.threads.list()), None)
     return header_of(proxy.requests[-1], "authorization")
 

@@ -1,5 +1,3 @@
-"""One async client serves any event loop, and several at once."""
-
 from __future__ import annotations
 
 import asyncio

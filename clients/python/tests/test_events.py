@@ -14,8 +14,6 @@ from threadkeep import Event, Threadkeep, Unauthorized
 
 
 class Listener:
-    """Notes the events of an iterator, in a thread of its own."""
-
     def __init__(self, events: Iterator[Event]) -> None:
         self.events: list[Event] = []
         self._thread = threading.Thread(target=self._listen, args=(events,), daemon=True)
@@ -34,7 +32,7 @@ class Listener:
 
 
 def until_heard(write: Callable[[], Any], listener: Listener) -> None:
-    """Writes until the listener hears it: a stream begins when it is connected."""
+    """Writes until the listener receives an event, because a stream begins when it is connected."""
 
     def heard() -> bool:
         write()

@@ -1,4 +1,4 @@
-"""A response of success without what the API promises is an error: a proxy may have sent it."""
+"""A successful response that lacks promised members is an error: a proxy may have sent it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.proxy import Proxy
 from threadkeep import InvalidResponse, Threadkeep, UnreadableThreads
 
 WITHOUT_BODY = {"destroy()", "checkpoints.delete(number)", "webhooks.delete(id)"}
-"""Calls whose response of success has none."""
+"""Calls whose successful response has no body."""
 OF_VALUES = {"get(key)", "kv(namespace).get(key)"}
 """Calls whose response may be any value."""
 OBJECTS = {"read(*keys)", "stats()", "export()", "scope(name).call(tool)"}

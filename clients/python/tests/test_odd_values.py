@@ -1,4 +1,4 @@
-"""Values that Python cannot read as usual, from strangers: they spoil no list, no stream, and no other value."""
+"""Values that Python cannot read as usual do not break lists, streams or other values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from test_events import Listener, until_heard
 from threadkeep import InvalidResponse, Thread, Threadkeep
 
 DIGITS = "7" * 5_000
-"""More than Python converts to an integer."""
+"""More digits than Python converts to an integer."""
 NUMBER, MINUS = Decimal(DIGITS), Decimal(f"-{DIGITS}")
 
 Send = Callable[[Thread, str, str, str], None]
@@ -31,7 +31,6 @@ def deep(levels: int) -> list[Any]:
 
 @pytest.fixture
 def send(server: Server) -> Iterator[Send]:
-    """Sends JSON that Python cannot encode."""
     with httpx.Client(base_url=server.url, headers={"authorization": f"Bearer {API_KEY}"}) as client:
 
         def send(thread: Thread, method: str, path: str, body: str) -> None:
@@ -43,7 +42,7 @@ def send(server: Server) -> Iterator[Send]:
 
 @pytest.fixture
 def odd(tk: Threadkeep, send: Send) -> Thread:
-    """A thread with the number in its metadata, its state and its history, between other values."""
+    """Creates a thread with the number in its metadata, state and history, among other values."""
     thread = tk.threads.create(owner="of odd values", state={"a": 1, "z": 2})
     send(thread, "PATCH", "", f'{{"metadata":{{"n":{DIGITS},"name":"odd"}}}}')
     send(thread, "PUT", "/state/n", DIGITS)

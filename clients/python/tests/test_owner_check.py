@@ -1,5 +1,3 @@
-"""A back end opens the thread of its user, and no other."""
-
 from __future__ import annotations
 
 import secrets

@@ -1,5 +1,3 @@
-"""The package as it is installed."""
-
 from __future__ import annotations
 
 import json

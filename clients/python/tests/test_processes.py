@@ -25,7 +25,7 @@ def test_two_processes_lose_and_double_nothing(server: Server, proxy: Proxy) -> 
         nonlocal count
         with lock:
             count += 1
-            # a turn whose answer is lost lasts for its lease: the server has the repeat wait behind other callers
+            # a turn whose response is lost lasts for its lease: the server queues the retry behind other callers
             takes_turn = request.startswith(b"POST") and b"/turn HTTP" in request
             return "cut" if count % 17 == 0 and not takes_turn else None
 
@@ -58,7 +58,7 @@ def test_threads_share_a_client(server: Server) -> None:
 def test_a_forked_process_has_connections_of_its_own(
     server: Server, proxy: Proxy, monkeypatch: pytest.MonkeyPatch, proxied: bool
 ) -> None:
-    if proxied:  # then httpx sends the requests
+    if proxied:  # httpx sends the requests
         monkeypatch.delenv("NO_PROXY")
         monkeypatch.setenv("http_proxy", proxy.url)
     with Threadkeep(server.url, api_key=API_KEY) as client:

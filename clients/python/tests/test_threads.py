@@ -266,7 +266,7 @@ def test_documents_move_threads(tk: Threadkeep) -> None:
 
 
 def test_a_name_that_the_caller_failed_to_find_opens_nothing_else(connect: Any, proxy: Proxy) -> None:
-    """None is not the same as to leave a parameter out, which would name another thread, or those of all owners."""
+    """None does not omit a parameter, which would name another thread, or the threads of all owners."""
     tk = connect(proxy.url)
     thread = tk.thread("thrd_" + "7" * 32)
     calls: list[Callable[[], object]] = [

@@ -37,7 +37,6 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture
 def url(server: Server, certificate: tuple[Path, Path]) -> Iterator[str]:
-    """The server behind TLS."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*certificate)
     listener = socket.create_server(("127.0.0.1", 0))

@@ -71,7 +71,7 @@ def test_a_lost_turn_writes_nothing(connect: object, proxy: Proxy, tk: Threadkee
     cut_off: Threadkeep = connect(proxy.url, timeout=60, max_retries=0)  # type: ignore[operator]
     thread = tk.threads.create()
     with cut_off.thread(thread.id).turn(ttl_seconds=1) as turn:
-        proxy.fault = lambda request: b"" if request.startswith(b"PATCH") else None  # renewals do not arrive
+        proxy.fault = lambda request: b"" if request.startswith(b"PATCH") else None  # blocks renewals
         with thread.turn(wait_seconds=30):
             wait_until(lambda: turn.is_lost)
             proxy.fault = lambda request: None
@@ -109,9 +109,9 @@ def test_a_turn_that_is_taken_again_renews_itself(connect: object, proxy: Proxy)
 
 
 def with_longer_ttls(attempt: Callable[[int], None]) -> None:
-    """Tries with a TTL of a second, then with a longer one.
+    """Tries TTLs of one and five seconds.
 
-    A lease may expire if the machine pauses for longer than the TTL. Without renewal, the attempt fails with every TTL.
+    A lease expires if the machine pauses for longer than its TTL. Without renewal, the attempt fails with every TTL.
     """
     for ttl_seconds in (1, 5):
         with suppress(AssertionError, ThreadkeepError, TimeoutError):
@@ -120,7 +120,6 @@ def with_longer_ttls(attempt: Callable[[int], None]) -> None:
 
 
 def takes(proxy: Proxy) -> int:
-    """How many requests for turns there were."""
     return sum(request.startswith(b"POST") and b"/turn HTTP" in request for request in proxy.requests)
 
 

@@ -1,4 +1,4 @@
-"""A process that writes to a thread: writer.py URL THREAD NAME. The URL may be that of a proxy that harms it."""
+"""Writes to a thread in another process: writer.py URL THREAD NAME. The URL may name a proxy with faults."""
 
 import sys
 

@@ -27,7 +27,7 @@ function threadsBy(settings: Settings, authorize: (own: string | undefined, id: 
   return byId;
 }
 
-/** Makes a client. It sends nothing until it is used. */
+/** Creates a client. It sends nothing until you use it. */
 export function createClient(options: ClientOptions = {}): Client {
   const settings = settingsOf(options);
   const { signedId } = options;
@@ -91,7 +91,6 @@ export function createClient(options: ClientOptions = {}): Client {
   return client;
 }
 
-/** The client of an adapter's options. */
 export function clientOf(source: ClientSource): Client {
   return "client" in source ? source.client : createClient(source);
 }

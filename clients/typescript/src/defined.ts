@@ -1,7 +1,4 @@
-/**
- * Refuses members that the caller names and leaves undefined. Without `signedId` or `owner`, a call is about another thread or about all
- * owners, which is not what a caller wants whose variable is not set.
- */
+/** Throws for members that are undefined, such as `owner` from an unset variable: without it, a call concerns all owners. */
 export function checkDefined(options: object, ...names: string[]): void {
   for (const name of names) {
     if (name in options && (options as { [name: string]: unknown })[name] === undefined) {

@@ -6,13 +6,11 @@ interface Platform {
 
 const platform = globalThis as Platform;
 
-/** Whether this is a page in a browser. */
 export const isPage: boolean = typeof platform.document === "object";
 
-/** Whether `fetch` knows the option `cache`: in Cloudflare's older workers, it throws. */
+/** Whether `fetch` accepts the option `cache`. In Cloudflare's older workers, it throws. */
 export const knowsCache: boolean = platform.navigator?.userAgent !== "Cloudflare-Workers";
 
-/** An environment variable, where there are such things. */
 export function variable(name: string): string | undefined {
   try {
     return platform.process?.env?.[name] || undefined;

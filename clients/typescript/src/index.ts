@@ -1,5 +1,3 @@
-/** The client of threadkeep. */
-
 export { createClient } from "./client.js";
 export type { ErrorCode } from "./http/error-code.js";
 export {

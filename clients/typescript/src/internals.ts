@@ -1,9 +1,8 @@
 import type { Sending } from "./http/send.js";
 import type { Client } from "./types/client.js";
 
-/** The parts of a client that the other entry points use. */
 export interface Internals {
-  /** Requests about no single thread, with the API key if there is one. */
+  /** Sends requests that concern no single thread, with the API key if there is one. */
   readonly service: Sending;
 }
 

@@ -3,12 +3,11 @@ import { hasCredential } from "./http/credentials.js";
 import type { JsonFormat } from "./types/json.js";
 import type { ClientOptions } from "./types/options.js";
 
-/** The options of a client with their defaults. */
 export interface Settings {
   baseUrl: string | undefined;
   apiKey: ClientOptions["apiKey"];
   token: ClientOptions["token"];
-  /** The API key for requests that carry no credential of the caller. */
+  /** API key for requests without a credential of the caller. */
   environmentKey: string | undefined;
   cookie: boolean;
   cookieName: string;

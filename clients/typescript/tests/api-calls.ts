@@ -1,5 +1,3 @@
-/** One example of each method that makes calls of the API. */
-
 import type { Client, Thread } from "threadkeep";
 import type { Admin } from "threadkeep/admin";
 
@@ -28,7 +26,7 @@ export const ofThread: Example<Thread> = {
   "destroy()": (thread) => thread.destroy(),
   "turn()": async (thread) => {
     const turn = await thread.turn({ ttlSeconds: 0.03 });
-    await new Promise((resolve) => setTimeout(resolve, 50)); // it renews itself
+    await new Promise((resolve) => setTimeout(resolve, 50)); // the turn renews itself
     await turn.release();
   },
   "turnState()": (thread) => thread.turnState(),
@@ -110,8 +108,5 @@ export const ofAdmin: Example<Admin> = {
   "apiKey()": (admin) => admin.apiKey(),
 };
 
-/**
- * Calls that no client makes: those for probes and collectors, and one that needs an API key, with which clients name a
- * thread by its ID.
- */
+/** Calls without a method: those of probes and collectors, and one for API keys, whose clients name threads by ID. */
 export const WITHOUT_METHOD = ["GET /healthz", "GET /readyz", "GET /metrics", "GET /v1/threads/current/export"];

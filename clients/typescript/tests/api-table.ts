@@ -3,7 +3,7 @@ import { createClient } from "threadkeep";
 import { createAdmin } from "threadkeep/admin";
 import { ofAdmin, ofClient, ofThread } from "./api-calls.js";
 
-/** The calls that `openapi.json` describes, as `METHOD /path`, without those of other protocols. */
+/** Returns the calls in `openapi.json` as `METHOD /path`, except those of other protocols. */
 export function operations(openapi: string): string[] {
   const { paths } = JSON.parse(readFileSync(openapi, "utf8")) as { paths: { [path: string]: { [method: string]: object } } };
   const methods = ["get", "put", "post", "patch", "delete"];
@@ -12,7 +12,6 @@ export function operations(openapi: string): string[] {
   );
 }
 
-/** The requests that a method makes, noted by a `fetch` that answers whatever a method needs to go on. */
 async function requestsOf(call: (fetch: typeof globalThis.fetch) => unknown): Promise<Set<string>> {
   const seen = new Set<string>();
   const note: typeof fetch = async (input, init) => {
@@ -31,7 +30,6 @@ async function requestsOf(call: (fetch: typeof globalThis.fetch) => unknown): Pr
   return seen;
 }
 
-/** Which methods make which call. */
 export async function methodsByCall(openapi: string): Promise<Map<string, string[]>> {
   const known = operations(openapi);
   const table = new Map<string, string[]>();
@@ -57,7 +55,7 @@ export async function methodsByCall(openapi: string): Promise<Map<string, string
   return table;
 }
 
-/** The operation of `openapi.json` for a request; HEAD counts as GET. A call that it lacks stays as it is. */
+/** Returns the operation for a request; HEAD counts as GET. A request without an operation is returned unchanged. */
 function match(request: string, known: string[]): string {
   const actual = request.replace(/^HEAD/, "GET").split("/");
   const fits = (operation: string) => {
@@ -68,7 +66,7 @@ function match(request: string, known: string[]): string {
   return fitting[0] ?? actual.join("/");
 }
 
-/** The table as Markdown. Calls for `current` and for an ID are one row. */
+/** Renders the table as Markdown. Calls for `current` and for an ID share a row. */
 export function markdown(table: Map<string, string[]>): string {
   const rows = new Map<string, string[]>();
   for (const [operation, methods] of table) {

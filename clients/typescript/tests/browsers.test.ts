@@ -1,6 +1,6 @@
 /**
- * Browsers other than Chromium: those that Playwright installed, or else those of Debian. These are firefox-esr, and the
- * browser of libwebkit2gtk-4.1-0 in an xvfb. Playwright cannot drive them, so they only open a page.
+ * Tests browsers other than Chromium: those that Playwright installed, else Debian's firefox-esr and the browser of
+ * libwebkit2gtk-4.1-0 in an xvfb, which Playwright cannot drive, so they only open a page.
  */
 
 import assert from "node:assert/strict";
@@ -27,7 +27,6 @@ const programs = {
 const packages = { chromium: "chromium", firefox: "firefox-esr", webkit: "libwebkit2gtk-4.1-0 xvfb xauth" };
 const XVFB = "/usr/bin/xvfb-run";
 
-/** Opens a page in a browser of a name, if there is one. */
 function opener(name: keyof typeof installed): Open | undefined {
   const isInstalled = existsSync(installed[name].executablePath());
   const program = programs[name];
@@ -45,7 +44,6 @@ function opener(name: keyof typeof installed): Open | undefined {
       : run(XVFB, () => ["--auto-servernum", program, "--private", url]);
 }
 
-/** Runs a program with a directory of its own, until it is closed. */
 async function run(program: string, args: (directory: string) => string[]): Promise<Close> {
   const directory = mkdtempSync(join(tmpdir(), "threadkeep-browser-"));
   const child = spawn(program, args(directory), { stdio: "ignore", detached: true });

@@ -20,7 +20,7 @@ test("each call of openapi.json has a method, and the table of the documentation
   assert.equal(readFileSync(page, "utf8"), text);
 });
 
-/** The TypeScript column of the table that both clients have. */
+/** The TypeScript column of the table that both clients share. */
 const verbs = [...readFileSync(join(repository, "docs/client-verbs.md"), "utf8").matchAll(/^\|.*\| `([^`]+)` \|$/gm)].map(([, verb]) => verb!);
 
 test("the table of verbs has each method, and each of its methods exists", () => {
@@ -40,7 +40,6 @@ test("the table of verbs has each method, and each of its methods exists", () =>
   assert.deepEqual(verbs.sort(), ["threadIdFor()", ...methods.filter((method) => !ofClient.has(method))].sort());
 });
 
-/** The methods of an object, and of the objects in it. */
 function methodsOf(name: string, part: object): string[] {
   return Object.entries(part).flatMap(([key, value]) => {
     if (typeof value === "function") return [`${name}.${key}()`];

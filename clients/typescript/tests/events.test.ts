@@ -12,7 +12,6 @@ before(async () => {
   proxy = await startProxy(server.url);
 });
 
-/** Collects the events of a stream, in the background. */
 function collect(thread: Thread, o: Parameters<Thread["events"]>[0] = {}) {
   const controller = new AbortController();
   const events: ThreadEvent[] = [];
@@ -120,7 +119,7 @@ describe("events", () => {
       if (version % 16 === 0) proxy.cut();
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
-    // each event with a character of several bytes cuts the stream before it is complete
+    // each event has a multi-byte character, which cuts the stream before the event is complete
     await until("it was cut", () => stream.opened() >= 2);
     proxy.fault = () => undefined;
     proxy.cut();

@@ -14,7 +14,6 @@ before(async () => {
   backEnd = createClient({ baseUrl: proxy.url, apiKey: API_KEY });
 });
 
-/** Treats the next requests so, and then none. */
 function faults(...list: (Fault | undefined)[]): void {
   proxy.seen.length = 0;
   proxy.fault = () => list.shift();

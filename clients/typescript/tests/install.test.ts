@@ -1,5 +1,3 @@
-/** The commands of the README that install the package from a checkout, where nothing is built. */
-
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { cpSync, lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -36,7 +34,7 @@ new ThreadkeepStore({ prefix: 7 });
 new ThreadkeepStore().unknown();
 `;
 
-/** An empty project with the package. Neither it nor a folder above has other packages. */
+/** Creates an empty project with the package. No parent folder has other packages. */
 function install(name: string, ...args: string[]): string {
   const project = join(folder, name);
   mkdirSync(project);
@@ -45,7 +43,6 @@ function install(name: string, ...args: string[]): string {
   return project;
 }
 
-/** Checks the types of a program, and runs it. Returns what it prints. */
 function run(project: string, code: string, ...args: string[]): string {
   const compilerOptions = { strict: true, noEmit: true, target: "es2022", module: "nodenext", types: ["node"], lib: ["es2022", "dom", "esnext.disposable"] };
   const typeRoots = [join(process.env["PACKAGE"]!, "node_modules/@types"), join(project, "node_modules/@types")];

@@ -1,5 +1,3 @@
-/** A back end opens the thread of its user, and no other. */
-
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { type Client, createClient, type Thread, threadIdFor } from "threadkeep";

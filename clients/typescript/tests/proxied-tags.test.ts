@@ -1,4 +1,4 @@
-/** Proxies that compress bodies weaken ETags (nginx with `gzip on`, Cloudflare) or append a suffix (Apache), and some replace or remove them. */
+/** Proxies that compress weaken ETags (nginx with `gzip on`, Cloudflare) or extend them (Apache). Others remove them. */
 
 import assert from "node:assert/strict";
 import { before, test } from "node:test";

@@ -37,7 +37,6 @@ async function live(options: object = {}): Promise<Page> {
   return page;
 }
 
-/** Two tabs. The first has ended their conversation. */
 async function tabsOfEnded(): Promise<[one: Page, two: Page]> {
   const [one, two] = [await live(), await live()];
   await inPage(one, "page.thread.push('list', 1)");
@@ -47,7 +46,6 @@ async function tabsOfEnded(): Promise<[one: Page, two: Page]> {
   return [one, two];
 }
 
-/** A tab that hears of no event. */
 async function withoutEvents(): Promise<Page> {
   site.proxy.fault = ({ path }) => (path.endsWith("/events") ? { hang: true } : undefined);
   const page = await open();
@@ -66,7 +64,6 @@ async function shows(page: Page, state: object): Promise<void> {
   );
 }
 
-/** The thread of the page, for someone else. */
 async function other(page: Page): Promise<Thread> {
   const cookies = await page.context().cookies();
   const [id, signature] = decodeURIComponent(cookies.find(({ name }) => name === "atid")!.value).split(".");
@@ -119,7 +116,7 @@ describe("useThread", () => {
     await inPage(page, "page.thread.set('count', 0)");
     const thread = await other(page);
     let reads = 0;
-    // every other read is slow, so that its response comes after a newer one would
+    // every other read is slow, so that its response arrives after a newer one
     site.proxy.fault = ({ method, path }) => (method === "GET" && path.includes("/state") && reads++ % 2 ? { delayResponseMs: 150 } : undefined);
     for (let index = 1; index <= 20; index++) {
       await thread.merge([{ op: "increment", key: "count" }, { op: "push", key: "list", value: index, maxRecords: 5 }]);
@@ -256,7 +253,7 @@ describe("useThread", () => {
     const page = await live();
     await inPage(page, "page.thread.push('list', 1)");
     await shows(page, { list: [1] });
-    // long enough for the event to arrive first, usually
+    // usually long enough for the event to arrive first
     site.proxy.fault = ({ path }) => (path.endsWith("/rotate") ? { delayResponseMs: 500 } : undefined);
     await inPage(page, "page.createClient({}).current().rotate().then(() => {})");
     await inPage(page, "page.thread.push('list', 2)");
@@ -441,7 +438,7 @@ describe("writes while the server is away", () => {
 describe("errors", () => {
   test("a first read that gets 408 is repeated", async () => {
     const page = await openPage(context, site.url);
-    // Chromium repeats some requests that get 408 itself
+    // Chromium retries some requests that get 408
     await page.evaluate(`(() => {
       let reads = 0;
       const late = async (url, init) =>

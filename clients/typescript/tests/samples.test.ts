@@ -1,4 +1,4 @@
-/** The programs of README.md that need no framework for back ends. Those are tested in adapters/samples.test.mjs. */
+/** The programs of README.md without frameworks of back ends, which adapters/samples.test.mjs tests. */
 
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
@@ -19,7 +19,7 @@ function program(title: string): string {
   return /```tsx?\n(.*?)```/s.exec(section!)![1]!;
 }
 
-/** The three parts are about one thread. Others write to it while it is listened to, and end it. */
+/** The three parts use one thread. Other clients write to it while it is watched, and end it. */
 const conversation = [
   program("A conversation"),
   'const answer = async (_: { signal: AbortSignal }) => ({ role: "assistant" as const, content: "Hi" });',

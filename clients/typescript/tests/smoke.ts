@@ -1,5 +1,3 @@
-/** A conversation on any platform: the first visit, ten writes at once, events, and an error. */
-
 import { createClient, threadIdFor, ThreadkeepError } from "threadkeep";
 
 function check(isRight: boolean, what: string): void {

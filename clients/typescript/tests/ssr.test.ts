@@ -16,7 +16,6 @@ let script: string;
 let browser: Browser;
 let App: (props: { options: object }) => React.ReactNode;
 
-/** The components of the page, for a server: with the same React as this test. */
 async function load(): Promise<typeof App> {
   const dir = mkdtempSync(join(import.meta.dirname, "ssr-"));
   const { outputFiles } = await build({

@@ -33,7 +33,6 @@ const LINES = [
   "data: cut off before its blank line",
 ];
 
-/** A server that sends bytes in pieces, and then nothing. */
 function clientOf(pieces: Uint8Array[], requests: (string | null)[] = []) {
   const fakeFetch = async (url: unknown, init?: RequestInit) => {
     const headers = { "x-thread-id": "thrd_a;sig", "content-type": "text/event-stream" };
@@ -68,7 +67,7 @@ describe("streams", () => {
       const expected = {
         types: ["thread.updated", "history.appended", "reset"],
         cursors: ["c1", "c3", "c4"],
-        last: "c4", // of the last event that was complete
+        last: "c4", // of the last complete event
       };
       const splits = [1, 2, 3, 7, bytes.length];
       for (const size of splits) {
@@ -118,7 +117,7 @@ describe("streams", () => {
       t.mock.timers.tick(10_000);
       await settle();
     }
-    assert.equal(opened, 1); // nobody asked for the next event
+    assert.equal(opened, 1); // the next event was not requested
     const next = stream.next();
     await settle();
     t.mock.timers.tick(44_000);

@@ -14,8 +14,8 @@ before(async () => {
 });
 
 /**
- * An address of the site that the browser has no cookie for. Two hundred contexts would be two hundred processes, which
- * take minutes to start: pages of different hosts know nothing of each other either, and share a few processes.
+ * Returns an address without cookies. Pages of different hosts are as separate as contexts, but share processes: 200
+ * contexts would take minutes to start.
  */
 const urlOfHost = (index: number) => site.url.replace("127.0.0.1", `visitor-${index}.localhost`);
 

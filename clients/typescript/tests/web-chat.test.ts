@@ -1,4 +1,4 @@
-/** The application of examples/web-chat, started as its page says. */
+/** Runs examples/web-chat as its page describes. */
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -24,7 +24,6 @@ let url = "";
 let context: BrowserContext;
 let one: Page;
 let two: Page;
-/** Number of answers in the first conversation. */
 let count = 1;
 before(
   async () => {
@@ -55,7 +54,7 @@ async function say(page: Page, text: string): Promise<void> {
 const answers = (page: Page, count: number) =>
   until(`there are ${count} answers`, async () => (await texts(page, ".assistant")).filter((text) => text.endsWith("say them.")).length === count);
 
-/** Notes the last answer whenever it changes. */
+/** Records each change of the last answer. */
 async function watch(page: Page): Promise<() => Promise<string[]>> {
   await page.evaluate(`
     globalThis.seen = [];
@@ -81,7 +80,7 @@ test("a user logs in, asks, and finds the answer in a second tab", async () => {
 });
 
 test("both tabs see an answer grow", async () => {
-  // a page that pauses during an answer sees few of its states; retry with the next answer
+  // a page that pauses during an answer misses states; retry with the next answer
   for (let most = 0; most <= 3; ) {
     const seen = [await watch(one), await watch(two)];
     await say(two, `And Basel ${++count}?`);

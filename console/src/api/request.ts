@@ -1,23 +1,22 @@
 import { signal } from "@preact/signals";
 import { Problem, problemOf } from "./problem.js";
 
-/** The API key. It is here and, unless the user asks to keep it, nowhere else: a tab that is loaded again has forgotten it. */
+/** The API key, which only the page's memory holds unless the user keeps it, so that reloading a tab discards it. */
 let apiKey: string | undefined;
 
 export function useKey(key: string | undefined): void {
   apiKey = key;
 }
 
-/** Whether the last request reached the service. */
 export const isReachable = signal(true);
 
-/** The answer that the API key in use is unknown, as after a restart with other settings. */
+/** The 401 response for the API key in use, for example after a restart with other settings. */
 export const refusal = signal<Problem | undefined>(undefined);
 
-/** Counts the times that the service was there again after it was not. Pages load again when it changes. */
+/** Counts the service's returns after an outage. Pages reload when it changes. */
 export const returns = signal(0);
 
-/** Where the service is, for a page at `/console/` behind any prefix. */
+/** URL of the service. The page is at `/console/` behind any prefix. */
 export const base = new URL("..", document.baseURI).href.replace(/\/$/, "");
 
 const TIMEOUT_MS = 20_000;
@@ -25,7 +24,6 @@ const RETRY_MS = 1_000;
 
 export interface Call {
   method?: string;
-  /** JSON text. */
   body?: string | undefined;
   headers?: Record<string, string>;
   signal?: AbortSignal | undefined;
@@ -38,7 +36,6 @@ export interface Answer {
   text: string;
 }
 
-/** The headers of the caller. */
 export function identity(): Record<string, string> {
   return apiKey ? { authorization: `Bearer ${apiKey}` } : {};
 }
@@ -51,13 +48,13 @@ export function urlOf(path: string, query: Call["query"] = {}): string {
   return base + path + (pairs.length ? "?" + pairs.join("&") : "");
 }
 
-/** Calls the service. Throws a `Problem` for every answer that is not a success. */
+/** Calls the service. Throws a `Problem` for every unsuccessful response. */
 export async function call(path: string, { method = "GET", body, headers, signal, query }: Call = {}): Promise<Answer> {
   const timeout = AbortSignal.timeout(TIMEOUT_MS);
   const init: RequestInit = {
     method,
     headers: { ...identity(), ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
-    // neither the cookie of a page's thread, nor a copy
+    // no cookie of a page's thread, and no cached copy
     credentials: "omit",
     cache: "no-store",
     redirect: "error",
@@ -82,12 +79,12 @@ export async function call(path: string, { method = "GET", body, headers, signal
   return { status: response.status, headers: response.headers, text };
 }
 
-/** Calls the service, and reads the answer as JSON. For objects of the service's own, not for values of clients. */
+/** Parses the response as JSON. Only for objects of the service: clients' values must stay text. */
 export async function callJson<T>(path: string, options?: Call): Promise<T> {
   return JSON.parse((await call(path, options)).text) as T;
 }
 
-/** Notes that the service does not answer, and asks until it does. */
+/** Records that the service is unreachable, and polls until it responds. */
 export function lost(): void {
   if (!isReachable.value) return;
   isReachable.value = false;
@@ -100,7 +97,6 @@ export function lost(): void {
         return;
       }
     } catch {
-      // still away
     }
     setTimeout(ask, RETRY_MS);
   };

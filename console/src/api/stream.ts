@@ -1,7 +1,6 @@
 import { Problem, asProblem, problemOf } from "./problem.js";
 import { type Call, identity, lost, urlOf } from "./request.js";
 
-/** An event of a stream. */
 export interface StreamEvent {
   type: string;
   data: string;
@@ -10,32 +9,32 @@ export interface StreamEvent {
 export interface Listener {
   onEvent: (event: StreamEvent) => void;
   onState?: (state: "open" | "closed") => void;
-  /** Called for a refusal, after which the stream does not connect again. */
+  /** Called when the server rejects the stream, which then does not reconnect. */
   onProblem?: (problem: Problem) => void;
 }
 
-/** The server sends a comment every 15 s. */
+/** Maximum silence. The server sends a comment every 15 s. */
 const SILENCE_MS = 45_000;
 const RETRY_MS = 1_000;
 const RETRY_MAX_MS = 15_000;
 /**
- * A hidden tab gives its connection back after that time, and goes on from its cursor when it is looked at: browsers have six
- * connections for all tabs of one host.
+ * Time until a hidden tab closes its connection, because browsers allow six connections per host for all tabs. It resumes
+ * from its cursor when it is visible again.
  */
 const HIDDEN_MS = 5_000;
 const HIDDEN = "hidden";
-/** More than the largest event that the service sends: a final state of 256 KiB, or names of a thousand keys. */
+/** Larger than every event of the service: a final state of 256 KiB, or names of a thousand keys. */
 const EVENT_MAX_UNITS = 8 * 1_048_576;
 
 /**
- * Listens to a stream of events until the returned function is called. `EventSource` cannot send an API key, so this reads
- * the stream with `fetch`, and connects again with the last cursor.
+ * Listens to a stream until the returned function is called. Uses `fetch`, because `EventSource` cannot send an API key, and
+ * reconnects with the last cursor.
  */
 export function listen(path: string, query: Call["query"], listener: Listener): () => void {
   const controller = new AbortController();
   const { signal } = controller;
   let cursor: string | undefined;
-  /** Whether events may have been missed without a word of the service about it. */
+  /** Whether events may have been missed without a report by the service. */
   let hasLost = false;
   const run = async () => {
     for (let failures = 0; !signal.aborted; failures++) {
@@ -63,7 +62,7 @@ export function listen(path: string, query: Call["query"], listener: Listener): 
           continue;
         }
         if (problem.status === 400 && cursor !== undefined) {
-          // the service has restarted with another signing key, and does not know its cursors again
+          // the service has restarted with another signing key, and rejects its earlier cursors
           cursor = undefined;
           hasLost = true;
           continue;
@@ -132,7 +131,7 @@ async function connect(url: string, cursor: string | undefined, outer: AbortSign
   }
 }
 
-/** Hands on the whole blocks of a text, and returns the rest. The service ends its lines with LF alone. */
+/** Passes complete blocks to `sink`, and returns the rest. The service ends lines with LF only. */
 function take(text: string, sink: Sink): string {
   const blocks = text.split("\n\n");
   const rest = blocks.pop()!;
@@ -150,7 +149,6 @@ function take(text: string, sink: Sink): string {
   return rest;
 }
 
-/** Waits until somebody looks at the tab. */
 async function visible(signal: AbortSignal): Promise<void> {
   while (document.hidden && !signal.aborted)
     await new Promise<void>((resolve) => {

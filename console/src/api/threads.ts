@@ -2,7 +2,7 @@ import { type Span, children, member, membersOf } from "../json/text.js";
 import { call } from "./request.js";
 import type { Archive, Thread } from "./types.js";
 
-/** An object of the service with the text of its metadata, which is a client's. */
+/** Parses an object of the service, but keeps its metadata as text, because clients wrote it. */
 function withMetadata<T>(text: string, span: Span): T {
   const object = JSON.parse(text.slice(span.start, span.end)) as T;
   const metadata = member(text, span, "metadata");
@@ -58,12 +58,10 @@ export async function getArchive(id: string, life: string | undefined, signal?: 
   return { ...rest, state: state ? membersOf(text.slice(state.start, state.end)) : new Map() };
 }
 
-/** An item of a history. */
 export interface HistoryItem {
   seq: number;
   id: string;
   at: string;
-  /** The value as text. */
   value: string;
 }
 
@@ -76,14 +74,12 @@ export interface HistoryPage {
 }
 
 export interface HistoryOptions {
-  /** The life of an archive. */
   life?: string | undefined;
-  /** Whether this does not extend the thread's life. */
   peek?: true;
   signal?: AbortSignal;
 }
 
-/** The newest items before a place, oldest first. */
+/** Returns the newest items before `before`, oldest first. */
 export async function getHistory(
   path: string,
   before: number | undefined,

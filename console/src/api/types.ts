@@ -1,4 +1,4 @@
-/** Answers of the service, as far as the console reads them. Values of clients stay text; see `json/text.ts`. */
+/** Responses of the service, limited to members that the console reads. Clients' values stay text; see `json/text.ts`. */
 
 export interface Thread {
   id: string;
@@ -13,7 +13,6 @@ export interface Thread {
   ttl_seconds: number;
   owner?: string;
   signed_id?: string;
-  /** The metadata as text. */
   metadata: string;
 }
 
@@ -57,7 +56,7 @@ export interface FailedEvent {
   last_error: string;
 }
 
-/** An event that the server tries again, or that waits for one of these. */
+/** An event that awaits another delivery, or an earlier event. */
 export interface PendingEvent {
   event_id: string;
   type: string;
@@ -75,9 +74,7 @@ export interface Archive {
   size_bytes: number;
   reason: string;
   ended_at: string;
-  /** Absent without a history. */
   history_count?: number;
-  /** The metadata as text. */
   metadata: string;
 }
 

@@ -5,19 +5,15 @@ import { readable, visible } from "../json/visible.js";
 import { Copy } from "../ui/copy.js";
 import { type Message, type Part, messageOf } from "./messages.js";
 
-/** Messages that are shown at once. */
 const WINDOW = 60;
-/** Units of a text before it is folded. */
 const FOLD = 1_500;
 const OPEN_MAX = 200_000;
-/** Units of a part that is not text. */
 const PART_MAX = 30_000;
-/** Units of the name of a role, or of a call's tool. */
 const ROLE_MAX = 120;
 
 /**
- * A conversation: the newest messages, and earlier ones on demand. It stays at the end while one looks at the end, also when the box
- * changes its size. With a text to find, it has the messages that contain it.
+ * Shows the newest messages, and earlier ones on demand. Follows the end while the user looks at the end, even when the box
+ * is resized. A search shows the messages that contain its text.
  */
 export function Chat({ messages: all, name, isSearched = false }: { messages: readonly string[]; name: string; isSearched?: boolean }) {
   const [shown, setShown] = useState(WINDOW);
@@ -75,7 +71,6 @@ export function Chat({ messages: all, name, isSearched = false }: { messages: re
   );
 }
 
-/** The messages that contain a text, whatever its case, with their places. */
 function found(messages: readonly string[], search: string): { json: string; index: number }[] {
   const wanted = search.trim().toLowerCase();
   const all = messages.map((json, index) => ({ json, index }));
@@ -120,7 +115,7 @@ function Folded({ text }: { text: string }) {
   );
 }
 
-/** A part that is not text. It is closed at first, unless the message is about it. */
+/** A part that is not text. Closed at first, unless it is the main content of its message. */
 function PartBox({ part: { name, json, text, isOpen: isWanted = false } }: { part: Part }) {
   const isOpenAtFirst = isWanted && json.length <= FOLD;
   const [isOpen, setOpen] = useState(isOpenAtFirst);

@@ -3,10 +3,9 @@ import { kindAt } from "../json/text.js";
 import { isMessage, messagesOf } from "./messages.js";
 
 const docs = new WeakMap<ReadonlyMap<string, string>, Map<string, string[]>>();
-/** Messages by the text that they were read from, so that a change of one key reads that key only. */
+/** Caches messages by the text of their key, so that a change of one key parses only that key. */
 let texts = new Map<string, string[] | undefined>();
 
-/** The keys of a state that hold messages. */
 export function conversations(state: ReadonlyMap<string, string>): Map<string, string[]> {
   let found = docs.get(state);
   if (found) return found;
@@ -21,7 +20,6 @@ export function conversations(state: ReadonlyMap<string, string>): Map<string, s
   return found;
 }
 
-/** The same of a state that is looked at once. */
 export function conversationsIn(
   state: ReadonlyMap<string, string>,
   read = (text: string) => messagesOf(new Doc(text)),
@@ -34,8 +32,6 @@ export function conversationsIn(
   return found;
 }
 
-/** The key that holds the main conversation, among those that hold one. */
 export const mainOf = (keys: readonly string[]) => keys.find((key) => key === "messages") ?? keys[0];
 
-/** A list of values as messages, if most of them are. */
 export const messagesIn = (values: string[]) => (2 * values.filter(isMessage).length > values.length ? values : undefined);

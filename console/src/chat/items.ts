@@ -1,24 +1,21 @@
 import { elementsOf, kindAt, membersOf, stringOf } from "../json/text.js";
 import type { Message } from "./messages.js";
 
-/** Items of OpenAI's Responses, and of its agents, that are no messages: calls with their results, reasoning, and some more. */
+/** Types of items in OpenAI's Responses and Agents that are not messages, such as calls, results and reasoning. */
 const ITEM =
   /^(?:(?:function|custom_tool|mcp|web_search|file_search|computer|code_interpreter|image_generation|local_shell|shell|apply_patch|tool_search|hosted_tool)_call(?:_output|_result)?|mcp_(?:list_tools|approval_request|approval_response)|reasoning|compaction|item_reference)$/;
 
-/** Members that are a part of each item, or of its heading. */
 const HEADING = new Set(["type", "id", "call_id", "callId", "status", "name", "server_label", "caller"]);
 const RESULT = /_call_(?:output|result)$/;
 
-/** The kind of an item, by its members. */
 export function kindOf(members: ReadonlyMap<string, string>): string | undefined {
   const type = stringOf(members.get("type"));
   return type !== undefined && ITEM.test(type) ? type : undefined;
 }
 
-/** An item as a message that says what it is. */
 export function itemOf(kind: string, members: ReadonlyMap<string, string>, json: string): Message {
   const item: Message = { role: headingOf(kind, members), side: "other", text: "", parts: [], json };
-  // a call that has its result shows this after its arguments
+  // a call with its result shows the result after the arguments
   const isResult = RESULT.test(kind);
   const texts: string[] = [];
   for (const [name, raw] of members) {
@@ -36,7 +33,7 @@ export function itemOf(kind: string, members: ReadonlyMap<string, string>, json:
   return item;
 }
 
-/** A call with the name of its tool, a result with the call that it belongs to, or the kind in words. */
+/** Names a call by its tool, a result by its call, and other items by their kind. */
 function headingOf(kind: string, members: ReadonlyMap<string, string>): string {
   const name = stringOf(members.get("name"));
   const call = stringOf(members.get("call_id") ?? members.get("callId"));
@@ -45,7 +42,6 @@ function headingOf(kind: string, members: ReadonlyMap<string, string>): string {
   return kind.replaceAll("_", " ") + (name ? ` ${name}` : "");
 }
 
-/** The texts of a part such as `{"type": "summary_text", "text": ".."}`, or of several. */
 function textsIn(raw: string): string[] {
   const parts = kindAt(raw, 0) === "array" ? elementsOf(raw) : [raw];
   return parts.flatMap((part) => stringOf(membersOf(part).get("text")) ?? []);

@@ -1,17 +1,15 @@
 import { excerpt } from "../json/visible.js";
 import { messageOf } from "./messages.js";
 
-/** What a conversation ended with. */
 export interface Words {
   role: string;
   text: string;
 }
 
-/** Units of words in a list. */
 const TEXT_MAX = 200;
 const ROLE_MAX = 30;
 
-/** The last words among messages: those of the newest message with a text, or else what the newest message is about. */
+/** Returns the newest message with text, or else a description of the newest message. */
 export function lastWords(messages: readonly string[]): Words | undefined {
   const newestFirst = messages.toReversed().map(messageOf);
   const said = newestFirst.find(({ text }) => text.trim() !== "") ?? newestFirst[0];

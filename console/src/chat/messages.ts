@@ -2,40 +2,36 @@ import { Doc } from "../json/rows.js";
 import { elementsOf, kindAt, membersOf, stringOf } from "../json/text.js";
 import { itemOf, kindOf } from "./items.js";
 
-/** A message of a conversation, in the forms of model providers and frameworks, or an item among messages. */
+/** A message in the format of any model provider or framework, or an item among messages. */
 export interface Message {
-  /** Its role, or what else it is. */
   role: string;
   side: "user" | "assistant" | "other";
-  /** Its text; empty if it has none. */
   text: string;
-  /** Its other parts: calls of tools, results, images. */
+  /** Other parts: tool calls, results, images. */
   parts: Part[];
-  /** The whole message as JSON text. */
   json: string;
 }
 
 export interface Part {
   name: string;
   json: string;
-  /** The text of a string, which may be JSON again. */
   text?: string;
-  /** Whether the message is about it, so that it is shown at once. */
+  /** Whether the part is the main content of its message, and therefore open. */
   isOpen?: boolean;
 }
 
 type Members = ReadonlyMap<string, string>;
 
-/** Elements that are looked at to tell whether an array holds messages. */
+/** Number of elements to inspect in an array that may hold messages. */
 const SAMPLE = 5;
 
-/** Names that LangChain gives to roles in `type`. */
+/** LangChain's role names in `type`. */
 const LANGCHAIN = new Set(["human", "ai", "system", "tool", "function", "developer", "remove"]);
 
-/** Parts of a message next to its content. */
+/** Members of a message that hold parts next to `content`. */
 const PARTS = /^(tool_calls|invalid_tool_calls|toolInvocations|toolCalls|function_call|tool_call_id|reasoning_content|refusal|error)$/;
 
-/** The messages in a value, as JSON texts: an array whose first and last elements are messages, or items among these. */
+/** Returns the messages in an array, as JSON texts. Its first and last elements must be messages or items. */
 export function messagesOf(doc: Doc): string[] | undefined {
   if (kindAt(doc.text, 0) !== "array") return undefined;
   const elements = doc.children(doc.root);
@@ -45,14 +41,12 @@ export function messagesOf(doc: Doc): string[] | undefined {
   return elements.map(({ value }) => doc.slice(value));
 }
 
-/** Whether a text is a message, or an item among messages. */
 export function isMessage(json: string): boolean {
   if (kindAt(json, 0) !== "object") return false;
   const members = membersOf(json);
   return (formOf(members) ?? kindOf(members)) !== undefined;
 }
 
-/** A message's role, and the members that its content is in. */
 interface Form {
   role: string;
   body: Members;
@@ -65,7 +59,7 @@ function formOf(members: Members): Form | undefined {
   return (type === undefined ? undefined : ofLangChain(type, members)) ?? ofAgentKit(members) ?? ofAdk(members);
 }
 
-/** `{"type": "human", "content": ..}`, the same within `data` as in stored messages, or within `kwargs` as in stored objects. */
+/** Matches `{"type": "human", "content": ..}`, also inside `data` (stored messages) or `kwargs` (stored objects). */
 function ofLangChain(type: string, members: Members): Form | undefined {
   const data = members.get("data") ?? "";
   if (LANGCHAIN.has(type) && kindAt(data, 0) === "object") return { role: type, body: membersOf(data) };
@@ -77,7 +71,7 @@ function ofLangChain(type: string, members: Members): Form | undefined {
   return role !== undefined && LANGCHAIN.has(role) && body.has("content") ? { role, body } : undefined;
 }
 
-/** `{"kind": "user", "content": ..}` and `{"kind": "agent", "result": {..}}`, as AgentKit's histories have them. */
+/** Matches AgentKit's `{"kind": "user", "content": ..}` and `{"kind": "agent", "result": {..}}`. */
 function ofAgentKit(members: Members): Form | undefined {
   const kind = stringOf(members.get("kind"));
   if (kind === "user" && members.has("content")) return { role: kind, body: members };
@@ -88,7 +82,7 @@ function ofAgentKit(members: Members): Form | undefined {
   return { role: name ? `agent ${name}` : "agent", body };
 }
 
-/** `{"event": {"author": .., "content": {"role": .., "parts": [..]}}}`, as histories of Google's ADK have them. */
+/** Matches Google ADK's `{"event": {"author": .., "content": {"role": .., "parts": [..]}}}`. */
 function ofAdk(members: Members): Form | undefined {
   const content = membersOf(membersOf(members.get("event") ?? "").get("content") ?? "");
   const role = stringOf(content.get("role"));
@@ -112,12 +106,11 @@ export function messageOf(json: string): Message {
     }
     message.text = texts.join("\n\n");
   }
-  // no message may look as if it were empty
+  // no message may look empty
   if (!message.text && message.parts.length === 0) message.parts.push({ name: form || kind ? "message" : "value", json });
   return message;
 }
 
-/** Reads content: text, or parts of which some are text. */
 function read(raw: string, name: string, texts: string[], parts: Part[]): void {
   const kind = kindAt(raw, 0);
   if (kind === "string") {
@@ -134,7 +127,7 @@ function read(raw: string, name: string, texts: string[], parts: Part[]): void {
   }
 }
 
-/** Reads the messages of an agent's result: texts, calls of tools and their results. */
+/** Reads the messages of an agent's result: texts, tool calls and their results. */
 function readOutput(raw: string, texts: string[], parts: Part[]): void {
   if (kindAt(raw, 0) !== "array") return void parts.push({ name: "output", json: raw });
   for (const part of elementsOf(raw)) {
@@ -145,7 +138,6 @@ function readOutput(raw: string, texts: string[], parts: Part[]): void {
   }
 }
 
-/** The tools that a list of calls names, in the forms of OpenAI and LangChain. */
 function toolsIn(raw: string): string {
   if (kindAt(raw, 0) !== "array") return "";
   const names = elementsOf(raw).flatMap((call) => {

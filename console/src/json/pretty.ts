@@ -1,7 +1,7 @@
-/** Levels that are indented. Deeper ones begin where these end, or the white space of 512 levels would outgrow the text. */
+/** Maximum indented levels: at 512 levels, white space would outgrow the text. */
 const INDENTED_MAX = 12;
 
-/** A compact JSON text with line breaks. It adds white space between tokens and changes nothing else. */
+/** Breaks compact JSON into lines. Adds only white space between tokens. */
 export function pretty(text: string): string {
   const parts: string[] = [];
   let depth = 0;

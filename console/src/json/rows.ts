@@ -1,9 +1,8 @@
 import { type Child, type Kind, type Span, bytesOf, children, kindAt } from "./text.js";
 
-/** Children that are shown at once; more are folded into groups. */
 export const GROUP = 1_000;
 
-/** A JSON text with the parts of it that were looked at. */
+/** A JSON text that caches its parsed parts. */
 export class Doc {
   #children = new Map<number, Child[]>();
   #bytes = new Map<number, number>();
@@ -31,22 +30,20 @@ export class Doc {
   }
 }
 
-/** A line of the tree. */
 export interface Row {
-  /** Names the line among all, also after a change. */
+  /** Identifies the line, even after a change. */
   path: string;
   depth: number;
   doc: Doc;
-  /** The key as in the text, the number of an element, or the range of a group. */
+  /** The key as in the text, an index, or the range of a group. */
   label: string;
   kind: Kind | "group";
   value: Span;
   isOpen: boolean;
-  /** Of a group: its first child and the one behind its last. */
+  /** First child of a group, and the index after its last child. */
   range?: [number, number];
 }
 
-/** A run of children whose lines are being made. */
 interface Level {
   span: Span;
   children: Child[];
@@ -57,7 +54,7 @@ interface Level {
   path: string;
 }
 
-/** The lines below a value, as far as they are open. They have a stack of their own, since values nest to 512 levels. */
+/** Returns the visible lines below a value. Uses its own stack, because values nest to 512 levels. */
 export function rowsBelow(doc: Doc, path: string, isOpen: (path: string) => boolean): Row[] {
   const rows: Row[] = [];
   const levels: Level[] = [];

@@ -1,18 +1,16 @@
 /**
- * JSON as text. The service keeps values as they were sent: numbers of any length, keys given twice, 512 levels.
- * `JSON.parse` would change some of these, so the console reads the places of values off the text instead. No function here
- * recurses, and each reads its text once.
+ * JSON as text. The service keeps values as sent: numbers of any length, duplicate keys, 512 levels. `JSON.parse` would
+ * change some of these, so the console locates values in the text. Functions here do not recurse, and read the text once.
  */
 
-/** A part of a text, up to and without `end`. */
+/** A part of a text; `end` is exclusive. */
 export interface Span {
   start: number;
   end: number;
 }
 
-/** A value of an object, or an element of an array. */
 export interface Child {
-  /** The key as in the text, with its quotes; none for elements. */
+  /** The key with its quotes; undefined for elements. */
   key: Span | undefined;
   value: Span;
 }
@@ -45,7 +43,7 @@ export function kindAt(text: string, start: number): Kind {
   }
 }
 
-/** The place behind the value at `start`. */
+/** Returns the index after the value at `start`. */
 export function endOf(text: string, start: number): number {
   const first = text.charCodeAt(start);
   if (first === QUOTE) return endOfString(text, start);
@@ -68,7 +66,6 @@ export function endOf(text: string, start: number): number {
   return text.length;
 }
 
-/** The members or elements of the object or array at `span`, in the order of the text. */
 export function children(text: string, span: Span): Child[] {
   const isObject = text.charCodeAt(span.start) === OPEN_OBJECT;
   if (!isObject && text.charCodeAt(span.start) !== OPEN_ARRAY) return [];
@@ -89,13 +86,12 @@ export function children(text: string, span: Span): Child[] {
   return found;
 }
 
-/** The value of a member of an object, the last one if the key is there twice. */
+/** Returns a member's value; of duplicate keys, the last. */
 export function member(text: string, span: Span, name: string): Span | undefined {
   const wanted = children(text, span).findLast(({ key }) => key && decoded(text, key) === name);
   return wanted?.value;
 }
 
-/** The text of a string, without its escapes. */
 export function decoded(text: string, span: Span): string {
   try {
     return JSON.parse(text.slice(span.start, span.end)) as string;
@@ -104,24 +100,20 @@ export function decoded(text: string, span: Span): string {
   }
 }
 
-/** The members of an object as texts, by their keys. */
 export function membersOf(text: string): Map<string, string> {
   const whole = { start: skip(text, 0), end: text.length };
   const named = children(text, whole).filter(({ key }) => key);
   return new Map(named.map(({ key, value }) => [decoded(text, key!), text.slice(value.start, value.end)]));
 }
 
-/** The elements of an array as texts. */
 export function elementsOf(text: string): string[] {
   return children(text, { start: skip(text, 0), end: text.length }).map(({ value }) => text.slice(value.start, value.end));
 }
 
-/** The text of a JSON string; undefined for other values. */
 export function stringOf(json: string | undefined): string | undefined {
   return json !== undefined && kindAt(json, 0) === "string" ? decoded(json, { start: 0, end: json.length }) : undefined;
 }
 
-/** Bytes of a text in UTF-8. */
 export function bytesOf(text: string): number {
   let bytes = text.length;
   for (let i = 0; i < text.length; i++) {
@@ -129,7 +121,7 @@ export function bytesOf(text: string): number {
     if (unit > 0x7f) bytes += unit > 0x7ff ? 2 : 1;
     if (unit >= 0xd800 && unit < 0xdc00) {
       const low = text.charCodeAt(i + 1);
-      if (low >= 0xdc00 && low < 0xe000) i++; // the pair has 4 bytes: 2 units, and 2 more
+      if (low >= 0xdc00 && low < 0xe000) i++; // the pair has 4 bytes: its 2 units, and 2 more
     }
   }
   return bytes;
@@ -153,7 +145,6 @@ function endOfWord(text: string, start: number): number {
   return i;
 }
 
-/** Past white space, commas and colons. */
 function skip(text: string, start: number): number {
   let i = start;
   for (; i < text.length; i++) {

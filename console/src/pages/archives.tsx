@@ -21,7 +21,6 @@ import { Tree } from "../ui/tree.js";
 import { VirtualList } from "../ui/virtual-list.js";
 import { History } from "./thread/history-tab.js";
 
-/** Threads that have ended, and are kept for a while. */
 export function ArchivesPage() {
   const [id, setId] = useState("");
   const [since, setSince] = useState("");
@@ -133,7 +132,6 @@ export function ArchivesPage() {
   );
 }
 
-/** One ended thread. */
 export function ArchivePage({ id }: { id: string }) {
   const { value, problem, reload } = useLoad((signal) => getArchive(id, undefined, signal), [id]);
   const [isRestoring, setRestoring] = useState(false);

@@ -11,9 +11,7 @@ import { Copy, ThreadId } from "../ui/copy.js";
 import { Failure, Loading } from "../ui/notices.js";
 import { Ago } from "../ui/time.js";
 
-/** How often pending deliveries are read. */
 export const REFRESH_MS = 3_000;
-/** Pending deliveries in a list. */
 const ROWS = 20;
 
 const attempts = (number: number) => `${count(number)} ${number === 1 ? "attempt" : "attempts"}`;
@@ -27,7 +25,7 @@ interface PendingList {
   total: number;
 }
 
-/** Events that an endpoint has not taken yet, and those that wait for them. */
+/** Events that an endpoint has not accepted yet, and events that wait for them. */
 export function Pending({ id }: { id: string }) {
   const { value, problem, reload } = usePolled(
     (signal) => callJson<PendingList>(`/v1/webhooks/${id}/pending`, { query: { limit: ROWS }, signal }),
@@ -72,7 +70,7 @@ interface FailedList {
   next_cursor: string | null;
 }
 
-/** Events that an endpoint did not take for a day. */
+/** Events that an endpoint did not accept for a day. */
 export function Failed({ id }: { id: string }) {
   const [more, setMore] = useState<{ failed: FailedEvent[]; next: string | null }>();
   const [problem, setProblem] = useState<Problem>();

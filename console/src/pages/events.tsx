@@ -13,11 +13,10 @@ import { Empty, Failure, Missing } from "../ui/notices.js";
 import { Tree } from "../ui/tree.js";
 import { VirtualList } from "../ui/virtual-list.js";
 
-/** Events that the page keeps, newest first, and units of their JSON: that of an end may have a state of 256 KiB. */
+/** Maximum events, and units of their JSON. The event of an end may have a state of 256 KiB. */
 const KEPT = 2_000;
 const KEPT_UNITS = 16 * 1_048_576;
 const GATHER_MS = 200;
-/** Units of an event that its JSON is shown with line breaks for. */
 const PRETTY_MAX = 100_000;
 
 interface ShownEvent {
@@ -27,12 +26,10 @@ interface ShownEvent {
   time: string;
   subject: string;
   thread: string | undefined;
-  /** In a few words, its keys, its reason or its places. */
   detail: string;
   json: string;
 }
 
-/** The events of all threads as they happen. */
 export function EventsPage() {
   const [types, setTypes] = useState<readonly string[]>([]);
   const [search, setSearch] = useState("");
@@ -158,7 +155,6 @@ export function EventsPage() {
   );
 }
 
-/** The newest events, as far as there is room for them. */
 function bounded(events: readonly ShownEvent[]): readonly ShownEvent[] {
   let units = 0;
   const end = events.findIndex(({ json }) => (units += json.length) > KEPT_UNITS);

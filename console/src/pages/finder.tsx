@@ -7,8 +7,8 @@ import { hashOf, recall, remember } from "../ids.js";
 import { Empty, Failure } from "../ui/notices.js";
 
 /**
- * Shows the page of the id with that hash. If this tab has not seen the id, as with a link from another person, it searches
- * the list of threads and then that of archives for it.
+ * Shows the page of the ID with this hash. Searches threads and then archives if this tab has not seen the ID, for example
+ * after opening another person's link.
  */
 export function Finder({ hash, among, page }: { hash: string; among: "threads" | "archives"; page: (id: string) => ComponentChild }) {
   const [id, setId] = useState(() => recall(hash));

@@ -8,7 +8,6 @@ import { Loading } from "../ui/notices.js";
 import { OverviewPage } from "./overview/page.js";
 import { PlaygroundPage } from "./playground.js";
 
-/** The first page: the playground while the service has no threads, and then the first page that the key may see. */
 export function HomePage() {
   const { value, problem } = useLoad(async (signal) => {
     if (!can("threads")) return false;

@@ -3,7 +3,6 @@ import { open, server, sessionProblem } from "../session.js";
 import { Icon } from "../ui/icon.js";
 import { Failure } from "../ui/notices.js";
 
-/** Asks for an API key. */
 export function Login() {
   const [key, setKey] = useState("");
   const [isKept, setKept] = useState(false);

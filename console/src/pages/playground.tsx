@@ -19,18 +19,15 @@ import { Failure, Missing } from "../ui/notices.js";
 
 const KEY = "messages";
 const NEW = { metadata: { title: "Playground" }, state: { [KEY]: [] } };
-/** Messages that a push keeps. */
 const RECORDS = 50;
 
-/** The thread of this tab's playground. */
 const thread = signal<Thread | undefined>(undefined);
 
-/** Forgets the thread, as when the key changes. */
 export function forgetPlayground(): void {
   thread.value = undefined;
 }
 
-/** Two writers of one thread, side by side: both messages are kept, and both panes hear of them. */
+/** Two writers of one thread, side by side. Both messages are kept, and both panes receive them. */
 export function PlaygroundPage() {
   const [problem, setProblem] = useState<Problem>();
   if (!can("threads")) return <Missing right="threads" />;
@@ -76,10 +73,8 @@ const WRITERS = [
   { name: "Right", role: "assistant" },
 ];
 
-/** A message for a pane that nothing was typed in. */
 const helloOf = (name: string) => `Hello from the ${name.toLowerCase()} pane`;
 
-/** The headers of a browser that holds the thread. */
 const signedBy = ({ signed_id }: Thread) => [`x-thread-id: ${signed_id ?? ""}`];
 
 const pushLine = (thread: Thread, role: string, content: string) =>
@@ -132,7 +127,6 @@ function Panes({ thread }: { thread: Thread }) {
   );
 }
 
-/** One of the writers, with a stream of its own. */
 function Pane({ name, role, thread }: { name: string; role: string; thread: Thread }) {
   const [messages, setMessages] = useState<string[]>([]);
   const [isOpen, setOpen] = useState(false);
@@ -203,7 +197,6 @@ function Pane({ name, role, thread }: { name: string; role: string; thread: Thre
   );
 }
 
-/** The text of a member within members. */
 function at(text: string, ...names: string[]): string | undefined {
   let span = new Doc(text).root;
   for (const name of names) {

@@ -8,7 +8,6 @@ import { type Theme, theme } from "../theme.js";
 import { Copy } from "../ui/copy.js";
 import { Empty, Failure, Loading, Missing } from "../ui/notices.js";
 
-/** The settings of the server, those of this page, and the key in use. */
 export function SettingsPage() {
   const isAllowed = can("admin");
   const { value, problem, reload } = useLoad(
@@ -47,7 +46,7 @@ export function SettingsPage() {
         </p>
         <p class="dim">
           {isKept.value
-            ? "This tab keeps it until you close the tab or forget the key, also if you reload the page."
+            ? "This tab keeps it until you close the tab or forget the key, even if you reload the page."
             : "It is in the memory of this tab only: the tab forgets it when it is closed or loaded again."}
         </p>
         <p>

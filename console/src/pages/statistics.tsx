@@ -11,10 +11,8 @@ import { Empty, Failure, Loading, Missing } from "../ui/notices.js";
 import { latest, source, statsProblem } from "../stats/collector.js";
 import type { Ranking } from "../stats/samples.js";
 
-/** Rows of a list. */
 const ROWS = 20;
 
-/** Hot threads and large states. */
 export function StatisticsPage() {
   const hot = latest.value?.hot;
   const problem = statsProblem.value;
@@ -76,7 +74,7 @@ interface Search {
 const search = signal<Search | undefined>(undefined);
 let controller = new AbortController();
 
-/** Reads the list of all threads, which moves no thread's end, and keeps the largest. */
+/** Reads the list of all threads without extending lifetimes, and keeps the largest. */
 async function find(): Promise<void> {
   controller.abort();
   controller = new AbortController();
@@ -101,7 +99,6 @@ async function find(): Promise<void> {
   }
 }
 
-/** Large states among all threads, on demand. */
 function Largest() {
   const state = search.value;
   return (
@@ -143,7 +140,6 @@ function Largest() {
   );
 }
 
-/** Stops and forgets the search, as when the key changes. */
 export function forgetSearch(): void {
   controller.abort();
   search.value = undefined;

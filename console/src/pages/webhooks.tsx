@@ -14,7 +14,6 @@ import { Empty, Failure, Loading, Missing } from "../ui/notices.js";
 import { Ago } from "../ui/time.js";
 import { Failed, Pending, REFRESH_MS } from "./deliveries.js";
 
-/** Counters of deliveries by their outcome, and their names. */
 const COUNTERS = new Map([
   ["delivered", "Delivered"],
   ["attempt_failed", "Failed attempts"],
@@ -23,7 +22,6 @@ const COUNTERS = new Map([
 
 type Open = { kind: "create" } | { kind: "delete" | "secret"; webhook: Webhook };
 
-/** Endpoints of webhooks, and deliveries that are pending or have failed. */
 export function WebhooksPage() {
   const isAllowed = can("webhooks");
   const { value, problem, reload } = useLoad(

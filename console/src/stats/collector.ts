@@ -8,25 +8,22 @@ import type { Point, Sample, Snapshot } from "./samples.js";
 import { type Stats, snapshotOfStats } from "./stats.js";
 
 const INTERVAL_MS = 5_000;
-/** The second point follows sooner, since there are no rates before. */
+/** The second point follows sooner, because rates need two points. */
 const FIRST_INTERVAL_MS = 1_000;
 /** 15 minutes. */
 const POINTS_MAX = 180;
-/** Calls of each kind for one point. One for each known replica, so that a balancer has as many chances to reach all of them. */
+/** Maximum calls of each kind for one point: one per known replica, so that a balancer can reach all of them. */
 const CALLS_MAX = 4;
 
-/** Where the figures come from. */
 export type Source = "stats" | "metrics" | "nothing";
 
 export const source = signal<Source | undefined>(undefined);
 export const points = signal<readonly Point[]>([]);
-/** The newest figures, of all replicas. */
 export const latest = signal<Snapshot | undefined>(undefined);
-/** Replicas that have answered lately. */
 export const replicas = signal<readonly Replica[]>([]);
 export const statsProblem = signal<Problem | undefined>(undefined);
 
-/** The series of one session. Answers of the two kinds name their process in different ways, so each kind has its own series. */
+/** The series of one session. Responses of the two kinds name their process differently, so each kind has its own series. */
 class Series {
   readonly stats = new Replicas();
   readonly metrics = new Replicas();
@@ -43,7 +40,7 @@ async function collect(): Promise<void> {
   if (own === series) publish();
 }
 
-/** Calls in the same order each time could meet the same replicas each time: a balancer may take its replicas in turn. */
+/** Shuffles calls: a balancer that takes replicas in turn would always give the same call to the same replica. */
 const shuffled = <T>(items: T[]): T[] => items.map((item) => [Math.random(), item] as const).sort(([a], [b]) => a - b).map(([, item]) => item);
 
 function publish(): void {
@@ -71,7 +68,7 @@ function publish(): void {
   points.value = [...points.value, point].slice(-POINTS_MAX);
 }
 
-/** Reads `/v1/stats`, unless this server has no such path or the key has no right to it. */
+/** Reads `/v1/stats`, unless the server lacks it or the key lacks the right. */
 async function readStats(own: Series): Promise<void> {
   if (!can("admin") || own.hasStats === false) return;
   try {
@@ -91,7 +88,6 @@ async function readMetrics(own: Series): Promise<void> {
   try {
     own.metrics.take(snapshotOf((await call("/metrics")).text, Date.now()));
   } catch {
-    // the page does without them
   }
 }
 
@@ -103,7 +99,7 @@ async function tick(): Promise<void> {
   if (own === series) timer = setTimeout(() => void tick(), points.value.length < 2 ? FIRST_INTERVAL_MS : INTERVAL_MS);
 }
 
-// Figures are collected while there is a session, whichever page is shown, so that the overview has a past.
+// Collects figures during the whole session, so that the overview has a past.
 effect(() => {
   const isOpen = session.value !== undefined;
   clearTimeout(timer);

@@ -1,8 +1,8 @@
 import type { HotThreads, Latency, Percentiles, Ranking, RouteFigures, Sample, Snapshot, StoreFigures } from "./samples.js";
 
 /**
- * The figures of several replicas as one: counts and rates are sums, percentiles are those of the slowest replica, and what replicas
- * report about the shared store is that of the newest answer.
+ * Combines the figures of replicas: sums of counts and rates, percentiles of the slowest replica, and the newest figures of
+ * the shared store.
  */
 export function combinedSnapshot(snapshots: readonly Snapshot[]): Snapshot | undefined {
   const newest = newestOf(snapshots);
@@ -23,7 +23,7 @@ export function combinedSnapshot(snapshots: readonly Snapshot[]): Snapshot | und
   };
 }
 
-/** The points of several replicas as one, by the same rules. */
+/** Combines the points of replicas by the same rules. */
 export function combinedSample(samples: readonly Sample[]): Sample | undefined {
   const newest = newestOf(samples);
   if (!newest || samples.length === 1) return newest;
@@ -58,7 +58,6 @@ function ranked(rankings: (Ranking | undefined)[], add: (a: number, b: number) =
   return rankings.some((ranking) => ranking) ? [...figures].sort(([, a], [, b]) => b - a) : undefined;
 }
 
-/** The values of each key as one. */
 function folded<K, V>(entries: readonly (readonly [K, V])[], add: (a: V, b: V) => V): Map<K, V> {
   const found = new Map<K, V>();
   for (const [key, value] of entries) found.set(key, found.has(key) ? add(found.get(key)!, value) : value);
@@ -89,7 +88,6 @@ function newestOf<T extends { at: number }>(all: readonly T[]): T | undefined {
   return all.toSorted((a, b) => b.at - a.at)[0];
 }
 
-/** The sums of the values of each key. */
 export function sumsOf<K>(all: ReadonlyMap<K, number>[]): Map<K, number> {
   return folded(all.flatMap((counts) => [...counts]), (a, b) => a + b);
 }

@@ -1,10 +1,8 @@
 import { type Buckets, type Snapshot, percentiles } from "./samples.js";
 
-/** A line of OpenMetrics text: name, labels, value. */
 const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)/;
 const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
 
-/** The figures in the answer of `/metrics`. */
 export function snapshotOf(text: string, at: number): Snapshot {
   const requests = new Map<string, number>();
   const latency: Buckets = new Map();
@@ -86,7 +84,6 @@ function of(all: Map<string, Buckets>, name: string): Buckets {
 
 const most = (buckets: Buckets) => Math.max(0, ...buckets.values());
 
-/** Numbers of deliveries to webhooks by outcome. */
 export function deliveriesOf(text: string): Map<string, number> {
   const found = new Map<string, number>();
   for (const [, labels = "", value] of text.matchAll(/^threadkeep_deliveries_total\{(.*)\} (\S+)$/gm)) {

@@ -1,23 +1,20 @@
 import { combinedSample, combinedSnapshot } from "./combined.js";
 import { type Sample, type Snapshot, sampleOf } from "./samples.js";
 
-/** A replica that has not answered for that long is left out: it has stopped, or the balancer no longer sends requests to it. */
+/** Silence after which a replica is omitted: it has stopped, or the balancer no longer reaches it. */
 const SILENT_MS = 60_000;
-/** Replicas that are remembered, those that answered last. */
 const REPLICAS_MAX = 100;
-/** The shortest time that a rate is about. A replica that answers again before is not counted again. */
+/** Minimum period of a rate. A replica that answers sooner is not counted again. */
 const SPAN_MIN_MS = 900;
 
-/** What one replica has said. */
 export interface Replica {
-  /** Its number among those that this tab has heard. */
+  /** Number of the replica in this tab, by first response. */
   number: number;
   snapshot: Snapshot;
-  /** The rates between its last two answers. */
   sample: Sample;
 }
 
-/** The series of each replica that answers. A load balancer sends each request to another one. */
+/** Keeps a series per replica. A load balancer sends each request to another replica. */
 export class Replicas {
   #heard = new Map<string, Replica>();
   #numbers = 0;
@@ -34,7 +31,6 @@ export class Replicas {
     if (this.#heard.size > REPLICAS_MAX) this.#heard.delete(this.#heard.keys().next().value!);
   }
 
-  /** Those that have answered lately, by their numbers. */
   heard(at: number): Replica[] {
     for (const [id, { snapshot }] of this.#heard) if (at - snapshot.at > SILENT_MS) this.#heard.delete(id);
     return [...this.#heard.values()].sort((a, b) => a.number - b.number);

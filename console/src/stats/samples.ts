@@ -1,6 +1,5 @@
-/** Figures of the service at one moment, as far as its answer has them. */
+/** Figures of the service at one time. Members that its response lacks are undefined. */
 export interface Snapshot {
-  /** The process that answered. */
   replica: string;
   startedAt: number;
   at: number;
@@ -13,21 +12,19 @@ export interface Snapshot {
   routes: RouteFigures[];
   storeRows: StoreFigures[];
   threads: number | undefined;
-  /** Threads that were created, and that ended, since the start of the process. */
+  /** Since the start of the process. */
   created: number | undefined;
   ended: number | undefined;
-  /** Sizes of states after writes, in bytes. */
+  /** State sizes after writes, in bytes. */
   sizes: Latency;
   memoryBytes: number | undefined;
   memoryLimitBytes: number | undefined;
   connections: number | undefined;
   streams: number | undefined;
   lagMs: number | undefined;
-  /** The busiest threads of the last seconds, if the answer has them. */
   hot: HotThreads | undefined;
 }
 
-/** Threads with their figures, the highest first. */
 export type Ranking = readonly (readonly [id: string, figure: number])[];
 
 export interface HotThreads {
@@ -35,7 +32,6 @@ export interface HotThreads {
   writes: Ranking | undefined;
   reads: Ranking | undefined;
   bytes: Ranking | undefined;
-  /** Sizes of the largest states seen. */
   largest: Ranking | undefined;
 }
 
@@ -47,7 +43,7 @@ export interface Percentiles {
   p99: number | null;
 }
 
-/** Upper bounds, and how many were no more than each. */
+/** Cumulative counts by upper bound. */
 export type Buckets = Map<number, number>;
 
 export interface RouteFigures extends Percentiles {
@@ -62,32 +58,28 @@ export interface StoreFigures extends Percentiles {
   failures: number | undefined;
 }
 
-/** Figures between two snapshots of one replica, or those of several replicas. */
+/** Figures between two snapshots of one replica, or of several replicas. */
 export interface Sample {
   at: number;
   rates: Map<string, number>;
   total: number | null;
   latency: Percentiles;
   store: Percentiles;
-  /** In bytes, of the states that were written. */
   sizes: Percentiles;
   threads: number | null;
-  /** A second. */
+  /** Per second. */
   created: number | null;
   ended: number | null;
   memoryBytes: number | null;
   lagMs: number | null;
 }
 
-/** A point of the plots. */
 export interface Point extends Sample {
-  /** What it is made of, by the numbers of the replicas. */
   replicas: ReadonlyMap<number, Sample>;
 }
 
 const NOTHING: Percentiles = { p50: null, p90: null, p99: null };
 
-/** The point at `after`, with rates since `before`. */
 export function sampleOf(before: Snapshot | undefined, after: Snapshot): Sample {
   const seconds = before ? (after.at - before.at) / 1_000 : 0;
   const rates = new Map<string, number>();
@@ -110,7 +102,7 @@ export function sampleOf(before: Snapshot | undefined, after: Snapshot): Sample 
     total,
     latency: percentiles(before?.latency, after.latency),
     store: percentiles(before?.store, after.store),
-    // without an earlier snapshot these would be the sizes since the start
+    // without an earlier snapshot, these are the sizes since the start
     sizes: before ? percentiles(before.sizes, after.sizes) : NOTHING,
     threads: after.threads ?? null,
     memoryBytes: after.memoryBytes ?? null,
@@ -127,7 +119,7 @@ export function percentiles(before: Latency, after: Latency): Percentiles {
   return { p50: at(0.5), p90: at(0.9), p99: at(0.99) };
 }
 
-/** A quantile of cumulative buckets, linear within a bucket as in Prometheus. */
+/** Returns a quantile of cumulative buckets, linear within a bucket as in Prometheus. */
 function quantile(counts: (readonly [number, number])[], part: number): number | null {
   const all = counts.at(-1)?.[1] ?? 0;
   if (all <= 0) return null;

@@ -1,6 +1,6 @@
 import type { HotThreads, Percentiles, Snapshot } from "./samples.js";
 
-/** The answer of `GET /v1/stats`, as far as the console reads it. Every member may be missing. */
+/** Response of `GET /v1/stats`, limited to members that the console reads. Every member may be missing. */
 export interface Stats {
   replica?: { id?: string; version?: string; store?: string; started_at?: string; now?: string };
   window_seconds?: number;
@@ -49,7 +49,6 @@ const percentilesOf = (window: Window | undefined): Percentiles => ({
   p99: window?.p99_ms ?? null,
 });
 
-/** Seconds of a window, for an answer that does not have them. */
 const WINDOW_SECONDS = 60;
 
 function hotOf({ threads, window_seconds }: Stats): HotThreads | undefined {
@@ -63,12 +62,11 @@ function hotOf({ threads, window_seconds }: Stats): HotThreads | undefined {
   };
 }
 
-/** The figures in an answer. */
 export function snapshotOfStats(stats: Stats, at: number): Snapshot {
   const routes = stats.routes ?? [];
   const store = stats.store ?? [];
   const name = ({ method, route }: RouteStats) => `${method ?? ""} ${route ?? ""}`.trim();
-  // without a figure for all operations, that of the busiest one
+  // without a total, uses the busiest operation
   const all = stats.all_store ?? store.toSorted((a, b) => (b.window?.calls ?? 0) - (a.window?.calls ?? 0))[0];
   return {
     replica: `${stats.replica?.id ?? ""} ${stats.replica?.started_at ?? ""}`.trim(),
@@ -85,7 +83,7 @@ export function snapshotOfStats(stats: Stats, at: number): Snapshot {
       ...percentilesOf(route.window),
     })),
     storeRows: store.map(({ part, operation, failures_total, window }) => ({
-      // parts have operations of the same name
+      // parts have operations with the same name
       operation: part ? `${part}.${operation}` : operation,
       calls: window?.calls ?? 0,
       failures: failures_total,

@@ -3,7 +3,6 @@ import { signal } from "@preact/signals";
 const message = signal("");
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** Shows a short message at the edge of the page, and has screen readers read it. */
 export function announce(text: string): void {
   message.value = text;
   clearTimeout(timer);

@@ -1,6 +1,5 @@
 import { bytes } from "../format.js";
 
-/** A size against its limit. */
 export function Bar({ value, max, name }: { value: number; max: number; name: string }) {
   const part = max > 0 ? Math.min(1, value / max) : 0;
   return (

@@ -2,7 +2,7 @@ import { hrefOfThread } from "../ids.js";
 import { shortId } from "../format.js";
 import { announce } from "./announce.js";
 
-/** Copies a text. Browsers offer the clipboard to pages of https and of this machine only; the others have a command. */
+/** Copies a text. On pages without https, except localhost, browsers offer no clipboard, so this uses a command. */
 async function copy(text: string, name: string): Promise<void> {
   try {
     if (navigator.clipboard) {
@@ -35,7 +35,6 @@ export function Copy({ text, name, label = "Copy" }: { text: string | (() => str
   );
 }
 
-/** The id of a thread, with a link to its page. */
 export function ThreadId({ id, whole = false }: { id: string; whole?: boolean }) {
   return (
     <span class="id">
@@ -47,7 +46,6 @@ export function ThreadId({ id, whole = false }: { id: string; whole?: boolean })
   );
 }
 
-/** A command line, with a button that copies it. */
 export function Command({ text, name }: { text: string; name: string }) {
   return (
     <div class="command">

@@ -1,4 +1,3 @@
-/** The mark of the console. */
 export function Icon({ size }: { size: number }) {
   return (
     <svg class="icon" width={size} height={size} viewBox="0 0 32 32" aria-hidden="true">

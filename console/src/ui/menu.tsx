@@ -13,7 +13,7 @@ export function Menu({ label, items }: { label: string; items: readonly MenuItem
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   const itemsShown = () => [...root.current!.querySelectorAll<HTMLElement>("[role=menuitem]")];
-  /** The item that has the focus when the menu opens: 0 for the first one, -1 for the last one. */
+  /** Item to focus when the menu opens: 0 for the first, -1 for the last. */
   const start = useRef(0);
 
   useLayoutEffect(() => {
@@ -52,7 +52,7 @@ export function Menu({ label, items }: { label: string; items: readonly MenuItem
       const next = { ArrowDown: (at + 1) % all.length, ArrowUp: at <= 0 ? -1 : at - 1, Home: 0, End: -1 }[key]!;
       all.at(next)?.focus();
     } else {
-      // the keys of the page do not act under an open menu
+      // page shortcuts are inactive under an open menu
       if (isOpen) event.stopPropagation();
       return;
     }

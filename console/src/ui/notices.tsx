@@ -4,7 +4,6 @@ import { visible } from "../json/visible.js";
 import { PAGES, firstPage } from "../pages.js";
 import { Copy } from "./copy.js";
 
-/** An error in the words of the service. */
 export function Failure({ problem, onRetry }: { problem: Problem; onRetry?: (() => void) | undefined }) {
   return (
     <div class="failure" role="alert">
@@ -25,7 +24,6 @@ export function Failure({ problem, onRetry }: { problem: Problem; onRetry?: (() 
   );
 }
 
-/** In place of an empty list: the next step. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -35,7 +33,7 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
-/** In place of a page that the key does not open, with a way to one that it opens. */
+/** Replaces a page that the key may not open, and links to one that it may open. */
 export function Missing({ right }: { right: string }) {
   const page = firstPage();
   const label = PAGES.find(([name]) => name === page)?.[1];

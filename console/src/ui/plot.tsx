@@ -4,30 +4,27 @@ import "uplot/dist/uPlot.min.css";
 import { clockTime, short } from "../format.js";
 import { shownTheme } from "../theme.js";
 
-/** A line of a plot. */
 export interface Line {
   label: string;
   values: (number | null)[];
 }
 
-/** Seconds that a plot shows at least. */
 const LEAST_SECONDS = 60;
-/** Room for a time below a plot, and for one with seconds. */
+/** Pixels between times below a plot, with seconds. */
 const TIME_PIXELS = 64;
 
-/** The beginning and the end of a plot. uPlot's own range for a single time is years. */
+/** Returns the range of a plot. uPlot's own range for a single time is years. */
 function span(times: ArrayLike<number>): [number, number] {
   const last = times[times.length - 1] ?? Date.now() / 1_000;
   return [Math.min(times[0] ?? last, last - LEAST_SECONDS), last];
 }
 
-/** Has the legend show the newest values while no pointer is on the plot. */
+/** Shows the newest values in the legend while no pointer is on the plot. */
 function showNewest(plot: uPlot): void {
   const newest = plot.data[0].length - 1;
   if (plot.cursor.idx == null && newest >= 0) plot.setLegend({ idx: newest }, false);
 }
 
-/** Lines over time. */
 export function Plot({ title, unit, times, lines }: { title: string; unit: string; times: number[]; lines: Line[] }) {
   const ref = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(null);

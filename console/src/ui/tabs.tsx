@@ -1,4 +1,3 @@
-/** The parts of a page, as links. */
 export function Tabs({ name, tabs, current }: { name: string; tabs: [part: string, label: string, href: string][]; current: string }) {
   return (
     <nav class="tabs" aria-label={name}>

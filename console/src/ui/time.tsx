@@ -1,7 +1,6 @@
 import { now } from "../clock.js";
 import { ago, duration } from "../format.js";
 
-/** A time by how long ago it was. */
 export function Ago({ at }: { at: string | null | undefined }) {
   if (!at) return <span>–</span>;
   return (
@@ -11,7 +10,6 @@ export function Ago({ at }: { at: string | null | undefined }) {
   );
 }
 
-/** The time until a thread ends, if nobody uses it. */
 export function Left({ until }: { until: string | null }) {
   if (!until) return <span>–</span>;
   const ms = Date.parse(until) - now.value;

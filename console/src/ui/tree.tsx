@@ -7,18 +7,17 @@ import { Copy } from "./copy.js";
 import { Dialog } from "./dialog.js";
 import { VirtualList } from "./virtual-list.js";
 
-/** Levels that are indented; deeper ones show their number. */
+/** Maximum indented levels. Deeper lines show the number of their level. */
 const INDENTED_MAX = 16;
-/** Units of a value in its line. */
 const LINE_MAX = 300;
-/** Units of a value in the dialog. Copying takes all. */
+/** Maximum units of a value in the dialog. Copying includes all. */
 const SHOWN_MAX = 100_000;
 
 export interface TreeChange {
   before: string | undefined;
 }
 
-/** Values by their keys, as a tree that opens line by line. Values are text, and appear as text. */
+/** A collapsible tree of values, always rendered as text. */
 export function Tree({
   name,
   values,
@@ -32,7 +31,6 @@ export function Tree({
   onEdit?: ((key: string) => void) | undefined;
   isOpenAtFirst?: boolean;
 }) {
-  // paths that are not as at first
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
   const [shown, setShown] = useState<{ label: string; text: string }>();
   const docs = useRef(new Map<string, Doc>());
@@ -147,7 +145,6 @@ function Value({ row, text }: { row: Row; text: string }) {
   return <bdi class={`tree-value ${row.kind}`}>{readableExcerpt(text, LINE_MAX)}</bdi>;
 }
 
-/** One value in full, or its beginning. */
 export function WholeValue({ text }: { text: string }) {
   return (
     <>
@@ -163,7 +160,7 @@ export function WholeValue({ text }: { text: string }) {
   );
 }
 
-/** Whether a line is part of a change: a key that changed, or a value in it that was not there before. */
+/** Returns whether a line is part of a change: a changed key, or a new value in it. */
 function isInChange(
   row: Row,
   key: string | undefined,

@@ -2,12 +2,11 @@ import type { ComponentChild } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useActiveList } from "../keyboard.js";
 
-/** Lines above and below the visible ones. */
 const SPARE = 8;
 
 /**
- * A list that has elements for its visible lines only, all of one height. It scrolls with the page, so that a phone has one
- * thing to scroll. `j` and `k` move the focus from line to line.
+ * Renders only the visible lines, which have one height. Scrolls with the page, so that a phone has a single scroll area.
+ * `j` and `k` move the focus.
  */
 export function VirtualList({
   name,
@@ -20,10 +19,10 @@ export function VirtualList({
   name: string;
   length: number;
   rowHeight: number;
-  /** The line, whose outer element spreads these properties. */
+  /** Renders a line. Spread `properties` onto its outer element. */
   row: (index: number, properties: RowProperties) => ComponentChild;
   role?: "list" | "tree";
-  /** Called for each scrolling near the end, and for nothing else: so an action of the user reads a bounded number of lines. */
+  /** Called once per scroll near the end, so that a user's action reads a bounded number of lines. */
   onNearEnd?: (() => void) | undefined;
 }) {
   const ref = useRef<HTMLDivElement>(null);

@@ -3,10 +3,8 @@ import { Agent, createServer, request } from "node:http";
 import { after } from "node:test";
 import type { Server } from "./console.js";
 
-/** A load balancer that sends each request to the next of its servers. */
 export interface Balancer {
   readonly url: string;
-  /** Sends no more requests to this server. */
   remove(server: Server): void;
 }
 

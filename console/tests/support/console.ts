@@ -12,10 +12,9 @@ let browser: Promise<Browser> | undefined;
 after(async () => (await browser)?.close());
 
 const contexts: BrowserContext[] = [];
-/** Errors of pages, which no test may have. */
 const errors: string[] = [];
 
-/** Opens a context in the browser that support/run.ts has started, with separate storage, like that of another person. */
+/** Opens a context with separate storage in the browser that support/run.ts has started. */
 export async function newContext(options: BrowserContextOptions = {}): Promise<BrowserContext> {
   browser ??= chromium.connect(process.env["BROWSER"]!);
   const context = await (await browser).newContext({ viewport: { width: 1280, height: 800 }, ...options });
@@ -24,7 +23,7 @@ export async function newContext(options: BrowserContextOptions = {}): Promise<B
   return context;
 }
 
-/** Opens a page of the console, before any key is given. Errors of its scripts and breaches of its policy fail the test. */
+/** Opens a page of the console without a key. Errors of its scripts and violations of its policy fail the test. */
 export async function openPage(server: Server, context: BrowserContext, fragment = ""): Promise<Page> {
   const page = await context.newPage();
   page.on("pageerror", (error) => errors.push(String(error.stack)));
@@ -43,20 +42,18 @@ export async function openPage(server: Server, context: BrowserContext, fragment
   return page;
 }
 
-/** Records announcements and changed rows, which a page shows for only a few seconds, for checks that may come later. */
+/** Records announcements and changed rows, which a page shows for only a few seconds. */
 function noteWhatEnds(): void {
   const noted = ((globalThis as unknown as { noted: Set<string> }).noted = new Set());
   const note = () => document.querySelectorAll(".announcement, .tree-row.changed").forEach(({ textContent }) => noted.add(textContent!));
   new MutationObserver(note).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
 }
 
-/** Waits until a page has announced `text` or highlighted a row with it. */
 export function noted(page: Page, text: string | RegExp): Promise<void> {
   const all = () => page.evaluate(() => [...(globalThis as unknown as { noted: Set<string> }).noted]);
   return until(`it has shown ${text}`, async () => (await all()).some((one) => (typeof text === "string" ? one === text : text.test(one))));
 }
 
-/** Opens the console with a key, at a page of it. */
 export async function openConsole(server: Server, fragment = "#/overview", key = API_KEY, context?: BrowserContext): Promise<Page> {
   const page = await openPage(server, context ?? (await newContext()), fragment);
   await enter(page, key);
@@ -69,13 +66,11 @@ export async function enter(page: Page, key: string): Promise<void> {
   await page.getByRole("button", { name: "Open" }).click();
 }
 
-/** Closes all pages. Fails if one of them had an error. */
 export async function noErrors(): Promise<void> {
   for (const context of contexts.splice(0)) await context.close();
   assert.deepEqual(errors.splice(0), []);
 }
 
-/** The fragment of a thread's page. */
 export const pageOf = (id: string, part = "") => `#/threads/${hashOf(id)}${part && "/" + part}`;
 export const hashOf = (id: string) => createHash("sha256").update(id).digest("hex").slice(0, 16);
 
@@ -83,20 +78,18 @@ export async function visit(page: Page, fragment: string): Promise<void> {
   await page.evaluate((fragment) => void (location.hash = fragment), fragment);
 }
 
-/** Calls the service as a back end. The body is a value, or JSON text. */
 export async function api<T = any>(server: Server, method: string, path: string, body?: unknown, key = API_KEY): Promise<T> {
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
   const init: RequestInit = { method, headers };
   if (body !== undefined) init.body = typeof body === "string" ? body : JSON.stringify(body);
   let response = await fetch(server.url + path, init);
-  // a machine that gives this process no time for 5 s has the server give up the connection before it has a request
+  // if this process is paused for 5 s, the server times out before it receives the request
   for (let tries = 0; response.status === 408 && tries < 3; tries++) response = await fetch(server.url + path, init);
   const text = await response.text();
   assert.ok(response.ok, `${method} ${path}: ${response.status} ${text}`);
   return (text ? JSON.parse(text) : undefined) as T;
 }
 
-/** A new thread's id. */
 export async function newThread(server: Server, body: unknown = {}): Promise<string> {
   return (await api<{ id: string }>(server, "POST", "/v1/threads", body)).id;
 }

@@ -1,17 +1,14 @@
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 
-/** Pixels at the side of a block. A line of text is about as high, so that another font leaves the same blocks inked. */
+/** Side of a block in pixels, about a line of text, so that another font inks the same blocks. */
 const BLOCK = 16;
-/** The left of the pages' own part; all pages have the same menu. */
+/** Left edge of the page's own area. All pages have the same menu. */
 const LEFT = 192;
-/** The mean difference from the background, of 255, from which a block is inked. */
+/** Minimum mean difference from the background, of 255, of an inked block. */
 const INKED = 3;
 
-/**
- * The share of blocks that only one of two pictures has ink in, among those that either has. Other fonts and other digits of a time
- * change few of them; another page changes most. 1 for pictures of different sizes.
- */
+/** Returns the share of inked blocks that only one of two pictures has; 1 for pictures of different sizes. */
 export async function differenceOf(page: Page, ...paths: [string, string]): Promise<number> {
   const pictures = paths.map((path) => readFileSync(path).toString("base64"));
   return page.evaluate(

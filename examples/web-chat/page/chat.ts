@@ -3,7 +3,7 @@ export interface Chat {
   questions: string[];
   /** Only the model writes these, and `draft`. */
   messages: { role: "user" | "assistant"; text: string }[];
-  /** The beginning of the next answer. */
+  /** Beginning of the next answer. */
   draft: string;
 }
 

@@ -5,7 +5,6 @@ import { announce, onChange } from "./chat";
 
 interface Props {
   client: Client;
-  /** The open conversation. */
   signedId: string | undefined;
   open(signedId: string | undefined): void;
 }

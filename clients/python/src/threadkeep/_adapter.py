@@ -1,5 +1,3 @@
-"""Parts of all adapters: their client, and the names under which the server has the objects of frameworks."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -12,49 +10,42 @@ from .errors import InvalidResponse, ThreadkeepError
 from .thread_id import digest as digest_of
 
 TTL_SECONDS = 2_592_000
-"""How long an adapter's threads live without use: 30 days."""
+"""Idle TTL of an adapter's threads: 30 days."""
 
 MAX_PREFIX_CHARACTERS = 20
 MAX_ATTEMPTS = 100
-"""Maximum number of attempts at one conditional write."""
 
 A = TypeVar("A", bound="AsyncConnected")
 C = TypeVar("C", bound="Connected")
 
 
 class AsyncConnection:
-    """The client of an adapter: the caller's, or one of its own, which it closes."""
+    """Connects an adapter through the caller's client, or through one that it creates and closes."""
 
     def __init__(self, client: AsyncThreadkeep | None, base_url: str | None, api_key: str | None) -> None:
         self.client = client or AsyncThreadkeep(base_url, api_key=api_key)
         self._is_own = client is None
 
     async def close(self) -> None:
-        """Closes the client if it is the adapter's own. May be called twice."""
         if self._is_own:
             await self.client.close()
 
 
 class Connection:
-    """The same, blocking."""
-
     def __init__(self, client: Threadkeep | None, base_url: str | None, api_key: str | None) -> None:
         self.client = client or Threadkeep(base_url, api_key=api_key)
         self._is_own = client is None
 
     def close(self) -> None:
-        """Closes the client if it is the adapter's own. May be called twice."""
         if self._is_own:
             self.client.close()
 
 
 class AsyncConnected:
-    """An adapter with a connection, which it closes."""
-
     _connection: AsyncConnection
 
     async def close(self) -> None:
-        """Closes the client if it is the adapter's own. May be called twice."""
+        """Closes the client if the adapter created it. Idempotent."""
         await self._connection.close()
 
     async def __aenter__(self: A) -> A:
@@ -67,12 +58,10 @@ class AsyncConnected:
 
 
 class Connected:
-    """The same, blocking."""
-
     _connection: Connection
 
     def close(self) -> None:
-        """Closes the client if it is the adapter's own. May be called twice."""
+        """Closes the client if the adapter created it. Idempotent."""
         self._connection.close()
 
     def __enter__(self: C) -> C:
@@ -85,39 +74,33 @@ class Connected:
 
 
 def digest(*parts: str) -> str:
-    """48 hex digits that name these texts, in this order: `("a", "bc")` differs from `("ab", "c")`."""
+    """Returns 48 hex digits that identify `parts` in order: `("a", "bc")` differs from `("ab", "c")`."""
     return digest_of(*(part.encode("utf-8", "surrogatepass") for part in parts))
 
 
 def thread_id(prefix: str, *parts: str) -> str:
-    """The ID of the thread for these texts."""
     return f"thrd_{digest(prefix, *parts)}"
 
 
 def namespace_name(prefix: str, *parts: str) -> str:
-    """The namespace of the entries for these texts."""
     return f"{prefix}.{digest(prefix, *parts)[:40]}"
 
 
 def checked_prefix(prefix: str) -> str:
-    """The prefix, if it can begin the names of namespaces. Raises `ValueError` if it cannot.
-
-    Names consist of the prefix and of texts of the framework, so frameworks that have one prefix may have one name.
-    """
+    """Validates `prefix`, which begins namespace names. Frameworks that share a prefix may use the same names."""
     if not 1 <= len(prefix) <= MAX_PREFIX_CHARACTERS or not all("!" <= c <= "~" for c in prefix):
         raise ValueError(f"A prefix has 1 to {MAX_PREFIX_CHARACTERS} visible ASCII characters.")
     return prefix
 
 
 def tag_of(etag: str | None) -> str:
-    """The tag for a conditional write. Without one, the write would be unconditional."""
+    """Returns `etag`, without which the write would be unconditional."""
     if etag is None:
         raise InvalidResponse("The response has no ETag, so a proxy before the server has removed it.")
     return etag
 
 
 def attempts() -> Iterator[int]:
-    """Yields attempts at a conditional write. Raises `ThreadkeepError` when all of them have failed."""
     yield from range(MAX_ATTEMPTS)
     raise ThreadkeepError(
         "Conditional writes keep failing: others write all the time, or a proxy before the server alters ETags."
@@ -125,5 +108,4 @@ def attempts() -> Iterator[int]:
 
 
 def missing(extra: str, error: ImportError) -> ImportError:
-    """Says which extra installs the framework that an adapter is for."""
     return ImportError(f'{error}. Install the framework with: pip install "threadkeep[{extra}]"')

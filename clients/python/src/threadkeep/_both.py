@@ -1,4 +1,4 @@
-"""Parts of adapters whose objects serve blocking and async callers: they write each operation once, as a flow."""
+"""Connections of adapters that serve blocking and async callers with the same flows."""
 
 from __future__ import annotations
 
@@ -25,14 +25,11 @@ B = TypeVar("B", bound="Both")
 BLOCK = 32
 BINARY = "application/octet-stream"
 FOREVER = 0
-"""The TTL of an entry that stays, whatever the default of the server is."""
+"""An entry with this TTL does not expire, regardless of the server's default."""
 
 
 class BothConnection:
-    """Runs the flows of an adapter, blocking or awaited.
-
-    A client of either kind serves one half; the other half gets connections of its own to the same server.
-    """
+    """Runs flows, blocking or awaited. The caller's client serves one kind; the other kind gets its own connections."""
 
     def __init__(self, client: Threadkeep | AsyncThreadkeep | None, base_url: str | None, api_key: str | None) -> None:
         settings = client._settings if client else Settings.of(base_url, api_key)
@@ -50,31 +47,25 @@ class BothConnection:
         )
 
     def namespace(self, name: str) -> Place:
-        """A namespace of entries."""
         return self.root.at(f"/v1/kv/{segment(name)}", repr(name))
 
     def thread(self, id: str, ttl_seconds: int) -> ThreadPlace:
-        """A thread, and its TTL if a write here creates it."""
         return by_id(self.root, id, None, ttl_seconds)
 
     def run(self, flow: Flow[R]) -> R:
-        """The result of a flow."""
         return self._blocking.run(flow)
 
     async def arun(self, flow: Flow[R]) -> R:
-        """The same, awaited."""
         return await self._async.run(flow)
 
     def iterate(self, flow: Items[T]) -> Iterator[T]:
-        """The items of a flow."""
         return self._blocking.iterate(flow)
 
     def aiterate(self, flow: Items[T]) -> AsyncIterator[T]:
-        """The same with `async for`."""
         return self._async.iterate(flow)
 
     def close(self) -> None:
-        """Closes all connections but those of the caller's client; in a running event loop, only blocking ones."""
+        """Closes all connections except the caller's client. In a running event loop, closes only blocking ones."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -83,7 +74,6 @@ class BothConnection:
             self._close_blocking()
 
     async def aclose(self) -> None:
-        """Closes all connections but those of the caller's client."""
         self._close_blocking()
         if self._async is not self._given:
             await self._async.transport.close()
@@ -94,16 +84,14 @@ class BothConnection:
 
 
 class Both:
-    """An adapter with such connections. It is a context manager of both kinds."""
-
     _connection: BothConnection
 
     def close(self) -> None:
-        """Closes the adapter's own connections. May be called twice. In a running event loop, await `aclose`."""
+        """Closes the adapter's own connections. Idempotent. In a running event loop, await `aclose` instead."""
         self._connection.close()
 
     async def aclose(self) -> None:
-        """Closes the adapter's own connections. May be called twice."""
+        """Closes the adapter's own connections. Idempotent."""
         await self._connection.aclose()
 
     def __enter__(self: B) -> B:
@@ -124,7 +112,6 @@ class Both:
 
 
 def collected(items: Items[T], where: Callable[[T], bool] | None = None, limit: int | None = None) -> Flow[list[T]]:
-    """The items of a flow in a list, for another flow: those that meet a condition, and at most `limit` of them."""
     found: list[T] = []
     result: object = None
     while limit is None or len(found) < limit:
@@ -141,10 +128,7 @@ def collected(items: Items[T], where: Callable[[T], bool] | None = None, limit: 
 
 
 def together(flows: Sequence[Flow[R]]) -> Flow[list[R]]:
-    """The results of flows that send requests, each as if it were alone, but concurrently.
-
-    An error that a flow does not handle ends them all.
-    """
+    """Runs flows concurrently and returns their results. An error that a flow does not handle ends all of them."""
     results: dict[int, R] = {}
     steps: dict[int, Request | list[Request]] = {}
 
@@ -175,17 +159,14 @@ def together(flows: Sequence[Flow[R]]) -> Flow[list[R]]:
 def putting(
     namespace: Place, key: str, body: bytes, *, ttl_seconds: int = FOREVER, content_type: str = BINARY
 ) -> Request:
-    """Puts an entry, whatever is there."""
     headers = {"content-type": content_type}
     return namespace.write("PUT", f"/{segment(key)}", body, query={"ttl_seconds": ttl_seconds}, headers=headers)
 
 
 def deleting(namespace: Place, key: str) -> Request:
-    """Deletes an entry, if it exists."""
     return namespace.write("DELETE", f"/{segment(key)}")
 
 
 def in_blocks(requests: Iterator[Request]) -> Flow[None]:
-    """Sends many requests, some of them at a time."""
     while block := list(islice(requests, BLOCK)):
         yield block

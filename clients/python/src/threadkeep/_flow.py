@@ -1,9 +1,8 @@
 """Runs flows. A flow is an operation, written once, as a generator that yields steps and receives their results.
 
-A `Request` is sent, with retries, and gives a `Response`; a list of requests is sent concurrently and gives a list.
-`Settle` does the same and gives the error of a request in the place of its response.
-`Open` opens a response that arrives in parts, and `Read` gives its next part, or nothing at its end. `Pause` waits.
-`Emit` hands an item to the caller who iterates.
+A `Request` is sent with retries and returns a `Response`; a list of requests is sent concurrently and returns a list.
+`Settle` is like a list, but returns errors instead of raising them. `Open` opens a streamed response, and `Read`
+returns its next part, or empty bytes at its end. `Emit` passes an item to the iterating caller.
 """
 
 from __future__ import annotations
@@ -35,36 +34,28 @@ Pl = TypeVar("Pl", bound=Place)
 MAX_CONCURRENT_REQUESTS = 8
 
 MIN_FOR_THREADS = 4
-"""Blocking, fewer requests are sent one after the other: threads would take longer to start."""
+"""Minimum number of blocking requests to send in threads. For fewer, starting threads takes longer than sending."""
 
 
 class Open(NamedTuple):
-    """Opens a response, and ends the one before."""
+    """Opens a response, and closes the previous one."""
 
     request: Request
 
 
 class Read(NamedTuple):
-    """Reads the next part of the open response."""
-
     seconds: float
 
 
 class Pause(NamedTuple):
-    """Waits."""
-
     seconds: float
 
 
 class Settle(NamedTuple):
-    """Sends requests concurrently, and does not raise."""
-
     requests: list[Request]
 
 
 class Emit(Generic[T]):
-    """An item for the caller."""
-
     __slots__ = ("item",)
 
     def __init__(self, item: T) -> None:
@@ -77,13 +68,10 @@ Items = Generator[Step | Emit[T], Any, None]
 
 
 class Runner:
-    """Runs flows, blocking."""
-
     def __init__(self, transport: SyncTransport) -> None:
         self.transport = transport
 
     def run(self, flow: Flow[R]) -> R:
-        """The result of a flow."""
         try:
             step = next(flow)
             while True:
@@ -97,7 +85,7 @@ class Runner:
             return stop.value  # type: ignore[no-any-return]
 
     def iterate(self, flow: Items[T]) -> Iterator[T]:
-        """The items of a flow. Closing the iterator ends what is open."""
+        """Yields the items of `flow`. Closing the iterator closes the open stream."""
         stream: Stream | None = None
         result: Any = None
         error: ThreadkeepError | None = None
@@ -151,13 +139,10 @@ class Runner:
 
 
 class AsyncRunner:
-    """Runs flows, awaited."""
-
     def __init__(self, transport: AsyncTransport) -> None:
         self.transport = transport
 
     async def run(self, flow: Flow[R]) -> R:
-        """The result of a flow."""
         try:
             step = next(flow)
             while True:
@@ -171,7 +156,6 @@ class AsyncRunner:
             return stop.value  # type: ignore[no-any-return]
 
     async def iterate(self, flow: Items[T]) -> AsyncIterator[T]:
-        """The items of a flow. Closing the iterator ends what is open."""
         stream: AsyncStream | None = None
         result: Any = None
         error: ThreadkeepError | None = None
@@ -228,7 +212,7 @@ class AsyncRunner:
                     raise
 
         tasks = [asyncio.ensure_future(send_gated(request)) for request in requests]
-        # with `return_exceptions`, it ends only when all tasks have, so none writes after the caller saw a failure
+        # `return_exceptions` waits for all tasks, so that none writes after the caller has seen a failure
         await asyncio.gather(*tasks, return_exceptions=True)
         return [task.result() for task in tasks]
 
@@ -240,8 +224,6 @@ class AsyncRunner:
 
 
 class Handle(Generic[Pl]):
-    """A thing on the server, with blocking methods."""
-
     def __init__(self, runner: Runner, place: Pl) -> None:
         self._runner = runner
         self._place = place
@@ -251,8 +233,6 @@ class Handle(Generic[Pl]):
 
 
 class AsyncHandle(Generic[Pl]):
-    """A thing on the server, with awaitable methods."""
-
     def __init__(self, runner: AsyncRunner, place: Pl) -> None:
         self._runner = runner
         self._place = place
@@ -262,8 +242,6 @@ class AsyncHandle(Generic[Pl]):
 
 
 def blocking(flow: Callable[Concatenate[Pl, P], Flow[R]]) -> Callable[Concatenate[Handle[Pl], P], R]:
-    """A method that runs a flow."""
-
     @wraps(flow)
     def call(self: Handle[Pl], /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._runner.run(flow(self._place, *args, **kwargs))
@@ -274,8 +252,6 @@ def blocking(flow: Callable[Concatenate[Pl, P], Flow[R]]) -> Callable[Concatenat
 def awaitable(
     flow: Callable[Concatenate[Pl, P], Flow[R]],
 ) -> Callable[Concatenate[AsyncHandle[Pl], P], Coroutine[Any, Any, R]]:
-    """A method that runs a flow when it is awaited."""
-
     @wraps(flow)
     async def call(self: AsyncHandle[Pl], /, *args: P.args, **kwargs: P.kwargs) -> R:
         return await self._runner.run(flow(self._place, *args, **kwargs))
@@ -284,8 +260,6 @@ def awaitable(
 
 
 def iterating(flow: Callable[Concatenate[Pl, P], Items[T]]) -> Callable[Concatenate[Handle[Pl], P], Iterator[T]]:
-    """A method that iterates over the items of a flow."""
-
     @wraps(flow)
     def call(self: Handle[Pl], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
         return self._runner.iterate(flow(self._place, *args, **kwargs))
@@ -296,8 +270,6 @@ def iterating(flow: Callable[Concatenate[Pl, P], Items[T]]) -> Callable[Concaten
 def async_iterating(
     flow: Callable[Concatenate[Pl, P], Items[T]],
 ) -> Callable[Concatenate[AsyncHandle[Pl], P], AsyncIterator[T]]:
-    """The same with `async for`."""
-
     @wraps(flow)
     def call(self: AsyncHandle[Pl], /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
         return self._runner.iterate(flow(self._place, *args, **kwargs))

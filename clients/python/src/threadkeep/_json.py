@@ -1,4 +1,4 @@
-"""JSON as the server stores it: compact, and with as few bytes as possible."""
+"""JSON as the server stores it: in as few bytes as possible."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _encode_escaped = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encod
 
 
 def encode(value: Any) -> bytes:
-    """The value as UTF-8. Raises `TypeError` for what is not JSON, and `ValueError` for NaN and infinity."""
+    """Encodes a value as UTF-8. Raises `TypeError` if it is not JSON, and `ValueError` for NaN and infinity."""
     try:
         return _encode(value).encode()
-    except UnicodeEncodeError:  # lone surrogates exist only as escapes
+    except UnicodeEncodeError:  # JSON can only escape lone surrogates
         return _encode_escaped(value).encode()
 
 
 def decode(body: bytes) -> Any:
-    """The value of a body. Raises `ValueError` if it is not JSON in UTF-8.
+    """Decodes a body. Raises `ValueError` if it is not JSON in UTF-8.
 
     An integer with more digits than Python converts (`sys.get_int_max_str_digits`) becomes a `Decimal`.
     """

@@ -1,4 +1,4 @@
-"""Parameters that a caller leaves out. None does not mean that: it is often a value that the caller failed to find."""
+"""Parameters that a caller omits. None does not omit one: it is often a value that the caller failed to find."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OMITTED: Any = _Omitted()
 
 
 def passed(**parameters: Any) -> dict[str, Any]:
-    """The parameters that the caller passed. Raises `TypeError` for one that is None."""
+    """Returns the passed parameters. Raises `TypeError` for None."""
     for name, value in parameters.items():
         if value is None:
             raise TypeError(f"{name} is None: leave it out, or pass a value.")
@@ -22,5 +22,4 @@ def passed(**parameters: Any) -> dict[str, Any]:
 
 
 def given(**parameters: Any) -> dict[str, Any]:
-    """The parameters other than None."""
     return {name: value for name, value in parameters.items() if value is not None}

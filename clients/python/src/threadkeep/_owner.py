@@ -1,4 +1,4 @@
-"""The check that a thread belongs to an owner, which comes before the first request about it."""
+"""Checks that a thread belongs to an owner, before the first request about it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,13 @@ S = TypeVar("S")
 
 
 class OwnerCheck:
-    """Whether a thread is known to belong to an owner."""
-
     def __init__(self, thread: ThreadPlace, owner: str) -> None:
         self._thread = thread
         self._owner = owner
         self._has_passed = False
 
     def before(self, flow: Generator[S, Any, R]) -> Generator[S | Step, Any, R]:
-        """Runs the check, if the thread has not passed it yet, and then the flow."""
+        """Runs the check unless the thread has passed it, and then `flow`."""
         if not self._has_passed:
             yield from self._run()
             self._has_passed = True
@@ -44,38 +42,30 @@ class OwnerCheck:
             try:
                 return (yield from done(caller.write("POST", "/v1/threads", encode(init))))
             except Conflict as error:
-                # another request has created the thread meanwhile
+                # another request has created the thread
                 if error.code != "thread_exists":
                     raise
 
 
 class OwnerRunner(Runner):
-    """Runs the flows of a thread after the check."""
-
     def __init__(self, runner: Runner, check: OwnerCheck) -> None:
         super().__init__(runner.transport)
         self._check = check
 
     def run(self, flow: Flow[R]) -> R:
-        """The result of a flow."""
         return super().run(self._check.before(flow))
 
     def iterate(self, flow: Items[T]) -> Iterator[T]:
-        """The items of a flow."""
         return super().iterate(self._check.before(flow))
 
 
 class AsyncOwnerRunner(AsyncRunner):
-    """Runs the flows of a thread after the check."""
-
     def __init__(self, runner: AsyncRunner, check: OwnerCheck) -> None:
         super().__init__(runner.transport)
         self._check = check
 
     async def run(self, flow: Flow[R]) -> R:
-        """The result of a flow."""
         return await super().run(self._check.before(flow))
 
     def iterate(self, flow: Items[T]) -> AsyncIterator[T]:
-        """The items of a flow."""
         return super().iterate(self._check.before(flow))

@@ -1,4 +1,4 @@
-"""Places on the server, and the requests that are made there."""
+"""Paths on the server, and requests to them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,17 @@ from ._json import encode
 QueryValue = str | int | bool | Sequence[str] | None
 JSON = "application/json"
 DOT_SEGMENTS = (".", "..")
-"""Names that a URL cannot carry, since URL libraries resolve them."""
+"""Names that a URL cannot carry, because URL libraries resolve them."""
 
 
 class Place:
-    """A path with the headers that open it."""
-
     def __init__(self, path: str, headers: Mapping[str, str], name: str = "", *, has_login: bool = False) -> None:
         self.path = path
         self.headers = headers
         self.name = name
-        """How it is shown; without secrets."""
+        """Name for `repr`, without secrets."""
         self.has_login = has_login
-        """Whether the headers have the login of a user, which opens threads only with their signed IDs."""
+        """Whether the headers have a user's login, which opens threads only by their signed IDs."""
 
     @property
     def has_api_key(self) -> bool:
@@ -34,7 +32,6 @@ class Place:
         return "authorization" in self.headers and not self.has_login
 
     def at(self, path: str, name: str) -> Place:
-        """Another place, for the same caller."""
         return Place(path, self.headers, name, has_login=self.has_login)
 
     def read(
@@ -47,7 +44,7 @@ class Place:
         headers: Mapping[str, str | None] | None = None,
         extra_seconds: float = 0,
     ) -> Request:
-        """A request that is as safe to repeat as a read."""
+        """Builds a request that is as safe to repeat as a read."""
         sent = dict(self.headers)
         add_headers(sent, headers or {})
         data = None
@@ -70,7 +67,6 @@ class Place:
         is_repeatable: bool = True,
         extra_seconds: float = 0,
     ) -> Request:
-        """A request that carries an idempotency key."""
         sent = dict(self.headers)
         sent["idempotency-key"] = idempotency_key or new_key()
         if body is not None:
@@ -83,8 +79,6 @@ class Place:
 
 
 class ThreadPlace(Place):
-    """A thread."""
-
     def __init__(
         self,
         path: str,
@@ -101,7 +95,6 @@ class ThreadPlace(Place):
         self.ttl = {} if ttl_seconds is None else {"ttl_seconds": ttl_seconds}
 
     def with_turn(self, token: str) -> ThreadPlace:
-        """The thread, with writes that belong to a turn."""
         headers = dict(self.headers)
         add_headers(headers, {"x-turn-token": token})
         place = ThreadPlace(self.path, headers, self.id, self.signed_id, has_login=self.has_login)
@@ -110,24 +103,22 @@ class ThreadPlace(Place):
 
 
 def new_key() -> str:
-    """A key that nobody else uses."""
     return secrets.token_hex(16)
 
 
 def segment(name: str) -> str:
-    """A name as a part of a path. Raises `ValueError` for names that URLs cannot carry."""
+    """Returns `name` as a path segment. Raises `ValueError` for names that URLs cannot carry."""
     if name in DOT_SEGMENTS:
         raise ValueError(f"A URL cannot carry the name {name!r}.")
     return quote(name, safe="")
 
 
 def without_signature(id: str) -> str:
-    """An ID that someone may have signed, up to the mark before the signature, which no log must show."""
+    """Returns `id` up to the mark before its signature, which must not appear in logs."""
     return re.sub("(?<=[;.]).*", "", id, flags=re.DOTALL)
 
 
 def target(path: str, query: Mapping[str, QueryValue] | None) -> str:
-    """A path with a query. Parameters that are None are left out."""
     if not query:
         return path
     pairs = []
@@ -142,7 +133,7 @@ def target(path: str, query: Mapping[str, QueryValue] | None) -> str:
 
 
 def add_headers(sent: dict[str, str], headers: Mapping[str, str | None]) -> None:
-    """Adds headers that have a value. Raises `ValueError` for one that would break the request."""
+    """Adds headers that have a value. Raises `ValueError` for a value that would break the request."""
     for name, value in headers.items():
         if value is None:
             continue

@@ -1,5 +1,3 @@
-"""Settings of a client, from its arguments or the environment."""
-
 from __future__ import annotations
 
 import os
@@ -17,8 +15,6 @@ DEFAULT_URL = "http://127.0.0.1:8080"
 
 
 class Settings(NamedTuple):
-    """Where the server is, and the headers of every request."""
-
     origin: Origin
     root: Place
 
@@ -30,7 +26,7 @@ class Settings(NamedTuple):
         token: str = OMITTED,
         http_client: SyncClient | AsyncClient | None = None,
     ) -> Settings:
-        """Whatever the caller passes takes precedence over `THREADKEEP_URL` and `THREADKEEP_API_KEY`."""
+        """Resolves settings. Arguments take precedence over `THREADKEEP_URL` and `THREADKEEP_API_KEY`."""
         environment: Mapping[str, str] = os.environ
         url = environment.get("THREADKEEP_URL") or DEFAULT_URL if base_url is None else base_url
         origin = Origin.of(url)
@@ -49,14 +45,11 @@ class Settings(NamedTuple):
         return cls(origin, Place("", headers, repr(str(origin)), has_login="token" in credentials))
 
     def thread(self, id: str, ttl_seconds: int | None) -> ThreadPlace:
-        """The place of a thread, by its ID."""
         return by_id(self.root, passed(id=id)["id"], None, ttl_seconds)
 
     def current(self, signed_id: str, ttl_seconds: int | None) -> ThreadPlace:
-        """The place of a thread, by its signed ID."""
         return by_signature(self.root, passed(signed_id=signed_id)["signed_id"], ttl_seconds)
 
 
 def _has_credential(client: SyncClient | AsyncClient | None) -> bool:
-    """Whether a client of httpx sends a credential of its own."""
     return client is not None and ("authorization" in client.headers or client.auth is not None)

@@ -14,7 +14,7 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 class Message(NamedTuple):
-    """The lines of a stream between two blank ones."""
+    """The lines of a stream between two blank lines."""
 
     type: str = ""
     data: str = ""
@@ -22,7 +22,6 @@ class Message(NamedTuple):
     retry_ms: int | None = None
 
     def json(self) -> dict[str, Any]:
-        """The data as a JSON object."""
         try:
             value = decode(self.data.encode())
         except ValueError:
@@ -33,16 +32,13 @@ class Message(NamedTuple):
 
 
 class SseParser:
-    """Parses the messages of one stream."""
-
     def __init__(self) -> None:
         self._rest = b""
         self._message: Message | None = None
 
     def feed(self, part: bytes) -> Iterator[Message]:
-        """The messages that this part completes."""
         text = self._rest + part
-        held = b"\r" if text.endswith(b"\r") else b""  # perhaps half of a line end
+        held = b"\r" if text.endswith(b"\r") else b""  # possibly half of a line end
         *lines, self._rest = _LINE_END.split(text[: len(text) - len(held)])
         self._rest += held
         for line in lines:

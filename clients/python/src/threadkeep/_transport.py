@@ -1,7 +1,7 @@
-"""Sends requests, and repeats them where that is safe. The only module that imports httpx.
+"""Sends requests, and retries them where that is safe. The only module that imports httpx.
 
-Requests go over the connections of this package (`_http`), which take a fraction of the time. An httpx client sends
-them if the caller provides one, or if the environment names a proxy for the server.
+Requests use this package's connections (`_http`), unless the caller provides an httpx client or the environment names a
+proxy for the server.
 """
 
 from __future__ import annotations
@@ -30,17 +30,15 @@ SyncClient: TypeAlias = "httpx.Client"
 AsyncClient: TypeAlias = "httpx.AsyncClient"
 
 RETRY_SECONDS = 10.0
-"""How long a failed request is retried if `max_retries` is not set. A server restart takes less."""
+"""Retry period if `max_retries` is not set. A server restart takes less."""
 FIRST_PAUSE_SECONDS = 0.1
 MAX_PAUSE_SECONDS = 5.0
 MAX_RETRY_AFTER_SECONDS = 30.0
 STREAM_SECONDS = 60.0
-"""The longest silence of a stream by httpx, which does not take the time of each read."""
+"""Maximum silence of an httpx stream, whose reads have no timeout of their own."""
 
 
 class Stream(Protocol):
-    """A response whose body is still arriving."""
-
     status: int
     headers: dict[str, str]
 
@@ -49,8 +47,6 @@ class Stream(Protocol):
 
 
 class AsyncStream(Protocol):
-    """The same, awaited."""
-
     status: int
     headers: dict[str, str]
 
@@ -68,13 +64,12 @@ class Attempts:
         self._ceiling = FIRST_PAUSE_SECONDS
 
     def pause_after_failure(self, error: TransportError) -> float:
-        """How long to wait before the next attempt. Raises the error if there is none."""
+        """Returns the pause before the next attempt. Raises `error` after the last attempt."""
         if error.sent and not self._request.is_repeatable:
             raise error
         return self._next(error)
 
     def pause_after(self, response: Response) -> float:
-        """The same after a response other than 2xx."""
         error = response.error()
         if error.status == 429:
             least = error.retry_after or 0.0
@@ -95,7 +90,7 @@ class Attempts:
 
 
 class SyncTransport:
-    """Sends requests, blocking. Threads may share it."""
+    """Sends blocking requests. Thread-safe."""
 
     def __init__(self, origin: Origin, timeout: float, max_retries: int | None, client: SyncClient | None) -> None:
         self.origin = origin
@@ -108,7 +103,6 @@ class SyncTransport:
             self._sender = _SyncHttpx(origin, client)
 
     def send(self, request: Request) -> Response:
-        """Returns a response of success, or raises an error."""
         attempts = None
         while True:
             try:
@@ -124,7 +118,7 @@ class SyncTransport:
             time.sleep(pause)
 
     def open(self, request: Request) -> Stream:
-        """Sends a request once, and returns the response with its body still to come."""
+        """Sends a request once, and returns its response before the body arrives."""
         stream = self._sender.open(request, self._timeout)
         if is_success(stream.status):
             return stream
@@ -135,12 +129,11 @@ class SyncTransport:
         raise Response(stream.status, stream.headers, body).error()
 
     def close(self) -> None:
-        """Closes the connections."""
         self._sender.close()
 
 
 class AsyncTransport:
-    """Sends requests from any event loop. Each has connections of its own, since none outlives its loop."""
+    """Sends requests from any event loop. Each loop has its own connections, which cannot outlive it."""
 
     def __init__(self, origin: Origin, timeout: float, max_retries: int | None, client: AsyncClient | None) -> None:
         self.origin = origin
@@ -152,10 +145,9 @@ class AsyncTransport:
         self._senders: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopSender | _AsyncHttpx]
         self._senders = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
-        """Held for the senders, since each thread may have a loop."""
+        """Guards the senders, because each thread may run a loop."""
 
     async def send(self, request: Request) -> Response:
-        """Returns a response of success, or raises an error."""
         attempts = None
         sender = self._sender()
         while True:
@@ -172,7 +164,6 @@ class AsyncTransport:
             await asyncio.sleep(pause)
 
     async def open(self, request: Request) -> AsyncStream:
-        """Sends a request once, and returns the response with its body still to come."""
         stream = await self._sender().open(request, self._timeout)
         if is_success(stream.status):
             return stream
@@ -202,14 +193,14 @@ class AsyncTransport:
             sender = self._senders.get(loop)
             if sender is None:
                 for other in [other for other in self._senders if other.is_closed()]:
-                    del self._senders[other]  # connections refer to their loop, which would keep both alive
+                    del self._senders[other]  # connections refer to their loop, and would keep both alive
                 sender = _AsyncHttpx(self.origin, self._client) if self._uses_httpx else LoopSender(self.origin)
                 self._senders[loop] = sender
             return sender
 
 
 def _begin_to_close(sender: LoopSender | _AsyncHttpx) -> asyncio.Future[None]:
-    """Runs in the sender's loop, so that there is no coroutine if the loop has stopped."""
+    """Runs in the sender's loop, so that no coroutine exists if the loop has stopped."""
     return asyncio.ensure_future(sender.close())
 
 
@@ -219,8 +210,6 @@ def _has_proxy(origin: Origin) -> bool:
 
 
 class _SyncHttpx:
-    """Sends requests by httpx."""
-
     def __init__(self, origin: Origin, client: SyncClient | None) -> None:
 
         self._origin = origin
@@ -238,7 +227,7 @@ class _SyncHttpx:
     def open(self, request: Request, seconds: float, read_seconds: float = STREAM_SECONDS) -> _SyncHttpxStream:
         import httpx
 
-        if self._is_ours and self._pid != os.getpid():  # the connections belong to the parent of this process
+        if self._is_ours and self._pid != os.getpid():  # the connections belong to the parent process
             self._client = self._own_client()
         built = _built(self._client, self._origin, request, seconds, read_seconds)
         try:
@@ -277,8 +266,6 @@ class _SyncHttpxStream:
 
 
 class _AsyncHttpx:
-    """Sends requests by httpx, awaited."""
-
     def __init__(self, origin: Origin, client: AsyncClient | None) -> None:
         import httpx
 
@@ -344,7 +331,6 @@ def _built(
 
 
 def _failure(error: httpx.HTTPError) -> TransportError:
-    """A failure of httpx as an error of this package."""
     import httpx
 
     sent = not isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))

@@ -1,5 +1,3 @@
-"""Ended threads."""
-
 from __future__ import annotations
 
 from ._flow import AsyncHandle, Handle, async_iterating, awaitable, blocking, iterating
@@ -8,7 +6,7 @@ from ._place import Place
 
 
 class Archives(Handle[Place]):
-    """Threads that ended within the last days."""
+    """Ended threads that can still be read and restored."""
 
     list = iterating(archives.listed)
     get = blocking(archives.get)
@@ -17,7 +15,7 @@ class Archives(Handle[Place]):
 
 
 class AsyncArchives(AsyncHandle[Place]):
-    """Threads that ended within the last days."""
+    """Ended threads that can still be read and restored."""
 
     list = async_iterating(archives.listed)
     get = awaitable(archives.get)

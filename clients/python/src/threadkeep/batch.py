@@ -1,5 +1,3 @@
-"""Batches: operations that are collected, and sent as one merge."""
-
 from __future__ import annotations
 
 from types import TracebackType
@@ -13,12 +11,12 @@ from .models import Receipt
 
 
 class Batch:
-    """Collects operations. Nothing is sent before the block ends, and nothing if it ends with an exception."""
+    """Collects operations, and sends them as one merge when the block ends without an exception."""
 
     def __init__(self, if_match: str | int | None, idempotency_key: str | None) -> None:
         self.operations: list[ops.Operation] = []
         self.receipt: Receipt | None = None
-        """The receipt of the merge. None before the block has ended, and if the batch was empty."""
+        """Receipt of the merge. None until the block ends, and if the batch is empty."""
         self._if_match = if_match
         self._idempotency_key = idempotency_key
 
@@ -39,7 +37,7 @@ class Batch:
         self.operations.append(ops.push(key, value, max_records))
 
     def pop(self, key: str, count: int = 1) -> None:
-        """Removes the newest elements from an array."""
+        """Removes the newest elements of an array."""
         self.operations.append(ops.pop(key, count))
 
     def increment(self, key: str, by: int = 1) -> None:
@@ -55,8 +53,6 @@ class Batch:
 
 
 class BatchContext:
-    """Sends a batch at the end of a `with` block."""
-
     def __init__(self, runner: Runner, place: ThreadPlace, if_match: str | int | None, key: str | None) -> None:
         self._runner = runner
         self._place = place
@@ -74,8 +70,6 @@ class BatchContext:
 
 
 class AsyncBatchContext:
-    """Sends a batch at the end of an `async with` block."""
-
     def __init__(self, runner: AsyncRunner, place: ThreadPlace, if_match: str | int | None, key: str | None) -> None:
         self._runner = runner
         self._place = place

@@ -1,5 +1,3 @@
-"""Checkpoints of threads."""
-
 from __future__ import annotations
 
 from ._flow import AsyncHandle, Handle, awaitable, blocking
@@ -8,7 +6,7 @@ from ._place import ThreadPlace
 
 
 class Checkpoints(Handle[ThreadPlace]):
-    """Saved states of a thread, under numbers."""
+    """Numbered checkpoints of a thread's state and metadata."""
 
     create = blocking(checkpoints.create)
     list = blocking(checkpoints.listed)
@@ -18,7 +16,7 @@ class Checkpoints(Handle[ThreadPlace]):
 
 
 class AsyncCheckpoints(AsyncHandle[ThreadPlace]):
-    """Saved states of a thread, under numbers."""
+    """Numbered checkpoints of a thread's state and metadata."""
 
     create = awaitable(checkpoints.create)
     list = awaitable(checkpoints.listed)

@@ -1,5 +1,3 @@
-"""The blocking client."""
-
 from __future__ import annotations
 
 from types import TracebackType
@@ -26,13 +24,13 @@ from .tools import Tools
 
 
 class Threadkeep(Handle[Place]):
-    """A client of one server. Threads may share it.
+    """A client of one server. Thread-safe.
 
-    Without arguments, it reads `THREADKEEP_URL` and `THREADKEEP_API_KEY`. A `token` is the login of one user, for whom
-    this client then acts; it excludes `api_key`. `timeout` is the time of one attempt in seconds. A request that fails
-    temporarily is retried for ten seconds, with growing pauses, or up to `max_retries` times. An `http_client` of httpx
-    sends the requests instead of the connections of this package, with its own credential if you pass none here; it
-    stays yours to close.
+    Without arguments, it reads `THREADKEEP_URL` and `THREADKEEP_API_KEY`. `token` is the login of one user, on whose
+    behalf the client acts; it excludes `api_key`. `timeout` limits each attempt, in seconds. A request that fails
+    temporarily is retried for ten seconds, with growing pauses, or up to `max_retries` times. An `http_client` of
+    httpx, which you close, sends the requests instead of this package's connections, with its own credential if you
+    pass none here.
     """
 
     def __init__(
@@ -61,11 +59,10 @@ class Threadkeep(Handle[Place]):
     stats = blocking(stats_flows.stats)
 
     def thread(self, id: str, *, owner: str = OMITTED, ttl_seconds: int | None = None) -> Thread:
-        """A thread by its ID, for back ends. Sends nothing.
+        """Returns a thread by its ID, for back ends. Sends nothing.
 
-        With `owner`, the first call checks that the thread belongs to this owner, and raises `Forbidden` with
-        `not_the_owner` if it does not. It creates a thread that does not exist. The check is made once for each object.
-        `ttl_seconds` is the TTL of the thread if this object creates it.
+        With `owner`, the first call of this object creates a missing thread, and raises `Forbidden` with
+        `not_the_owner` if the thread has another owner. `ttl_seconds` is the TTL of a thread that this object creates.
         """
         place = self._settings.thread(id, ttl_seconds)
         if passed(owner=owner):
@@ -73,16 +70,16 @@ class Threadkeep(Handle[Place]):
         return Thread(self._runner, place)
 
     def current(self, signed_id: str, *, ttl_seconds: int | None = None) -> Thread:
-        """The thread of a signed ID, which opens it without an API key. Sends nothing."""
+        """Returns the thread of a signed ID, which opens it without an API key. Sends nothing."""
         return Thread(self._runner, self._settings.current(signed_id, ttl_seconds))
 
     def kv(self, namespace: str) -> Namespace:
-        """A namespace of entries."""
+        """Returns a namespace of entries."""
         place = self._place.at(f"/v1/kv/{segment(namespace)}", repr(namespace))
         return Namespace(self._runner, place)
 
     def scope(self, name: str) -> Scope:
-        """A scope, such as `session:ada` or `thread:thrd_...`."""
+        """Returns a scope, such as `session:ada` or `thread:thrd_...`."""
         return Scope(self._runner, ScopePlace(self._place, name))
 
     def close(self) -> None:

@@ -1,5 +1,3 @@
-"""Webhook endpoints."""
-
 from __future__ import annotations
 
 from ._flow import AsyncHandle, Handle, async_iterating, awaitable, blocking, iterating
@@ -8,7 +6,7 @@ from ._place import Place
 
 
 class Webhooks(Handle[Place]):
-    """The endpoints to which the server posts events."""
+    """Endpoints to which the server posts events."""
 
     list = blocking(webhooks.listed)
     create = blocking(webhooks.create)
@@ -21,7 +19,7 @@ class Webhooks(Handle[Place]):
 
 
 class AsyncWebhooks(AsyncHandle[Place]):
-    """The endpoints to which the server posts events."""
+    """Endpoints to which the server posts events."""
 
     list = awaitable(webhooks.listed)
     create = awaitable(webhooks.create)

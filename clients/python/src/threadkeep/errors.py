@@ -6,14 +6,11 @@ from typing import Any
 
 
 class ThreadkeepError(Exception):
-    """Any failure of a call."""
+    """Base class of all errors of a call."""
 
 
 class TransportError(ThreadkeepError):
-    """There is no response: the connection was refused or cut, or the peer does not speak HTTP.
-
-    If `sent` is true, the server may have performed the request.
-    """
+    """No response arrived. If `sent` is true, the server may have performed the request."""
 
     def __init__(self, message: str, *, sent: bool) -> None:
         super().__init__(message)
@@ -25,14 +22,14 @@ class Timeout(TransportError):
 
 
 class InvalidResponse(TransportError):
-    """The response of success lacks what the API promises, so it may not be the server's."""
+    """A successful response lacks members that the API promises. It may come from a proxy."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, sent=True)
 
 
 class UnreadableThreads(ThreadkeepError):
-    """The server could not read some threads of an export. The export contains all others."""
+    """The server could not read some threads of an export, which contains all others."""
 
     def __init__(self, thread_ids: list[str]) -> None:
         super().__init__(f"The server could not read {len(thread_ids)} threads of the export.")
@@ -81,7 +78,7 @@ class VersionMismatch(APIError):
 
     @property
     def current_version(self) -> int | None:
-        """The version that the server has."""
+        """Version of the object on the server."""
         version = self.problem.get("current_version")
         return version if isinstance(version, int) else None
 
@@ -91,7 +88,7 @@ class TooLarge(APIError):
 
 
 class IdempotencyKeyReused(APIError):
-    """422: the key, or the ID of an item, was used for something else."""
+    """422: the idempotency key, or the ID of an item, was used for something else."""
 
 
 class RateLimited(APIError):
@@ -103,7 +100,7 @@ class Unavailable(APIError):
 
 
 class ServerError(APIError):
-    """Any other status from 500 up."""
+    """Any other status of 500 or above."""
 
 
 _BY_STATUS: dict[int, type[APIError]] = {
@@ -122,5 +119,4 @@ _BY_STATUS: dict[int, type[APIError]] = {
 
 
 def class_of(status: int) -> type[APIError]:
-    """The class for a status."""
     return _BY_STATUS.get(status, ServerError if status >= 500 else APIError)

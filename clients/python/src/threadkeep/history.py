@@ -1,5 +1,3 @@
-"""Histories of threads."""
-
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
@@ -11,7 +9,7 @@ from .models import HistoryItem
 
 
 class History(Handle[ThreadPlace]):
-    """A list that grows at its end. Iterating over it reads it page by page."""
+    """A list of JSON values that grows at its end. Iterating reads it page by page."""
 
     append = blocking(history.append)
     append_many = blocking(history.append_many)
@@ -29,7 +27,7 @@ class History(Handle[ThreadPlace]):
 
 
 class AsyncHistory(AsyncHandle[ThreadPlace]):
-    """A list that grows at its end. Iterating over it reads it page by page."""
+    """A list of JSON values that grows at its end. Iterating reads it page by page."""
 
     append = awaitable(history.append)
     append_many = awaitable(history.append_many)

@@ -1,4 +1,4 @@
-"""The objects that calls return: frozen, with timezone-aware times. Unknown members of a response are ignored."""
+"""Results of calls: frozen, with timezone-aware times. Unknown members of a response are ignored."""
 
 from __future__ import annotations
 
@@ -13,11 +13,8 @@ M = TypeVar("M", bound="Model")
 
 
 class Model:
-    """A part of a response."""
-
     @classmethod
     def of(cls: type[M], data: Mapping[str, Any], **more: Any) -> M:
-        """The model of an object of the API."""
         names, times, required = _shape(cls)
         if not isinstance(data, Mapping):
             raise InvalidResponse("The response has JSON of another kind.")
@@ -36,7 +33,6 @@ _shapes: dict[type, Shape] = {}
 
 
 def _shape(model: type[Any]) -> Shape:
-    """The names of all members, of those that are times, and of those that are required."""
     shape = _shapes.get(model)
     if shape is None:
         members = fields(model)
@@ -48,7 +44,7 @@ def _shape(model: type[Any]) -> Shape:
 
 
 def time_of(text: str) -> datetime:
-    """A time in RFC 3339."""
+    """Parses an RFC 3339 time."""
     return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
@@ -74,7 +70,7 @@ class ThreadInfo(Model):
 
 @dataclass(frozen=True)
 class Receipt(Model):
-    """The result of a write. Members that the write does not have are None."""
+    """Result of a write. Members that do not apply to the write have the value None."""
 
     version: int
     size_bytes: int | None = None
@@ -88,7 +84,7 @@ class Receipt(Model):
 
 @dataclass(frozen=True)
 class HistoryItem(Model):
-    """An item of a history, at its place."""
+    """An item of a history."""
 
     seq: int
     id: str
@@ -100,7 +96,7 @@ class HistoryItem(Model):
 
 @dataclass(frozen=True)
 class HistorySegment(Model):
-    """Originals that a compaction replaced. `items`: the IDs of the summary."""
+    """Originals that a compaction replaced. `items` has the IDs of the summary."""
 
     segment: int
     first_seq: int
@@ -114,7 +110,7 @@ class HistorySegment(Model):
 
 @dataclass(frozen=True)
 class AppendedItem(Model):
-    """Where an item is. `repeated`: it was there already."""
+    """Position of an appended item. `repeated` means that the history already had the item."""
 
     id: str
     seq: int
@@ -123,7 +119,7 @@ class AppendedItem(Model):
 
 @dataclass(frozen=True)
 class Checkpoint(Model):
-    """A saved state. `state` and `metadata` are only in the answer to `checkpoints.get`."""
+    """A checkpoint. Only `checkpoints.get` returns `state` and `metadata`."""
 
     checkpoint: int
     version: int
@@ -136,7 +132,7 @@ class Checkpoint(Model):
 
 @dataclass(frozen=True)
 class TurnState(Model):
-    """Whether somebody has the turn."""
+    """Whether a client holds the turn."""
 
     held: bool
     expires_at: datetime | None = None
@@ -168,7 +164,7 @@ class EntryInfo(Model):
 
 @dataclass(frozen=True)
 class EntryPut:
-    """An entry to put, for `put_many`. The server takes `str` as UTF-8."""
+    """An entry for `put_many`. The server stores `str` as UTF-8."""
 
     key: str
     body: bytes | str
@@ -179,7 +175,7 @@ class EntryPut:
 
 @dataclass(frozen=True)
 class PutOutcome(Model):
-    """The outcome of one entry of `put_many`. If `ok` is false, `code` and `detail` say why."""
+    """Outcome of one entry of `put_many`. If `ok` is false, `code` and `detail` say why."""
 
     key: str
     ok: bool
@@ -231,7 +227,7 @@ class ScopeInfo(Model):
 
 @dataclass(frozen=True)
 class Task(Model):
-    """A task of a scope. `status` is pending, in_progress or completed."""
+    """A task of a scope. `status` is `pending`, `in_progress` or `completed`."""
 
     content: str
     status: str = "pending"
@@ -241,7 +237,7 @@ class Task(Model):
 
 @dataclass(frozen=True)
 class ToolResult(Model):
-    """The result of a tool, or the error to show to the model."""
+    """Result of a tool, or the error to show to the model."""
 
     result: dict[str, Any] | None = None
     error: str | None = None
@@ -250,7 +246,7 @@ class ToolResult(Model):
 
 @dataclass(frozen=True)
 class ToolMessages(Model):
-    """The messages that answer a model's tool calls, and the calls of tools that the server does not have."""
+    """Messages that answer a model's tool calls, and the calls of tools that the server does not have."""
 
     messages: list[dict[str, Any]]
     unknown: list[dict[str, Any]] | None = None
@@ -259,7 +255,7 @@ class ToolMessages(Model):
 
 @dataclass(frozen=True)
 class McpUrl(Model):
-    """A URL, relative to the server's, that opens one scope to a model's MCP client. It is a secret."""
+    """A secret URL, relative to the server's, that opens one scope to a model's MCP client."""
 
     scope: str
     url: str = field(repr=False)
@@ -268,7 +264,7 @@ class McpUrl(Model):
 
 @dataclass(frozen=True)
 class Archive(Model):
-    """An ended thread. `state` is only in the answer to `archives.get`."""
+    """An ended thread. Only `archives.get` returns `state`."""
 
     id: str
     life: str
@@ -285,7 +281,7 @@ class Archive(Model):
 
 @dataclass(frozen=True)
 class OwnerInfo(Model):
-    """How much an owner has."""
+    """Amount of data that an owner has."""
 
     owner: str
     threads: int
@@ -294,7 +290,7 @@ class OwnerInfo(Model):
 
 @dataclass(frozen=True)
 class Erasure(Model):
-    """How much was erased."""
+    """Numbers of erased threads and archives. `complete` means that nothing is left."""
 
     threads: int
     archives: int
@@ -303,7 +299,7 @@ class Erasure(Model):
 
 @dataclass(frozen=True)
 class Webhook(Model):
-    """An endpoint. Its secret is only in the answer that sets it."""
+    """A webhook endpoint. Only the response that sets the secret contains it."""
 
     id: str
     url: str
@@ -315,7 +311,7 @@ class Webhook(Model):
 
 @dataclass(frozen=True)
 class FailedDelivery(Model):
-    """A failed event."""
+    """An event whose delivery failed."""
 
     event_id: str
     type: str
@@ -329,7 +325,7 @@ class FailedDelivery(Model):
 
 @dataclass(frozen=True)
 class PendingDelivery(Model):
-    """An event that is to be delivered again, or waits for an earlier event of its thread."""
+    """An event that awaits another delivery, or an earlier event of its thread."""
 
     event_id: str
     type: str
@@ -344,7 +340,7 @@ class PendingDelivery(Model):
 
 @dataclass(frozen=True)
 class PendingDeliveries:
-    """Some pending events, and the number of all."""
+    """Some pending events, and the total number."""
 
     pending: list[PendingDelivery]
     total: int
@@ -352,7 +348,7 @@ class PendingDeliveries:
 
 @dataclass(frozen=True)
 class ApiKey(Model):
-    """The name and the rights of an API key."""
+    """Name and rights of an API key."""
 
     name: str
     rights: list[str]
@@ -360,10 +356,7 @@ class ApiKey(Model):
 
 @dataclass(frozen=True)
 class Setting(Model):
-    """A setting of the server.
-
-    `value` has `***` for each secret. `source` is `default`, a file, a variable or a flag.
-    """
+    """A setting of the server. `value` masks secrets as `***`; `source` is `default`, a file, a variable or a flag."""
 
     group: str
     name: str
@@ -375,7 +368,7 @@ class Setting(Model):
 
 @dataclass(frozen=True)
 class Event:
-    """An event of a stream. `id` is where the stream continues after it; `data` is the CloudEvent."""
+    """An event of a stream. `data` is the CloudEvent. To resume after it, pass `id` as `last_event_id`."""
 
     type: str
     id: str

@@ -1,5 +1,3 @@
-"""Namespaces of key-value entries, which outlive threads."""
-
 from __future__ import annotations
 
 from ._flow import AsyncHandle, Handle, async_iterating, awaitable, blocking, iterating
@@ -8,7 +6,7 @@ from ._place import Place
 
 
 class Namespace(Handle[Place]):
-    """Entries: bytes with a content type, under keys."""
+    """Key-value entries, which hold bytes with a content type and outlive threads."""
 
     get = blocking(namespaces.get)
     put = blocking(namespaces.put)
@@ -22,7 +20,7 @@ class Namespace(Handle[Place]):
 
 
 class AsyncNamespace(AsyncHandle[Place]):
-    """Entries: bytes with a content type, under keys."""
+    """Key-value entries, which hold bytes with a content type and outlive threads."""
 
     get = awaitable(namespaces.get)
     put = awaitable(namespaces.put)

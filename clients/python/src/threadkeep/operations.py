@@ -1,4 +1,4 @@
-"""The operations of a merge: `thread.merge([ops.push("messages", message), ops.increment("turns")])`."""
+"""Operations of a merge: `thread.merge([ops.push("messages", message), ops.increment("turns")])`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def clear() -> Operation:
 
 
 def push(key: str, value: Any, max_records: int | None = None) -> Operation:
-    """Appends a value to an array, and keeps the newest `max_records`."""
+    """Appends a value to an array and keeps the newest `max_records`."""
     operation: Operation = {"op": "push", "key": key, "value": value}
     if max_records is not None:
         operation["max_records"] = max_records
@@ -31,7 +31,7 @@ def push(key: str, value: Any, max_records: int | None = None) -> Operation:
 
 
 def pop(key: str, count: int = 1) -> Operation:
-    """Removes the newest elements from an array. Its result has them in `values`, oldest first."""
+    """Removes the newest elements of an array. The result has them in `values`, oldest first."""
     return {"op": "pop", "key": key, "count": count}
 
 

@@ -1,5 +1,3 @@
-"""Owners of threads."""
-
 from __future__ import annotations
 
 from ._flow import AsyncHandle, Handle, awaitable, blocking
@@ -8,14 +6,14 @@ from ._place import Place
 
 
 class Owners(Handle[Place]):
-    """The people or companies to whom threads belong."""
+    """People or companies that own threads."""
 
     get = blocking(owners.get)
     erase = blocking(owners.erase)
 
 
 class AsyncOwners(AsyncHandle[Place]):
-    """The people or companies to whom threads belong."""
+    """People or companies that own threads."""
 
     get = awaitable(owners.get)
     erase = awaitable(owners.erase)

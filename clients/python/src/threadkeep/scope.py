@@ -1,5 +1,3 @@
-"""Scopes: keys and tasks for models and tools."""
-
 from __future__ import annotations
 
 from ._flow import AsyncHandle, AsyncRunner, Handle, Runner, awaitable, blocking
@@ -16,7 +14,7 @@ class Tasks(Handle[ScopePlace]):
 
 
 class Scope(Handle[ScopePlace]):
-    """Texts under keys, and a list of tasks, under one version."""
+    """Texts under keys, and a task list, with a common version."""
 
     def __init__(self, runner: Runner, place: ScopePlace) -> None:
         super().__init__(runner, place)
@@ -44,7 +42,7 @@ class AsyncTasks(AsyncHandle[ScopePlace]):
 
 
 class AsyncScope(AsyncHandle[ScopePlace]):
-    """Texts under keys, and a list of tasks, under one version."""
+    """Texts under keys, and a task list, with a common version."""
 
     def __init__(self, runner: AsyncRunner, place: ScopePlace) -> None:
         super().__init__(runner, place)

@@ -1,5 +1,3 @@
-"""Threads: conversations with a state."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
@@ -23,8 +21,6 @@ Pl = TypeVar("Pl", bound=Place)
 def opening(
     flow: Callable[Concatenate[Pl, P], Flow[ThreadPlace]],
 ) -> Callable[Concatenate[Handle[Pl], P], Thread]:
-    """A method that runs a flow, and returns the thread at the place that the flow returns."""
-
     @wraps(flow)
     def call(self: Handle[Pl], /, *args: P.args, **kwargs: P.kwargs) -> Thread:
         return Thread(self._runner, self._runner.run(flow(self._place, *args, **kwargs)))
@@ -35,8 +31,6 @@ def opening(
 def async_opening(
     flow: Callable[Concatenate[Pl, P], Flow[ThreadPlace]],
 ) -> Callable[Concatenate[AsyncHandle[Pl], P], Coroutine[Any, Any, AsyncThread]]:
-    """The same, awaited."""
-
     @wraps(flow)
     async def call(self: AsyncHandle[Pl], /, *args: P.args, **kwargs: P.kwargs) -> AsyncThread:
         return AsyncThread(self._runner, await self._runner.run(flow(self._place, *args, **kwargs)))
@@ -45,7 +39,7 @@ def async_opening(
 
 
 class Thread(Handle[ThreadPlace]):
-    """A thread. It need not exist: the first write creates it, and reads find it empty before."""
+    """A thread. The first write creates it; until then, reads find it empty."""
 
     def __init__(self, runner: Runner, place: ThreadPlace) -> None:
         super().__init__(runner, place)
@@ -84,14 +78,14 @@ class Thread(Handle[ThreadPlace]):
     def turn(self, *, ttl_seconds: int = 30, wait_seconds: int = 0, exclusive: bool = False) -> TurnContext:
         """Takes the turn for a `with` block, and renews it until the block ends.
 
-        Raises `Conflict` with `turn_taken` if nobody gives it back within `wait_seconds`, of 0 to 30. While an
-        exclusive turn is held, writes without its token raise that, too.
+        Raises `Conflict` with `turn_taken` if the turn is not released within `wait_seconds` (0 to 30). While an
+        exclusive turn is held, writes without its token raise `turn_taken`, too.
         """
         return TurnContext(self._runner, self._place, ttl_seconds, wait_seconds, exclusive)
 
 
 class AsyncThread(AsyncHandle[ThreadPlace]):
-    """A thread. It need not exist: the first write creates it, and reads find it empty before."""
+    """A thread. The first write creates it; until then, reads find it empty."""
 
     def __init__(self, runner: AsyncRunner, place: ThreadPlace) -> None:
         super().__init__(runner, place)
@@ -130,7 +124,7 @@ class AsyncThread(AsyncHandle[ThreadPlace]):
     def turn(self, *, ttl_seconds: int = 30, wait_seconds: int = 0, exclusive: bool = False) -> AsyncTurnContext:
         """Takes the turn for an `async with` block, and renews it until the block ends.
 
-        Raises `Conflict` with `turn_taken` if nobody gives it back within `wait_seconds`, of 0 to 30. While an
-        exclusive turn is held, writes without its token raise that, too.
+        Raises `Conflict` with `turn_taken` if the turn is not released within `wait_seconds` (0 to 30). While an
+        exclusive turn is held, writes without its token raise `turn_taken`, too.
         """
         return AsyncTurnContext(self._runner, self._place, ttl_seconds, wait_seconds, exclusive)

@@ -1,12 +1,10 @@
-"""IDs of threads that an application knows by names of its own."""
-
 from __future__ import annotations
 
 import hashlib
 
 
 def digest(*parts: bytes) -> str:
-    """48 hex digits that name these parts, in this order: `(b"a", b"bc")` differs from `(b"ab", b"c")`."""
+    """Returns 48 hex digits that identify `parts` in order: `(b"a", b"bc")` differs from `(b"ab", b"c")`."""
     whole = hashlib.sha256()
     for part in parts:
         whole.update(b"%d:" % len(part) + part)
@@ -14,13 +12,13 @@ def digest(*parts: bytes) -> str:
 
 
 def thread_id_for(name: str, space: str = "") -> str:
-    """The ID of the thread that an application knows by a name, such as the ID of a chat. For use with an API key.
+    """Returns the ID of the thread that an application calls `name`, such as the ID of a chat. For use with an API key.
 
-    The TypeScript package makes the same ID of the same name. Names in different spaces have different IDs.
+    The TypeScript package returns the same ID for the same name. Names in different spaces have different IDs.
     """
     return f"thrd_{digest(_utf8(space), _utf8(name))}"
 
 
 def _utf8(text: str) -> bytes:
-    """The bytes that browsers make of a text: a surrogate without its pair becomes U+FFFD."""
+    """Encodes text as browsers do: a surrogate without its pair becomes U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()

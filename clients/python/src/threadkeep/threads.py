@@ -1,5 +1,3 @@
-"""All threads."""
-
 from __future__ import annotations
 
 from ._flow import AsyncHandle, Handle, async_iterating, awaitable, blocking, iterating

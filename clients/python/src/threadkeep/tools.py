@@ -1,5 +1,3 @@
-"""Tools for models."""
-
 from __future__ import annotations
 
 from ._flow import AsyncHandle, Handle, awaitable, blocking
@@ -8,7 +6,7 @@ from ._place import Place
 
 
 class Tools(Handle[Place]):
-    """The tools that the server offers to models."""
+    """Tools that the server offers to models."""
 
     list = blocking(tools.listed)
     run = blocking(tools.run)
@@ -16,7 +14,7 @@ class Tools(Handle[Place]):
 
 
 class AsyncTools(AsyncHandle[Place]):
-    """The tools that the server offers to models."""
+    """Tools that the server offers to models."""
 
     list = awaitable(tools.listed)
     run = awaitable(tools.run)

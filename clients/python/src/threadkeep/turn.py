@@ -1,5 +1,3 @@
-"""Turns: leases of a thread that renew themselves."""
-
 from __future__ import annotations
 
 import asyncio
@@ -19,8 +17,6 @@ if TYPE_CHECKING:
 
 
 class _Lease:
-    """When a turn has to be renewed, and whether it is lost."""
-
     def __init__(self, ttl_seconds: int, taken_at: float) -> None:
         self.ttl_seconds = ttl_seconds
         self.until = taken_at + ttl_seconds
@@ -38,12 +34,12 @@ class _Lease:
         self.until = sent_at + self.ttl_seconds
 
     def failed(self, error: ThreadkeepError) -> None:
-        """While the server cannot be reached, the turn is still held."""
+        """Records whether the server rejected a renewal. While the server is unreachable, the turn is still held."""
         self.is_refused = isinstance(error, APIError) and error.status < 500 and not isinstance(error, RateLimited)
 
 
 class Turn:
-    """A turn. Write by its `thread`: these writes raise `Conflict` with `turn_lost` once someone else has the turn."""
+    """A turn. Write through `thread`: writes raise `Conflict` with `turn_lost` once another caller has the turn."""
 
     def __init__(self, thread: Thread, token: str, lease: _Lease) -> None:
         self.thread = thread
@@ -52,7 +48,7 @@ class Turn:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the turn is known to be lost, so that work for it is useless."""
+        """Whether the turn is known to be lost, so that further work for it is useless."""
         return self._lease.is_lost
 
     def __repr__(self) -> str:
@@ -60,7 +56,7 @@ class Turn:
 
 
 class AsyncTurn:
-    """The same with an `AsyncThread`."""
+    """A turn. Write through `thread`: writes raise `Conflict` with `turn_lost` once another caller has the turn."""
 
     def __init__(self, thread: AsyncThread, token: str, lease: _Lease) -> None:
         self.thread = thread
@@ -69,7 +65,7 @@ class AsyncTurn:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the turn is known to be lost, so that work for it is useless."""
+        """Whether the turn is known to be lost, so that further work for it is useless."""
         return self._lease.is_lost
 
     def __repr__(self) -> str:
@@ -77,8 +73,6 @@ class AsyncTurn:
 
 
 class TurnContext:
-    """Takes the turn, renews it in a thread of its own, and gives it back at the end of the block."""
-
     def __init__(
         self, runner: Runner, place: ThreadPlace, ttl_seconds: int, wait_seconds: int, exclusive: bool
     ) -> None:
@@ -119,12 +113,10 @@ class TurnContext:
 
 
 _returning: set[asyncio.Future[None]] = set()
-"""Tasks that give turns back. Event loops do not keep their tasks alive."""
+"""Tasks that release turns. Event loops hold only weak references to tasks."""
 
 
 class AsyncTurnContext:
-    """Takes the turn, renews it in a task of its own, and gives it back at the end of the block."""
-
     def __init__(
         self, runner: AsyncRunner, place: ThreadPlace, ttl_seconds: int, wait_seconds: int, exclusive: bool
     ) -> None:
@@ -159,7 +151,7 @@ class AsyncTurnContext:
                 raise
 
     async def _give_back(self, taking: asyncio.Future[str]) -> None:
-        """Gives back the turn of a call that was cancelled: the server may have given it, or may yet."""
+        """Releases the turn of a cancelled call, because the server may have granted it, or may do so later."""
         with suppress(ThreadkeepError):
             await self._runner.run(turns.release(self._place, await taking))
 

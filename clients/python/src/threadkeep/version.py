@@ -1,3 +1,3 @@
-"""The version of this package, which is that of the server."""
+"""Version of this package and of the server."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""Verifies deliveries to webhooks, by the rules of Standard Webhooks (https://www.standardwebhooks.com)."""
+"""Verifies webhook deliveries by the rules of Standard Webhooks (https://www.standardwebhooks.com)."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def verify(
     *,
     tolerance_seconds: float = TOLERANCE_SECONDS,
 ) -> Event:
-    """Returns the event in a delivery. Its `id` is the same in each repeat of a delivery.
+    """Returns the event in a delivery. Its `id` is the same in each retry.
 
-    Raises `InvalidSignature` if no signature is by the secret, or by one of several secrets.
+    Raises `InvalidSignature` if no signature matches `secret`, or one of several secrets.
     """
     body = body.encode() if isinstance(body, str) else body
     found = {name.lower(): value for name, value in headers.items()}
     id, timestamp = found.get("webhook-id", ""), found.get("webhook-timestamp", "")
-    if not re.fullmatch("[0-9]{1,18}", timestamp):  # anyone may send a time, and Python does not convert any number
+    if not re.fullmatch("[0-9]{1,18}", timestamp):  # anyone may send a time; Python limits the digits it converts
         raise InvalidSignature("The delivery has no time.")
     if abs(time.time() - int(timestamp)) > tolerance_seconds:
         raise InvalidSignature("The delivery is too old, or the clock is wrong.")

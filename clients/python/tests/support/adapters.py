@@ -1,5 +1,3 @@
-"""Parts of the tests of all adapters."""
-
 from __future__ import annotations
 
 import os
@@ -12,7 +10,6 @@ from support.server import API_KEY, Server
 
 REPOSITORY = Path(os.environ.get("REPOSITORY", Path(__file__).parents[4]))
 NAMES = ["", ".", "..", "a/b", "../a", "a b", "a\n\0b", "é 👋 \ud83d", "%2e", "x" * 10_000, "x" * 9_999 + "y"]
-"""Names that frameworks may come with."""
 
 VALUES = [
     "",
@@ -30,21 +27,17 @@ VALUES = [
     {"b": {"": [1, [None]]}, "a": "order"},
     "x" * 100_000,
 ]
-"""Values of JSON that have to come back equal."""
 
 
 def unique(name: str = "") -> str:
-    """A name that no other test uses."""
     return f"{uuid.uuid4().hex} {name}"
 
 
 def environment_of(url: str) -> dict[str, str]:
-    """The environment of a process whose clients use the server at this URL."""
     return {**os.environ, "THREADKEEP_URL": url, "THREADKEEP_API_KEY": API_KEY}
 
 
 def start(script: Path, *args: str, url: str) -> subprocess.Popen[str]:
-    """Starts a Python script whose clients use the server at this URL."""
     return subprocess.Popen(
         [sys.executable, str(script), *args],
         env=environment_of(url),
@@ -55,7 +48,6 @@ def start(script: Path, *args: str, url: str) -> subprocess.Popen[str]:
 
 
 def output_of_example(name: str, server: Server) -> str:
-    """Runs an example, and returns what it printed."""
     example = REPOSITORY / "clients/python/examples" / name
     process = start(example, url=server.url)
     output, _ = process.communicate(timeout=1_200)
@@ -64,7 +56,7 @@ def output_of_example(name: str, server: Server) -> str:
 
 
 def error_without(framework: str, adapter: str) -> str:
-    """The error of the import of an adapter when its framework is not installed."""
+    """Returns the error of importing an adapter whose framework is not installed."""
     code = f"import sys; sys.modules[{framework!r}] = None; import {adapter}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert done.returncode == 1

@@ -1,5 +1,3 @@
-"""Lets one test run on the blocking and on the async methods of an object that has both."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -8,7 +6,7 @@ from support.portal import Portal
 
 
 class Awaited:
-    """Something with async methods, `aget` for `get`, under the names of the blocking ones."""
+    """Gives an object blocking methods that run its async ones: `get` runs `aget`."""
 
     def __init__(self, wrapped: Any, portal: Portal) -> None:
         self._wrapped = wrapped

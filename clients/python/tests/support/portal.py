@@ -1,4 +1,4 @@
-"""Lets the tests of the blocking client run on the async client, too."""
+"""Runs the tests of the blocking client on the async client."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from threadkeep._flow import AsyncHandle
 
 
 class Portal:
-    """An event loop in a thread of its own."""
-
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -33,7 +31,6 @@ class Portal:
         self._loop.close()
 
     def blocking(self, value: Any) -> Any:
-        """A thing of the async client with blocking methods."""
         if inspect.isawaitable(value):
             return self.blocking(self.run(value))
         if inspect.isasyncgen(value):

@@ -1,5 +1,3 @@
-"""A proxy that harms connections: it sits between the client and the server."""
-
 from __future__ import annotations
 
 import socket
@@ -11,10 +9,10 @@ HEAD_END = b"\r\n\r\n"
 
 
 class Proxy:
-    """Forwards requests to the server at this URL, one per connection, and calls `fault` for each of them.
+    """Forwards requests to a server, one per connection, and calls `fault` with the bytes of each.
 
-    `fault` gets the bytes of a request, and returns None to answer it, "cut" to end the connection after the server has
-    performed it, "hang" to never answer, or bytes to answer with.
+    `fault` returns None to forward the request, "cut" to close the connection after the server has performed it, "hang"
+    to never answer, or the bytes of a response.
     """
 
     def __init__(self, server: str) -> None:
@@ -22,7 +20,6 @@ class Proxy:
         self._server = (host, int(port))
         self.fault: Callable[[bytes], bytes | str | None] = lambda request: None
         self.alter: Callable[[bytes], bytes] = lambda response: response
-        """Changes the bytes of each response before they go to the client."""
         self.requests: list[bytes] = []
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self._open: list[socket.socket] = []
@@ -34,21 +31,18 @@ class Proxy:
 
     @property
     def connections(self) -> int:
-        """How many connections there were."""
         return len(self._open)
 
     @property
     def open_connections(self) -> int:
-        """How many of them have not ended."""
         return sum(connection.fileno() >= 0 for connection in self._open)
 
     def fail_once(self, how: bytes | str, method: str = "") -> None:
-        """Harms the next request, with this method."""
         left = iter([how])
         self.fault = lambda request: next(left, None) if request.startswith(method.encode()) else None
 
     def cut_every(self, n: int) -> None:
-        """Harms every nth request, but not its repeats."""
+        """Cuts every nth request, but not its retries."""
         seen: set[bytes] = set()
 
         def fault(request: bytes) -> str | None:
@@ -91,7 +85,6 @@ class Proxy:
 
 
 def read_message(connection: socket.socket) -> bytes:
-    """One message with `content-length`, or nothing at the end of the connection."""
     data = b""
     while HEAD_END not in data:
         try:
@@ -110,7 +103,6 @@ def read_message(connection: socket.socket) -> bytes:
 
 
 def header_of(request: bytes, name: str) -> str | None:
-    """A header of a request."""
     for line in request.partition(HEAD_END)[0].decode().split("\r\n"):
         key, _, value = line.partition(": ")
         if key.lower() == name:

@@ -1,8 +1,8 @@
-# Fetches the tests that a framework publishes in its sdist. The suite.sh of an adapter sources this file.
+# Downloads the tests in a framework's sdist. An adapter's suite.sh sources this file.
 #
 # shellcheck shell=sh
 
-# unpack_sdist PACKAGE VERSION: unpacks it into the current directory, and sets $sdist to its folder there.
+# unpack_sdist PACKAGE VERSION: unpacks into the current directory, and sets $sdist to the unpacked folder.
 unpack_sdist() {
     sdist=$(echo "$1" | tr - _)-$2
     if [ ! -e "$DOWNLOADS/$sdist.tar.gz" ]; then

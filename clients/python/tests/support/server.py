@@ -1,5 +1,3 @@
-"""Servers of the tests, on the embedded store or on a Redis of their own."""
-
 from __future__ import annotations
 
 import json
@@ -11,17 +9,15 @@ from pathlib import Path
 
 API_KEY = "an-api-secret-of-the-tests-that-is-long-enough"
 PATIENCE_SECONDS = 300
-"""Time limit for steps that take a second on an idle machine, and longer next to other tests."""
+"""Limit for steps that take a second on an idle machine, but longer next to other tests."""
 
 HOST = f"127.{128 + (os.getpid() >> 16)}.{os.getpid() >> 8 & 255}.{os.getpid() & 255}"
-"""Loopback address of this process alone, so that no other process takes the port of a server that restarts."""
+"""Loopback address of this process, so that no other process takes the port while a server restarts."""
 
 PROGRAM = os.environ.get("THREADKEEP_BIN", "target/debug/threadkeep")
 
 
 class Redis:
-    """A redis-server that keeps nothing on disk."""
-
     def __init__(self, directory: Path) -> None:
         self.socket = directory / "redis.sock"
         command = [
@@ -44,8 +40,6 @@ class Redis:
 
 
 class Server:
-    """A server on a port that it keeps when it starts again."""
-
     def __init__(self, directory: Path, redis: Redis | None, **settings: str) -> None:
         self._log = directory / "server.log"
         self._redis = redis
@@ -89,7 +83,6 @@ class Server:
 
 
 def _address_in(entry: object) -> str:
-    """The member `address` of a line of the log, at whatever depth."""
     if isinstance(entry, dict):
         if isinstance(entry.get("address"), str):
             return entry["address"]
@@ -98,7 +91,6 @@ def _address_in(entry: object) -> str:
 
 
 def wait_until(condition: object, seconds: float = PATIENCE_SECONDS) -> None:
-    """Waits until a condition holds."""
     assert callable(condition)
     deadline = time.monotonic() + seconds
     while not condition():

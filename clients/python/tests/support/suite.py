@@ -1,4 +1,4 @@
-"""Runs the tests that a framework publishes on an adapter: parts of a pytest plugin."""
+"""Runs a framework's published tests on an adapter: parts of a pytest plugin."""
 
 from __future__ import annotations
 
@@ -17,22 +17,18 @@ from support.server import API_KEY, Redis, Server
 
 @dataclass
 class Part:
-    """Tests of some files, and how many of them have to pass. The others do not apply to a store like ours."""
+    """Tests of some files, and how many must pass. The others do not apply to our store."""
 
     name: str
     files: tuple[str, ...]
     applies: Callable[[str], bool]
-    """Whether the test function with this name can pass."""
     expected: int
     not_applicable: int = 0
     reason: str = ""
 
 
 class Suite:
-    """A pytest plugin that starts a server, leaves out tests that do not apply, and counts those that passed.
-
-    The environment names the server.
-    """
+    """Starts a server, skips tests that do not apply, and counts passed tests. The environment names the server."""
 
     def __init__(self, framework: str, *parts: Part) -> None:
         self._framework = framework
@@ -83,7 +79,7 @@ class Suite:
 
 @contextmanager
 def server_in_environment() -> Iterator[None]:
-    """A server on the store that `STORE` names, for clients that read their settings from the environment."""
+    """Starts a server on the store that `STORE` names, for clients that read the environment."""
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
         redis = None
         if os.environ.get("STORE") == "redis":

@@ -1,5 +1,3 @@
-"""Threads of tests."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -7,7 +5,6 @@ from threading import Thread
 
 
 def run_all(threads: Iterable[Thread]) -> None:
-    """Starts all, and waits for their ends."""
     threads = list(threads)
     for thread in threads:
         thread.start()

@@ -3,12 +3,11 @@ import { randomPause, sleep } from "../http/wait.js";
 import type { KeyValueBatch, NewEntry } from "../types/kv.js";
 
 const ATTEMPTS = 4;
-/** One request has at most this many entries. */
 const BATCH_ENTRIES = 100;
 
 export type PlainEntry = Omit<NewEntry, "ifAbsent">;
 
-/** Puts all entries, in as few requests as possible. A request for several has at most `limit` of their sizes. */
+/** Puts all entries in as few requests as possible. Several entries in one request have a total size of up to `limit`. */
 export async function putAll(
   kv: KeyValueBatch,
   entries: Iterable<PlainEntry>,
@@ -35,7 +34,7 @@ export async function putAll(
   await flush();
 }
 
-/** Puts entries in one request, and those again that the store could not put. Rejects unless it has put all of them. */
+/** Puts entries in one request, and retries those that the store could not put. Rejects unless it has put all. */
 async function putEntries(kv: KeyValueBatch, entries: readonly PlainEntry[]): Promise<void> {
   let left = entries;
   for (let tries = 1; ; tries++) {

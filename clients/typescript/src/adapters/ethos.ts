@@ -1,5 +1,3 @@
-/** Key-value stores for the tools of Ethos. */
-
 import { clientOf } from "../client.js";
 import type { ClientSource } from "../types/options.js";
 import type { Scope } from "../types/scope.js";
@@ -14,13 +12,13 @@ export type KvStoreFactoryOptions = ClientSource & {
 
 export interface KvStore {
   get(key: string): Promise<string | null>;
-  /** Without `ttlSeconds`, the tool's default applies, and without that, the value does not expire. */
+  /** Without `ttlSeconds`, the tool's default applies; without a default, the value does not expire. */
   set(key: string, value: string, options?: { ttlSeconds?: number | undefined }): Promise<void>;
   delete(key: string): Promise<void>;
   list(prefix: string): Promise<string[]>;
-  /** Adds to an integer, as one step. */
+  /** Adds to an integer atomically. */
   increment(key: string, by?: number | bigint): Promise<number | bigint>;
-  /** Returns whether the key had no value and now has this one. */
+  /** Sets a value if the key has none. Returns whether it did. */
   setIfAbsent(key: string, value: string, options?: { ttlSeconds?: number | undefined }): Promise<boolean>;
 }
 
@@ -30,6 +28,7 @@ export type KvStoreFactory = (
   options?: { ttlSecondsDefault?: number | undefined },
 ) => KvStore;
 
+/** Creates key-value stores for the tools of Ethos. */
 export function createKvStoreFactory(options: KvStoreFactoryOptions = {}): KvStoreFactory {
   const client = clientOf(options);
   const { shared = true } = options;
@@ -72,7 +71,7 @@ export function createKvStoreFactory(options: KvStoreFactoryOptions = {}): KvSto
   };
 }
 
-/** A name in visible characters, as scopes need them. */
+/** Encodes a name in visible characters, which scopes require. */
 async function visible(name: string): Promise<string> {
   const encoded = encodeURIComponent(name);
   return encoded.length <= MAX_ID_LENGTH ? encoded : "~" + (await digestOf(name));

@@ -1,5 +1,3 @@
-/** A storage adapter for Keyv. */
-
 import { EventEmitter } from "node:events";
 import type { KeyvEntry, KeyvStoreAdapter, StoredData } from "keyv";
 import { createAdmin } from "../admin/index.js";
@@ -7,20 +5,20 @@ import type { Entry, KeyValueBatch } from "../types/kv.js";
 import type { ClientSource } from "../types/options.js";
 import { type PlainEntry, putAll } from "./entries.js";
 
-/** One request has at most this many characters of values, if it has several. */
+/** Maximum characters of several values in one request. */
 const BATCH_LENGTH = 400_000;
 const PAGE = 100;
 
 export type KeyvThreadkeepOptions = ClientSource & {
-  /** The namespace of entries that has the values. Default: "keyv". */
+  /** Namespace of the entries. Default: "keyv". */
   store?: string | undefined;
 };
 
-/** Keeps the values of Keyv as entries of one namespace. */
+/** Stores Keyv's values as entries of one namespace. */
 export class KeyvThreadkeep extends EventEmitter implements KeyvStoreAdapter {
-  /** Keyv 5 iterates only over stores of dialects that it knows, and it reads both of these. */
+  /** Keyv 5 iterates only over stores of dialects that it knows, and reads both members. */
   opts: any = { dialect: "redis", url: "" };
-  /** Set by Keyv: its keys begin with it and a colon. */
+  /** Keyv sets it, and begins its keys with it and a colon. */
   namespace?: string | undefined;
   readonly #kv: KeyValueBatch;
 
@@ -56,7 +54,7 @@ export class KeyvThreadkeep extends EventEmitter implements KeyvStoreAdapter {
     return this.#reported(() => this.#kv.delete(key));
   }
 
-  /** Deletes the keys of Keyv's namespace, or all. */
+  /** Deletes the keys of Keyv's namespace, or all keys. */
   clear(): Promise<void> {
     return this.#reported(async () => {
       if (this.namespace === undefined) {
@@ -82,7 +80,7 @@ export class KeyvThreadkeep extends EventEmitter implements KeyvStoreAdapter {
     } while (cursor);
   }
 
-  /** Keyv takes a `get` that fails for a miss. So that its user sees the error, it is an event as well. */
+  /** Emits the error of a failed call, because Keyv treats a failed `get` as a miss. */
   async #reported<T>(call: () => Promise<T>): Promise<T> {
     try {
       return await call();
@@ -93,7 +91,7 @@ export class KeyvThreadkeep extends EventEmitter implements KeyvStoreAdapter {
   }
 }
 
-/** Keyv gives texts, or objects if it has no serializer. */
+/** Decodes an entry. Keyv stores text, or objects if it has no serializer. */
 function valueOf(entry: Entry | undefined): any {
   return entry?.contentType.startsWith("application/json") ? entry.json() : entry?.text();
 }

@@ -2,10 +2,9 @@ import type { Operation } from "../types/operation.js";
 import type { WriteOptions } from "../types/options.js";
 import type { Thread } from "../types/thread.js";
 
-/** One merge has at most this many operations. */
 export const MAX_OPERATIONS = 1_000;
 
-/** Merges any number of operations, in as few writes as possible. After a write that fails, there are no others. */
+/** Merges any number of operations in as few writes as possible. Stops at the first write that fails. */
 export async function mergeAll<S extends object>(
   thread: Thread<S>,
   operations: readonly Operation<S>[],

@@ -2,12 +2,12 @@ import { threadIdFor } from "../thread-id.js";
 
 const THREAD_ID = /^thrd_[a-zA-Z0-9]{27,59}$/;
 
-/** The thread of an application's ID. An ID that is a thread's already stays as it is. */
+/** Returns the thread ID for an application's ID, or the ID itself if it is a thread ID. */
 export async function threadIdOf(name: string, prefix: string): Promise<string> {
   return THREAD_ID.test(name) ? name : threadIdFor(name, prefix);
 }
 
-/** 40 hex digits for a name that is too long, or has characters that are not allowed. */
+/** Returns 40 hex digits for a name that is too long or has forbidden characters. */
 export async function digestOf(name: string, space?: string): Promise<string> {
   return (await threadIdFor(name, space)).slice(5, 45);
 }

@@ -8,7 +8,7 @@ import type { Page, Requests } from "./requests.js";
 
 export interface Archive {
   id: string;
-  /** The life of the thread that ended: an ID can have several. */
+  /** Life of the thread that ended. An ID can have several lives. */
   life: string;
   version: number;
   sizeBytes: number;
@@ -21,11 +21,11 @@ export interface Archive {
 }
 
 interface OfLife extends CallOptions {
-  /** Default: the newest. */
+  /** Default: the newest life. */
   life?: string | undefined;
 }
 
-/** Threads that have ended, for as long as the server keeps them. */
+/** Ended threads, for as long as the server keeps them. */
 export interface Archives {
   list(
     o?: CallOptions & { since?: string | undefined; cursor?: string | undefined; limit?: number | undefined },

@@ -1,5 +1,3 @@
-/** Operations for back ends. They need an API key. */
-
 import { clientOf } from "../client.js";
 import { internalsOf } from "../internals.js";
 import { batchOf } from "../kv/batch.js";
@@ -25,7 +23,7 @@ export type * from "./tools.js";
 export type * from "./transfer.js";
 export type * from "./webhooks.js";
 
-/** A setting of the server: its value as text, with `***` for each secret, and the text of its default. */
+/** A setting of the server. `value` masks each secret as `***`. */
 export interface Setting {
   group: string;
   name: string;
@@ -38,23 +36,24 @@ export interface Setting {
 
 export interface Admin extends Transfer {
   readonly tools: Tools;
-  /** The task list of a scope. */
+  /** Returns the task list of a scope. */
   tasks(scope: string): Tasks;
   readonly scopes: Scopes;
   readonly archives: Archives;
   readonly webhooks: Webhooks;
   readonly owners: Owners;
-  /** A namespace, with the calls that read and write several entries. */
+  /** Returns a namespace with calls for several entries. */
   kv(namespace: string): KeyValueBatch;
   namespaces(o?: NamespaceOptions): Promise<Page<Namespace>>;
-  /** The busiest and largest threads of this replica. */
+  /** Returns the busiest and largest threads of the answering replica. */
   stats(o?: CallOptions): Promise<{ [name: string]: any }>;
-  /** The settings that this replica started with, without secrets. */
+  /** Returns the settings that this replica started with, without secrets. */
   settings(o?: CallOptions): Promise<{ settings: Setting[] }>;
-  /** The name and the rights of the API key. */
+  /** Returns the name and rights of the client's API key. */
   apiKey(o?: CallOptions): Promise<{ name: string; rights: string[] }>;
 }
 
+/** Creates a client for the operations of back ends, which require an API key. */
 export function createAdmin(source: ClientSource = {}): Admin {
   const { service } = internalsOf(clientOf(source));
   const requests = requestsOf(service);

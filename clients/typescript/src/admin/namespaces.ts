@@ -13,7 +13,7 @@ export interface Namespace {
 }
 
 export interface NamespaceOptions extends CallOptions {
-  /** Only this namespace. */
+  /** Returns only this namespace. */
   namespace?: string | undefined;
   cursor?: string | undefined;
   limit?: number | undefined;

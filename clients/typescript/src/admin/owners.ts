@@ -5,12 +5,12 @@ import type { CallOptions } from "../types/options.js";
 import type { ThreadInfo } from "../types/receipt.js";
 import type { KeyedOptions, Requests } from "./requests.js";
 
-/** The people whose conversations these are. */
+/** People or companies that own threads. */
 export interface Owners {
   get(owner: string, o?: CallOptions): Promise<{ owner: string; threads: number; sizeBytes: number }>;
-  /** Erases all data of an owner. Goes on until the server reports that nothing is left. */
+  /** Erases all data of an owner, in as many calls as necessary. */
   erase(owner: string, o?: CallOptions): Promise<{ threads: number; archives: number }>;
-  /** Gives a thread to an owner, or to nobody. */
+  /** Assigns a thread to `owner`; with null, to no owner. */
   assign(threadId: string, owner: string | null, o?: KeyedOptions): Promise<ThreadInfo>;
 }
 

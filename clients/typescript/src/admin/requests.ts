@@ -4,7 +4,6 @@ import type { Sending } from "../http/send.js";
 import { idempotencyKey } from "../thread/idempotency-key.js";
 import type { CallOptions } from "../types/options.js";
 
-/** Options of writes that the server remembers by a key. */
 export interface KeyedOptions extends CallOptions {
   idempotencyKey?: string | undefined;
 }
@@ -14,14 +13,12 @@ export interface Page<T> {
   next?: string | undefined;
 }
 
-/** The requests of a back end. */
 export interface Requests {
   readonly sending: Sending;
   get(path: string, options?: CallOptions, query?: Query): Promise<any>;
   post(path: string, content: object, options?: CallOptions): Promise<any>;
-  /** A write that a repeat would perform twice. */
+  /** Sends a write that must not be repeated. */
   once(method: string, path: string, content: object | undefined, options?: CallOptions, query?: Query): Promise<any>;
-  /** A write that the server remembers by its key. */
   keyed(path: string, content: object, options?: KeyedOptions): Promise<any>;
   delete(path: string, options?: CallOptions): Promise<any>;
   list<T>(path: string, name: string, query: Query, options?: CallOptions): Promise<Page<T>>;

@@ -22,10 +22,9 @@ export interface ScopeInfo {
   expiresAt: string | null;
 }
 
-/** Scopes as a whole. */
 export interface Scopes {
   describe(scope: string, o?: CallOptions): Promise<ScopeInfo>;
-  /** Deletes all keys and tasks. `keepUnfinished` rejects that while there is an unfinished task. */
+  /** Deletes all keys and tasks. With `keepUnfinished`, fails if a task is unfinished. */
   clear(scope: string, o?: ScopeWriteOptions & { keepUnfinished?: boolean | undefined }): Promise<{ version: number }>;
 }
 

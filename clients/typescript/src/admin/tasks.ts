@@ -19,7 +19,7 @@ export interface NewTask {
   activeForm?: string | undefined;
 }
 
-/** A change of one task, named by its ID or its place in the list. */
+/** A change of one task, named by its ID or index. */
 export interface TaskChange {
   id?: string | undefined;
   index?: number | undefined;
@@ -28,10 +28,9 @@ export interface TaskChange {
   activeForm?: string | undefined;
 }
 
-/** The task list of a scope. */
 export interface Tasks {
   get(o?: CallOptions): Promise<{ tasks: Task[]; version: number }>;
-  /** Replaces the list. `keepUnfinished` rejects a list that would drop an unfinished task. */
+  /** Replaces the list. With `keepUnfinished`, the new list must contain every unfinished task. */
   set(
     tasks: readonly NewTask[],
     o?: ScopeWriteOptions & { keepUnfinished?: boolean | undefined },

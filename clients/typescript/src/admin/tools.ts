@@ -4,15 +4,15 @@ import type { CallOptions } from "../types/options.js";
 import type { KeyedOptions, Requests } from "./requests.js";
 
 export interface ToolCalls {
-  /** Default: the scope of the request, which ends with it. */
+  /** Default: the scope of the request, which ends with the request. */
   scope?: string | undefined;
-  /** The calls of a message of OpenAI's form. */
+  /** Calls of an OpenAI message. */
   toolCalls?: readonly object[] | undefined;
-  /** The content of a message of Anthropic's form. */
+  /** Content of an Anthropic message. */
   content?: readonly object[] | undefined;
   /** Calls without a message. */
   toolUse?: readonly object[] | undefined;
-  /** Returns calls of unknown tools in `unknown`, instead of an error for the model. */
+  /** Returns calls of unknown tools in `unknown`, instead of errors for the model. */
   ignoreUnknown?: boolean | undefined;
 }
 
@@ -22,19 +22,19 @@ export interface McpUrl {
   expiresAt: string | null;
 }
 
-/** The tools that models use to keep state. */
+/** Tools with which models store state. */
 export interface Tools {
-  /** The definitions, for the request to a model. */
+  /** Returns the tool definitions for a request to a model. */
   list(format?: "openai" | "anthropic" | "mcp" | "modelrelay", o?: CallOptions): Promise<any[]>;
-  /** Calls one tool. A mistake of the model is in `error`, in words for the model. */
+  /** Calls one tool. `error` explains a mistake to the model. */
   call(
     name: string,
     call?: { arguments?: unknown; scope?: string | undefined },
     o?: KeyedOptions,
   ): Promise<{ result?: any; error?: string | null; warning?: string }>;
-  /** Calls the tools in a model's message, and returns the messages to append. */
+  /** Calls the tools in a model's message. Returns the messages to append. */
   run(calls: ToolCalls, o?: KeyedOptions): Promise<{ messages: any[]; unknown?: any[] | null; warning?: string }>;
-  /** Makes a URL that opens one scope to an MCP client. */
+  /** Returns a URL that opens one scope to an MCP client. */
   mcpUrl(scope: string, o?: CallOptions & { expiresInSeconds?: number | undefined }): Promise<McpUrl>;
 }
 

@@ -9,17 +9,17 @@ import type { CallOptions } from "../types/options.js";
 import type { ThreadInfo } from "../types/receipt.js";
 import type { Requests } from "./requests.js";
 
-/** Whole threads, as one JSON document each. Documents stay texts, because parsing would change numbers. */
+/** Exports and imports threads as JSON documents, which stay text, because parsing would change numbers. */
 export interface Transfer {
   export(threadId: string, o?: CallOptions): Promise<string>;
   /**
-   * All threads, or those of an owner, from page to page. If the server cannot read some, the iterator throws `unreadable_threads` after
-   * the last one; the error's `threadIds` has them.
+   * Iterates over all threads, or those of an owner. If the server cannot read some, throws `unreadable_threads` after the
+   * last one, with their `threadIds`.
    */
   exportAll(
     o?: CallOptions & { owner?: string | undefined; cursor?: string | undefined },
   ): AsyncIterableIterator<string>;
-  /** Returns the thread. Without `ifExists`, one that exists is a conflict. */
+  /** Returns the thread. Without `ifExists`, a thread that exists is a conflict. */
   importDocument(
     document: string,
     o?: CallOptions & { ifExists?: "replace" | "skip" | undefined },
@@ -60,7 +60,6 @@ export const transferOf = (requests: Requests): Transfer => ({
   },
 });
 
-/** A line that is not a document: an unreadable thread, or the end of a page. */
 interface Other {
   error?: unknown;
   thread_id?: string;
@@ -74,7 +73,6 @@ function otherThanDocument(line: string): Other | undefined {
   return value.format === undefined ? value : undefined;
 }
 
-/** The lines of one response. */
 async function* lines(
   { sending: { settings, identity } }: Requests,
   query: { owner: string | undefined; cursor: string | undefined },

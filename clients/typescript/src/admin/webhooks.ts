@@ -20,7 +20,7 @@ export interface Webhook {
   events: WebhookEventType[];
   name?: string | null;
   createdAt: string | null;
-  /** Only in the answer to the call that sets it. */
+  /** Present only in the response to the call that sets it. */
   secret?: string | null;
 }
 
@@ -47,7 +47,7 @@ export interface Webhooks {
     o?: CallOptions,
   ): Promise<Webhook>;
   get(id: string, o?: CallOptions): Promise<Webhook>;
-  /** `secret: null` makes a new secret. */
+  /** Changes an endpoint. `secret: null` generates a new secret. */
   update(
     id: string,
     change: {
@@ -63,7 +63,7 @@ export interface Webhooks {
     id: string,
     o?: CallOptions & { cursor?: string | undefined; limit?: number | undefined },
   ): Promise<Page<FailedDelivery>>;
-  /** Sends failed events again: those named, or all. Returns how many. */
+  /** Sends failed events again: those in `events`, or all. Returns their number. */
   replay(id: string, events?: readonly string[], o?: CallOptions): Promise<number>;
 }
 

@@ -5,17 +5,16 @@ import type { Sending } from "../http/send.js";
 import { connectionError } from "../http/attempt.js";
 import type { Connect } from "./follow.js";
 
-/** Opens a stream of all threads. */
 export const connectAll =
   ({ settings, identity }: Sending, query: Query): Connect =>
   async (cursor, signal) =>
     receive(settings, await identity.sender(), "/v1/events", query, cursor, signal);
 
-/** Opens the stream of one thread: the one that the identity names when this is called. */
+/** Opens the stream of the thread that the identity names at the time of this call. */
 export function connectThread({ settings, identity }: Sending, query: Query): Connect {
   const { id, signedId } = identity;
   return async (cursor, signal) => {
-    (await identity.enter(signal))(); // not after a lost cookie
+    (await identity.enter(signal))(); // fails if the cookie is lost
     const sender = await identity.sender();
     if (identity.id === id) {
       const response = await receive(settings, sender, sender.path + "/events", query, cursor, signal);
@@ -24,7 +23,7 @@ export function connectThread({ settings, identity }: Sending, query: Query): Co
         await identity.learn(sender, response.headers, false);
         return response;
       }
-      // the cookie names another thread by now
+      // the cookie names another thread now
       response.body?.cancel().catch(() => {});
     }
     const headers = signedId ? { ...sender.headers, "x-thread-id": signedId } : sender.headers;

@@ -3,7 +3,6 @@ import type { JsonFormat } from "../types/json.js";
 import type { ThreadEvent } from "../types/events.js";
 import type { Step } from "./follow.js";
 
-/** The event in a step of a stream, if this client knows its type. */
 export function decode({ type, data, cursor }: Step, json: JsonFormat): ThreadEvent | undefined {
   if (type === "reset") return { type, cursor };
   if (!/^(thread\.(created|updated|destroyed|rotated)|history\.appended)$/.test(type)) return undefined;

@@ -3,12 +3,12 @@ import { errorOf, isTransient } from "../http/errors.js";
 import { linked, orAbort, sleep } from "../http/wait.js";
 import { type Message, SseParser } from "./sse.js";
 
-/** The server sends a comment every 15 s. */
+/** Silence after which a connection counts as dead. The server sends a comment every 15 s. */
 export const SILENCE_MS = 45_000;
 const DEFAULT_RETRY_MS = 2_000;
 const MAX_RETRY_MS = 30_000;
 
-/** A message of a stream, or, without a type, only a new position. */
+/** A message of a stream or, without a type, only a new position. */
 export interface Step {
   type: string;
   data: string;
@@ -18,18 +18,16 @@ export interface Step {
 export interface Following {
   signal: AbortSignal;
   lastEventId?: string | undefined;
-  /** The time for the headers of a response. */
   timeoutMs: number;
   onOpen?: (() => void) | undefined;
   onClose?: (() => void) | undefined;
-  /** Called before each attempt to connect and for everything that arrives. */
+  /** Called before each attempt to connect and for all received data. */
   onSign?: (() => void) | undefined;
 }
 
-/** Opens the stream after a cursor. */
 export type Connect = (cursor: string | undefined, signal: AbortSignal) => Promise<Response>;
 
-/** Follows a stream across interruptions, without a gap and without a repetition. */
+/** Follows a stream across interruptions, without gaps or duplicates. */
 export async function* follow(connect: Connect, o: Following): AsyncGenerator<Step, void> {
   let cursor = o.lastEventId;
   let retryMs = DEFAULT_RETRY_MS;
@@ -59,7 +57,6 @@ export async function* follow(connect: Connect, o: Following): AsyncGenerator<St
   }
 }
 
-/** Performs a call until it succeeds, where a stream would connect again. */
 export async function persist(call: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
   for (let ms = DEFAULT_RETRY_MS; ; ms *= 2) {
     try {
@@ -71,14 +68,13 @@ export async function persist(call: () => Promise<unknown>, signal: AbortSignal)
   }
 }
 
-/** How long the server wants to be left alone. Throws what a new attempt would not repair. */
 function retryAfter(error: unknown, signal: AbortSignal): number {
   signal.throwIfAborted();
   if (!isTransient(error)) throw error;
   return error.retryAfterMs ?? 0;
 }
 
-/** The messages of one connection, after `undefined` when it is open. Ends or fails when the connection does. */
+/** Yields `undefined` when the connection is open, then its messages. Ends or fails with the connection. */
 async function* connection(
   connect: Connect,
   cursor: string | undefined,
@@ -97,7 +93,7 @@ async function* connection(
   try {
     const response = await within(o.timeoutMs, connect(cursor, signal));
     if (!response.ok) throw errorOf(response.status, response.headers, await within(o.timeoutMs, response.text()));
-    if (!response.headers.get("content-type")?.startsWith("text/event-stream")) return; // of a proxy
+    if (!response.headers.get("content-type")?.startsWith("text/event-stream")) return; // a proxy's response
     yield;
     const parser = new SseParser();
     const decoder = new TextDecoder();
@@ -117,7 +113,7 @@ const connectionLost = (error: unknown) => {
   throw connectionError(error);
 };
 
-/** Waits about as long as given, but not longer than until the browser is online again. */
+/** Waits about `ms`, but not longer than until the browser is online again. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   const done = linked(signal);
   const wake = (now: () => void) => globalThis.addEventListener?.("online", now, { signal: done.signal });

@@ -1,6 +1,6 @@
 import { linked } from "../http/wait.js";
 
-/** An iterator that closes what it reads from as soon as it is left, even while a `next()` waits. */
+/** Returns an iterator that closes its source as soon as the caller leaves it, even while a `next()` is pending. */
 export function closing<T>(
   signal: AbortSignal | undefined,
   generate: (signal: AbortSignal) => AsyncGenerator<T, void>,

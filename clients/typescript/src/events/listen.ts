@@ -7,7 +7,6 @@ import { follow, persist, type Step } from "./follow.js";
 import { closing } from "./iterator.js";
 import { share } from "./share.js";
 
-/** The events of a thread. */
 export function listen(sending: Sending, { signal, values, ...o }: EventOptions = {}): AsyncIterableIterator<ThreadEvent> {
   const { settings, identity } = sending;
   return closing(signal, async function* (signal) {
@@ -24,7 +23,6 @@ export function listen(sending: Sending, { signal, values, ...o }: EventOptions 
   });
 }
 
-/** The events of all threads. */
 export function listenToAll(
   sending: Sending,
   { signal, types, ...o }: Omit<EventOptions, "values"> & { types?: readonly string[] | undefined } = {},
@@ -34,7 +32,7 @@ export function listenToAll(
   return closing(signal, (signal) => decoded(follow(connect, { ...o, signal, timeoutMs }), sending, false));
 }
 
-/** The events in steps. A stream of one thread belongs to one life of it, and ends with that. */
+/** Decodes steps. The stream of one thread belongs to one life, and ends with it. */
 async function* decoded(
   steps: AsyncIterable<Step>,
   { settings }: Sending,

@@ -4,9 +4,8 @@ import { type Connect, follow, type Following, SILENCE_MS, type Step } from "./f
 
 const MAX_STEPS = 1_000;
 
-/** What the tab that listens tells the others. Without it, a tab asks for the position. */
+/** The listening tab's message to the others. Without it, a tab asks for the position. */
 interface News {
-  /** The position before the step, and after it. */
   from?: string | undefined;
   to?: string | undefined;
   isOpen: boolean;
@@ -14,8 +13,8 @@ interface News {
 }
 
 /**
- * Follows a stream that all tabs of an origin share. The tab that holds the lock listens, and passes on what it
- * receives. When it closes, the next one continues from the last position that it saw.
+ * Follows a stream that all tabs of an origin share. The tab that holds the lock listens and forwards steps. When it closes,
+ * the next tab resumes from the last position that it saw.
  */
 export async function* share(
   locks: LockManager,
@@ -74,7 +73,7 @@ export async function* share(
     });
     listening.catch(() => {});
   };
-  // a browser may suspend the tab that listens
+  // a browser may suspend the listening tab
   const hear = () => {
     clearTimeout(patience);
     if (!listening) patience = setTimeout(lead, SILENCE_MS);

@@ -1,4 +1,3 @@
-/** What the server sends between two blank lines. */
 export interface Message {
   type: string;
   data: string;
@@ -6,7 +5,6 @@ export interface Message {
   retry?: number;
 }
 
-/** Reads server-sent events from a text that arrives in pieces. */
 export class SseParser {
   #line = "";
   #endsWithReturn = false;

@@ -5,14 +5,12 @@ import { prepare } from "./prepare.js";
 import type { ServerRequest } from "./request.js";
 import { orAbort, withDeadline } from "./wait.js";
 
-/** A response with its body. */
 export interface Answer {
   status: number;
   headers: Headers;
   bytes: Uint8Array;
 }
 
-/** Sends a request once, and reads the whole response. */
 export async function attempt(
   settings: Settings,
   request: ServerRequest,
@@ -38,7 +36,7 @@ export async function attempt(
   });
 }
 
-/** A failure of `fetch` as an error of this package. Platforms use errors of different classes. */
+/** Converts a failure of `fetch`. Platforms use different error classes. */
 export function connectionError(cause: unknown): ThreadkeepError {
   return cause instanceof ThreadkeepError
     ? cause

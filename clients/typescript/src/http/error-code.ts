@@ -1,4 +1,4 @@
-/** The codes of the server's errors, and those that the client itself reports. */
+/** Error codes of the server and of the client. */
 export type ErrorCode =
   | ServerErrorCode
   | "connection"

@@ -13,7 +13,6 @@ export interface Problem {
   [member: string]: unknown;
 }
 
-/** What an error is made of. */
 export interface ErrorInit {
   status?: number | undefined;
   problem?: Problem | undefined;
@@ -21,11 +20,10 @@ export interface ErrorInit {
   cause?: unknown;
 }
 
-/** The base of all errors. Match on `code`. Messages contain no signed ID, no API key and no value. */
+/** Base class of all errors. Match on `code`. Messages contain no signed ID, no API key and no value. */
 export class ThreadkeepError extends Error {
   override name = "ThreadkeepError";
   readonly code: ErrorCode;
-  /** The status of the response, if there was one. */
   readonly status: number | undefined;
   /** The server's explanation, for people. */
   readonly detail: string | undefined;
@@ -36,7 +34,7 @@ export class ThreadkeepError extends Error {
   constructor(code: ErrorCode, message: string, { status, problem, retryAfterMs, cause }: ErrorInit = {}) {
     super(message, cause === undefined ? undefined : { cause });
     const { type, title, status: _, code: __, detail, request_id, ...rest } = problem ?? {};
-    // the members of some errors, such as `current_version`; none of them may replace a part of the error itself
+    // members of some errors, such as `current_version`; none may replace a member of the error itself
     for (const [name, value] of Object.entries(camel<object>(rest))) {
       if (!(name in this)) Object.assign(this, { [name]: value });
     }
@@ -49,22 +47,21 @@ export class ThreadkeepError extends Error {
   }
 }
 
-/** 400: the request is wrong. */
+/** 400: the request is invalid. */
 export class InvalidRequestError extends ThreadkeepError {
   override name = "InvalidRequestError";
-  /** The index of the operation in a merge, from 0. */
+  /** Index of the operation in a merge, from 0. */
   declare readonly operation?: number;
 }
 
-/** 401: the caller is unknown. */
+/** 401: the credentials are missing or invalid. */
 export class AuthenticationError extends ThreadkeepError {
   override name = "AuthenticationError";
 }
 
-/** 403: another site, someone else's thread, or a missing right. */
+/** 403: the request comes from another site, the thread has another owner, or the API key lacks a right. */
 export class ForbiddenError extends ThreadkeepError {
   override name = "ForbiddenError";
-  /** The right that the API key lacks. */
   declare readonly right?: string;
 }
 
@@ -73,12 +70,12 @@ export class NotFoundError extends ThreadkeepError {
   override name = "NotFoundError";
 }
 
-/** 409: the stored data, or another caller, is in the way. */
+/** 409: the stored data or another caller prevents the call. */
 export class ConflictError extends ThreadkeepError {
   override name = "ConflictError";
-  /** The index of the operation in a merge, from 0. */
+  /** Index of the operation in a merge, from 0. */
   declare readonly operation?: number;
-  /** When the turn of the other caller ends. */
+  /** When the other caller's turn ends. */
   declare readonly expiresAt?: string;
 }
 
@@ -87,13 +84,13 @@ export class ThreadDestroyedError extends ThreadkeepError {
   override name = "ThreadDestroyedError";
 }
 
-/** 412: the condition of the write does not hold. */
+/** 412: the write's condition does not hold. */
 export class VersionMismatchError extends ThreadkeepError {
   override name = "VersionMismatchError";
   declare readonly currentVersion?: number;
 }
 
-/** 413, 414 and 431: the data does not fit. */
+/** 413, 414 and 431: the data is too large. */
 export class TooLargeError extends ThreadkeepError {
   override name = "TooLargeError";
   declare readonly limitBytes?: number;
@@ -102,7 +99,7 @@ export class TooLargeError extends ThreadkeepError {
   declare readonly limitKeys?: number;
 }
 
-/** 422: an idempotency key or the ID of an item was used for something else. */
+/** 422: the idempotency key, or the ID of an item, was used for something else. */
 export class ReusedError extends ThreadkeepError {
   override name = "ReusedError";
 }
@@ -110,16 +107,15 @@ export class ReusedError extends ThreadkeepError {
 /** 429: too many requests. */
 export class RateLimitedError extends ThreadkeepError {
   override name = "RateLimitedError";
-  /** The limit that was exceeded. */
   declare readonly limit?: string;
 }
 
-/** 503: the server or its store is not available. */
+/** 503: the server or its store is unavailable. */
 export class UnavailableError extends ThreadkeepError {
   override name = "UnavailableError";
 }
 
-/** The server cannot be reached, or the connection broke. */
+/** The server is unreachable, or the connection failed. */
 export class ConnectionError extends ThreadkeepError {
   override name = "ConnectionError";
 }
@@ -129,7 +125,7 @@ export class TimeoutError extends ThreadkeepError {
   override name = "TimeoutError";
 }
 
-/** The state does not fit the schema. */
+/** The state does not match the schema. */
 export class InvalidStateError extends ThreadkeepError {
   override name = "InvalidStateError";
   readonly issues: readonly SchemaIssue[];
@@ -156,7 +152,6 @@ const classes: { [status: number]: typeof ThreadkeepError } = {
   503: UnavailableError,
 };
 
-/** The error for a response. */
 export function errorOf(status: number, headers: Headers, body: string): ThreadkeepError {
   let problem: Problem | undefined;
   try {
@@ -173,11 +168,10 @@ export function errorOf(status: number, headers: Headers, body: string): Threadk
   });
 }
 
-/** An error of this package for any other. */
 export const ownError = (error: unknown): ThreadkeepError =>
   error instanceof ThreadkeepError ? error : new ThreadkeepError("unknown", String(error));
 
-/** Whether the same request may succeed later. */
+/** Returns whether the same request may succeed later. */
 export const isTransient = (error: unknown): error is ThreadkeepError =>
   error instanceof ThreadkeepError &&
   (error.status === undefined

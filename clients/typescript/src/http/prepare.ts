@@ -4,7 +4,6 @@ import type { Settings } from "../settings.js";
 import { hasCredential, headersOf } from "./credentials.js";
 import { queryText, type ServerRequest } from "./request.js";
 
-/** The arguments of `fetch` for a request. */
 export async function prepare(
   settings: Settings,
   { method, path, query, body, contentType = "application/json", headers: more }: ServerRequest,
@@ -32,7 +31,7 @@ export async function prepare(
   }
   return [
     baseUrl + (typeof path === "string" ? path : path(sender.path)) + queryText(query),
-    // `fetch` takes undefined options for absent ones
+    // `fetch` treats undefined options as absent
     { method, headers, body, credentials, cache: knowsCache ? "no-store" : undefined } as RequestInit,
   ];
 }

@@ -2,26 +2,23 @@ import type { CallOptions } from "../types/options.js";
 
 export type Query = { [name: string]: string | number | boolean | readonly string[] | undefined };
 
-/** A request to the server, without the identity of its sender. */
 export interface ServerRequest {
   method: string;
-  /** The path below the base URL, or a function of the thread's own path. */
   path: string | ((thread: string) => string);
   query?: Query | undefined;
   headers?: { [name: string]: string | undefined } | undefined;
   body?: string | Uint8Array | undefined;
-  /** The content type of the body. Default: JSON. */
+  /** Default: JSON. */
   contentType?: string | undefined;
   options?: CallOptions | undefined;
-  /** Time that the server may take in addition. */
   extraMs?: number | undefined;
-  /** The response names a fresh thread of this identity, or a thread that is not of this identity. */
+  /** Thread that the response names: a fresh one of this identity, or one of another identity. */
   names?: "fresh" | "other" | undefined;
-  /** Must not be sent again when it may have been performed. */
+  /** Whether the request must not be repeated if it may have been performed. */
   once?: boolean | undefined;
 }
 
-/** A segment of a path. A URL cannot carry some of them: they would name another path. */
+/** Encodes a path segment. Throws for names that would change the path. */
 export function segment(text: string | number): string {
   if (/^\.{0,2}$/.test(text + "")) throw new TypeError("A URL cannot carry this name.");
   return encodeURIComponent(text);

@@ -10,15 +10,13 @@ const MAX_RETRY_AFTER_MS = 10_000;
 const MAX_PAUSE_MS = 2_000;
 const decoder = new TextDecoder();
 
-/** Sends requests as one identity, again where that may help. */
 export interface Sending {
   readonly settings: Settings;
   readonly identity: Identity;
-  /** Returns a response that reports success. */
   send(request: ServerRequest): Promise<Answer>;
-  /** As `send`, with the body as JSON of the client itself. */
+  /** Parses the body of `send` as JSON of the client itself. */
   json<T>(request: ServerRequest): Promise<{ body: T; text: string; headers: Headers }>;
-  /** As `send`, with the body as JSON of the application. */
+  /** Parses the body of `send` as JSON of the application. */
   value(request: ServerRequest): Promise<{ body: any; text: string; headers: Headers }>;
 }
 
@@ -70,14 +68,14 @@ function parsed(text: string, status: number, format: JsonFormat): unknown {
   try {
     return text && format.parse(text);
   } catch {
-    // the cause would show a part of the text
+    // the cause would show part of the text
     throw new ThreadkeepError("unknown", "unknown: The response is not JSON.", {
       status,
     });
   }
 }
 
-/** Whether sending the request again may help. `once`: unless it may have been performed. */
+/** Returns whether a retry may help. With `once`, only if the request was not performed. */
 function helps(error: ThreadkeepError, once = false): boolean {
   const { status = 0 } = error;
   if (once) return status === 429 || (status === 503 && error.code !== "unknown");

@@ -8,7 +8,6 @@ const LOST =
   "cookie_lost: The browser does not return the cookie. Serve threadkeep from the site of the page, or set " +
   'cookie_same_site = "none" and credentials: "include", or use identity: "header".';
 
-/** The caller's own thread, named by a cookie that only the browser sees. */
 export class ByCookie implements Identity {
   signedId: string | undefined;
   readonly #gate = new Gate();
@@ -18,7 +17,6 @@ export class ByCookie implements Identity {
   #asking: Promise<string | undefined> | undefined;
   #isLost = false;
 
-  /** `ask` requests the signed ID of the thread once more. */
   constructor(ask: () => Promise<string | undefined>, baseUrl: string | undefined, patienceMs: number) {
     this.#ask = ask;
     this.#lockName = `threadkeep first visit ${baseUrl}`;
@@ -34,7 +32,7 @@ export class ByCookie implements Identity {
     const leave = await this.#gate.enter(isKnown, signal);
     if (this.#isLost) throw lost();
     if (!locks || isKnown()) return leave;
-    // the first visits of two tabs would start two threads
+    // the first visits of two tabs would create two threads
     const waiting = AbortSignal.any([AbortSignal.timeout(this.#patienceMs), ...(signal ? [signal] : [])]);
     const unlock = await acquire(locks, this.#lockName, waiting).catch(() => () => {});
     const done = () => {
@@ -57,11 +55,11 @@ export class ByCookie implements Identity {
       this.signedId = signedId;
       return;
     }
-    // another tab may have started afresh, or this response may be late
+    // another tab may have started a new thread, or this response may be late
     const second = await this.#askAgain();
     if (!second || idOf(second) === this.id) return;
     if (idOf(second) !== idOf(signedId)) {
-      const third = await this.#askAgain(); // if another tab started afresh twice, the cookie holds now
+      const third = await this.#askAgain(); // if another tab started two new threads, the cookie is stable now
       if (!third) return;
       if (idOf(third) !== idOf(second)) this.#isLost = true;
     }

@@ -3,7 +3,6 @@ import { type Identity, idOf, type Sender } from "./identity.js";
 
 export const CURRENT = "/v1/threads/current";
 
-/** The caller's own thread, named by the header `x-thread-id`. */
 export class ByHeader implements Identity {
   signedId: string | undefined;
   readonly #gate = new Gate();
@@ -26,7 +25,7 @@ export class ByHeader implements Identity {
 
   learn(sender: Sender, response: Headers): void {
     const signedId = response.get("x-thread-id");
-    // a late response to a request with an earlier ID must not bring that ID back
+    // a late response to a request with an earlier ID must not restore that ID
     if (signedId && sender.headers["x-thread-id"] === this.signedId) this.signedId = signedId;
   }
 

@@ -3,7 +3,6 @@ import { type Identity, idOf, type Sender } from "./identity.js";
 
 const open = async (): Promise<() => void> => () => {};
 
-/** A thread named by its ID, for senders with an API key or with the signature of that ID. */
 export class ById implements Identity {
   #id: string;
   #signedId: string | undefined;
@@ -44,7 +43,7 @@ export class ById implements Identity {
   }
 }
 
-/** The service itself, for requests about no single thread. */
+/** Sends requests that concern no single thread. */
 export class Service implements Identity {
   readonly id = undefined;
   readonly signedId = undefined;

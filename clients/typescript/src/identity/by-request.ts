@@ -2,9 +2,7 @@ import type { IncomingRequest } from "../types/client.js";
 import { ByHeader } from "./by-header.js";
 import type { Sender } from "./identity.js";
 
-/** The thread of a browser, named as its request names it. */
 export class ByRequest extends ByHeader {
-  /** The `authorization` header of the incoming request, if it has one. */
   readonly login: { authorization?: string };
   readonly #cookie: string | undefined;
   readonly #setCookies = new Map<string, string>();
@@ -30,7 +28,6 @@ export class ByRequest extends ByHeader {
     for (const cookie of response.getSetCookie()) this.#setCookies.set(cookie.split("=")[0]!, cookie);
   }
 
-  /** The headers for the browser. */
   responseHeaders(): Headers {
     const headers = new Headers();
     if (this.signedId) headers.set("x-thread-id", this.signedId);

@@ -2,11 +2,11 @@ import { orAbort } from "../http/wait.js";
 
 const open = () => {};
 
-/** Lets one request through at a time, until an ID is known. */
+/** Admits one request at a time until an ID is known. */
 export class Gate {
   #last: Promise<void> | undefined;
 
-  /** Resolves when the caller may go on, to a function that lets the next one through. */
+  /** Resolves when the caller may continue. Call the result to admit the next request. */
   async enter(isKnown: () => boolean, signal: AbortSignal | undefined): Promise<() => void> {
     while (!isKnown()) {
       const last = this.#last;

@@ -16,7 +16,6 @@ interface WireEntry {
   expires_at?: string | null;
 }
 
-/** A namespace, with the calls that read and write several entries. */
 export function batchOf(sending: Sending, namespace: string): KeyValueBatch {
   const root = pathOf(namespace);
   const { json } = sending.settings;

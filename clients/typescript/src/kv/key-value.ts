@@ -9,7 +9,6 @@ import type { JsonFormat } from "../types/json.js";
 import type { EntryInfo, KeyValue, KeyValueWriteOptions } from "../types/kv.js";
 import { entryOf } from "./entry.js";
 
-/** The path of a namespace. */
 export const pathOf = (namespace: string): string => "/v1/kv/" + segment(namespace);
 
 export function keyValueOf(sending: Sending, namespace: string): KeyValue {
@@ -67,7 +66,6 @@ export function keyValueOf(sending: Sending, namespace: string): KeyValue {
   };
 }
 
-/** A write to `/v1/kv`. */
 export function writeEntries(
   sending: Sending,
   method: string,

@@ -2,7 +2,7 @@ import type { Operation } from "../types/operation.js";
 
 type State = { [key: string]: any };
 
-/** The state after an operation that the server accepts. One that it rejects changes nothing here. */
+/** Returns the state after an operation. An operation that the server would reject has no effect. */
 export function apply(state: State, operation: Operation): State {
   if (operation.op === "clear") return {};
   if (operation.op === "append") return state;

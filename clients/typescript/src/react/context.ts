@@ -7,7 +7,7 @@ import type { ClientOptions } from "../types/options.js";
 
 const ClientContext = createContext<Client | undefined>(undefined);
 
-/** Gives a client to the hooks below it. */
+/** Provides a client to the hooks below it. */
 export function ThreadProvider(
   props: ({ client: Client } | { options: ClientOptions }) & { children?: ReactNode },
 ): ReactNode {
@@ -16,7 +16,6 @@ export function ThreadProvider(
   return createElement(ClientContext.Provider, { value: client }, props.children);
 }
 
-/** The client of a hook. */
 export function useClient(given: Client | undefined): Client {
   const provided = useContext(ClientContext);
   const client = given ?? provided;

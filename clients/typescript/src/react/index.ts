@@ -1,7 +1,5 @@
 "use client";
 
-/** Live threads in React. */
-
 export { ThreadProvider } from "./context.js";
 export type { FailedWrite, ThreadStatus } from "./snapshot.js";
 export { useThread, type UseThread, type UseThreadOptions } from "./use-thread.js";

@@ -10,7 +10,7 @@ export interface ListSnapshot {
   threads: ThreadInfo[];
   status: "loading" | "ready" | "error";
   error: ThreadkeepError | undefined;
-  /** Whether `loadMore` would show more. */
+  /** Whether `loadMore` would show more threads. */
   hasMore: boolean;
 }
 
@@ -22,7 +22,6 @@ export interface Listing {
   order?: "updated" | "created" | undefined;
 }
 
-/** The list of conversations that a page shows. */
 export class ListStore {
   readonly #client: Client;
   readonly #listing: Listing;
@@ -46,7 +45,6 @@ export class ListStore {
 
   readonly getSnapshot = (): ListSnapshot => this.#snapshot;
 
-  /** Reads all pages that are shown, once more. */
   readonly refresh = (): Promise<void> => {
     this.#again = true;
     return (this.#reading ??= this.#read().finally(() => (this.#reading = undefined)));

@@ -4,7 +4,6 @@ import { apply } from "./apply.js";
 
 type State = { [key: string]: any };
 
-/** A state of the thread at one version of one life. */
 export interface Base {
   state: State;
   version: number;
@@ -14,17 +13,14 @@ export interface Base {
 /** A write of this page that the base does not contain. */
 interface Write {
   readonly operations: readonly Operation[];
-  /** Where its response says that it is. */
   at?: { version: number; life: string };
 }
 
 /** Returns the life in an ETag, or "unknown" if only the version is known. */
 export const lifeOf = (etag: string): string => /-([0-9a-f]{16})"$/.exec(etag)?.[1] ?? "unknown";
 
-/** A thread that nobody has written to. */
 const FRESH: Base = { state: {}, version: 0, life: "fresh" };
 
-/** The last known state of the server, with the writes of this page on top. */
 export class Optimistic {
   #base: Base;
   #writes: Write[] = [];
@@ -33,12 +29,10 @@ export class Optimistic {
   #shown: State | undefined;
   #isExpired = false;
 
-  /** `initial` is shown until a state is known. */
   constructor(initial: State = {}) {
     this.#base = { state: initial, version: 0, life: "" };
   }
 
-  /** Whether a state of the server is known. */
   get isKnown(): boolean {
     return this.#base.life !== "";
   }
@@ -48,7 +42,7 @@ export class Optimistic {
     return this.#isExpired;
   }
 
-  /** The life that the page shows and writes to, if it is known. */
+  /** Life that the page shows and writes to, if it is known. */
   get life(): string | undefined {
     const { version, life } = this.#base;
     return version && !this.#isExpired && life !== "unknown" ? life : undefined;
@@ -62,12 +56,11 @@ export class Optimistic {
     return this.#base;
   }
 
-  /** The state to show: the same object until it changes. */
+  /** State to show: the same object until it changes. */
   get state(): State {
     return (this.#shown ??= this.#writes.flatMap((write) => write.operations).reduce(apply, this.#base.state));
   }
 
-  /** The number of writes without a response. */
   get pending(): number {
     return this.#writes.filter((write) => !write.at).length;
   }
@@ -80,12 +73,11 @@ export class Optimistic {
     return write;
   }
 
-  /** Marks the one write that is on its way. */
   send(write: Write): void {
     this.#sent = write;
   }
 
-  /** The server performed the write. Returns whether the base is known to contain it. */
+  /** Records that the server performed the write. Returns whether the base is known to contain it. */
   confirm(write: Write, { version, etag }: Receipt, value?: number | bigint): boolean {
     const life = lifeOf(etag);
     const base = this.#base;
@@ -96,14 +88,13 @@ export class Optimistic {
       const state = write.operations.reduce(apply, base.state);
       const [first] = write.operations;
       const isExact = value === undefined || (first?.op === "increment" && state[first.key] === value);
-      // nothing else happened in between
+      // no other write happened in between
       if (isExact) this.#replace({ state, version, life });
     }
     this.#release();
     return write.at.life === this.#base.life && version <= this.#base.version;
   }
 
-  /** The server did not perform the write. */
   reject(write: Write): void {
     this.#writes = this.#writes.filter((one) => one !== write);
     this.#shown = undefined;
@@ -112,8 +103,8 @@ export class Optimistic {
   }
 
   /**
-   * Takes a state that was read. `keys` are those that differ from the base, if they are known. A state that may contain
-   * the write that is on its way has to wait for its response: only that tells.
+   * Adopts a state that was read. `keys` are those that differ from the base, if known. A state that may contain the write
+   * in flight is held until the write's response shows whether it does.
    */
   adopt(next: Base, keys?: ReadonlySet<string>): void {
     const base = this.#base;
@@ -124,12 +115,11 @@ export class Optimistic {
     else this.#replace(next);
   }
 
-  /** Whether the write that is on its way may change one of these keys. */
   isSending(keys: ReadonlySet<string> | undefined): boolean {
     return this.#sent !== undefined && mayTouch(this.#sent.operations, keys);
   }
 
-  /** Forgets everything except the writes that were not sent yet. */
+  /** Discards everything except the writes that were not sent yet. */
   reset(): void {
     this.#writes = this.#writes.filter((write) => !write.at && write !== this.#sent);
     this.#held = undefined;
@@ -141,14 +131,14 @@ export class Optimistic {
   #release(): void {
     const { next, over } = this.#held ?? {};
     this.#held = undefined;
-    // if the write began a new life, this state is of the one before
+    // if the write began a new life, this state is of the previous life
     if (next && (next.life === this.#base.life || over === this.#base)) this.adopt(next);
   }
 
   #replace(next: Base): void {
     this.#isExpired = false;
     this.#base = next;
-    // a write of another life is gone with it
+    // a write of another life ended with that life
     this.#writes = this.#writes.filter(({ at }) => at && at.life === next.life ? at.version > next.version : !at);
     this.#shown = undefined;
   }

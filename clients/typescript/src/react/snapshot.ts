@@ -9,25 +9,22 @@ export interface FailedWrite {
   readonly operations: readonly Operation[];
   readonly error: ThreadkeepError;
   /**
-   * Sends it again, for the same life of the thread, or for the next one if that has expired. If an earlier attempt
-   * arrived, the server does not repeat it as long as it remembers its key: for 60 seconds, and longer while the key is
-   * among the newest 64 of the thread. The write stays in `failed` until it succeeds.
+   * Sends the write again, for the same life of the thread, or for the next life if that has expired. If an earlier attempt
+   * arrived, the server does not repeat it while it remembers the key: for 60 seconds, and longer while the key is among the
+   * thread's 64 newest. The write stays in `failed` until it succeeds.
    */
   retry(): Promise<Receipt>;
   /** Removes the write from `failed`. */
   discard(): void;
 }
 
-/** All that a component shows of a thread. */
 export interface ThreadSnapshot {
   state: { [key: string]: any };
   version: number;
   id: string | undefined;
-  /** The number of writes without a response. */
   pending: number;
   status: ThreadStatus;
   error: ThreadkeepError | undefined;
-  /** Writes abandoned ten seconds after their first attempt, oldest first. */
   failed: readonly FailedWrite[];
 }
 

@@ -5,7 +5,7 @@ import { type StoreOptions, ThreadStore } from "./thread-store.js";
 const ABANDONED_MS = 30_000;
 const stores = new WeakMap<Client, Map<string, ThreadStore>>();
 
-/** The one store of a client and a thread. On a server, where nothing is kept, each call makes a new one. */
+/** Returns the shared store of a client and a thread. On a server, each call makes a new one. */
 export function storeOf(client: Client, o: StoreOptions): ThreadStore {
   const all = stores.get(client) ?? new Map<string, ThreadStore>();
   const key = keyOf(o);
@@ -17,13 +17,13 @@ export function storeOf(client: Client, o: StoreOptions): ThreadStore {
   });
   if (isPage) {
     stores.set(client, all.set(key, store));
-    // a render that was given up never subscribes
+    // an abandoned render never subscribes
     setTimeout(() => store.isUsed || forget(client, o, store), ABANDONED_MS);
   }
   return store;
 }
 
-/** Makes a later attempt start over. */
+/** Drops a failed store, so that the next attempt starts fresh. */
 export function forgetFailed(client: Client, o: StoreOptions, store: ThreadStore): void {
   setTimeout(() => store.isUsed || forget(client, o, store), 1_000);
 }

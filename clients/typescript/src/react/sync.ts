@@ -3,9 +3,7 @@ import { lifeOf, type Optimistic } from "./optimistic.js";
 
 const MAX_KEYS = 50;
 
-/** Reads what has changed on the server, one request at a time. */
 export class Sync {
-  /** The keys that changed with each version after the base. */
   readonly #news = new Map<number, readonly string[]>();
   readonly #thread: Thread;
   readonly #state: Optimistic;
@@ -15,14 +13,14 @@ export class Sync {
   #running: Promise<void> | undefined;
   #epoch = 0;
 
-  /** `needsWhole`: a schema validates whole states only. */
+  /** `needsWhole`: a schema validates only whole states. */
   constructor(thread: Thread, state: Optimistic, needsWhole: boolean) {
     this.#thread = thread;
     this.#state = state;
     this.#needsWhole = needsWhole;
   }
 
-  /** Reads the keys that an event names, or the whole state if the event is of another life. */
+  /** Reads the keys that an event names, or the whole state if the event belongs to another life. */
   changed({ version, keys, life }: { version: number; keys: readonly string[]; life: string }): Promise<void> {
     const { base } = this.#state;
     if (base.version && life !== base.life) return this.whole();
@@ -30,18 +28,17 @@ export class Sync {
     return this.#run();
   }
 
-  /** Reads the whole state, in a request that begins after this call. */
+  /** Reads the whole state in a request that begins after this call. */
   whole(): Promise<void> {
     this.#wantsWhole = true;
     return this.#run();
   }
 
-  /** Goes on with what had to wait for the response to a write. */
+  /** Resumes reads that waited for the response to a write. */
   settled(): Promise<void> {
     return this.#news.size || this.#wantsWhole ? this.#run() : Promise.resolve();
   }
 
-  /** Ignores the responses to requests that have begun. */
   reset(): void {
     this.#epoch++;
     this.#news.clear();
@@ -69,12 +66,12 @@ export class Sync {
     for (let news; (news = this.#news.get(last + 1)); last++) news.forEach((key) => keys.add(key));
     const isGap = this.#news.size > last - base.version;
     if (this.#wantsWhole || this.#needsWhole || isGap || keys.size > MAX_KEYS) return this.#readWhole();
-    if (this.#state.isSending(keys)) return; // until its response is there
+    if (this.#state.isSending(keys)) return; // waits for its response
     const epoch = this.#epoch;
     const { state, version, etag } = await this.#thread.read({ keys: [...keys] });
     if (epoch !== this.#epoch) return;
     if (version !== last || lifeOf(etag) !== base.life) {
-      // something else has changed as well
+      // another change happened too
       this.#wantsWhole = this.#again = true;
       return;
     }

@@ -33,19 +33,17 @@ export interface StoreOptions {
   initialState?: object | undefined;
 }
 
-/** The calls of the hook. */
 export interface Actions extends Pick<Thread, "set" | "push" | "increment" | "delete" | "clear" | "merge"> {
   refresh(): Promise<void>;
   /** Ends the conversation, and starts a new one. */
   destroy(): Promise<void>;
 }
 
-/** What a page knows of one thread, for all components that show it. */
 export class ThreadStore {
   readonly actions: Actions;
   readonly #client: Client;
   readonly #thread: Thread;
-  /** Whether the thread is named by its ID, so that it ends with that. */
+  /** Whether the caller named the thread by ID, so that it ends with that ID. */
   readonly #isNamed: boolean;
   readonly #state: Optimistic;
   readonly #sync: Sync;
@@ -90,12 +88,11 @@ export class ThreadStore {
     return this.#listeners.isRunning;
   }
 
-  /** Whether there is a state to show. */
   get isLoaded(): boolean {
     return this.#state.isKnown;
   }
 
-  /** Resolves after the first read, also if it fails. */
+  /** Resolves after the first read, even if it fails. */
   ready(): Promise<void> {
     return (this.#ready ??= this.#read(this.#sync.whole()).catch(() => {}));
   }
@@ -129,7 +126,7 @@ export class ThreadStore {
     };
   }
 
-  /** Shows a write immediately and sends it after earlier ones. A retry passes the life of the failed write as `kept`. */
+  /** Shows a write immediately and sends it after earlier ones. A retry passes the failed write's life as `kept`. */
   async #perform<R extends Written>(
     operations: readonly Operation[],
     o: WriteOptions,
@@ -138,7 +135,7 @@ export class ThreadStore {
   ): Promise<R> {
     if (this.#isDestroyed) throw destroyed();
     const { json } = internalsOf(this.#client).service.settings;
-    // the value as the server will have it, whatever happens to the original
+    // copies the value, so that later changes to the original have no effect
     const own = operations.map((operation) =>
       "value" in operation ? { ...operation, value: json.parse(encode(json, operation.value)) as any } : operation,
     );
@@ -190,8 +187,8 @@ export class ThreadStore {
   }
 
   /**
-   * Sends a write for the life that the page shows, which another tab may have replaced by the next conversation. If the thread has
-   * expired, the write begins its next life, or joins it. A write `of` an earlier life is only for that.
+   * Sends a write for the life that the page shows, or for the life that replaced it in another tab. If the thread has
+   * expired, the write begins or joins the next life. A write `of` an earlier life applies only to that life.
    */
   async #inItsLife<R>(send: (o: WriteOptions) => Promise<R>, o: WriteOptions, of: string | undefined): Promise<R> {
     const { base, isExpired } = this.#state;
@@ -243,7 +240,7 @@ export class ThreadStore {
     this.#failed = [...this.#failed, { operations, error, retry, discard }];
   }
 
-  /** "New chat": ends the life that the page shows. If another tab has begun the next one already, the page joins that. */
+  /** Ends the life that the page shows. If another tab has begun the next life, joins that. */
   async #destroy(): Promise<void> {
     if (!this.isLoaded && !this.#isDestroyed) await this.ready();
     const { life, base, isExpired, isKnown } = this.#state;
@@ -253,7 +250,7 @@ export class ThreadStore {
     this.#isEnding = true;
     try {
       if (!isKnown) {
-        // the first read failed, e.g. because the state does not fit the schema
+        // the first read failed, for example because the state does not match the schema
         const { version, etag } = await this.#thread.read({ keys: [] });
         ifMatch = version && etag;
         id = this.#thread.id;
@@ -280,7 +277,6 @@ export class ThreadStore {
     this.#publish();
   }
 
-  /** Someone else ended the thread. */
   #end(): void {
     this.#isDestroyed = true;
     this.#state.reset();
@@ -342,7 +338,7 @@ export class ThreadStore {
         if (this.#thread.id !== event.newThreadId) this.#end();
         return;
       case "thread.destroyed":
-        // the page itself may have gone on to a fresh thread
+        // the page itself may have moved to a fresh thread
         if (this.#thread.id !== event.threadId || this.#isEnding) return;
         // the event may be late: this or another page has started the next life
         if (this.#state.life && this.#state.life !== event.data.life) return;
@@ -352,7 +348,6 @@ export class ThreadStore {
     }
   }
 
-  /** Shows the outcome of a read. */
   async #read(read: Promise<void>): Promise<void> {
     const { id } = this.#thread;
     try {
@@ -377,7 +372,7 @@ export class ThreadStore {
   }
 
   #note(error: unknown): void {
-    if ((error as Error | undefined)?.name === "AbortError") return; // the page's own wish
+    if ((error as Error | undefined)?.name === "AbortError") return; // the page aborted the call
     this.#error = ownError(error);
   }
 
@@ -409,7 +404,7 @@ export class ThreadStore {
 const destroyed = () =>
   new ThreadDestroyedError("thread_destroyed", "thread_destroyed: The thread has ended.", { status: 410 });
 
-/** Whoever does not await a write sees its failure in `error`. */
+/** Prevents an unhandled rejection. `error` of the hook shows the failure. */
 function quiet<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

@@ -16,22 +16,22 @@ export interface UseThreadOptions<S> {
   /** Default: the caller's own thread. */
   id?: string | undefined;
   signedId?: string | undefined;
-  /** Default: that of the `ThreadProvider`. */
+  /** Default: the client of the `ThreadProvider`. */
   client?: Client | undefined;
-  /** Shown until the state is known, and on a server. */
+  /** Shown until the server state is known, and on a server. */
   initialState?: Partial<S> | undefined;
   schema?: StandardSchemaV1<unknown, S> | undefined;
-  /** Suspends until the state is known, and gives the error of the first read to the boundary. */
+  /** Suspends until the state is known. Throws the error of the first read to the boundary. */
   suspense?: boolean | undefined;
 }
 
 export interface UseThread<S extends object>
   extends Pick<Thread<S>, "set" | "push" | "increment" | "delete" | "clear" | "merge">, Pick<Actions, "refresh" | "destroy"> {
-  /** The state of the server, with this page's unanswered writes on top. */
+  /** The server state with this page's pending writes applied. */
   state: Partial<S>;
   version: number;
   id: string | undefined;
-  /** The number of writes without a response. */
+  /** Number of writes without a response. */
   pending: number;
   status: ThreadStatus;
   /** Why the last write, read or stream failed. */
@@ -40,17 +40,17 @@ export interface UseThread<S extends object>
   failed: readonly FailedWrite[];
 }
 
-/** A thread, live. */
+/** Subscribes to a thread and returns its live state. */
 export function useThread<S extends object = AnyState>(o: UseThreadOptions<S> = {}): UseThread<S> {
   checkDefined(o, "id", "signedId");
   const client = useClient(o.client);
   const { id, signedId } = o;
-  // the store stays the same for as long as the component shows the same thread
+  // keeps the store while the component shows the same thread
   const store = useMemo(() => storeOf(client, o), [client, id, signedId]);
   const [initial] = useState(() => loadingSnapshot(o.initialState));
   const snapshot = useSyncExternalStore(store.subscribe, store.getSnapshot, () => initial);
   const wasRendered = useRef(false);
-  if (snapshot === initial) wasRendered.current = true; // on a server, or from its page
+  if (snapshot === initial) wasRendered.current = true; // on a server, or when hydrating its page
   if (o.suspense && !wasRendered.current && !store.isLoaded && snapshot.status !== "destroyed") {
     if (snapshot.error) {
       forgetFailed(client, o, store);

@@ -11,7 +11,7 @@ export interface UseThreads extends ListSnapshot {
   refresh(): Promise<void>;
 }
 
-/** A user's list of conversations. */
+/** Returns a user's list of conversations. */
 export function useThreads(o: Listing & { client?: Client | undefined } = {}): UseThreads {
   checkDefined(o, "owner");
   const client = useClient(o.client);

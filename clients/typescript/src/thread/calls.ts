@@ -7,21 +7,17 @@ import { Queue } from "./queue.js";
 
 export type Part = Pick<ServerRequest, "query" | "body" | "contentType" | "names" | "headers">;
 
-/** An answer with its body as JSON. */
 export type Answer = { body: any; text: string; headers: Headers };
 
-/** The requests of one `Thread` object. */
 export interface Calls {
   readonly sending: Sending;
   readonly queue: Queue;
   request(method: string, path: string, part: Part, options: CallOptions | undefined): ServerRequest;
-  /** A write with one idempotency key for all attempts. */
   writeRequest(method: string, path: string, part: Part, o: WriteOptions): ServerRequest;
-  /** A read whose answer is JSON of the client itself. */
+  /** Reads JSON of the client itself. */
   read(path: string, o: CallOptions | undefined): Promise<Answer>;
-  /** A read whose answer contains values of the application. */
+  /** Reads values of the application. */
   value(path: string, o: CallOptions | undefined, query?: ServerRequest["query"]): Promise<Answer>;
-  /** A write, behind the earlier ones. */
   write(method: string, path: string, part?: Part, o?: WriteOptions): Promise<Answer>;
 }
 

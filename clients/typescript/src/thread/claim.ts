@@ -3,7 +3,6 @@ import type { Sending } from "../http/send.js";
 import type { ThreadInfo } from "../types/receipt.js";
 import { idempotencyKey } from "./idempotency-key.js";
 
-/** Checks that a thread belongs to an owner, or creates it for that owner. */
 export async function claim(sending: Sending, id: string, owner: string, ttlSeconds: number | undefined): Promise<void> {
   for (;;) {
     const { body } = await sending.json<ThreadInfo>({ method: "GET", path: (thread) => thread, query: { peek: true } });
@@ -20,7 +19,7 @@ export async function claim(sending: Sending, id: string, owner: string, ttlSeco
       });
       return;
     } catch (error) {
-      // another request has created the thread meanwhile
+      // another request has created the thread
       if (!(error instanceof ThreadkeepError && error.code === "thread_exists")) throw error;
     }
   }

@@ -32,7 +32,7 @@ export function historyOf(calls: Calls): History {
 
     async latest(count, o) {
       const found: HistoryItem[] = [];
-      // a page ends at 2 MiB
+      // a page has up to 2 MiB
       for (let before: number | undefined; found.length < count; ) {
         const { items, next } = await this.page({ ...o, order: "desc", before, limit: Math.min(count - found.length, 1_000) });
         found.push(...items);
@@ -81,7 +81,7 @@ export function historyOf(calls: Calls): History {
   };
 }
 
-/** A page of the server. Its own numbers may be of another type, because they are parsed with the application's JSON. */
+/** Parses a page. Its numbers may have another type, because the application's JSON parses them. */
 export const pageOf = ({ items, next_cursor }: any): { items: HistoryItem[]; next?: number | undefined } => ({
   items: items.map(itemOf),
   next: next_cursor == null ? undefined : Number(next_cursor),

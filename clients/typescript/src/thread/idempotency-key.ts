@@ -1,6 +1,6 @@
 import { hex } from "../bytes.js";
 
-/** A new random key. `crypto.randomUUID` exists only on pages of https. */
+/** Returns a random key. `crypto.randomUUID` requires https. */
 export function idempotencyKey(): string {
   return hex(crypto.getRandomValues(new Uint8Array(16)));
 }

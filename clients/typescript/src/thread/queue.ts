@@ -1,6 +1,6 @@
 import { orAbort } from "../http/wait.js";
 
-/** Performs tasks one at a time, in order. A failure does not stop the tasks behind it. */
+/** Performs tasks one at a time, in order. A failure does not stop later tasks. */
 export class Queue {
   #last: Promise<unknown> = Promise.resolve();
 
@@ -13,7 +13,6 @@ export class Queue {
     return orAbort(turn, signal);
   }
 
-  /** Waits for the tasks so far. */
   async idle(signal?: AbortSignal): Promise<void> {
     await orAbort(this.#last, signal);
   }

@@ -21,15 +21,13 @@ import { validate } from "./validate.js";
 
 export type Schema = StandardSchemaV1<unknown, any> | undefined;
 
-/** Makes a thread of the same client, named by its ID. */
 export type ThreadById = (id: string, signedId: string | undefined, schema: Schema) => Thread;
 
 const at = (key: string) => "/state/" + encodeURIComponent(key);
 
-// a URL cannot carry these keys; a merge can
+// a URL cannot carry these keys, but a merge can
 const isOdd = (key: string) => /^\.{0,2}$/.test(key);
 
-/** A thread of one identity. The types of its values are the compiler's affair. */
 export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, turnToken?: string): Thread {
   const calls = callsOf(sending, turnToken);
   const { identity, settings } = sending;
@@ -52,7 +50,6 @@ export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, tur
     return receiptOf(answer);
   };
 
-  /** A write to one key. */
   const write = async (operation: Operation & { key: string }, method: string, path: string, part: Part, o?: WriteOptions) => {
     const { key } = operation;
     if (!isOdd(key)) {
@@ -195,7 +192,7 @@ export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, tur
   return thread;
 }
 
-/** The part of an array that the server would return. */
+/** Slices an array as the server would. */
 function part(value: any, { tail, offset = 0, limit = Infinity }: { tail?: number | undefined; offset?: number | undefined; limit?: number | undefined }) {
   if (!Array.isArray(value)) return value;
   return tail === undefined ? value.slice(offset, offset + limit) : value.slice(Math.max(0, value.length - tail));

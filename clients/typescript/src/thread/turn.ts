@@ -49,7 +49,7 @@ class HeldTurn<S extends object> implements Turn<S> {
     try {
       await this.#send("DELETE", {});
     } catch (error) {
-      // there may be nothing left to give back
+      // the turn may be lost already
       if (!(error instanceof ConflictError || error instanceof ThreadDestroyedError)) throw error;
     }
   }
@@ -72,7 +72,7 @@ class HeldTurn<S extends object> implements Turn<S> {
         until = sentAt + ms;
       } catch (error) {
         if (released.aborted) return; // the renewal came too late
-        // while the server cannot be reached, the turn is still held
+        // the turn is held while the server is unreachable
         if (isRefused(error) || Date.now() >= until) return this.#lost.abort(error);
       }
     }

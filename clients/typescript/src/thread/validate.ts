@@ -1,7 +1,6 @@
 import { InvalidStateError } from "../http/errors.js";
 import type { StandardSchemaV1 } from "../types/standard-schema.js";
 
-/** The state as the schema returns it. */
 export async function validate<S>(state: unknown, schema: StandardSchemaV1<unknown, S>): Promise<S> {
   const result = await schema["~standard"].validate(state);
   if (result.issues) throw new InvalidStateError(result.issues);

@@ -14,13 +14,13 @@ export interface CheckpointWithState<S> extends Checkpoint {
   metadata: { [key: string]: any };
 }
 
-/** The options of writes that never create a thread. */
+/** Options of writes that never create a thread. */
 export type ExistingWriteOptions = Omit<WriteOptions, "ttlSeconds">;
 
-/** Saved states of a thread. */
+/** Numbered checkpoints of a thread's state and metadata. */
 export interface Checkpoints<S> {
   create(o?: ExistingWriteOptions & { name?: string | undefined }): Promise<Checkpoint>;
-  /** Without states, newest first. */
+  /** Returns the checkpoints without states, newest first. */
   list(o?: CallOptions): Promise<Checkpoint[]>;
   get(checkpoint: number, o?: CallOptions): Promise<CheckpointWithState<S>>;
   restore(checkpoint: number, o?: ExistingWriteOptions): Promise<ThreadInfo>;

@@ -9,17 +9,17 @@ import type { AnyState } from "./state.js";
 import type { RequestThread, Thread } from "./thread.js";
 
 export interface ThreadOptions<S> {
-  /** Validates a read of the whole state. */
+  /** Validates reads of the whole state. */
   schema?: StandardSchemaV1<unknown, S> | undefined;
 }
 
 export interface ByIdOptions<S> extends ThreadOptions<S> {
   /**
-   * The first call checks that the thread belongs to this owner, and otherwise throws a `ForbiddenError` with the code
-   * `not_the_owner`. It creates a thread that does not exist. The check is made once for each `Thread` object.
+   * Owner that the thread must have. The first call of each `Thread` object creates a missing thread, and throws a
+   * `ForbiddenError` with the code `not_the_owner` if the thread has another owner.
    */
   owner?: string | undefined;
-  /** The lifetime of a thread that the check creates. Default: that of the first write. */
+  /** TTL of a thread that the check creates. Default: the TTL of the first write. */
   ttlSeconds?: number | undefined;
 }
 
@@ -38,7 +38,7 @@ export interface ListOptions extends CallOptions {
   order?: "updated" | "created" | undefined;
   limit?: number | undefined;
   cursor?: string | undefined;
-  /** Only threads whose metadata has these values. */
+  /** Lists only threads whose metadata has these values. */
   metadata?: { [key: string]: string | number | boolean } | undefined;
 }
 
@@ -53,23 +53,23 @@ export interface Threads {
     init?: NewThread<NoInfer<S>>,
     o?: Omit<WriteOptions, "ifMatch" | "ttlSeconds"> & ThreadOptions<S>,
   ): Promise<Thread<S>>;
-  /** A page of the list of threads: those of an owner, or all. */
+  /** Returns a page of an owner's threads, or of all threads. */
   list(o?: ListOptions): Promise<{ threads: ThreadInfo[]; next?: string | undefined }>;
 }
 
 export interface Client {
-  /** The caller's own thread. */
+  /** Returns the caller's own thread. */
   current<S extends object = AnyState>(o?: ThreadOptions<S> & { signedId?: string | undefined }): Thread<S>;
-  /** A thread by its ID, for back ends. */
+  /** Returns a thread by its ID, for back ends. */
   thread<S extends object = AnyState>(id: string, o?: ByIdOptions<S>): Thread<S>;
   readonly threads: Threads;
-  /** The thread of the browser that sent a request to this back end. */
+  /** Returns the thread of the browser that sent a request to this back end. */
   forRequest<S extends object = AnyState>(request: IncomingRequest, o?: ThreadOptions<S>): RequestThread<S>;
-  /** Keys and texts, such as those of `session:ada`. */
+  /** Returns a scope of keys and texts, such as `session:ada`. */
   scope(name: string): Scope;
-  /** A namespace of entries that outlive threads. */
+  /** Returns a namespace of entries that outlive threads. */
   kv(namespace: string): KeyValue;
-  /** The events of all threads. Requires an API key. */
+  /** Returns the events of all threads. Requires an API key. */
   events(o?: {
     types?: readonly EventType[] | undefined;
     signal?: AbortSignal | undefined;

@@ -1,4 +1,4 @@
-/** The types of events that a client shows. */
+/** Event types that a client returns. */
 export type EventType =
   | "thread.created"
   | "thread.updated"
@@ -7,7 +7,7 @@ export type EventType =
   | "history.appended";
 
 interface EventOfThread {
-  /** Where the stream continues after this event. */
+  /** Resumes the stream after this event. */
   cursor: string;
   threadId: string;
   time: string;
@@ -16,12 +16,12 @@ interface EventOfThread {
 export interface ThreadChangedEvent extends EventOfThread {
   type: "thread.created" | "thread.updated";
   version: number;
-  /** The life of the thread, as in its ETag. */
+  /** Life of the thread, as in its ETag. */
   life: string;
-  /** The keys that changed. */
+  /** The changed keys. */
   keys: string[];
   metadataChanged?: boolean;
-  /** The new values of the keys, if they were requested and are small enough. */
+  /** New values of the keys, if requested and small enough. */
   values?: { [key: string]: any };
 }
 
@@ -64,14 +64,14 @@ export type ThreadEvent =
   | HistoryAppendedEvent
   | ResetEvent;
 
-/** Options of a stream of one thread's events. */
+/** Options of the event stream of one thread. */
 export interface EventOptions {
   signal?: AbortSignal | undefined;
-  /** Continues after this cursor. */
+  /** Resumes after this cursor. */
   lastEventId?: string | undefined;
-  /** Asks for the new values of the keys that changed. */
+  /** Requests the new values of changed keys. */
   values?: boolean | undefined;
-  /** Called when the stream is connected, also after an interruption. */
+  /** Called when the stream connects, including after an interruption. */
   onOpen?: (() => void) | undefined;
   /** Called when the connection is lost. */
   onClose?: (() => void) | undefined;

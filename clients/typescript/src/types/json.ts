@@ -1,7 +1,7 @@
-/** A value that JSON can express. */
+/** A JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json | undefined };
 
-/** A reader and a writer of JSON, for applications that need exact numbers. */
+/** A JSON parser and serializer, for applications that need exact numbers. */
 export interface JsonFormat {
   parse(text: string): unknown;
   stringify(value: unknown): string;

@@ -40,7 +40,7 @@ export interface PutResult {
   etag?: string;
 }
 
-/** The outcome of one of several puts. */
+/** Outcome of one of several puts. */
 export interface PutOutcome {
   key: string;
   ok: boolean;
@@ -56,10 +56,10 @@ export interface KeyPageOptions extends CallOptions {
   limit?: number | undefined;
 }
 
-/** Entries that outlive threads, in one namespace. Requires an API key. */
+/** A namespace of entries that outlive threads. Requires an API key. */
 export interface KeyValue {
   get(key: string, o?: CallOptions): Promise<Entry | undefined>;
-  /** A text is stored as `text/plain`, bytes as they are, and anything else as JSON. */
+  /** Puts an entry. Text is stored as `text/plain`, bytes unchanged, and anything else as JSON. */
   put(
     key: string,
     body: Uint8Array | string | Json,
@@ -74,21 +74,21 @@ export interface KeyValue {
   delete(key: string, o?: KeyValueWriteOptions & { ifMatch?: string | undefined }): Promise<boolean>;
   page(o?: KeyPageOptions): Promise<{ keys: EntryInfo[]; next?: string | undefined }>;
   keys(prefix?: string, o?: CallOptions): AsyncIterableIterator<string>;
-  /** Deletes the namespace, and returns how many entries it had. */
+  /** Deletes the namespace. Returns the number of its entries. */
   clear(o?: KeyValueWriteOptions): Promise<number>;
 }
 
-/** A namespace, with the calls that read and write several entries. */
+/** A namespace with calls for several entries. */
 export interface KeyValueBatch extends KeyValue {
-  /** A page of entries with their bodies. It ends at 2 MiB, but has at least one entry if there is one. */
+  /** Returns a page of entries with their bodies. A page has up to 2 MiB, but at least one entry. */
   entries(
     o?: KeyPageOptions & { order?: "asc" | "desc" | undefined },
   ): Promise<{ entries: (Omit<EntryInfo, "etag" | "expiresAt"> & Entry)[]; next?: string | undefined }>;
-  /** Reads any number of entries. Missing ones are left out. */
+  /** Reads any number of entries. Omits missing entries. */
   getMany(keys: readonly string[], o?: CallOptions): Promise<Map<string, Entry>>;
-  /** Puts up to 100 entries, each with an outcome of its own. */
+  /** Puts up to 100 entries, each with its own outcome. */
   putMany(entries: readonly NewEntry[], o?: KeyValueWriteOptions): Promise<PutOutcome[]>;
-  /** Sets how long entries live, and when the whole namespace ends if it is not used. */
+  /** Sets the default TTL of entries and the idle TTL of the namespace. */
   configure(
     settings: { defaultTtlSeconds?: number | null | undefined; idleTtlSeconds?: number | null | undefined },
     o?: KeyValueWriteOptions,

@@ -11,20 +11,15 @@ export type Operation<S = AnyState> =
   | { op: "pop"; key: ArrayKey<S>; count?: number | undefined }
   | { op: "append"; id?: string | undefined; value: Json };
 
-/** The result of one operation of a merge. */
+/** Result of one operation of a merge. */
 export interface OperationResult {
-  /** The length of the array after a push. */
   length?: number;
-  /** The counter after an increment: a `bigint` if a `number` would not be exact. */
+  /** Counter after an increment: a `bigint` if a `number` would not be exact. */
   value?: number | bigint;
-  /** Whether a deletion found its key. */
   deleted?: boolean;
-  /** The elements that a pop removed, oldest first. */
+  /** Elements that a pop removed, oldest first. */
   values?: any[];
-  /** The ID of an appended item. */
   id?: string;
-  /** The place of an appended item in the history. */
   seq?: number;
-  /** Whether the history already had the appended item. */
   repeated?: boolean;
 }

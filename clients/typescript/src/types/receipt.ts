@@ -1,15 +1,13 @@
-/** The state of a thread at one version. */
+/** State of a thread at one version. */
 export interface Snapshot<S> {
   state: Partial<S>;
   version: number;
   etag: string;
 }
 
-/** The answer to a write. */
+/** Result of a write. */
 export interface Receipt {
-  /** The version of the thread after the write. */
   version: number;
-  /** The size of its state. */
   sizeBytes: number;
   etag: string;
   /** Whether the server had already performed the write. */
@@ -23,7 +21,7 @@ export interface ThreadInfo {
   version: number;
   sizeBytes: number;
   limitBytes: number;
-  /** The number of keys. */
+  /** Number of keys. */
   keys: number;
   metadata: { [key: string]: any };
   createdAt: string | null;

@@ -2,15 +2,15 @@ import type { CallOptions } from "./options.js";
 
 export interface ScopeWriteOptions extends CallOptions {
   idempotencyKey?: string | undefined;
-  /** Writes only if the scope has this version. */
+  /** Requires this version of the scope. */
   ifVersion?: number | undefined;
 }
 
-/** Keys and texts for tools and applications, beside the state of a thread. */
+/** Keys and texts for tools and applications, next to the state of a thread. */
 export interface Scope {
   get(key: string, o?: CallOptions): Promise<string | null>;
   getMany(keys: readonly string[], o?: CallOptions): Promise<{ [key: string]: string | null }>;
-  /** With `ifAbsent`, `ok` is false if the key already has a value. */
+  /** Sets a key. With `ifAbsent`, returns `ok: false` if the key has a value. */
   set(
     key: string,
     value: string,
@@ -20,6 +20,6 @@ export interface Scope {
   delete(key: string, o?: ScopeWriteOptions): Promise<boolean>;
   keys(prefix?: string, o?: CallOptions): Promise<string[]>;
   increment(key: string, by?: number | bigint, o?: ScopeWriteOptions): Promise<number | bigint>;
-  /** Ends the scope with all its keys. */
+  /** Ends the scope and deletes its contents. */
   end(o?: ScopeWriteOptions): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** The interface that schema libraries share: https://standardschema.dev */
+/** The common interface of schema libraries: https://standardschema.dev */
 export interface StandardSchemaV1<Input = unknown, Output = Input> {
   readonly "~standard": {
     readonly version: 1;
@@ -8,12 +8,10 @@ export interface StandardSchemaV1<Input = unknown, Output = Input> {
   };
 }
 
-/** The outcome of a validation. */
 export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] };
 
-/** One reason why a value does not fit a schema. */
 export interface SchemaIssue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;

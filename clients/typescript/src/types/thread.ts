@@ -11,9 +11,9 @@ import type { Turn, TurnOptions, TurnState } from "./turn.js";
 type Part = { tail?: number | undefined; offset?: number | undefined; limit?: number | undefined };
 
 export interface ForkOptions extends CallOptions {
-  /** The ID of the new thread. Requires an API key. */
+  /** ID of the new thread. Requires an API key. */
   id?: string | undefined;
-  /** The owner of the new thread. Requires an API key. */
+  /** Owner of the new thread. Requires an API key. */
   owner?: string | undefined;
   metadata?: { [key: string]: Json } | undefined;
   fromCheckpoint?: number | undefined;
@@ -22,40 +22,40 @@ export interface ForkOptions extends CallOptions {
   idempotencyKey?: string | undefined;
 }
 
-/** A conversation. Its writes are performed one at a time, in the order of the calls. Reads do not wait. */
+/** A conversation. Writes are performed one at a time, in the order of the calls. Reads do not wait. */
 export interface Thread<S extends object = AnyState> {
-  /** The ID without its signature, known after the first response. */
+  /** ID without signature, known after the first response. */
   readonly id: string | undefined;
-  /** The ID as it appears in the header `x-thread-id`. */
+  /** ID as in the header `x-thread-id`. */
   readonly signedId: string | undefined;
 
   info(o?: CallOptions): Promise<ThreadInfo>;
   /** Reads the whole state, or some of its keys. */
   read(o?: CallOptions & { keys?: readonly Key<S>[] | undefined }): Promise<Snapshot<S>>;
-  /** Reads a value, or a part of an array. A missing key is `undefined`. */
+  /** Reads a value, or a part of an array. Returns `undefined` for a missing key. */
   get<K extends Key<S>>(key: K, o?: CallOptions & Part): Promise<S[K] | undefined>;
   has(key: Key<S>, o?: CallOptions): Promise<boolean>;
   keys(o?: CallOptions): Promise<string[]>;
 
   set<K extends Key<S>>(key: K, value: Value<S, K>, o?: WriteOptions): Promise<Receipt>;
   delete(key: Key<S>, o?: WriteOptions): Promise<Receipt & { deleted: boolean }>;
-  /** Appends to an array, and with `maxRecords` keeps only its newest elements. */
+  /** Appends to an array. With `maxRecords`, keeps only its newest elements. */
   push<K extends ArrayKey<S>>(
     key: K,
     value: Element<S, K>,
     o?: WriteOptions & { maxRecords?: number | undefined },
   ): Promise<Receipt & { length: number }>;
-  /** Adds to an integer. The result is a `bigint` if a `number` would not be exact. */
+  /** Adds to an integer. Returns a `bigint` if a `number` would not be exact. */
   increment(key: CounterKey<S>, by?: number | bigint, o?: WriteOptions): Promise<Receipt & { value: number | bigint }>;
-  /** Performs all operations, or none. */
+  /** Performs all operations or none. */
   merge(operations: readonly Operation<S>[], o?: WriteOptions): Promise<Receipt & { results: OperationResult[] }>;
   /** Applies a JSON Merge Patch (RFC 7396). */
   patch(mergePatch: { [K in Key<S>]?: Json | undefined }, o?: WriteOptions): Promise<Receipt>;
   replace(state: S, o?: WriteOptions): Promise<Receipt>;
   clear(o?: WriteOptions): Promise<Receipt>;
   /**
-   * Reads keys and merges the operations that `change` returns, if nothing has changed in between. Otherwise it starts
-   * over. `change` must not await a write of the same `Thread`, which would wait for this one.
+   * Reads keys and merges the operations that `change` returns, if nothing changed in between. Otherwise starts over.
+   * `change` must not await a write of the same `Thread`, because that write would wait for this one.
    */
   update<K extends Key<S>>(
     keys: K | readonly K[],
@@ -71,22 +71,22 @@ export interface Thread<S extends object = AnyState> {
   ): Promise<ThreadInfo>;
   /** Ends the thread. `current()` continues with a fresh one. */
   destroy(o?: ExistingWriteOptions): Promise<void>;
-  /** Waits for the writes before it, and takes the turn. */
+  /** Waits for earlier writes, and takes the turn. */
   turn(o?: TurnOptions): Promise<Turn<S>>;
   turnState(o?: CallOptions): Promise<TurnState>;
-  /** Copies the thread as it is at one moment. */
+  /** Copies the thread atomically. */
   fork<T extends object = S>(o?: ForkOptions): Promise<Thread<T>>;
-  /** Moves the thread to a new ID, and this object with it. */
+  /** Moves the thread, and this object, to a new ID. */
   rotate(o?: ExistingWriteOptions): Promise<ThreadInfo>;
 
   readonly checkpoints: Checkpoints<S>;
   readonly history: History;
-  /** The events of this thread from now on. The loop ends when the thread does. */
+  /** Iterates over the thread's events from now on, until the thread ends. */
   events(o?: EventOptions): AsyncIterableIterator<ThreadEvent>;
 }
 
-/** The thread of a browser whose request a back end answers. */
+/** The thread of a browser whose request a back end serves. */
 export interface RequestThread<S extends object = AnyState> extends Thread<S> {
-  /** The headers `x-thread-id` and `set-cookie` for the back end's own response. */
+  /** Returns the headers `x-thread-id` and `set-cookie` for the back end's response. */
   responseHeaders(): Headers;
 }

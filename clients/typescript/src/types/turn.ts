@@ -4,23 +4,23 @@ import type { CallOptions } from "./options.js";
 import type { Thread } from "./thread.js";
 
 export interface TurnOptions extends CallOptions {
-  /** The lifetime of the lease, which is renewed while it is held. Default: 30. */
+  /** TTL of the lease, which is renewed while it is held. Default: 30. */
   ttlSeconds?: number | undefined;
   /** How long to wait for a turn that another caller holds. Default: 0. */
   waitSeconds?: number | undefined;
-  /** Whether others may not write meanwhile. */
+  /** Whether to reject writes of other callers while the turn is held. */
   exclusive?: boolean | undefined;
   idempotencyKey?: string | undefined;
 }
 
-/** Whether someone holds a turn. */
+/** Whether a caller holds the turn. */
 export interface TurnState {
   held: boolean;
   expiresAt?: string;
   exclusive?: boolean;
 }
 
-/** A lease on a thread. `await using` gives it back. */
+/** A lease on a thread. `await using` releases it. */
 export interface Turn<S extends object = AnyState> extends AsyncDisposable {
   readonly token: string;
   /** Writes with the token of this turn. */

@@ -1,4 +1,4 @@
-// What Ethos requires of a key-value store, and the faults of its own.
+// Ethos's requirements for a key-value store, and the errors of its own store.
 
 import { randomUUID } from "node:crypto";
 import { createKvStoreFactory } from "threadkeep/ethos";

@@ -1,4 +1,4 @@
-// An adapter imports its own framework and nothing else, and some import only types of it.
+// An adapter imports only its own framework, and some import only its types.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -8,7 +8,6 @@ import { expect, it } from "vitest";
 const root = fileURLToPath(new URL("../node_modules/threadkeep/", import.meta.url));
 const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
-/** The packages that a file imports, directly or through other files of threadkeep. */
 function packagesOf(file, seen = new Set()) {
   if (seen.has(file)) return new Set();
   seen.add(file);

@@ -1,5 +1,3 @@
-// Keyv's traps.
-
 import { randomUUID } from "node:crypto";
 import Keyv from "keyv";
 import { KeyvThreadkeep } from "threadkeep/keyv";

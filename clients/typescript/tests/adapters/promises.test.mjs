@@ -1,5 +1,5 @@
-// The promises of every adapter: two processes lose nothing, a retry duplicates nothing, data that does not fit is an error
-// and changes nothing, and an unavailable server is an error.
+// The promises of every adapter: two processes overwrite nothing, a retry duplicates nothing, data that does not fit is an
+// error and changes nothing, and an unavailable server is an error.
 
 import { threadIdFor } from "threadkeep";
 import { describe, expect, it } from "vitest";
@@ -7,7 +7,6 @@ import { inTwoProcesses } from "./support/processes.mjs";
 import { firstWrite, startProxy } from "./support/proxy.mjs";
 import { client, isLong, options, servers, unique } from "./support/servers.mjs";
 
-/** Appends twice, and the first write fails. */
 async function appendTwice(open, fault, more) {
   const proxy = await startProxy(servers[0], firstWrite(fault));
   try {
@@ -79,7 +78,6 @@ describe.each(adapters)("%s", async (adapter) => {
   });
 });
 
-/** The adapters whose conversations are threads, with the prefixes of these. */
 const prefixes = { agentkit: "agentkit", ai: "ai", "express-session": "sess", "openai-agents": "openai-agents" };
 
 it.each(Object.entries(prefixes))("%s does not bring back a conversation that has ended", async (adapter, prefix) => {
@@ -90,7 +88,7 @@ it.each(Object.entries(prefixes))("%s does not bring back a conversation that ha
   const thread = client(1).thread(await threadIdFor(name, prefix));
   await thread.destroy();
 
-  // a new session of express-session counts as saved, and is gone
+  // express-session reports a session that has ended as saved
   const outcome = await list.append("late").catch((error) => error.code);
 
   expect(outcome).toBe(adapter === "express-session" ? undefined : "thread_destroyed");

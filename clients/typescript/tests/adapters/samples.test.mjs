@@ -1,5 +1,5 @@
-// The programs for frameworks in README.md and docs/adapters.md compile, and run. Left out are only Next.js itself, which
-// is large: its route and its page are called as it calls them, and AgentKit, which needs a model.
+// Compiles and runs the programs for frameworks in README.md and docs/adapters.md. Exceptions: Next.js is too large, so the
+// test calls its route and page as Next.js does; AgentKit needs a model.
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -17,7 +17,7 @@ import { apiKey, servers, unique } from "./support/servers.mjs";
 const folder = new URL("samples/", import.meta.url);
 const inPackage = (name) => readFileSync(new URL(`../node_modules/threadkeep/${name}`, import.meta.url), "utf8");
 
-/** The programs of the sections of a page: the code by its file, which a first line may name. */
+/** Returns the programs of the sections of a page, by file. A first line may name the file. */
 function programsOf(page) {
   return page.split(/^## /m).slice(1).map((section) => {
     const title = section.slice(0, section.indexOf("\n"));

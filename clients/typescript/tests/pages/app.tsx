@@ -21,7 +21,6 @@ interface View {
   error: string | undefined;
 }
 
-/** What the tests see of the page. */
 const page = {
   createClient,
   views: [] as View[],

@@ -1,4 +1,4 @@
-/** Checks that a page makes by itself, so that they run in browsers that no driver knows. It asks for /v1/outcome?... */
+/** Checks that run in the page itself, for browsers without a driver. Reports to /v1/outcome?... */
 
 import { createRoot } from "react-dom/client";
 import { createClient } from "threadkeep";
@@ -10,7 +10,7 @@ function Tab() {
   return <p>{JSON.stringify({ messages: state["messages"], status })}</p>;
 }
 
-/** Another tab, as far as cookies, locks and streams are concerned. */
+/** Opens a frame, which shares cookies, locks and streams like another tab. */
 function openTab(): HTMLIFrameElement {
   const frame = document.createElement("iframe");
   frame.src = "/#tab";
@@ -22,7 +22,7 @@ async function check(): Promise<unknown> {
   const steps: unknown[] = [await (globalThis as any).visit("hello")];
   const thread = createClient().current();
   const tabs = [openTab(), openTab()];
-  // a frame that is loading has no body
+  // a loading frame has no body
   const textOf = (tab: HTMLIFrameElement) => tab.contentDocument?.body?.textContent;
   const shown = async (messages: string[] | undefined, status: string) => {
     const expected = JSON.stringify({ messages, status });

@@ -2,7 +2,6 @@ import { createClient } from "threadkeep";
 
 (globalThis as any).createClient = createClient;
 
-/** A first visit that reads, writes and listens at once. */
 (globalThis as any).visit = async (text: string) => {
   const thread = createClient({}).current();
   let opened = () => {};

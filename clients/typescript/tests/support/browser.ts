@@ -14,14 +14,13 @@ after(async () => {
   for (const close of closing.reverse()) await close();
 });
 
-/** Connects to the browser that run.ts has started. */
 export async function startBrowser(): Promise<Browser> {
   const browser = await chromium.connect(process.env["BROWSER"]!);
   closing.push(() => browser.close());
   return browser;
 }
 
-/** A script of tests/pages, or of a whole path, with the package as it is installed and the React of this run. */
+/** Bundles a script of tests/pages, or of an absolute path, with the installed package and the React of this run. */
 export async function bundle(name: string): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [resolve(root, "pages", name)],
@@ -40,13 +39,11 @@ export async function bundle(name: string): Promise<string> {
 
 export interface Site {
   readonly url: string;
-  /** Between the pages and the server. */
   readonly proxy: Proxy;
-  /** Closes all connections. */
   cut(): void;
 }
 
-/** Serves pages, and behind a proxy the server, at one origin. `html` is put into the page. */
+/** Serves pages, and the server behind a proxy, at one origin. `html` is inserted into the page. */
 export async function startSite(server: string, script: string, html = ""): Promise<Site> {
   const proxy = await startProxy(server);
   const site: Server = createServer(async (request, response) => {

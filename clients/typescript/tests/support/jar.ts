@@ -1,4 +1,4 @@
-/** A `fetch` with the cookies of a browser. `isBlocked`: they do not come back. */
+/** Returns a `fetch` with a cookie jar, which stays empty if `isBlocked`. */
 export function jar({ isBlocked = false } = {}): { fetch: typeof fetch; cookies: Map<string, string> } {
   const cookies = new Map<string, string>();
   return {

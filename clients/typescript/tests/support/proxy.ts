@@ -9,29 +9,22 @@ const tagChanges = {
   removed: () => undefined,
 };
 
-/** How the proxy treats one request. */
 export interface Fault {
-  /** Passes it on late. */
   delayMs?: number;
-  /** Passes it on when this is resolved. */
   after?: Promise<void>;
-  /** Closes the connection without passing it on. */
+  /** Closes the connection without forwarding the request. */
   drop?: boolean;
-  /** Passes it on, and closes the connection instead of answering. */
+  /** Forwards the request, and closes the connection instead of answering. */
   loseResponse?: boolean;
-  /** Passes it on, and never answers. */
+  /** Forwards the request, and never answers. */
   hang?: boolean;
-  /** Answers itself. */
   status?: number;
   headers?: { [name: string]: string };
   body?: string;
-  /** Closes the connection after a byte of the body that begins a character of several bytes. */
+  /** Closes the connection after the first byte of a multi-byte character of the body. */
   cutInCharacter?: boolean;
-  /** Changes the ETag of the response. */
   etag?: keyof typeof tagChanges;
-  /** Delays the answer. */
   delayResponseMs?: number;
-  /** Delays the answer until this promise resolves. */
   answerAfter?: Promise<void>;
 }
 
@@ -43,17 +36,12 @@ export interface Seen {
 
 export interface Proxy {
   readonly url: string;
-  /** The requests so far. */
   readonly seen: Seen[];
-  /** The requests that the server has answered. */
   readonly answered: Seen[];
-  /** Chooses the fault for a request, if there is one. */
   fault: (request: Seen) => Fault | undefined;
-  /** Treats a request that came to another server. */
+  /** Handles a request that another server received. */
   handle(incoming: IncomingMessage, response: ServerResponse): void;
-  /** Closes all connections. */
   cut(): void;
-  /** The number of requests that are not answered in full. */
   readonly open: number;
 }
 
@@ -65,7 +53,6 @@ after(() => {
   }
 });
 
-/** Starts a proxy in front of a server. */
 export async function startProxy(target: string): Promise<Proxy> {
   const seen: Seen[] = [];
   const answered: Seen[] = [];
@@ -138,6 +125,5 @@ async function* chunks(answer: IncomingMessage): AsyncGenerator<Buffer> {
   try {
     yield* answer as AsyncIterable<Buffer>;
   } catch {
-    // one of the two sides is gone
   }
 }

@@ -1,12 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 
-/** The part of Playwright's `chromium` that the tests use. */
 interface Chromium {
   launchServer(options: { executablePath: string; args: string[] }): Promise<{ wsEndpoint(): string; close(): Promise<void> }>;
 }
 
-/** Runs the test files in the program arguments with one shared browser, three at a time, as they mostly wait. */
+/** Runs test files with one shared browser, three at a time, because they mostly wait. */
 export async function runTests(chromium: Chromium, args: string[] = []): Promise<void> {
   const browser = await chromium.launchServer({
     executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
 
-/** The store that the tests run on: `memory` or `redis`. */
+/** `memory` or `redis`. */
 export const STORE = process.env["STORE"] ?? "memory";
 export const API_KEY = "an-api-secret-of-the-tests-that-is-long-enough";
 
@@ -15,7 +15,7 @@ after(async () => {
   for (const stop of [...started].reverse()) await stop();
 });
 
-/** Loopback address of this process alone, so that no other process takes the port of a server that restarts. */
+/** Loopback address of this process, so that no other process takes the port while a server restarts. */
 const HOST = [127, 128 + (process.pid >> 16), (process.pid >> 8) & 255, process.pid & 255].join(".");
 
 function stopper(child: ChildProcess): () => Promise<void> {
@@ -42,7 +42,7 @@ async function startRedis(): Promise<string> {
     await stop();
     rmSync(dir, { recursive: true, force: true });
   });
-  // leaving a loop over the output would close it
+  // leaving a loop over the output would close the output
   await new Promise<void>((resolve) => {
     child.stdout.on("data", (data) => /ready to accept/i.test(String(data)) && resolve());
   });
@@ -54,11 +54,10 @@ let servers = 0;
 export interface Server {
   readonly url: string;
   stop(): Promise<void>;
-  /** Starts it again, at the same address and, on Redis, with the same data. */
+  /** Restarts the server at its address and, on Redis, with its data. */
   restart(): Promise<void>;
 }
 
-/** Starts a server of its own, on the store of this run. */
 export async function startServer(settings: { [name: string]: string } = {}): Promise<Server> {
   const prefix = `ts${process.pid}x${servers++}`;
   const env: { [name: string]: string } = {

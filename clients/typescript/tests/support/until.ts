@@ -1,7 +1,6 @@
-/** Time limit for steps that take a second on an idle machine, and longer next to other tests. */
+/** Limit for steps that take a second on an idle machine, but longer next to other tests. */
 export const PATIENCE_MS = 300_000;
 
-/** Waits until a condition holds. */
 export async function until(what: string, condition: () => unknown, ms = PATIENCE_MS): Promise<void> {
   const end = performance.now() + ms;
   while (!(await condition())) {
@@ -13,8 +12,7 @@ export async function until(what: string, condition: () => unknown, ms = PATIENC
 export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 /**
- * Tries with a TTL, then with longer ones. A lease may expire if the machine pauses for longer than the TTL. Without
- * renewal, the attempt fails with every TTL.
+ * Retries with longer TTLs, because a lease expires if the machine pauses. Without renewal, `attempt` fails with every TTL.
  */
 export async function withLongerTtls(attempt: (ttlSeconds: number) => Promise<void>, ttls = [1, 5, 60]): Promise<void> {
   for (const ttlSeconds of ttls.slice(0, -1)) {
@@ -27,7 +25,6 @@ export async function withLongerTtls(attempt: (ttlSeconds: number) => Promise<vo
   await attempt(ttls.at(-1)!);
 }
 
-/** Returns a promise and the function that resolves it. */
 export function gate(): { opened: Promise<void>; open: () => void } {
   let open = () => {};
   const opened = new Promise<void>((resolve) => (open = resolve));

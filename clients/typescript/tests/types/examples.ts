@@ -1,4 +1,4 @@
-/** What the compiler accepts and rejects. It is compiled, not run. */
+/** Compile-time tests, which are not run. */
 
 import { createClient, type ErrorCode, type Operation, type StandardSchemaV1, type Thread, type ThreadEvent } from "threadkeep";
 import { useThread } from "threadkeep/react";

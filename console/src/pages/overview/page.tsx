@@ -7,7 +7,6 @@ import { Empty, Loading } from "../../ui/notices.js";
 import { Plots } from "./plots.js";
 import { ReplicaTable, RouteTable, StoreTable } from "./tables.js";
 
-/** The service in the last 15 minutes. */
 export function OverviewPage() {
   const snapshot = latest.value;
   const newest = points.value.at(-1);

@@ -3,10 +3,10 @@ import { sumsOf } from "../../stats/combined.js";
 import type { Point, Percentiles, Sample, Snapshot } from "../../stats/samples.js";
 import { type Line, Plot } from "../../ui/plot.js";
 
-/** Lines of a plot: one for all, and one for each of the busiest routes or replicas. */
+/** Maximum lines of a plot: one for all, and one for each of the busiest routes or replicas. */
 const LINES = 6;
 
-/** The figures of the last 15 minutes. With several replicas, each has its own series. */
+/** Plots the last 15 minutes. Each of several replicas has its own series. */
 export function Plots({ points, latest }: { points: readonly Point[]; latest: Snapshot }) {
   const times = useMemo(() => points.map(({ at }) => at / 1_000), [points]);
   const routes = useMemo(() => busiest(points.map(({ rates }) => rates)).sort(), [points]);
@@ -64,13 +64,11 @@ export function Plots({ points, latest }: { points: readonly Point[]; latest: Sn
 
 const kib = ({ p50, p90, p99 }: Percentiles): Percentiles => ({ p50: p50 && p50 / 2 ** 10, p90: p90 && p90 / 2 ** 10, p99: p99 && p99 / 2 ** 10 });
 
-/** The keys with the largest sums. */
 function busiest<K>(all: ReadonlyMap<K, number>[]): K[] {
   const sorted = [...sumsOf(all)].filter(([, sum]) => sum > 0).sort(([, a], [, b]) => b - a);
   return sorted.slice(0, LINES - 1).map(([key]) => key);
 }
 
-/** The replicas that have lines: the newest ones of those that these points have. */
 function replicasOf(points: readonly Point[]): number[] {
   const numbers = new Set(points.flatMap(({ replicas }) => [...replicas.keys()]));
   return [...numbers].sort((a, b) => a - b).slice(1 - LINES);

@@ -3,10 +3,8 @@ import type { Replica } from "../../stats/replicas.js";
 import type { Percentiles, Snapshot } from "../../stats/samples.js";
 import { Ago } from "../../ui/time.js";
 
-/** Rows of a table. */
 const ROWS = 30;
 
-/** The replicas that have answered lately, and what each has said. */
 export function ReplicaTable({ replicas }: { replicas: readonly Replica[] }) {
   return (
     <Table head={["Replica", "Requests", "Median", "99 %", "Started", "Answered"]}>
@@ -41,7 +39,6 @@ export function StoreTable({ storeRows }: Snapshot) {
   return <Figures head="Operation" rows={storeRows.map(({ operation, ...rest }) => ({ name: operation, ...rest }))} />;
 }
 
-/** Calls and their latency, the most frequent ones first. */
 function Figures({ head, rows }: { head: string; rows: Row[] }) {
   if (rows.length === 0) return <p class="dim">Nothing was called yet.</p>;
   const sorted = rows.toSorted((a, b) => b.calls - a.calls);

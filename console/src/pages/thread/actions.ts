@@ -6,7 +6,6 @@ import type { Phase } from "./view.js";
 
 export type ActionDialog = "set" | "push" | "change" | "fork" | "rotate" | "destroy";
 
-/** What one can do with a thread. */
 export function actionsOf(id: string, phase: Phase, canWrite: boolean, open: (dialog: ActionDialog) => void): MenuItem[] {
   const writes: MenuItem[] = [
     { label: "Add a message", act: () => open("push") },

@@ -10,7 +10,7 @@ import type { ThreadView } from "./view.js";
 
 const HISTORY = "\u0000history";
 
-/** The conversations of a thread: keys that hold messages, and the history if it does. */
+/** Shows the keys that hold messages, and the history if it does. */
 export function ChatTab({
   view,
   chats,
@@ -57,7 +57,6 @@ export function ChatTab({
   );
 }
 
-/** Adds a message. */
 function Send({ view, name }: { view: ThreadView; name: string }) {
   const [role, setRole] = useState("user");
   const [content, setContent] = useState("");

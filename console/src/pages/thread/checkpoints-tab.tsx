@@ -13,7 +13,6 @@ import type { ThreadView } from "./view.js";
 
 type Open = { kind: "save" } | { kind: "restore" | "delete" | "fork"; checkpoint: Checkpoint };
 
-/** Saved states of a thread. */
 export function CheckpointsTab({ view, canWrite }: { view: ThreadView; canWrite: boolean }) {
   const path = `/v1/threads/${view.id}/checkpoints`;
   const { value, problem, reload } = useLoad((signal) => callJson<{ checkpoints: Checkpoint[] }>(path, { signal }), [path]);

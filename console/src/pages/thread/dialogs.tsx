@@ -17,10 +17,10 @@ import { Dialog } from "../../ui/dialog.js";
 import { Failure } from "../../ui/notices.js";
 import type { ThreadView } from "./view.js";
 
-/** Bytes of a value that a field of a page can edit without stalling. */
+/** Maximum bytes of a value that a field can edit without stalling the page. */
 const EDITED_MAX = 200_000;
 
-/** Edits a value under the condition that the thread is as it was when the dialog opened. */
+/** Edits a value if the thread has not changed since the dialog opened. */
 export function EditDialog({ view, name, onClose }: { view: ThreadView; name: string; onClose: () => void }) {
   const [start] = useState(() => view.state.value.get(name) ?? "null");
   const [text, setText] = useState(() => (start.length <= EDITED_MAX ? pretty(start) : ""));
@@ -108,7 +108,6 @@ export function EditDialog({ view, name, onClose }: { view: ThreadView; name: st
   );
 }
 
-/** Appends to an array. */
 export function PushDialog({ view, onClose }: { view: ThreadView; onClose: () => void }) {
   const arrays = [...view.state.value].filter(([, text]) => text.startsWith("[")).map(([key]) => key);
   const [key, setName] = useState(arrays[0] ?? "messages");
@@ -136,7 +135,6 @@ export function PushDialog({ view, onClose }: { view: ThreadView; onClose: () =>
   );
 }
 
-/** Changes metadata, TTL and owner. */
 export function ChangeDialog({ view, onClose }: { view: ThreadView; onClose: () => void }) {
   const thread = view.thread.value;
   const [patch, setPatch] = useState("");
@@ -170,7 +168,6 @@ export function ChangeDialog({ view, onClose }: { view: ThreadView; onClose: () 
   );
 }
 
-/** Copies the thread, or a checkpoint of it. */
 export function ForkDialog({ view, checkpoint, onClose }: { view: ThreadView; checkpoint?: number; onClose: () => void }) {
   const [parts, setParts] = useState(["state", "scope", "history"]);
   const [owner, setOwner] = useState("");

@@ -11,10 +11,9 @@ import { Copy } from "../../ui/copy.js";
 import { Ago, Left } from "../../ui/time.js";
 import type { ThreadView } from "./view.js";
 
-/** Units of an owner before it is folded. */
 const OWNER_MAX = 30;
 
-/** The figures of a thread: one line of those that fit on it as a whole, the most wanted first. A button unfolds all. */
+/** Shows the most important figures that fit on one line. A button unfolds the rest. */
 export function Facts({ view, thread }: { view: ThreadView; thread: Thread }) {
   const [isOpen, setOpen] = useState(false);
   const id = useId();
@@ -64,7 +63,6 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
   );
 }
 
-/** An owner, whose name may be longer than a page is wide. */
 function Owner({ owner }: { owner: string }) {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -112,7 +110,7 @@ function Turn({ view }: { view: ThreadView }) {
       setProblem(asProblem(error));
     }
   };
-  // once: each time is a read, which would start the time of the thread over
+  // asks once, because each read restarts the thread's lifetime
   useEffect(() => void ask(), [view]);
   if (problem) return <span class="dim">{problem.code}</span>;
   return (

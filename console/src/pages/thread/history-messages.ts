@@ -3,15 +3,13 @@ import { messagesIn } from "../../chat/conversations.js";
 import { type Loaded, useLoad } from "../../load.js";
 import type { ThreadView } from "./view.js";
 
-/** Items of a history that a conversation shows. */
 const ITEMS = 500;
 
-/** The newest messages of a history, if it is a conversation. */
 export interface HistoryMessages {
   messages: readonly string[] | undefined;
 }
 
-/** Reads one page of a thread's history while it is wanted, and again after each change. */
+/** Reads a page of a thread's history while `isWanted`, and again after each change. */
 export function useHistoryMessages(view: ThreadView, isWanted: boolean): Loaded<HistoryMessages | undefined> {
   return useLoad(
     async (signal) => {

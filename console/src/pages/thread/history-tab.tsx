@@ -10,7 +10,6 @@ import { Ago } from "../../ui/time.js";
 import { WholeValue } from "../../ui/tree.js";
 import type { ThreadView } from "./view.js";
 
-/** The history of a thread, newest items first. */
 export function HistoryTab({ view }: { view: ThreadView }) {
   return <History path={`/v1/threads/${view.id}/history`} changes={view.historyChanges.value} />;
 }

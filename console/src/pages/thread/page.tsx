@@ -23,7 +23,6 @@ import { SetDialog } from "./set-dialog.js";
 import { keepTime } from "./time-left.js";
 import { SHOWN_MS, ThreadView } from "./view.js";
 
-/** The parts of a page, and their labels. */
 const PARTS = new Map([
   ["chat", "Chat"],
   ["state", "State"],
@@ -33,7 +32,6 @@ const PARTS = new Map([
 ]);
 type Open = { kind: "edit"; key: string } | { kind: ActionDialog };
 
-/** One thread, live. */
 export function ThreadPage({ id, part: named }: { id: string; part: string }) {
   const part = PARTS.has(named) ? named : "";
   const view = useMemo(() => new ThreadView(id), [id]);
@@ -49,7 +47,7 @@ export function ThreadPage({ id, part: named }: { id: string; part: string }) {
   const state = view.state.value;
   const chats = conversations(state);
   const isThere = phase !== "loading" && phase !== "absent" && phase !== "failed";
-  // decided once, so that a later message does not take the page away from its reader
+  // decided once, so that a later message does not replace the page that the user reads
   const firstTab = useRef<string | undefined>(undefined);
   const history = useHistoryMessages(view, isThere && (part === "chat" || (part === "" && firstTab.current !== "state")));
   if (isThere) firstTab.current ??= tabOf(chats.size > 0, history);
@@ -127,7 +125,6 @@ export function ThreadPage({ id, part: named }: { id: string; part: string }) {
   );
 }
 
-/** The part that a thread opens on: its conversation, if it has one. */
 function tabOf(hasChats: boolean, history: Loaded<HistoryMessages | undefined>): string | undefined {
   if (hasChats || history.value?.messages) return "chat";
   return history.value || history.problem ? "state" : undefined;

@@ -21,7 +21,6 @@ interface Task {
   status: string;
 }
 
-/** Keys and tasks that models' tools keep with the thread. */
 export function ScopeTab({ view }: { view: ThreadView }) {
   const scope = `thread:${view.id}`;
   const { value, problem, reload } = useLoad(

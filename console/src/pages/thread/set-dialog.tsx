@@ -6,14 +6,12 @@ import { announce } from "../../ui/announce.js";
 import { Confirm } from "../../ui/confirm.js";
 import type { ThreadView } from "./view.js";
 
-/** Units of a value that is about to be replaced. */
 const SHOWN_MAX = 2_000;
 
-/** Sets a new key. The value of a key that exists is replaced only if the user has seen it. */
+/** Sets a new key. Replaces an existing value only if the user has seen it. */
 export function SetDialog({ view, onClose }: { view: ThreadView; onClose: () => void }) {
   const [key, setKey] = useState("");
   const [text, setText] = useState("");
-  /** The value that the key has, of which the user knows. */
   const [existing, setExisting] = useState<string>();
   const act = async () => {
     const found = await setKeyFrom(view.id, key, existing, text);

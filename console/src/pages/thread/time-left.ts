@@ -3,13 +3,12 @@ import { isReachable } from "../../api/request.js";
 import { now } from "../../clock.js";
 import type { ThreadView } from "./view.js";
 
-/** Reads of other clients move a thread's end without an event, so the page looks at it that often, */
+/** Polls the end of the thread, because reads of other clients move it without an event. */
 const LOOK_MS = 30_000;
-/** and that often while it is near. */
 const LOOK_NEAR_MS = 2_000;
 const NEAR_MS = 10_000;
 
-/** Keeps the end of a thread up to date until the returned function is called. A hidden tab does not look. */
+/** Updates the end of a thread until the returned function is called. A hidden tab does not poll. */
 export function keepTime(view: ThreadView): () => void {
   let last = Date.now();
   return effect(() => {

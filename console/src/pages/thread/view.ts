@@ -6,16 +6,13 @@ import { threadOf } from "../../api/threads.js";
 import type { Thread } from "../../api/types.js";
 import { member, membersOf } from "../../json/text.js";
 
-/** Changes are shown for that long. */
 export const SHOWN_MS = 4_000;
-/** Events that come close together are applied together. */
 const GATHER_MS = 250;
-/** Keys that one request can name. With more, the whole state is read. */
+/** Maximum keys of one request. For more keys, the whole state is read. */
 const KEYS_MAX = 20;
 
 export type Phase = "loading" | "live" | "absent" | "ended" | "moved" | "failed";
 
-/** A change of a key, which is highlighted for a while. */
 export interface Change {
   at: number;
   before: string | undefined;
@@ -36,20 +33,17 @@ interface Update {
 }
 
 /**
- * A thread as a page shows it. Its state is read once, and then follows the thread's stream. Events have new values, so the page
- * rarely needs to read again; a read of the state would start the thread's time over.
+ * A live thread. Reads the state once, and then applies the thread's events. Events carry new values, because a read of the
+ * state would restart the thread's lifetime.
  */
 export class ThreadView {
   readonly phase = signal<Phase>("loading");
   readonly thread = signal<Thread | undefined>(undefined);
-  /** The text of each value. */
   readonly state = signal<ReadonlyMap<string, string>>(new Map());
   readonly changes = signal<ReadonlyMap<string, Change>>(new Map());
   readonly problem = signal<Problem | undefined>(undefined);
   readonly isListening = signal(false);
-  /** Grows with each change of the history. */
   readonly historyChanges = signal(0);
-  /** Why the thread has ended. */
   readonly reason = signal("");
   readonly movedTo = signal("");
 
@@ -61,7 +55,7 @@ export class ThreadView {
   #controller = new AbortController();
   #stop: () => void;
   #hasLoaded = false;
-  /** Counts the times that the whole thread was read; only the newest reading counts. */
+  /** Counts reads of the whole thread; only the newest read counts. */
   #readings = 0;
 
   constructor(readonly id: string) {
@@ -88,14 +82,13 @@ export class ThreadView {
     return this.#version;
   }
 
-  /** Reads the thread and its state. */
   async load(): Promise<void> {
     this.#hasLoaded = true;
     const reading = ++this.#readings;
     const { signal } = this.#controller;
     try {
       const state = await call(`/v1/threads/${this.id}/state`, { signal });
-      // after the state, whose reading is a use of the thread and moves its end
+      // after the state, because reading the state moves the thread's end
       const thread = await this.#look();
       if (reading !== this.#readings) return;
       const [, version = "0", life = ""] = /^"(\d+)-([0-9a-f]+)"$/.exec(state.headers.get("etag") ?? "") ?? [];
@@ -115,11 +108,11 @@ export class ThreadView {
     }
   }
 
-  /** Reads the thread without its state, which is no use of it. A quiet one leaves failures to the next reading. */
+  /** Reads the thread without its state, and without extending its lifetime. `isQuiet` ignores failures. */
   async refresh({ isQuiet = false } = {}): Promise<void> {
     try {
       const thread = await this.#look();
-      // one that is over keeps its last figures until the stream says so
+      // an ended thread keeps its last figures until the stream reports the end
       if (thread.exists) this.thread.value = thread;
     } catch (error) {
       if (!isQuiet && !this.#controller.signal.aborted) this.problem.value = asProblem(error);
@@ -158,7 +151,6 @@ export class ThreadView {
     }
   }
 
-  /** Applies the gathered events. What they do not say, it reads. */
   async #apply(): Promise<void> {
     this.#timer = undefined;
     if (this.#isBusy || this.phase.value === "loading") {
@@ -186,10 +178,10 @@ export class ThreadView {
       if (unknown.size > KEYS_MAX) return await this.load();
       const { signal } = this.#controller;
       if (unknown.size > 0) {
-        // they may be newer than these events; later events then find the values that they bring
+        // they may be newer than these events; later events then find their values applied
         const query = { key: [...unknown] };
         const { text } = await call(`/v1/threads/${this.id}/state`, { query, signal });
-        // the whole thread was read meanwhile, with these changes
+        // the whole thread was read meanwhile, including these changes
         if (readings !== this.#readings) return;
         const read = membersOf(text);
         for (const key of unknown) {

@@ -13,21 +13,19 @@ import { VirtualList } from "../../ui/virtual-list.js";
 import { ThreadRow } from "./row.js";
 import { forgetWords } from "./words.js";
 
-/** Threads that one step reads. The service lists them in order of id; if the first step has all, the console sorts them. */
+/** Threads to read in one step. The service sorts them by ID; if the first step reads all, the console sorts them. */
 const STEP = 1_000;
-/** Pages that one step reads, since those of a filter may be empty. */
+/** Maximum pages of one step, because pages of a filter may be empty. */
 const PAGES_MAX = 50;
-/** Threads that the service looks at for one page of a filter. */
+/** Maximum threads that the service examines for one page of a filter. */
 const LOOKED_AT_MAX = 1_000;
 
-// The filter outlives the page, so that going back finds the same list.
+// The filter outlives the page, so that going back shows the same list.
 const filter = signal<ThreadFilter>({ owner: "", order: "updated", metadata: undefined });
 const threads = signal<Thread[]>([]);
 const cursor = signal<string | null | undefined>(undefined);
 const isBusy = signal(false);
-/** Pages that were read so far. */
 const pagesRead = signal(0);
-/** Lists that were begun. */
 const listsRead = signal(0);
 const problem = signal<Problem | undefined>(undefined);
 let controller = new AbortController();
@@ -70,7 +68,6 @@ const newestFirst = (all: Thread[]) => {
 
 const readOn = () => void readMore(false);
 
-/** The number of threads that a search has looked through, at most, and that of all if the service says it. */
 function lookedAt(): string {
   const most = pagesRead.value * LOOKED_AT_MAX;
   const all = filter.value.owner ? undefined : latest.value?.threads;
@@ -78,7 +75,6 @@ function lookedAt(): string {
   return most > 0 ? ` among ${among} looked through` : "";
 }
 
-/** Forgets the list, as when the key changes. */
 export function forgetThreads(): void {
   controller.abort();
   threads.value = [];

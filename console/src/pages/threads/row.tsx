@@ -14,7 +14,6 @@ import type { RowProperties } from "../../ui/virtual-list.js";
 import { useWhileShown } from "../../ui/while-shown.js";
 import { knownWords, readWords } from "./words.js";
 
-/** A thread in the list of that number. */
 export function ThreadRow({ thread, list, properties }: { thread: Thread; list: number; properties: RowProperties }) {
   const { isActive: _, ...attributes } = properties;
   const title = titleOf(thread.metadata);
@@ -48,7 +47,7 @@ export function ThreadRow({ thread, list, properties }: { thread: Thread; list: 
   );
 }
 
-/** The last words of a thread's conversation, which are read once the row is in view. */
+/** The last words of a conversation, read when the row comes into view. */
 function LastWords({ thread, list }: { thread: Thread; list: number }) {
   const ref = useRef<HTMLSpanElement>(null);
   const [words, setWords] = useState<Words | undefined>(() => knownWords(thread, list)?.words);
@@ -56,7 +55,7 @@ function LastWords({ thread, list }: { thread: Thread; list: number }) {
     const show = (words: Words | undefined) => {
       if (!signal.aborted) setWords(words);
     };
-    // a row without words is no failure of the list
+    // a row without words does not fail the list
     readWords(thread, list, signal).then(show, () => {});
   };
   useWhileShown(ref, read, [thread, list]);
@@ -71,7 +70,6 @@ function LastWords({ thread, list }: { thread: Thread; list: number }) {
   );
 }
 
-/** The first members of the metadata, without a title that the row begins with. */
 function summary(metadata: string, hasTitle: boolean): string {
   const members = [...membersOf(metadata)].filter(([key]) => !hasTitle || key !== "title").slice(0, 4);
   return members.map(([key, value]) => `${excerpt(key, 30)}: ${readableExcerpt(value, 60)}`).join("  ");

@@ -1,4 +1,4 @@
-/** The last words of conversations, for the rows of a list. Reading them extends no life. */
+/** Last words of conversations, for the rows of a list. Reading them does not extend lifetimes. */
 
 import { asProblem } from "../../api/problem.js";
 import { peekState, peekTail } from "../../api/state.js";
@@ -9,17 +9,16 @@ import { type Words, lastWords } from "../../chat/last-words.js";
 import { Gate } from "../../gate.js";
 
 const AT_ONCE = 2;
-/** Newest messages that are read, as the last one may have no text. */
+/** Number of newest messages to read, because the last one may have no text. */
 const MESSAGES = 4;
-/** Bytes of a state that is read whole, to find its conversation. Of a larger one, this is the key `messages`. */
+/** Maximum bytes of a state that is read whole. From a larger state, only the key `messages` is read. */
 const STATE_MAX_BYTES = 65_536;
 const THREADS_KEPT = 2_000;
 
-/** Words that were read. */
 interface Kept {
   words: Words | undefined;
   version: string;
-  /** The list that they were read for, unless they are from the state: a history grows without a new version. */
+  /** List for which the words were read; undefined if they are from the state. A history grows without a new version. */
   list: number | undefined;
 }
 
@@ -30,14 +29,12 @@ export const forgetWords = () => kept.clear();
 
 const versionOf = ({ created_at, version }: Thread) => `${created_at} ${version}`;
 
-/** What was read of a thread, if it is right for the list of that number. */
 export function knownWords(thread: Thread, list: number): Pick<Kept, "words"> | undefined {
   const found = kept.get(thread.id);
   const isRight = found?.version === versionOf(thread) && (found.list ?? list) === list;
   return isRight ? found : undefined;
 }
 
-/** Reads the last words of a thread, if it has a conversation, after the reads that were asked for before. */
 export async function readWords(thread: Thread, list: number, signal: AbortSignal): Promise<Words | undefined> {
   const known = knownWords(thread, list);
   if (known) return known.words;

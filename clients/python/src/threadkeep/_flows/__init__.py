@@ -1,1 +1,1 @@
-"""The operations of the API, each written once."""
+"""Operations of the API, each written once as a flow."""

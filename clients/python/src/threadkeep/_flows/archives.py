@@ -1,5 +1,3 @@
-"""Ended threads."""
-
 from __future__ import annotations
 
 from datetime import datetime
@@ -12,7 +10,7 @@ from .receipts import received
 
 
 def listed(place: Place, since: datetime | None = None) -> Items[Archive]:
-    """Ended threads without their states, the oldest end first."""
+    """Yields ended threads without their states, oldest end first."""
     query: dict[str, QueryValue] = {"since": since.isoformat() if since else None, "limit": 1_000}
     while True:
         page = yield from received(place.read("/v1/archives", query))
@@ -24,12 +22,12 @@ def listed(place: Place, since: datetime | None = None) -> Items[Archive]:
 
 
 def get(place: Place, id: str, *, life: str = OMITTED) -> Flow[Archive]:
-    """An ended thread with its final state."""
+    """Returns an ended thread with its final state."""
     return Archive.of((yield from received(place.read(f"/v1/archives/{segment(id)}", passed(life=life)))))
 
 
 def history(place: Place, id: str, *, life: str = OMITTED) -> Items[HistoryItem]:
-    """The final history of an ended thread, oldest first."""
+    """Yields the final history of an ended thread, oldest first."""
     query: dict[str, QueryValue] = {**passed(life=life), "limit": 1_000}
     while True:
         page = yield from received(place.read(f"/v1/archives/{segment(id)}/history", query))
@@ -41,6 +39,6 @@ def history(place: Place, id: str, *, life: str = OMITTED) -> Items[HistoryItem]
 
 
 def restore(place: Place, id: str, *, life: str = OMITTED) -> Flow[ThreadInfo]:
-    """Brings an ended thread back. `TransportError`, `Unavailable` and `ServerError` leave open whether it happened."""
+    """Restores an ended thread. After `TransportError`, `Unavailable` or `ServerError`, the outcome is unknown."""
     request = place.write("POST", f"/v1/archives/{segment(id)}/restore", query=passed(life=life), is_repeatable=False)
     return ThreadInfo.of((yield from received(request)))

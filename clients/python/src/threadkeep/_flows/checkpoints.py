@@ -1,5 +1,3 @@
-"""The checkpoints of a thread."""
-
 from __future__ import annotations
 
 from .._flow import Flow
@@ -18,27 +16,27 @@ def create(
     if_match: Tag = None,
     idempotency_key: str | None = None,
 ) -> Flow[Checkpoint]:
-    """Saves the state and metadata under a number."""
+    """Saves the state and metadata as a numbered checkpoint."""
     body = encode({} if name is None else {"name": name})
     request = thread.write("POST", "/checkpoints", body, if_match=if_match, idempotency_key=idempotency_key)
     return Checkpoint.of((yield from received(request)))
 
 
 def listed(thread: ThreadPlace) -> Flow[list[Checkpoint]]:
-    """The checkpoints without their states, newest first."""
+    """Returns the checkpoints without their states, newest first."""
     found = yield from received(thread.read("/checkpoints"))
     return [Checkpoint.of(checkpoint) for checkpoint in found["checkpoints"]]
 
 
 def get(thread: ThreadPlace, number: int) -> Flow[Checkpoint]:
-    """A checkpoint with its state and metadata."""
+    """Returns a checkpoint with its state and metadata."""
     return Checkpoint.of((yield from received(thread.read(f"/checkpoints/{number:d}"))))
 
 
 def restore(
     thread: ThreadPlace, number: int, *, if_match: Tag = None, idempotency_key: str | None = None
 ) -> Flow[ThreadInfo]:
-    """Restores the state and metadata of a checkpoint, as one write."""
+    """Restores the state and metadata of a checkpoint in one write."""
     response: Response = yield thread.write(
         "POST", f"/checkpoints/{number:d}/restore", if_match=if_match, idempotency_key=idempotency_key
     )

@@ -1,4 +1,4 @@
-"""Streams of events, which continue where they were after an interruption."""
+"""Event streams, which resume after an interruption."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from ..errors import APIError, InvalidResponse, RateLimited, ThreadkeepError, Tr
 from ..models import Event
 
 SILENCE_SECONDS = 45.0
-"""Without even a comment, after which the connection is taken for dead. The server sends one every 15 s."""
+"""Silence after which a connection counts as dead. The server sends a comment every 15 s."""
 MAX_PAUSE_SECONDS = 30.0
 EVENT_STREAM = "text/event-stream"
 
 
 def of_all(place: Place, types: Sequence[str] | None = None, *, last_event_id: str | None = None) -> Items[Event]:
-    """The events of all threads, or only those of some types."""
+    """Yields the events of all threads, or only those of `types`."""
     query: dict[str, QueryValue] = {"type": types}
     yield from _follow(place, "/v1/events", query, last_event_id)
 
 
 def of_thread(thread: ThreadPlace, *, last_event_id: str | None = None, values: bool = False) -> Items[Event]:
-    """The events of the thread. The iterator ends when the thread is destroyed or moved.
+    """Yields the events of the thread until it is destroyed or moved.
 
-    With `values`, events have the new values of the keys that changed. After a `reset`, events may be missing: read the
+    With `values`, events have the new values of the changed keys. After a `reset`, events may be missing: read the
     thread again.
     """
     yield from _follow(thread, "/events", {"values": values or None}, last_event_id, ends=True)

@@ -1,5 +1,3 @@
-"""The history of a thread."""
-
 from __future__ import annotations
 
 import uuid
@@ -14,13 +12,13 @@ from ..models import AppendedItem, HistoryItem, HistorySegment
 from .receipts import received
 
 PAGE = 1_000
-"""Items that one request returns or appends at most."""
+"""Maximum items of one request."""
 
 
 def append(
     thread: ThreadPlace, value: Any, *, id: str | None = None, idempotency_key: str | None = None
 ) -> Flow[AppendedItem]:
-    """Appends an item. If one with this ID and value is there already, nothing happens."""
+    """Appends an item. Has no effect if the history has an item with this ID and value."""
     appended = yield from append_many(
         thread, [value], ids=None if id is None else [id], idempotency_key=idempotency_key
     )
@@ -34,7 +32,7 @@ def append_many(
     ids: Sequence[str] | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[list[AppendedItem]]:
-    """Appends items, up to 1,000 of them in one step."""
+    """Appends items, in atomic steps of up to 1,000."""
     items = [{"id": id, "value": value} for id, value in _named(list(values), ids)]
     bodies = [encode({"items": block}) for block in _blocks(items)]  # all, before anything is sent
     appended: list[AppendedItem] = []
@@ -57,7 +55,7 @@ def _blocks(items: list[Any]) -> Iterator[list[Any]]:
 
 
 def items(thread: ThreadPlace, after: int = 0, *, originals: bool = False) -> Items[HistoryItem]:
-    """The items after a place, oldest first. `originals`: these instead of their summaries, while they are kept."""
+    """Yields the items after `after`, oldest first. `originals` replaces summaries by their originals, while kept."""
     query: dict[str, QueryValue] = {"after": after, "limit": PAGE}
     if originals:
         query["originals"] = "true"
@@ -65,7 +63,6 @@ def items(thread: ThreadPlace, after: int = 0, *, originals: bool = False) -> It
 
 
 def pages(thread: ThreadPlace, query: dict[str, QueryValue], suffix: str = "/history") -> Items[HistoryItem]:
-    """The items of all pages, oldest first."""
     while True:
         page = yield from received(thread.read(suffix, query))
         for item in page["items"]:
@@ -76,10 +73,10 @@ def pages(thread: ThreadPlace, query: dict[str, QueryValue], suffix: str = "/his
 
 
 def latest(thread: ThreadPlace, n: int) -> Flow[list[HistoryItem]]:
-    """The newest items, oldest first."""
+    """Returns the newest `n` items, oldest first."""
     found: list[HistoryItem] = []
     query: dict[str, QueryValue] = {"order": "desc"}
-    while len(found) < n:  # a page ends at 2 MiB
+    while len(found) < n:  # a page has up to 2 MiB
         query["limit"] = min(n - len(found), PAGE)
         page = yield from received(thread.read("/history", query))
         found += [HistoryItem.of(item) for item in page["items"]]
@@ -90,7 +87,7 @@ def latest(thread: ThreadPlace, n: int) -> Flow[list[HistoryItem]]:
 
 
 def take(thread: ThreadPlace, count: int = 1, *, idempotency_key: str | None = None) -> Flow[list[HistoryItem]]:
-    """Removes the newest items, up to 100 of them, and returns them, oldest first."""
+    """Removes and returns the newest items, up to 100, oldest first."""
     request = thread.write(
         "POST", "/history/take", encode({"count": count}), query=thread.ttl, idempotency_key=idempotency_key
     )
@@ -106,9 +103,7 @@ def compact(
     keep_seconds: int | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[int]:
-    """Replaces the items up to a place, if they are still the `count` items that the new ones were made of.
-
-    Returns the number of their segment."""
+    """Replaces the `count` items up to `through` by `values` if they are unchanged. Returns the segment's number."""
     body: dict[str, Any] = {"through": through, "count": count, "items": [{"value": value} for value in values]}
     if keep_seconds is not None:
         body["keep_seconds"] = keep_seconds
@@ -117,23 +112,23 @@ def compact(
 
 
 def segments(thread: ThreadPlace) -> Flow[list[HistorySegment]]:
-    """The compactions whose originals are kept, newest first."""
+    """Returns the compactions whose originals are kept, newest first."""
     page = yield from received(thread.read("/history/segments", {}))
     return [HistorySegment.of(one) for one in page["segments"]]
 
 
 def segment_items(thread: ThreadPlace, number: int) -> Items[HistoryItem]:
-    """The originals of a segment, oldest first."""
+    """Yields the originals of a segment, oldest first."""
     yield from pages(thread, {"limit": PAGE}, f"/history/segments/{number}")
 
 
 def delete(thread: ThreadPlace, id: str, *, idempotency_key: str | None = None) -> Flow[bool]:
-    """Removes an item, and returns whether it existed."""
+    """Removes an item. Returns whether it existed."""
     return (yield from _delete(thread, f"/history/{segment(id)}", idempotency_key))
 
 
 def clear(thread: ThreadPlace, *, idempotency_key: str | None = None) -> Flow[bool]:
-    """Removes all items, and returns whether there were any."""
+    """Removes all items. Returns whether there were any."""
     return (yield from _delete(thread, "/history", idempotency_key))
 
 

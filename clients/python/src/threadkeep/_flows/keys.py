@@ -1,5 +1,3 @@
-"""The API key of the caller, and the settings of the server."""
-
 from __future__ import annotations
 
 from .._flow import Flow
@@ -9,11 +7,11 @@ from .receipts import received
 
 
 def current(place: Place) -> Flow[ApiKey]:
-    """The name and the rights of the API key."""
+    """Returns the name and rights of the client's API key."""
     return ApiKey.of((yield from received(place.read("/v1/api-keys/current"))))
 
 
 def settings(place: Place) -> Flow[list[Setting]]:
-    """The settings that this replica started with, without secrets."""
+    """Returns the settings that this replica started with, without secrets."""
     found = yield from received(place.read("/v1/settings"))
     return [Setting.of(setting) for setting in found["settings"]]

@@ -1,5 +1,3 @@
-"""Namespaces of key-value entries."""
-
 from __future__ import annotations
 
 import base64
@@ -18,13 +16,13 @@ from .state import Tag
 T = TypeVar("T")
 
 BATCH = 100
-"""Entries that one request reads or puts at most."""
+"""Maximum entries of one request."""
 
 MAX_PAGE = 1_000
 
 
 def get(namespace: Place, key: str) -> Flow[Entry | None]:
-    """An entry, or None."""
+    """Returns an entry, or None."""
     try:
         response: Response = yield namespace.read(f"/{segment(key)}")
     except NotFound as error:
@@ -55,10 +53,10 @@ def put(
     if_match: Tag = None,
     idempotency_key: str | None = None,
 ) -> Flow[Receipt]:
-    """Puts an entry. With `if_absent`, one that exists raises `VersionMismatch`.
+    """Puts an entry. With `if_absent`, raises `VersionMismatch` if it exists.
 
-    A conditional put may have happened if it raises `TransportError`, `Unavailable` or `ServerError`: read the entry to
-    find out. With an `idempotency_key` of yours, it is sent again instead.
+    A conditional put may have taken effect if it raises `TransportError`, `Unavailable` or `ServerError`: read the
+    entry to find out. With your own `idempotency_key`, the client retries it instead.
     """
     request = namespace.write(
         "PUT",
@@ -74,7 +72,7 @@ def put(
 
 
 def delete(namespace: Place, key: str, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[bool]:
-    """Deletes an entry, and returns whether it existed. Failures mean the same as for a put."""
+    """Deletes an entry. Returns whether it existed. Errors mean the same as for `put`."""
     request = namespace.write(
         "DELETE",
         f"/{segment(key)}",
@@ -86,15 +84,12 @@ def delete(namespace: Place, key: str, *, if_match: Tag = None, idempotency_key:
 
 
 def keys(namespace: Place, prefix: str = "", *, order: str | None = None, limit: int | None = None) -> Items[EntryInfo]:
-    """The entries whose keys have a prefix, without their bodies, in the order of the bytes of the keys.
-
-    With a `limit`, at most so many.
-    """
+    """Yields up to `limit` entries whose keys begin with `prefix`, without bodies, in the byte order of their keys."""
     yield from _listed(namespace, {"prefix": prefix or None, "order": order}, limit, MAX_PAGE, EntryInfo.of)
 
 
 def entries(namespace: Place, prefix: str = "", *, order: str | None = None, limit: int | None = None) -> Items[Entry]:
-    """The same with their bodies."""
+    """Yields up to `limit` entries whose keys begin with `prefix`, with bodies, in the byte order of their keys."""
     yield from _listed(namespace, {"prefix": prefix or None, "order": order, "bodies": True}, limit, None, entry_of)
 
 
@@ -118,7 +113,7 @@ def _listed(
 
 
 def get_many(namespace: Place, keys: Iterable[str]) -> Flow[dict[str, Entry]]:
-    """The entries that exist, by key. Blocks of 100 keys are read concurrently."""
+    """Returns the entries that exist, by key. Reads blocks of 100 keys concurrently."""
     found: dict[str, Entry] = {}
     left = list(dict.fromkeys(keys))
     while left:
@@ -138,7 +133,7 @@ def _reading(namespace: Place, keys: list[str]) -> Request:
 def put_many(
     namespace: Place, entries: Iterable[EntryPut], *, idempotency_key: str | None = None
 ) -> Flow[list[PutOutcome]]:
-    """Puts entries, each whole or not at all, and returns the outcome of each in their order."""
+    """Puts entries, each atomically. Returns their outcomes in order."""
     blocks = _blocks([_put(entry) for entry in entries])
     bodies = [encode({"entries": block}) for block in blocks]  # all, before anything is sent
     outcomes: list[PutOutcome] = []
@@ -171,20 +166,20 @@ def configure(
     idle_ttl_seconds: int | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[NamespaceInfo]:
-    """Sets the default TTL of entries and the idle time of the namespace. None unsets."""
+    """Sets the default TTL of entries and the idle TTL of the namespace. None removes a setting."""
     body = {"default_ttl_seconds": default_ttl_seconds, "idle_ttl_seconds": idle_ttl_seconds}
     request = namespace.write("PUT", "", encode(body), idempotency_key=idempotency_key)
     return NamespaceInfo.of((yield from received(request)))
 
 
 def clear(namespace: Place, *, idempotency_key: str | None = None) -> Flow[int]:
-    """Deletes the namespace, and returns the number of its entries."""
+    """Deletes the namespace. Returns the number of its entries."""
     request = namespace.write("DELETE", idempotency_key=idempotency_key)
     return int((yield from received(request))["deleted"])
 
 
 def namespaces(place: Place) -> Items[NamespaceInfo]:
-    """The namespaces."""
+    """Yields the namespaces."""
     query: dict[str, QueryValue] = {"limit": MAX_PAGE}
     while True:
         page = yield from received(place.read("/v1/kv", query))
@@ -196,7 +191,6 @@ def namespaces(place: Place) -> Items[NamespaceInfo]:
 
 
 def entry_of(data: Mapping[str, Any]) -> Entry:
-    """The entry of an object in a list."""
     body = data["body"].encode() if "body" in data else base64.b64decode(data["base64"])
     expires_at = data.get("expires_at")
     return Entry(

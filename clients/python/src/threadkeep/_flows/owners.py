@@ -1,5 +1,3 @@
-"""Owners of threads."""
-
 from __future__ import annotations
 
 from .._flow import Flow
@@ -9,12 +7,12 @@ from .receipts import received
 
 
 def get(place: Place, owner: str) -> Flow[OwnerInfo]:
-    """How much an owner has."""
+    """Returns how much data an owner has."""
     return OwnerInfo.of((yield from received(place.read(f"/v1/owners/{segment(owner)}"))))
 
 
 def erase(place: Place, owner: str) -> Flow[Erasure]:
-    """Erases an owner with all threads, and repeats the call until nothing is left."""
+    """Erases an owner with all threads, in as many calls as necessary."""
     threads = archives = 0
     while True:
         part = Erasure.of((yield from received(place.read(f"/v1/owners/{segment(owner)}", method="DELETE"))))

@@ -1,5 +1,3 @@
-"""Receipts in responses."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -14,35 +12,29 @@ T = TypeVar("T")
 
 
 def receipt_of(response: Response, data: Mapping[str, Any]) -> Receipt:
-    """The receipt in a response."""
     return Receipt.of(data, etag=response.etag, replayed="idempotency-replayed" in response.headers)
 
 
 def written(request: Request) -> Flow[Receipt]:
-    """Performs a write, and returns its receipt."""
     response: Response = yield request
     return receipt_of(response, response.members())
 
 
 def received(request: Request) -> Flow[Members]:
-    """Sends a request, and returns the members of its response."""
     response: Response = yield request
     return response.members()
 
 
 def valued(request: Request, kind: type[T] = object) -> Flow[T]:  # type: ignore[assignment]
-    """Sends a request, and returns the value that its response is, of this kind."""
     response: Response = yield request
     return response.json(kind)
 
 
 def done(request: Request) -> Flow[None]:
-    """Sends a request whose response has nothing to say."""
     yield request
 
 
 def required(value: T | None, name: str) -> T:
-    """A member that the response must have."""
     if value is None:
         raise InvalidResponse(f"The response has no `{name}`.")
     return value

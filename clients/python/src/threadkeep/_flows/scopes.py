@@ -1,5 +1,3 @@
-"""Scopes: keys, tasks and tools for models."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -15,30 +13,28 @@ from .receipts import received, written
 
 
 class ScopePlace(Place):
-    """A scope. Its name is in the bodies of requests."""
+    """Names a scope, in the bodies of requests instead of their paths."""
 
     def __init__(self, place: Place, scope: str) -> None:
         super().__init__("/v1", place.headers, repr(scope.partition(";")[0]), has_login=place.has_login)
         self.scope = scope
 
     def ask(self, suffix: str, **members: Any) -> Request:
-        """A request that changes nothing."""
         return self.read(suffix, method="POST", body={"scope": self.scope, **given(**members)})
 
     def change(self, suffix: str, idempotency_key: str | None, method: str = "POST", **members: Any) -> Request:
-        """A write."""
         body = {"scope": self.scope, **given(**members)}
         return self.write(method, suffix, encode(body), idempotency_key=idempotency_key)
 
 
 def get(scope: ScopePlace, key: str) -> Flow[str | None]:
-    """The text at a key, or None."""
+    """Returns the text at `key`, or None."""
     value: str | None = (yield from received(scope.ask("/scopes/keys/get", key=key)))["value"]
     return value
 
 
 def get_many(scope: ScopePlace, keys: Iterable[str]) -> Flow[dict[str, str | None]]:
-    """The texts at several keys, or None."""
+    """Returns the texts at `keys`, or None for each absent key."""
     values: dict[str, str | None] = (yield from received(scope.ask("/scopes/keys/get", keys=list(keys))))["values"]
     return values
 
@@ -53,7 +49,7 @@ def set(
     if_version: int | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[Receipt]:
-    """Sets a key to a text. With `if_absent`, a key that exists keeps its text."""
+    """Sets a key to a text. With `if_absent`, an existing key keeps its text."""
     request = scope.change(
         "/scopes/keys/set",
         idempotency_key,
@@ -88,7 +84,7 @@ def increment(
     if_version: int | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[int]:
-    """Adds to the integer at a key, and returns the sum."""
+    """Adds to the integer at `key`. Returns the sum."""
     request = scope.change("/scopes/keys/increment", idempotency_key, key=key, by=by, if_version=if_version)
     return int((yield from received(request))["value"])
 
@@ -96,19 +92,19 @@ def increment(
 def delete(
     scope: ScopePlace, key: str, *, if_version: int | None = None, idempotency_key: str | None = None
 ) -> Flow[bool]:
-    """Deletes a key, and returns whether it existed."""
+    """Deletes a key. Returns whether it existed."""
     request = scope.change("/scopes/keys/delete", idempotency_key, key=key, if_version=if_version)
     return bool((yield from received(request))["deleted"])
 
 
 def keys(scope: ScopePlace, prefix: str = "") -> Flow[list[str]]:
-    """The keys with a prefix, sorted."""
+    """Returns the keys that begin with `prefix`, sorted."""
     found: list[str] = (yield from received(scope.ask("/scopes/keys/list", prefix=prefix or None)))["keys"]
     return found
 
 
 def describe(scope: ScopePlace) -> Flow[ScopeInfo]:
-    """The scope without its contents."""
+    """Returns the scope without its contents."""
     return ScopeInfo.of((yield from received(scope.ask("/scopes/describe"))))
 
 
@@ -127,7 +123,7 @@ def clear(
 
 
 def end(scope: ScopePlace, *, if_version: int | None = None, idempotency_key: str | None = None) -> Flow[bool]:
-    """Ends the scope, and returns whether it existed."""
+    """Ends the scope. Returns whether it existed."""
     request = scope.change("/scopes", idempotency_key, "DELETE", if_version=if_version)
     return bool((yield from received(request))["ended"])
 
@@ -139,13 +135,13 @@ def call(
     *,
     idempotency_key: str | None = None,
 ) -> Flow[ToolResult]:
-    """Calls a tool as a model would. A model's mistake is the `error` of the result."""
+    """Calls a tool as a model would. A mistake of the model returns a result with `error`."""
     request = scope.change(f"/tools/{segment(tool)}", idempotency_key, arguments=dict(arguments or {}))
     return ToolResult.of((yield from received(request)))
 
 
 def tasks(scope: ScopePlace) -> Flow[list[Task]]:
-    """The tasks."""
+    """Returns the tasks."""
     return [Task.of(task) for task in (yield from received(scope.ask("/scopes/tasks/get")))["tasks"]]
 
 
@@ -157,7 +153,7 @@ def set_tasks(
     if_version: int | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[Receipt]:
-    """Replaces the whole list. With `keep_unfinished`, no unfinished task may be missing."""
+    """Replaces the task list. With `keep_unfinished`, the list must contain every unfinished task."""
     request = scope.change(
         "/scopes/tasks/set",
         idempotency_key,
@@ -179,7 +175,7 @@ def update_task(
     if_version: int | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[Receipt]:
-    """Changes one task, named by its ID or its index."""
+    """Changes one task, named by its ID or index."""
     request = scope.change(
         "/scopes/tasks/update",
         idempotency_key,

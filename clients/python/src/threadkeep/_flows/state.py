@@ -1,5 +1,3 @@
-"""The state of a thread."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +18,7 @@ MERGE_PATCH = "application/merge-patch+json"
 
 
 def read(thread: ThreadPlace, *keys: str) -> Flow[dict[str, Any]]:
-    """The state, or only these keys of it."""
+    """Returns the state, or only `keys`."""
     return (yield from valued(thread.read("/state", {"key": keys} if keys else None), dict))
 
 
@@ -33,9 +31,9 @@ def get(
     offset: int | None = None,
     limit: int | None = None,
 ) -> Flow[Any]:
-    """The value of a key, or the default if it is absent.
+    """Returns the value of `key`, or `default` if it is absent.
 
-    Of an array, `tail` gives only the newest elements, oldest first, or `offset` and `limit` those from an offset on.
+    From an array, `tail` selects the newest elements, oldest first; `offset` and `limit` select a range.
     """
     if key in DOT_SEGMENTS:
         found = (yield from read(thread, key)).get(key, default)
@@ -50,7 +48,7 @@ def get(
 
 
 def _part(value: Any, tail: int | None, offset: int, limit: int | None) -> Any:
-    """The part that the server would return."""
+    """Slices `value` as the server would."""
     if not isinstance(value, list):
         return value
     if tail is not None:
@@ -59,14 +57,14 @@ def _part(value: Any, tail: int | None, offset: int, limit: int | None) -> Any:
 
 
 def keys(thread: ThreadPlace) -> Flow[list[str]]:
-    """The keys of the state, sorted."""
+    """Returns the keys of the state, sorted."""
     return (yield from valued(thread.read("/keys"), list))
 
 
 def set(
     thread: ThreadPlace, key: str, value: Any, *, if_match: Tag = None, idempotency_key: str | None = None
 ) -> Flow[Receipt]:
-    """Sets a key to any JSON value."""
+    """Sets a key to a JSON value."""
     if key in DOT_SEGMENTS:
         return (yield from merge(thread, [ops.set(key, value)], if_match=if_match, idempotency_key=idempotency_key))
     return (
@@ -83,7 +81,7 @@ def push(
     if_match: Tag = None,
     idempotency_key: str | None = None,
 ) -> Flow[Receipt]:
-    """Appends a value to an array, and keeps the newest `max_records`. The receipt has its `length`."""
+    """Appends a value to an array and keeps the newest `max_records`. The receipt has its `length`."""
     if key in DOT_SEGMENTS:
         operation = ops.push(key, value, max_records)
         return (yield from _only(thread, operation, if_match, idempotency_key))
@@ -98,7 +96,7 @@ def push(
 def increment(
     thread: ThreadPlace, key: str, by: int = 1, *, if_match: Tag = None, idempotency_key: str | None = None
 ) -> Flow[int]:
-    """Adds to an integer, exactly, and returns the sum. An absent key counts as 0."""
+    """Adds to an integer exactly. Returns the sum. An absent key counts as 0."""
     if key in DOT_SEGMENTS:
         receipt = yield from _only(thread, ops.increment(key, by), if_match, idempotency_key)
     else:
@@ -109,7 +107,7 @@ def increment(
 
 
 def delete(thread: ThreadPlace, key: str, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[bool]:
-    """Deletes a key, and returns whether it existed."""
+    """Deletes a key. Returns whether it existed."""
     if key in DOT_SEGMENTS:
         receipt = yield from _only(thread, ops.delete(key), if_match, idempotency_key)
     else:
@@ -126,7 +124,7 @@ def merge(
     if_match: Tag = None,
     idempotency_key: str | None = None,
 ) -> Flow[Receipt]:
-    """Applies 1 to 1,000 operations in order, all or none. The receipt has their `results`."""
+    """Applies 1 to 1,000 operations in order, atomically. The receipt has their `results`."""
     return (
         yield from written(
             _write(thread, "PATCH", "/state", encode({"operations": list(operations)}), if_match, idempotency_key)
@@ -176,7 +174,6 @@ def _write(
     query: Mapping[str, QueryValue] | None = None,
     content_type: str = JSON,
 ) -> Request:
-    """A write of the state, which may create the thread."""
     return thread.write(
         method,
         suffix,
@@ -189,7 +186,7 @@ def _write(
 
 
 def _only(thread: ThreadPlace, operation: Operation, if_match: Tag, idempotency_key: str | None) -> Flow[Receipt]:
-    """Performs one operation by a merge, with the receipt of the call that a URL cannot carry."""
+    """Performs one operation as a merge, because a URL cannot carry its key."""
     response: Response = yield _write(
         thread, "PATCH", "/state", encode({"operations": [operation]}), if_match, idempotency_key
     )

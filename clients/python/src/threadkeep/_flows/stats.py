@@ -1,5 +1,3 @@
-"""Figures of the server."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -10,5 +8,5 @@ from .receipts import valued
 
 
 def stats(place: Place) -> Flow[dict[str, Any]]:
-    """The busiest and largest threads, the routes and the store of the replica that answers, in the last minute."""
+    """Returns figures of this replica for the last minute: busiest and largest threads, routes and store."""
     return (yield from valued(place.read("/v1/stats"), dict))

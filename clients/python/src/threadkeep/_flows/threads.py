@@ -1,5 +1,3 @@
-"""Threads as a whole."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -35,13 +33,13 @@ def create(
 
 
 def by_id(place: Place, id: str, signed_id: str | None = None, ttl_seconds: int | None = None) -> ThreadPlace:
-    """The place of a thread that the API key opens. The server rejects signed IDs here, so no signature is sent."""
+    """Names a thread by its ID, for an API key. The server rejects signed IDs here, so the signature is not sent."""
     path = f"/v1/threads/{segment(without_signature(id))}"
     return ThreadPlace(path, place.headers, id, signed_id, ttl_seconds, has_login=place.has_login)
 
 
 def by_signature(place: Place, signed_id: str, ttl_seconds: int | None = None) -> ThreadPlace:
-    """The place of a thread that its signature opens, without the API key, but with the login that it may need."""
+    """Names a thread by its signed ID. Sends no API key, but a login that the thread may require."""
     headers = dict(place.headers)
     if place.has_api_key:
         del headers["authorization"]
@@ -53,7 +51,6 @@ def by_signature(place: Place, signed_id: str, ttl_seconds: int | None = None) -
 
 
 def moved(thread: ThreadPlace, info: ThreadInfo) -> ThreadPlace:
-    """The place of a new thread, opened in the same way."""
     headers = {name: value for name, value in thread.headers.items() if name != "x-turn-token"}
     caller = Place("", headers, has_login=thread.has_login)
     if thread.has_api_key:
@@ -68,7 +65,7 @@ def listed(
     order: str | None = None,
     metadata: Mapping[str, str | int | bool] | None = None,
 ) -> Items[ThreadInfo]:
-    """Threads of an owner, those with the last write first; or all threads, in the order of their IDs."""
+    """Yields an owner's threads, last written first; without `owner`, all threads in the order of their IDs."""
     query: dict[str, QueryValue] = {**passed(owner=owner), "order": order, "limit": 100}
     for name, value in (metadata or {}).items():
         query[f"metadata.{name}"] = value
@@ -82,7 +79,7 @@ def listed(
 
 
 def info(thread: ThreadPlace) -> Flow[ThreadInfo]:
-    """The thread without its state."""
+    """Returns the thread without its state."""
     return _info((yield thread.read()))
 
 
@@ -102,7 +99,7 @@ def configure(
 def assign(
     thread: ThreadPlace, owner: str | None, *, if_match: Tag = None, idempotency_key: str | None = None
 ) -> Flow[ThreadInfo]:
-    """Gives the thread to an owner, or takes it from its owner with None."""
+    """Assigns the thread to `owner`; with None, to no owner."""
     return (yield from _change(thread, {"owner": owner}, if_match, idempotency_key))
 
 
@@ -121,7 +118,7 @@ def _change(
 
 
 def destroy(thread: ThreadPlace, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[None]:
-    """Destroys the thread. For a minute, writes to its ID raise `Destroyed`."""
+    """Destroys the thread. For one minute, writes to its ID raise `Destroyed`."""
     yield from done(thread.write("DELETE", if_match=if_match, idempotency_key=idempotency_key))
 
 
@@ -136,7 +133,7 @@ def fork(
     if_match: Tag = None,
     idempotency_key: str | None = None,
 ) -> Flow[ThreadPlace]:
-    """Creates a thread with a copy of this one. `include` names parts: state, scope, history."""
+    """Copies the thread to a new one. `include` names the parts to copy: state, scope, history."""
     copied = passed(id=id, owner=owner, from_checkpoint=from_checkpoint)
     body = encode({**copied, **given(metadata=metadata, include=include)})
     response: Response = yield thread.write(
@@ -146,7 +143,7 @@ def fork(
 
 
 def rotate(thread: ThreadPlace, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[ThreadPlace]:
-    """Moves the thread to a new ID, and returns it there. The old ID is destroyed."""
+    """Moves the thread to a new ID and returns it. The old ID is destroyed."""
     response: Response = yield thread.write("POST", "/rotate", if_match=if_match, idempotency_key=idempotency_key)
     return moved(thread, _info(response))
 

@@ -1,5 +1,3 @@
-"""Tools for models, of no one scope."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +12,7 @@ from .receipts import received
 
 
 def listed(place: Place, format: str | None = None) -> Flow[list[dict[str, Any]]]:
-    """The definitions of the tools, in the format of openai, anthropic, mcp or modelrelay."""
+    """Returns the tool definitions in the format of openai, anthropic, mcp or modelrelay."""
     tools: list[dict[str, Any]] = (yield from received(place.read("/v1/tools", {"format": format})))["tools"]
     return tools
 
@@ -36,7 +34,7 @@ def run(
 
 
 def mcp_url(place: Place, scope: str, *, expires_in_seconds: int | None = None) -> Flow[McpUrl]:
-    """A URL that opens a scope to an MCP client."""
+    """Returns a URL that opens a scope to an MCP client."""
     body: dict[str, Any] = {"scope": scope}
     if expires_in_seconds is not None:
         body["expires_in_seconds"] = expires_in_seconds

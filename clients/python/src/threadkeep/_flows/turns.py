@@ -1,5 +1,3 @@
-"""Turns: leases of a thread."""
-
 from __future__ import annotations
 
 from .._flow import Flow
@@ -11,7 +9,6 @@ from .receipts import done, received
 
 
 def take(thread: ThreadPlace, ttl_seconds: int, wait_seconds: int, exclusive: bool) -> Flow[str]:
-    """Takes the turn, and returns its token. Raises `Conflict` with `turn_taken` when the wait is over."""
     body = {"ttl_seconds": ttl_seconds, "wait_seconds": wait_seconds, "exclusive": exclusive}
     request = thread.write("POST", "/turn", encode(body), query=thread.ttl, extra_seconds=wait_seconds)
     token: str = (yield from received(request))["token"]
@@ -19,13 +16,12 @@ def take(thread: ThreadPlace, ttl_seconds: int, wait_seconds: int, exclusive: bo
 
 
 def renew(thread: ThreadPlace, token: str, ttl_seconds: int) -> Flow[None]:
-    """Renews a turn. Raises `Conflict` with `turn_lost` if it is lost."""
     headers = {"x-turn-token": token}
     yield from done(thread.read("/turn", method="PATCH", body={"ttl_seconds": ttl_seconds}, headers=headers))
 
 
 def release(thread: ThreadPlace, token: str) -> Flow[None]:
-    """Gives a turn back, if there is anything left to give back."""
+    """Releases a turn. Has no effect if the turn is lost or the thread destroyed."""
     try:
         yield from done(thread.read("/turn", method="DELETE", headers={"x-turn-token": token}))
     except (Conflict, Destroyed):
@@ -33,5 +29,5 @@ def release(thread: ThreadPlace, token: str) -> Flow[None]:
 
 
 def state(thread: ThreadPlace) -> Flow[TurnState]:
-    """Whether somebody has the turn."""
+    """Returns whether a client holds the turn."""
     return TurnState.of((yield from received(thread.read("/turn"))))

@@ -1,4 +1,4 @@
-"""Webhook endpoints. A write is not repeated when it may have taken effect."""
+"""Webhook endpoints. Writes that may have taken effect are not retried."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ..models import FailedDelivery, PendingDeliveries, PendingDelivery, Webhook
 from .receipts import done, received
 
 KEEP = "keep"
-"""Leaves the secret as it is."""
+"""Leaves the secret unchanged."""
 
 
 def listed(place: Place) -> Flow[list[Webhook]]:
-    """The endpoints, without their secrets."""
+    """Returns the endpoints, without their secrets."""
     found = yield from received(place.read("/v1/webhooks"))
     return [Webhook.of(webhook) for webhook in found["webhooks"]]
 
 
 def create(place: Place, url: str, events: Sequence[str], *, secret: str | None = None) -> Flow[Webhook]:
-    """Creates an endpoint. The answer has its secret."""
+    """Creates an endpoint. The result has its secret."""
     body: dict[str, Any] = {"url": url, "events": list(events)}
     if secret is not None:
         body["secret"] = secret
@@ -31,14 +31,14 @@ def create(place: Place, url: str, events: Sequence[str], *, secret: str | None 
 
 
 def get(place: Place, id: str) -> Flow[Webhook]:
-    """An endpoint, without its secret."""
+    """Returns an endpoint, without its secret."""
     return Webhook.of((yield from received(place.read(f"/v1/webhooks/{segment(id)}"))))
 
 
 def update(
     place: Place, id: str, *, url: str | None = None, events: Sequence[str] | None = None, secret: str | None = KEEP
 ) -> Flow[Webhook]:
-    """Changes an endpoint. With `secret=None`, the answer has a new secret; the old one signs for one more day."""
+    """Changes an endpoint. `secret=None` returns a new secret; the old one signs for one more day."""
     body: dict[str, Any] = {}
     if url is not None:
         body["url"] = url
@@ -56,13 +56,13 @@ def delete(place: Place, id: str) -> Flow[None]:
 
 
 def pending(place: Place, id: str, *, limit: int = 100) -> Flow[PendingDeliveries]:
-    """Up to ``limit`` events, 100 at most, that are to be delivered again, and the number of all."""
+    """Returns up to ``limit`` pending events, 100 at most, and the total number."""
     found = yield from received(place.read(f"/v1/webhooks/{segment(id)}/pending", {"limit": limit}))
     return PendingDeliveries([PendingDelivery.of(delivery) for delivery in found["pending"]], found["total"])
 
 
 def failed(place: Place, id: str) -> Items[FailedDelivery]:
-    """The failed events of an endpoint."""
+    """Yields the failed events of an endpoint."""
     query: dict[str, QueryValue] = {"limit": 1_000}
     while True:
         page = yield from received(place.read(f"/v1/webhooks/{segment(id)}/failed", query))
@@ -74,7 +74,7 @@ def failed(place: Place, id: str) -> Items[FailedDelivery]:
 
 
 def replay(place: Place, id: str, events: Sequence[str] | None = None) -> Flow[int]:
-    """Sends failed events again, some or all, and returns their number."""
+    """Sends some or all failed events again. Returns their number."""
     body = encode({} if events is None else {"events": list(events)})
     request = place.write("POST", f"/v1/webhooks/{segment(id)}/replay", body, is_repeatable=False)
     return int((yield from received(request))["replayed"])

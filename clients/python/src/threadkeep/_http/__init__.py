@@ -1,1 +1,1 @@
-"""HTTP/1.1 over sockets of the standard library, for a fraction of the time that a general client takes."""
+"""HTTP/1.1 over the standard library's sockets, which takes a fraction of the time of a general client."""

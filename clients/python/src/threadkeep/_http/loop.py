@@ -1,5 +1,3 @@
-"""Sends requests from one event loop."""
-
 from __future__ import annotations
 
 import asyncio
@@ -15,8 +13,6 @@ from .parser import ResponseParser
 
 
 class LoopSender:
-    """A pool of connections to one origin, for one event loop."""
-
     def __init__(self, origin: Origin) -> None:
         self._origin = origin
         self._tls = ssl.create_default_context() if origin.scheme == "https" else None
@@ -26,8 +22,8 @@ class LoopSender:
         self._is_closed = False
 
     async def send(self, request: Request, seconds: float) -> Response:
-        """Returns the response, whatever its status. If the call is cancelled, only its own connection ends."""
-        # one that waits for a turn must not keep out the caller that has the turn
+        """Returns the response, regardless of its status. Cancelling the call closes only its own connection."""
+        # a caller that waits for a turn must not block the caller that holds it
         async with nullcontext() if request.extra_seconds else self._in_use:
             deadline = self._loop.time() + seconds
             connection = self._take() or await self._connect(deadline)
@@ -42,7 +38,6 @@ class LoopSender:
             return Response(parser.status, parser.headers, parser.take())
 
     async def open(self, request: Request, seconds: float) -> LoopStream:
-        """Returns the response when its head has arrived. The stream has a connection of its own."""
         deadline = self._loop.time() + seconds
         connection = await self._connect(deadline)
         try:
@@ -54,7 +49,7 @@ class LoopSender:
         return LoopStream(connection)
 
     async def close(self) -> None:
-        """Closes the idle connections, and those in use when their responses are complete."""
+        """Closes idle connections now, and the others when their responses are complete."""
         self._is_closed = True
         while self._idle:
             self._idle.pop().abort()
@@ -90,15 +85,12 @@ class LoopSender:
 
 
 class LoopStream:
-    """A response whose body is still arriving."""
-
     def __init__(self, connection: _Connection) -> None:
         self._connection = connection
         self.status = connection.parser.status
         self.headers = connection.parser.headers
 
     async def read(self, seconds: float) -> bytes:
-        """The next part of the body, or nothing at its end."""
         connection = self._connection
         await connection.until(_has_part, asyncio.get_running_loop().time() + seconds)
         part = connection.parser.take()
@@ -106,7 +98,6 @@ class LoopStream:
         return part
 
     async def close(self) -> None:
-        """Ends the connection."""
         self._connection.abort()
 
 
@@ -126,7 +117,7 @@ def _has_part(parser: ResponseParser) -> bool:
 
 
 class _Connection(asyncio.Protocol):
-    """Wakes the one call that waits when its condition holds, and not for each part that arrives."""
+    """Wakes its one waiting call when its condition holds, not for each received part."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -145,7 +136,7 @@ class _Connection(asyncio.Protocol):
         self._transport.write(data)
 
     async def until(self, condition: Condition, deadline: float) -> None:
-        """Waits for the parser. Raises `TransportError` if the connection ends before, or time is up."""
+        """Waits until `condition` holds. Raises `TransportError` at `deadline`, or if the connection ends."""
         if condition(self.parser):
             return
         if self._failure:
@@ -175,7 +166,7 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         parser = self.parser
         if not self._is_serving or parser.is_complete:
-            self.abort()  # nobody asked for this
+            self.abort()  # unsolicited data
             return
         try:
             parser.feed(data)

@@ -1,5 +1,3 @@
-"""Requests and responses, without the connections that carry them."""
-
 from __future__ import annotations
 
 import re
@@ -13,49 +11,45 @@ from ..errors import APIError, InvalidResponse, class_of
 T = TypeVar("T")
 
 TAG = re.compile(r'(?:W/)?"([0-9]+-[0-9a-f]{16})\b')
-"""The tag of the server in one that a proxy has weakened or extended: `W/"7-<life>"`, `"7-<life>-gzip"`."""
+"""Matches the server's tag in one that a proxy has weakened or extended: `W/"7-<life>"`, `"7-<life>-gzip"`."""
 
 
 class Members(dict[str, Any]):
-    """The members of a response, which lacks none that the API promises."""
+    """Members of a response. Raises `InvalidResponse` for a missing member, which the API promises."""
 
     def __missing__(self, name: str) -> Any:
         raise InvalidResponse(f"The response has no `{name}`.")
 
 
 class Request(NamedTuple):
-    """A request below the base URL."""
-
     method: str
     target: str
-    """The path and the query, percent-encoded."""
     headers: Mapping[str, str]
     body: bytes | None = None
     is_repeatable: bool = True
-    """Whether to send it again although it may have taken effect."""
+    """Whether to retry the request even if it may have taken effect."""
     extra_seconds: float = 0
-    """The time that the server takes on purpose."""
+    """Time that the server waits on purpose."""
 
     def __repr__(self) -> str:
-        return f"Request({self.method})"  # headers have secrets, and the path has names
+        return f"Request({self.method})"  # headers contain secrets, and paths contain names
 
 
 class Response(NamedTuple):
-    """A response with its whole body. The names of headers are in lower case."""
+    """A complete response. Header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes = b""
 
     def __repr__(self) -> str:
-        return f"Response({self.status})"  # headers and body may have secrets, too
+        return f"Response({self.status})"  # headers and body may contain secrets
 
     def json(self, kind: type[T] = object) -> T:  # type: ignore[assignment]
-        """The body as JSON, of this kind."""
         try:
             value = decode(self.body)
         except ValueError:
-            # the cause would show a part of the body
+            # the cause would show part of the body
             raise InvalidResponse("The response is not JSON.") from None
         if not isinstance(value, kind):
             raise InvalidResponse("The response has JSON of another kind.")
@@ -69,11 +63,9 @@ class Response(NamedTuple):
         return f'"{text}"' if text else None
 
     def members(self) -> Members:
-        """The members of the body."""
         return Members(self.json(dict))
 
     def error(self) -> APIError:
-        """The error that a response other than 2xx reports."""
         try:
             problem = decode(self.body)
         except ValueError:
@@ -87,13 +79,11 @@ class Response(NamedTuple):
 
 
 def is_success(status: int) -> bool:
-    """Whether a status is 2xx. Redirections are not followed."""
+    """Returns whether `status` is 2xx. Redirects are not followed."""
     return 200 <= status < 300
 
 
 class Origin(NamedTuple):
-    """Where the server is."""
-
     scheme: str
     host: str
     port: int
@@ -101,7 +91,6 @@ class Origin(NamedTuple):
 
     @classmethod
     def of(cls, url: str) -> Origin:
-        """The origin in a base URL, whose path precedes all targets."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("base_url must begin with http:// or https:// and name a host.")
@@ -116,7 +105,6 @@ class Origin(NamedTuple):
 
     @property
     def authority(self) -> str:
-        """The host, and the port unless it is the usual one."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == {"http": 80, "https": 443}[self.scheme] else f"{host}:{self.port}"
 
@@ -125,7 +113,6 @@ class Origin(NamedTuple):
 
 
 def serialize(origin: Origin, request: Request) -> bytes:
-    """The bytes of a request."""
     lines = [f"{request.method} {origin.path}{request.target} HTTP/1.1", f"host: {origin.authority}"]
     lines += [f"{name}: {value}" for name, value in request.headers.items()]
     if request.body is None:

@@ -1,4 +1,4 @@
-"""Parses HTTP/1.1 responses (RFC 9112) from bytes as they arrive."""
+"""Parses HTTP/1.1 responses (RFC 9112) incrementally."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _LENGTH = re.compile("[0-9]{1,18}")
 
 
 class ResponseParser:
-    """Parses one response. `status` and `headers` are set when `has_head` is true."""
+    """Parses one response. `status` and `headers` are set once `has_head` is true."""
 
     def __init__(self, method: str) -> None:
         self._method = method
         self._buffer = bytearray()
         self._body = bytearray()
-        self._left: int | None = 0  # of the body or chunk; None: until the connection ends
+        self._left: int | None = 0  # bytes left of the body or chunk; None if the end of the connection ends the body
         self._is_chunked = False
         self._in_line_end = False
         self._in_trailer = False
@@ -29,7 +29,6 @@ class ResponseParser:
         self.can_reuse = True
 
     def feed(self, data: bytes) -> None:
-        """Takes bytes. Raises `TransportError` if they are not HTTP."""
         self._buffer += data
         if not self.has_head and not self._parse_head():
             return
@@ -39,24 +38,21 @@ class ResponseParser:
         else:
             self._parse_body()
         if self.is_complete and self._buffer:
-            self.can_reuse = False  # nobody asked for more
+            self.can_reuse = False  # unsolicited data
 
     def end(self) -> None:
-        """The connection ended."""
         if self.has_head and self._left is None:
             self.is_complete = True
         if not self.is_complete:
             raise TransportError("The connection was cut before the response was complete.", sent=True)
 
     def take(self) -> bytes:
-        """The part of the body that has arrived since the last call."""
         part = bytes(self._body)
         self._body.clear()
         return part
 
     @property
     def body_bytes(self) -> int:
-        """How much `take` would return."""
         return len(self._body)
 
     def _parse_head(self) -> bool:
@@ -105,7 +101,6 @@ class ResponseParser:
             self.is_complete = self._left == 0
 
     def _parse_chunk(self) -> bool:
-        """Whether there may be more to parse in the buffer."""
         if self._left:
             self._left -= self._move(self._left)
             self._in_line_end = not self._left

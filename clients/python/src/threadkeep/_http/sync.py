@@ -17,8 +17,6 @@ from .parser import ResponseParser
 
 
 class SocketSender:
-    """A pool of connections to one origin."""
-
     def __init__(self, origin: Origin) -> None:
         self._origin = origin
         self._tls = ssl.create_default_context() if origin.scheme == "https" else None
@@ -27,7 +25,6 @@ class SocketSender:
         self._is_closed = False
 
     def send(self, request: Request, seconds: float) -> Response:
-        """Returns the response, whatever its status."""
         deadline = time.monotonic() + seconds
         connection = self._take() or _Connection(self._origin, self._tls, deadline)
         try:
@@ -42,7 +39,6 @@ class SocketSender:
         return Response(parser.status, parser.headers, parser.take())
 
     def open(self, request: Request, seconds: float) -> SocketStream:
-        """Returns the response when its head has arrived. The stream has a connection of its own."""
         deadline = time.monotonic() + seconds
         connection = _Connection(self._origin, self._tls, deadline)
         try:
@@ -53,14 +49,13 @@ class SocketSender:
         return SocketStream(connection)
 
     def close(self) -> None:
-        """Closes the idle connections, and those in use when their responses are complete."""
         self._is_closed = True
         with suppress(IndexError):  # another thread may take the last one
             while True:
                 self._idle.pop().close()
 
     def _take(self) -> _Connection | None:
-        if self._pid != os.getpid():  # the connections belong to the parent of this process
+        if self._pid != os.getpid():  # the connections belong to the parent process
             self._idle.clear()
             self._pid = os.getpid()
         while True:
@@ -75,24 +70,20 @@ class SocketSender:
     def _give_back(self, connection: _Connection) -> None:
         connection.idle_since = time.monotonic()
         self._idle.append(connection)
-        if self._is_closed:  # looked at afterwards, since another thread may close in between
+        if self._is_closed:  # checked afterwards, because another thread may close in between
             self.close()
 
 
 class SocketStream:
-    """A response whose body is still arriving."""
-
     def __init__(self, connection: _Connection) -> None:
         self._connection = connection
         self.status = connection.parser.status
         self.headers = connection.parser.headers
 
     def read(self, seconds: float) -> bytes:
-        """The next part of the body, or nothing at its end."""
         return self._connection.read(time.monotonic() + seconds)
 
     def close(self) -> None:
-        """Ends the connection."""
         self._connection.close()
 
 
@@ -105,7 +96,7 @@ class _Connection:
         try:
             self._socket = socket.create_connection((origin.host, origin.port), seconds)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if tls:  # which closes the socket if it fails
+            if tls:  # closes the socket if it fails
                 self._socket = tls.wrap_socket(self._socket, server_hostname=origin.host)
         except TimeoutError:
             raise Timeout(f"Cannot connect to {origin} in time.", sent=False) from None
@@ -136,7 +127,7 @@ class _Connection:
         return self.parser.take()
 
     def is_usable(self) -> bool:
-        """Whether the connection is fresh, and the server has neither closed it nor sent what nobody asked for."""
+        """Returns whether the connection is fresh, and the server neither closed it nor sent unsolicited data."""
         return time.monotonic() - self.idle_since < MAX_IDLE_SECONDS and not _is_readable(self._socket)
 
     def close(self) -> None:
@@ -160,7 +151,7 @@ class _Connection:
 
 
 def _is_readable(connection: socket.socket) -> bool:
-    if hasattr(select, "poll"):  # which takes any descriptor
+    if hasattr(select, "poll"):  # takes any descriptor
         poll = select.poll()
         poll.register(connection, select.POLLIN)
         return bool(poll.poll(0))

@@ -1,4 +1,4 @@
-"""Sessions of Google's Agent Development Kit (ADK)."""
+"""Session service for Google's Agent Development Kit (ADK)."""
 
 from .._adapter import missing
 

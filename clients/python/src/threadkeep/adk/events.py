@@ -1,5 +1,3 @@
-"""Events as items of a history."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -12,22 +10,20 @@ from ..thread import AsyncThread
 
 
 def item_id(event: Event) -> str:
-    """The ID of an event's item. An ID in ADK is any text."""
+    """Derives the ID of a history item. ADK accepts any text as the ID of an event."""
     return digest(event.id)
 
 
 def dumped(event: Event) -> dict[str, Any]:
-    """An event as JSON."""
     return event.model_dump(mode="json", exclude_none=True)
 
 
 async def read(thread: AsyncThread, number: int, config: GetSessionConfig | None) -> list[Event]:
-    """The events up to this number, as many of them as `config` asks for, oldest first."""
     count = number if config is None or config.num_recent_events is None else min(config.num_recent_events, number)
     events: list[Event] = []
     if count:
         async for item in thread.history.items(after=number - count):
-            if item.seq > number:  # it was appended after the state was read
+            if item.seq > number:  # appended after the state was read
                 break
             events.append(Event.model_validate(item.value["event"]))
     if config is None or config.after_timestamp is None:
@@ -37,7 +33,7 @@ async def read(thread: AsyncThread, number: int, config: GetSessionConfig | None
 
 
 async def has(thread: AsyncThread, event: Event) -> bool:
-    """Whether the thread has this event, with the same content."""
+    """Returns whether the thread has this event with the same content."""
     id, value = item_id(event), dumped(event)
     async for item in thread.history:
         if item.id == id:

@@ -1,4 +1,4 @@
-"""Revisions of sessions: which thread a session in hand was read from, and at which version."""
+"""Revisions of loaded sessions: their thread and its version."""
 
 from __future__ import annotations
 
@@ -14,44 +14,38 @@ from .._place import ThreadPlace
 from ..thread import AsyncThread
 
 EVENTS = "n"
-"""The key of a session's state that counts its events."""
+"""State key that counts the session's events."""
 UPDATED = "t"
-"""The key of the timestamp of its last event. Every session has it."""
+"""State key of the last event's timestamp. Every session has it."""
 VALUE = "s:"
-"""Begins the keys that ADK named."""
+"""Prefix of the keys that ADK named."""
 
 _MARKER = re.compile(r"(thrd_\S+) ([0-9]+) (\S+)")
-"""A revision as text. Other services have markers of other forms."""
+"""Matches a revision as text. Markers of other services have other forms."""
 
 
 class Revision(NamedTuple):
-    """A version of a thread, and the number of events that the session has at this version."""
-
     thread: str
     events: int
     etag: str
 
     @classmethod
     def of(cls, session: Session) -> Revision | None:
-        """The revision that a session in hand has. None if this adapter did not make the session."""
+        """Returns the revision of a loaded session, or None if this adapter did not make the session."""
         found = _MARKER.fullmatch(session._storage_update_marker or "")
         return cls(found[1], int(found[2]), found[3]) if found else None
 
     def note_in(self, session: Session) -> None:
-        """Says that a session in hand has this revision."""
         session._storage_update_marker = f"{self.thread} {self.events} {self.etag}"
 
 
 class Stored(NamedTuple):
-    """A session as a thread has it, without its events."""
-
     revision: Revision
     last_update_time: float
     state: dict[str, Any]
 
 
 async def stored(thread: AsyncThread) -> Stored | None:
-    """Reads a session. None if it was deleted or has expired."""
     state, etag = await thread._runner.run(_state_and_tag(thread._place))
     if UPDATED not in state:
         return None
@@ -59,7 +53,6 @@ async def stored(thread: AsyncThread) -> Stored | None:
 
 
 def values(state: dict[str, Any]) -> dict[str, Any]:
-    """The values of a thread under the keys that ADK named."""
     return {key[len(VALUE) :]: value for key, value in state.items() if key.startswith(VALUE)}
 
 

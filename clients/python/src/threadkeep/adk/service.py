@@ -1,5 +1,3 @@
-"""The session service."""
-
 from __future__ import annotations
 
 import asyncio
@@ -40,11 +38,11 @@ from .revision import EVENTS, UPDATED, VALUE, Revision, Stored, stored, values
 
 
 class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
-    """Keeps sessions in threads, for any number of processes.
+    """Stores sessions in threads, for any number of processes.
 
-    An event and the state that it changes are one write, which happens only if the session in hand is the newest one.
-    Session, user and app live for `ttl_seconds` after their last use. Adapters of other frameworks need another
-    `prefix`. Without `client`, the service has one of its own, which `close` closes.
+    An event and its state change are one write, which requires that the loaded session is current. Sessions, users and
+    apps expire `ttl_seconds` after their last use. Adapters of other frameworks need another `prefix`. Without
+    `client`, the service creates one, which `close` closes.
     """
 
     def __init__(
@@ -106,7 +104,7 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Session | None:
-        """Reads a session with its events, or the newest of them."""
+        """Reads a session with its events, or only the newest of them."""
         session_id = session_id.strip()
         entry = await self._sessions_of(app_name).get(_key(user_id, session_id))
         if entry is None:
@@ -119,7 +117,7 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
         return _session(app_name, user_id, session_id, found, shared, read)
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
-        """Lists the sessions of a user, or of all, without their events, the most recently used last."""
+        """Lists the sessions of a user, or of all users, without events, most recently used last."""
         namespace = self._sessions_of(app_name)
         prefix = "" if user_id is None else f"{digest(user_id)}/"
         entries = [entry async for entry in namespace.entries(prefix)]
@@ -132,7 +130,7 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
         async def listed(entry: Entry, name: Mapping[str, str]) -> Session | None:
             found = await stored(self._thread_of(entry))
             if found is None:
-                await _delete(namespace, entry)  # it has expired
+                await _delete(namespace, entry)  # expired
                 return None
             return _session(app_name, name["user"], name["session"], found, shared[name["user"]])
 
@@ -142,7 +140,7 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
         return ListSessionsResponse(sessions=sessions)
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
-        """Deletes a session, if it exists. The state of its user and its app stays."""
+        """Deletes a session if it exists. The state of its user and its app stays."""
         namespace = self._sessions_of(app_name)
         entry = await namespace.get(_key(user_id, session_id.strip()))
         if entry is None:
@@ -151,16 +149,16 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
         await _delete(namespace, entry)
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
-        """The state that all sessions of a user share, by keys without `user:`."""
+        """Returns the state that all sessions of a user share, by keys without `user:`."""
         return values(await self._user_thread(app_name, user_id).read())
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """Appends an event, and changes the state as it says, in one write.
+        """Appends an event and its state change to `session` and, in one write, to the stored session.
 
-        The session in hand then has both, too. An event that the session has already is not appended again, but its
-        changes to the state of app and user are made if they were not. So the call may be repeated after a failure.
+        To retry a failed call, repeat it: an event that the session has is not appended again, but missing changes to
+        the state of its app and user are made.
 
-        Raises `StaleSessionError` if the stored session has changed since this one was read, `SessionNotFoundError` if
+        Raises `StaleSessionError` if the stored session has changed since `session` was read, `SessionNotFoundError` if
         it was deleted or has expired, and `AlreadyExistsError` if it has another event with this ID.
         """
         if event.partial:
@@ -190,7 +188,7 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
             except IdempotencyKeyReused as error:
                 if not await events.has(thread, event):
                     raise AlreadyExistsError(f"Event {event.id} already exists.") from error
-                await self._share(session.app_name, session.user_id, deltas, key)  # the call before may not have
+                await self._share(session.app_name, session.user_id, deltas, key)  # the failed call may not have
                 return event
             await self._share(session.app_name, session.user_id, deltas, key)
             Revision(thread.id, number, tag_of(receipt.etag)).note_in(session)
@@ -198,11 +196,10 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
             return await super().append_event(session, event)
 
     def _lock(self, session: Session) -> asyncio.Lock:
-        """Parallel agents append to one session in hand. Each append begins with the revision of the one before."""
+        """Serializes parallel appends to one session: each begins with the revision of the previous one."""
         return self._locks.setdefault((id(asyncio.get_running_loop()), id(session)), asyncio.Lock())
 
     async def _revision(self, session: Session) -> Revision:
-        """The revision of a session in hand that this adapter did not make."""
         entry = await self._sessions_of(session.app_name).get(_key(session.user_id, session.id))
         found = await stored(self._thread_of(entry)) if entry else None
         if found is None:
@@ -212,7 +209,6 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
         return found.revision
 
     async def _shared(self, app: str, user: str) -> dict[str, Any]:
-        """The state of the app and of the user, by keys with their prefixes."""
         return _scoped(*await asyncio.gather(self._app_state(app), self.get_user_state(app_name=app, user_id=user)))
 
     async def _share(self, app: str, user: str, deltas: Mapping[str, Mapping[str, Any]], key: str) -> None:
@@ -271,7 +267,7 @@ def _session(
 
 
 async def _delete(namespace: AsyncNamespace, entry: Entry) -> None:
-    """Deletes the entry of a session that is over, unless it names another one by now."""
+    """Deletes the entry of an ended session, unless it names another session by now."""
     try:
         await namespace.delete(entry.key, if_match=tag_of(entry.etag), idempotency_key=secrets.token_hex(16))
     except VersionMismatch:

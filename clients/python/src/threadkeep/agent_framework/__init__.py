@@ -1,4 +1,4 @@
-"""Histories and sessions of Microsoft Agent Framework."""
+"""History provider and session store for Microsoft Agent Framework."""
 
 from .._adapter import missing
 

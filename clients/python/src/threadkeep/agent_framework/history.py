@@ -1,5 +1,3 @@
-"""The history provider."""
-
 from __future__ import annotations
 
 import secrets
@@ -17,15 +15,15 @@ from ..errors import IdempotencyKeyReused, VersionMismatch
 from ..thread import AsyncThread
 
 MAX_OPERATIONS = 1_000
-"""Of one merge."""
+"""Maximum operations of one merge."""
 
 
 class ThreadkeepHistoryProvider(AsyncConnected, HistoryProvider):
-    """Keeps the messages of each session in the history of a thread, for any number of processes.
+    """Stores the messages of each session in the history of a thread, for any number of processes.
 
-    The history of a session lives for `ttl_seconds` after its last use, and has up to 8 MiB. `skip_excluded` leaves out
-    messages that a compaction has marked. Adapters of other frameworks need another `prefix`. Without `client`, the
-    provider has one of its own, which `close` closes.
+    A history holds up to 8 MiB, and expires `ttl_seconds` after its last use. `skip_excluded` omits messages that a
+    compaction has marked. Adapters of other frameworks need another `prefix`. Without `client`, the provider creates
+    one, which `close` closes.
     """
 
     DEFAULT_SOURCE_ID = "threadkeep"
@@ -62,7 +60,7 @@ class ThreadkeepHistoryProvider(AsyncConnected, HistoryProvider):
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Message]:
-        """The messages of a session, oldest first."""
+        """Returns the messages of a session, oldest first."""
         messages = [Message.from_dict(item.value) async for item in self._thread(session_id).history]
         if self.skip_excluded:
             messages = [message for message in messages if not message.additional_properties.get("_excluded")]
@@ -76,10 +74,10 @@ class ThreadkeepHistoryProvider(AsyncConnected, HistoryProvider):
         state: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Appends the messages that the session does not have yet, up to 1,000 of them in one step.
+        """Appends the messages that the session lacks, in atomic steps of up to 1,000.
 
-        A message is known by its `message_id`. If one of them has none, or an ID was used for something else, the new
-        messages are those that `filter_new_messages` finds, and the step happens only if the history is still the same.
+        `message_id` identifies a message. If one has no ID, or an ID was used for another message,
+        `filter_new_messages` finds the new messages, and the step requires that the history is unchanged.
         """
         thread = self._thread(session_id)
         if not await _save_by_ids(thread, messages):
@@ -97,7 +95,7 @@ class ThreadkeepHistoryProvider(AsyncConnected, HistoryProvider):
 
 
 async def _save_by_ids(thread: AsyncThread, messages: Sequence[Message]) -> bool:
-    """Appends those messages whose IDs are new. Returns false, and appends no more, if IDs do not tell them apart."""
+    """Appends the messages with new IDs. Returns false, and stops, if IDs do not distinguish the messages."""
     named = {digest(message.message_id): message for message in messages if message.message_id is not None}
     if len(named) < len(messages):
         return False
@@ -109,7 +107,6 @@ async def _save_by_ids(thread: AsyncThread, messages: Sequence[Message]) -> bool
 
 
 async def _save_by_order(thread: AsyncThread, messages: Sequence[Message]) -> None:
-    """Appends the messages that follow those of the history."""
     for _ in attempts():
         tag = tag_of((await thread.info()).etag)
         stored = [item async for item in thread.history]
@@ -128,9 +125,9 @@ async def _save_by_order(thread: AsyncThread, messages: Sequence[Message]) -> No
 
 
 async def _append(thread: AsyncThread, named: Sequence[tuple[str, Message]], if_match: str | None = None) -> None:
-    """Appends messages in blocks. The first one is conditional."""
+    """Appends messages in blocks. Only the first block is conditional."""
     operations = [ops.append(message.to_dict(), id) for id, message in named]
     if len(operations) > MAX_OPERATIONS:
-        encode(operations)  # raises for what is not JSON before a block is sent
+        encode(operations)  # raises for values that are not JSON before a block is sent
     for start in range(0, len(operations), MAX_OPERATIONS):
         await thread.merge(operations[start : start + MAX_OPERATIONS], if_match=None if start else if_match)

@@ -1,5 +1,3 @@
-"""The session store."""
-
 from __future__ import annotations
 
 from agent_framework import AgentSession, SessionStore
@@ -10,10 +8,10 @@ from ..aclient import AsyncThreadkeep
 
 
 class ThreadkeepSessionStore(AsyncConnected, SessionStore):
-    """Keeps snapshots of sessions in key-value entries, up to 1 MiB each. The last `set` wins.
+    """Stores snapshots of sessions in key-value entries of up to 1 MiB. The last `set` wins.
 
-    With `ttl_seconds`, a snapshot expires that long after it was set; reading it does not postpone that. Adapters of
-    other frameworks need another `prefix`. Without `client`, the store has one of its own, which `close` closes.
+    With `ttl_seconds`, a snapshot expires that long after it was set; reading does not extend its lifetime. Adapters of
+    other frameworks need another `prefix`. Without `client`, the store creates one, which `close` closes.
     """
 
     def __init__(
@@ -31,16 +29,16 @@ class ThreadkeepSessionStore(AsyncConnected, SessionStore):
         self._entries = self._connection.client.kv(namespace_name(checked_prefix(prefix), "sessions"))
 
     async def get(self, session_id: str) -> AgentSession | None:
-        """The session that was set under this ID, as a new object. Raises `ValueError` if the ID is empty."""
+        """Returns the session with this ID as a new object, or None. Raises `ValueError` if the ID is empty."""
         self.validate_session_id(session_id)
         entry = await self._entries.get(digest(session_id))
         return None if entry is None else AgentSession.from_dict(decode(entry.body))
 
     async def set(self, session_id: str, session: AgentSession) -> None:
-        """Stores a session, in the place of an earlier one.
+        """Stores a session, and replaces an earlier one.
 
-        Raises `TypeError` for a subclass of `AgentSession` and for values in the state whose types are not registered,
-        and `ValueError` for numbers that are not finite, or if the ID is empty.
+        Raises `TypeError` for a subclass of `AgentSession` and for state values of unregistered types, and `ValueError`
+        for an empty ID and for numbers that are not finite.
         """
         self.validate_session_id(session_id)
         if type(session) is not AgentSession:
@@ -51,6 +49,6 @@ class ThreadkeepSessionStore(AsyncConnected, SessionStore):
         )
 
     async def delete(self, session_id: str) -> None:
-        """Deletes a session, if it exists. Raises `ValueError` if the ID is empty."""
+        """Deletes a session if it exists. Raises `ValueError` if the ID is empty."""
         self.validate_session_id(session_id)
         await self._entries.delete(digest(session_id))

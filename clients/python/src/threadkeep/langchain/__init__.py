@@ -1,4 +1,4 @@
-"""LangChain: a store of bytes, a cache of the answers of models, and histories of chats."""
+"""Byte store, cache of model answers, and chat histories for LangChain."""
 
 from .._adapter import missing
 

@@ -1,4 +1,4 @@
-"""Keys of entries for keys that are any text. They have the prefixes that the texts have."""
+"""Keys of entries for arbitrary texts. Keys have the prefixes of their texts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from .._adapter import digest
 MAX_BYTES = 900
 _ESCAPED = re.compile("[%\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _CUT = "%%"
-"""Precedes the digest of a text, of which the key has only the beginning."""
+"""Precedes the digest in a key that has only the beginning of its text."""
 
 
 def entry_key(text: str) -> str:
-    """The key of an entry."""
     escaped = _escape(text)
     if len(escaped.encode()) <= MAX_BYTES:
         return f"k:{escaped}"
@@ -21,17 +20,15 @@ def entry_key(text: str) -> str:
 
 
 def entry_prefix(text: str) -> str:
-    """A prefix of the keys of all entries whose texts have this prefix, and perhaps of more."""
+    """Returns a prefix of the keys of all texts that begin with `text`. Other keys may have it, too."""
     return f"k:{_beginning(_escape(text))}"
 
 
 def is_cut(key: str) -> bool:
-    """Whether a key has only the beginning of its text."""
     return _CUT in key
 
 
 def text_of(key: str) -> str:
-    """The text in a key that is not cut."""
     return re.sub("%([0-9a-f]{4})", lambda found: chr(int(found[1], 16)), key.removeprefix("k:"))
 
 

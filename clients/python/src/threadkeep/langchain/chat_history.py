@@ -1,5 +1,3 @@
-"""Histories of chats."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -16,10 +14,10 @@ from ..client import Threadkeep
 
 
 class ThreadkeepChatMessageHistory(Both, BaseChatMessageHistory):
-    """The messages of the session with this ID, which may be any text, for programs that already use such histories.
+    """Messages of the session `session_id`, which may be any text, for programs that use LangChain's chat histories.
 
-    The session ends when it was not used for `ttl_seconds`. One object serves blocking and async callers. Adapters of
-    other frameworks need another `prefix`.
+    The session expires after `ttl_seconds` without use. One object serves blocking and async callers. Adapters of other
+    frameworks need another `prefix`.
     """
 
     def __init__(
@@ -38,27 +36,27 @@ class ThreadkeepChatMessageHistory(Both, BaseChatMessageHistory):
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]
-        """All messages, oldest first. Each access reads them."""
+        """All messages, oldest first. Each access reads them from the server."""
         return self._connection.run(self._messages())
 
     async def aget_messages(self) -> list[BaseMessage]:
-        """All messages, oldest first."""
+        """Returns all messages, oldest first."""
         return await self._connection.arun(self._messages())
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Adds all messages or none; more than 1,000 in steps of 1,000. Raises `TooLarge` if the history is full."""
+        """Adds messages in atomic steps of up to 1,000. Raises `TooLarge` if the history is full."""
         self._connection.run(self._add(messages))
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Adds all messages or none; more than 1,000 in steps of 1,000. Raises `TooLarge` if the history is full."""
+        """Adds messages in atomic steps of up to 1,000. Raises `TooLarge` if the history is full."""
         await self._connection.arun(self._add(messages))
 
     def clear(self) -> None:
-        """Removes all messages. The session can continue at once."""
+        """Removes all messages. The session stays usable."""
         self._connection.run(history.clear(self._thread))
 
     async def aclear(self) -> None:
-        """Removes all messages. The session can continue at once."""
+        """Removes all messages. The session stays usable."""
         await self._connection.arun(history.clear(self._thread))
 
     def _messages(self) -> Flow[list[BaseMessage]]:

@@ -1,5 +1,3 @@
-"""A store of bytes."""
-
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -18,8 +16,8 @@ from ._keys import entry_key, entry_prefix, is_cut, text_of
 class ThreadkeepByteStore(Both, BaseStore[str, bytes]):
     """Stores bytes, up to 1 MiB with their key, under any text. One object serves blocking and async callers.
 
-    Values stay until they are deleted or, with `ttl_seconds`, for that long after they were last set. Stores with
-    different prefixes have different values. Adapters of other frameworks need another `prefix`.
+    Values stay until they are deleted or, with `ttl_seconds`, expire that long after they were last set. Stores with
+    different prefixes are separate. Adapters of other frameworks need another `prefix`.
     """
 
     def __init__(
@@ -36,35 +34,35 @@ class ThreadkeepByteStore(Both, BaseStore[str, bytes]):
         self._ttl_seconds = FOREVER if ttl_seconds is None else ttl_seconds
 
     def mget(self, keys: Sequence[str]) -> list[bytes | None]:
-        """The values of the keys, in their order."""
+        """Returns the values of the keys, in order."""
         return self._connection.run(self._get(keys))
 
     async def amget(self, keys: Sequence[str]) -> list[bytes | None]:
-        """The values of the keys, in their order."""
+        """Returns the values of the keys, in order."""
         return await self._connection.arun(self._get(keys))
 
     def mset(self, key_value_pairs: Sequence[tuple[str, bytes]]) -> None:
-        """Sets values, each in a step of its own."""
+        """Sets values, each in its own step."""
         self._connection.run(self._set(key_value_pairs))
 
     async def amset(self, key_value_pairs: Sequence[tuple[str, bytes]]) -> None:
-        """Sets values, each in a step of its own."""
+        """Sets values, each in its own step."""
         await self._connection.arun(self._set(key_value_pairs))
 
     def mdelete(self, keys: Sequence[str]) -> None:
-        """Deletes keys, if they exist."""
+        """Deletes the keys that exist."""
         self._connection.run(self._delete(keys))
 
     async def amdelete(self, keys: Sequence[str]) -> None:
-        """Deletes keys, if they exist."""
+        """Deletes the keys that exist."""
         await self._connection.arun(self._delete(keys))
 
     def yield_keys(self, *, prefix: str | None = None) -> Iterator[str]:
-        """The keys with a prefix, page by page."""
+        """Yields the keys that begin with `prefix`, page by page."""
         return self._connection.iterate(self._keys(prefix or ""))
 
     def ayield_keys(self, *, prefix: str | None = None) -> AsyncIterator[str]:
-        """The same with `async for`."""
+        """Yields the keys that begin with `prefix`, page by page."""
         return self._connection.aiterate(self._keys(prefix or ""))
 
     def _get(self, texts: Sequence[str]) -> Flow[list[bytes | None]]:
@@ -103,7 +101,7 @@ class ThreadkeepByteStore(Both, BaseStore[str, bytes]):
                 yield Emit(text)
 
     def _text(self, key: str) -> Flow[str | None]:
-        """The text that a key stands for. If the key has only its beginning, it is in the entry."""
+        """Returns the text of a key. If the key is cut, reads the text from its entry."""
         if not is_cut(key):
             return text_of(key)
         entry = yield from get(self._place, key)

@@ -1,4 +1,4 @@
-"""LangGraph: checkpoints of graphs, its long-term store, and its cache of nodes."""
+"""Checkpointer, long-term store and node cache for LangGraph."""
 
 from .._adapter import missing
 

@@ -1,4 +1,4 @@
-"""Bodies of any size, in entries that the server limits to 1 MiB."""
+"""Bodies of any size, in entries of up to 1 MiB."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ _WHOLE, _IN_PARTS = b"\0", b"\1"
 
 
 class Gone(ThreadkeepError):
-    """Something that an entry refers to is not there: the entry was deleted meanwhile, or only what it refers to."""
+    """An entry, or data that it refers to, was deleted meanwhile."""
 
     def __init__(self) -> None:
         super().__init__("A checkpoint refers to values that are not there: they were deleted without it.")
 
 
 def parts_of(data: bytes) -> Iterator[bytes]:
-    """The data in parts that fit into an entry."""
     for start in range(0, max(len(data), 1), PART_BYTES):
         yield data[start : start + PART_BYTES]
 
 
 def body_for(place: Place, key: str, data: bytes) -> Flow[bytes]:
-    """The body that the entry with this key has to have. Puts data that is too large elsewhere, in parts, before."""
+    """Returns the body for the entry `key`. First puts data that is too large elsewhere, in parts."""
     if len(data) <= PART_BYTES:
         return _WHOLE + data
     token, parts = new_key(), list(parts_of(data))
@@ -39,7 +38,6 @@ def body_for(place: Place, key: str, data: bytes) -> Flow[bytes]:
 
 
 def whole(place: Place, bodies: Mapping[str, bytes]) -> Flow[dict[str, bytes]]:
-    """The data of entries, by their keys."""
     keys_of_parts = {
         key: _part_keys(key, *ormsgpack.unpackb(body[1:])) for key, body in bodies.items() if body[:1] == _IN_PARTS
     }
@@ -51,8 +49,7 @@ def whole(place: Place, bodies: Mapping[str, bytes]) -> Flow[dict[str, bytes]]:
 
 
 def read_parts(place: Place, keys: list[str]) -> Flow[dict[str, bytes]]:
-    """The bodies of entries. Raises `Gone` if one does not exist."""
-    if len(keys) == 1:  # the bytes as they are cost half as much as in JSON
+    if len(keys) == 1:  # raw bytes cost half as much as JSON
         entry = yield from get(place, keys[0])
         entries = {keys[0]: entry} if entry else {}
     else:

@@ -1,5 +1,3 @@
-"""Items of a store: their keys and bodies."""
-
 from __future__ import annotations
 
 import re
@@ -14,11 +12,11 @@ from ..models import time_of
 MAX_LABEL_BYTES = 100
 _ESCAPED = re.compile(r"[%/\x00-\x1f\x7f-\x9f]")
 _DIGEST = "%%"
-"""Precedes the digest of a label, which stands for one that is too long, or that is not UTF-8."""
+"""Precedes the digest that replaces a label that is too long or not UTF-8."""
 
 
 class StoredItem(NamedTuple):
-    """An item as its entry holds it. `ttl` is in minutes."""
+    """A decoded entry. `ttl` is in minutes."""
 
     namespace: tuple[str, ...]
     key: str
@@ -39,17 +37,15 @@ class StoredItem(NamedTuple):
 
 
 def item_key(namespace: tuple[str, ...], key: str) -> str:
-    """The key of the entry of an item."""
     return f"{'/'.join(map(_escaped, namespace))}//{digest(key)}"
 
 
 def prefix_of(labels: tuple[str, ...]) -> str:
-    """The prefix of the keys of all items in namespaces that begin with these labels."""
     return "".join(f"{_escaped(label)}/" for label in labels)
 
 
 def namespace_in(entry_key: str) -> tuple[str, ...] | None:
-    """The namespace in the key of an entry; None if it does not show it."""
+    """Returns the namespace in the key of an entry, or None if a digest hides it."""
     path = entry_key.rpartition("//")[0]
     if _DIGEST in path:
         return None

@@ -1,4 +1,4 @@
-"""Which items and namespaces an operation of a store selects: the rules of the framework's in-memory store."""
+"""Selects items and namespaces by the rules of the framework's in-memory store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ _NUMERIC: dict[str, Callable[[float, float], bool]] = {
 
 
 def has_all(value: Mapping[str, Any], filter: Mapping[str, Any]) -> bool:
-    """Whether the members of a value are as the filter wants them."""
     return all(_matches(value.get(name), wanted) for name, wanted in filter.items())
 
 
@@ -45,7 +44,6 @@ def _compares(value: Any, name: str, operand: Any) -> bool:
 
 
 def is_selected(namespace: Sequence[str], conditions: Sequence[MatchCondition]) -> bool:
-    """Whether a namespace meets all conditions."""
     return all(_meets(namespace, condition) for condition in conditions)
 
 
@@ -60,7 +58,6 @@ def _meets(namespace: Sequence[str], condition: MatchCondition) -> bool:
 
 
 def literal_prefix(conditions: Sequence[MatchCondition]) -> tuple[str, ...]:
-    """Labels that all namespaces begin with that meet the conditions."""
     longest: tuple[str, ...] = ()
     for condition in conditions:
         path = tuple(condition.path)

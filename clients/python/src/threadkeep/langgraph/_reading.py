@@ -1,5 +1,3 @@
-"""Reads checkpoints."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,21 +18,19 @@ R = TypeVar("R")
 
 ATTEMPTS = 3
 BLOCK = 50
-"""Checkpoints that a list reads at once."""
+"""Number of checkpoints that a list reads at once."""
 
 
 def config_of(thread_id: str, ns: str, id: str) -> RunnableConfig:
-    """The configuration that names a checkpoint."""
     return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns, "checkpoint_id": id}}
 
 
 def read(thread: SavedThread, ns: str, id: str | None) -> Flow[CheckpointTuple | None]:
-    """A checkpoint, or the latest one of a namespace."""
     return (yield from _again_if_gone(lambda: _read_once(thread, ns, id)))
 
 
 def _again_if_gone(reading: Callable[[], Flow[R]]) -> Flow[R]:
-    """Reads checkpoints, which may be deleted meanwhile. Raises `Gone` if one stays, but without its values."""
+    """Retries a read of checkpoints that were deleted meanwhile. Raises `Gone` if one remains without its values."""
     for _ in range(ATTEMPTS - 1):
         try:
             return (yield from reading())
@@ -62,7 +58,7 @@ def listed(
     filter: Mapping[str, Any] | None,
     limit: int | None,
 ) -> Items[CheckpointTuple]:
-    """The checkpoints of threads, newest first. `limit` counts those that have all metadata of the filter."""
+    """Yields checkpoints, newest first. `limit` counts only those that match `filter`."""
     left = float("inf") if limit is None else limit
     at_most = limit if len(threads) == 1 and ns is not None and before is None and not filter else None
     found: list[tuple[str, str, int]] = []
@@ -92,7 +88,6 @@ def listed(
 def _matching(
     thread: SavedThread, wanted: list[str], filter: Mapping[str, Any] | None
 ) -> Flow[dict[str, CheckpointTuple]]:
-    """The checkpoints with these keys that have the metadata."""
     records = []
     for record in (yield from _again_if_gone(lambda: _records_at(thread, wanted))):
         metadata = thread.serde.loads_typed(record.metadata) if filter else {}
@@ -109,13 +104,11 @@ def _matching(
 
 
 def _records_at(thread: SavedThread, wanted: list[str]) -> Flow[list[Record]]:
-    """The checkpoints with these keys that exist."""
     found = yield from get_many(thread.place, wanted)
     return (yield from records_in(thread, list(found.values())))
 
 
 def records_in(thread: SavedThread, found: Sequence[Entry]) -> Flow[list[Record]]:
-    """The checkpoints in entries. Raises `Gone` if one was deleted meanwhile."""
     bodies = yield from whole(thread.place, {entry.key: entry.body for entry in found})
     return [Record.unpack(body) for body in bodies.values()]
 
@@ -132,7 +125,7 @@ def _entries_of_writes(thread: SavedThread, ns: str, id: str) -> Flow[list[Entry
 def _tuples(
     thread: SavedThread, records: Sequence[Record], of_writes: Sequence[list[Entry]] | None = None
 ) -> Flow[list[CheckpointTuple]]:
-    """Checkpoints with their values and their writes, of which some may have been read already."""
+    """Adds values and writes to checkpoints. `of_writes` has writes that were read already."""
     reading: list[Flow[Any]] = [_large_values(thread, records)]
     if of_writes is None:
         reading += [_entries_of_writes(thread, record.ns, record.id) for record in records]
@@ -146,7 +139,7 @@ def _tuples(
 
 
 def _large_values(thread: SavedThread, records: Sequence[Record]) -> Flow[dict[str, bytes]]:
-    """The parts of the large values of checkpoints, by their keys. Raises `Gone` if one is not there."""
+    """Returns the parts of large values, by key. Raises `Gone` if one is missing."""
     wanted = []
     for record in records:
         for channel, value in record.values.items():

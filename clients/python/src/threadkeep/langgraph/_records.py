@@ -1,7 +1,4 @@
-"""The contents of the entries of checkpoints, and their keys.
-
-Texts are stored as bytes, since names may have lone surrogates.
-"""
+"""Keys and bodies of checkpoint entries. Texts are stored as bytes, because names may have lone surrogates."""
 
 from __future__ import annotations
 
@@ -13,14 +10,13 @@ import ormsgpack
 from .._adapter import digest
 
 Typed = tuple[str, bytes]
-"""A value as a serializer of LangGraph returns it."""
 
 FORMAT = 1
 _INVERTED = bytes(range(255, -1, -1))
 
 
 class Reference(NamedTuple):
-    """Where a value of a channel is that is too large for the entry of its checkpoint."""
+    """Refers to a channel value that is too large for the entry of its checkpoint."""
 
     type: str
     version: str
@@ -28,7 +24,7 @@ class Reference(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A checkpoint as it is stored: all of it but its writes and its large values."""
+    """A stored checkpoint, without its writes and its large values."""
 
     thread_id: str
     ns: str
@@ -59,7 +55,7 @@ class Record(NamedTuple):
 
 
 class Write(NamedTuple):
-    """One write of a task. The order of writes is that of a super-step that runs: by path, task and index."""
+    """One write of a task. Writes sort as in a running super-step: by path, task and index."""
 
     task_path: str
     task_id: str
@@ -70,14 +66,12 @@ class Write(NamedTuple):
 
 
 def pack_writes(writes: Iterable[Write]) -> bytes:
-    """The body of the entry of a task."""
     return ormsgpack.packb(
         [(w.idx, _bytes(w.task_id), _bytes(w.channel), w.type, w.data, _bytes(w.task_path)) for w in writes]
     )
 
 
 def unpack_writes(body: bytes) -> list[Write]:
-    """The writes in the entry of a task."""
     return [
         Write(_text(path), _text(task), idx, _text(channel), type, data)
         for idx, task, channel, type, data, path in ormsgpack.unpackb(body)
@@ -85,22 +79,21 @@ def unpack_writes(body: bytes) -> list[Write]:
 
 
 def checkpoints_key(ns: str, id: str | None = None) -> str:
-    """The key of a checkpoint, or the prefix of the keys of a namespace, whose order is newest first."""
+    """Returns the key of a checkpoint, or the prefix of a namespace's keys, which sort newest first."""
     return f"c/{_short(ns)}/{'' if id is None else inverted(id)}"
 
 
 def writes_key(ns: str, id: str, task_id: str | None = None) -> str:
-    """The key of the writes of a task, or the prefix of those of a checkpoint."""
+    """Returns the key of a task's writes, or the prefix of a checkpoint's."""
     return f"w/{_short(ns)}/{inverted(id)}/{'' if task_id is None else _short(task_id)}"
 
 
 def blob_keys(ns: str, channel: str, value: Reference) -> list[str]:
-    """The keys of the parts of a large value."""
     return [f"b/{_short(ns)}/{_short(channel)}/{value.version}/{part}" for part in range(value.parts)]
 
 
 def inverted(id: str) -> str:
-    """A text that sorts before those of all smaller IDs."""
+    """Returns a text that sorts before those of all smaller IDs."""
     return f"{_bytes(id).translate(_INVERTED).hex()}~"
 
 

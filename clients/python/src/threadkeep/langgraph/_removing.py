@@ -1,5 +1,3 @@
-"""Deletes checkpoints, and copies them."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,11 +17,10 @@ from ._thread import SavedThread, SavedThreads
 from ._writing import index_of, put_record, run_key, run_of
 
 COPIED = 16
-"""Entries that a copy holds in memory."""
+"""Number of entries that a copy holds in memory."""
 
 
 def delete_thread(thread: SavedThread, runs: Place) -> Flow[None]:
-    """Deletes all that a thread has."""
     in_thread = yield from collected(keys(thread.place, "r/"))
     indexed = yield from get_many(runs, [info.key.removeprefix("r/") for info in in_thread])
     yield from clear(thread.place)
@@ -33,7 +30,6 @@ def delete_thread(thread: SavedThread, runs: Place) -> Flow[None]:
 
 
 def delete_run(threads: SavedThreads, serde: SerializerProtocol, run_id: str) -> Flow[None]:
-    """Deletes the checkpoints of a run, in all threads."""
     for indexed in (yield from collected(entries(threads.runs, run_key(run_id)))):
         thread = threads.thread(indexed.body.decode("utf-8", "surrogatepass"), serde)
         in_thread = yield from get(thread.place, f"r/{indexed.key}")
@@ -46,7 +42,7 @@ def delete_run(threads: SavedThreads, serde: SerializerProtocol, run_id: str) ->
 
 
 def keep_latest(thread: SavedThread) -> Flow[None]:
-    """Deletes all checkpoints but the latest one of each namespace, and those that its delta channels need."""
+    """Deletes all checkpoints except the latest of each namespace and those that its delta channels need."""
     records = yield from _records_of(thread)
     by_ns: dict[str, dict[str, Record]] = {}
     for record in records:  # newest first
@@ -56,9 +52,9 @@ def keep_latest(thread: SavedThread) -> Flow[None]:
 
 
 def _needed(thread: SavedThread, by_id: dict[str, Record]) -> Iterator[Record]:
-    """The latest checkpoint, and its ancestors up to those that have values of its delta channels.
+    """Yields the latest checkpoint, and its ancestors up to those with values of its delta channels.
 
-    A delta channel is rebuilt from the nearest ancestor that has a value, and the writes since.
+    A delta channel is rebuilt from the nearest ancestor that has a value, and the later writes.
     """
     record = next(iter(by_id.values()))
     counters = thread.serde.loads_typed(record.metadata).get("counters_since_delta_snapshot") or {}
@@ -76,7 +72,7 @@ def _needed(thread: SavedThread, by_id: dict[str, Record]) -> Iterator[Record]:
 def copy(
     source: SavedThread, target: SavedThread, target_id: str, runs: Place, idle_ttl_seconds: int | None
 ) -> Flow[None]:
-    """Copies a thread. Checkpoints appear with all that they refer to, and after their ancestors."""
+    """Copies a thread. A checkpoint appears with all that it refers to, and after its ancestors."""
     records = yield from _records_of(source)
     if records and idle_ttl_seconds is not None:
         yield from configure(target.place, idle_ttl_seconds=idle_ttl_seconds)
@@ -91,13 +87,12 @@ def copy(
 
 
 def _records_of(thread: SavedThread) -> Flow[list[Record]]:
-    """All checkpoints of a thread, those of each namespace newest first."""
     found = yield from collected(entries(thread.place, "c/"))
     return (yield from records_in(thread, found))
 
 
 def _keep(thread: SavedThread, records: Sequence[Record], kept: Sequence[Record]) -> Flow[None]:
-    """Deletes all checkpoints but those to keep, then their writes, and then the large values that only they have."""
+    """Deletes all checkpoints except `kept`, then their writes, then the large values that no kept one has."""
     kept_keys = set(map(_key, kept))
     doomed = {_key(record): record for record in records if _key(record) not in kept_keys}
     if not doomed:
@@ -118,7 +113,6 @@ def _key(record: Record) -> str:
 
 
 def _checkpoint_in(key: str) -> tuple[str, ...]:
-    """The part of a key that names the namespace and the checkpoint."""
     return tuple(key.removeprefix("v/").split("/")[1:3])
 
 
@@ -130,7 +124,6 @@ def _blobs_of(records: Iterable[Record]) -> Iterator[str]:
 
 
 def _delete_unchanged(place: Place, entry: Entry) -> Flow[None]:
-    """Deletes an entry unless it was put again."""
     try:
         yield from delete(place, entry.key, if_match=tag_of(entry.etag), idempotency_key=new_key())
     except VersionMismatch:

@@ -1,4 +1,4 @@
-"""A LangGraph thread, which has a namespace of entries to itself."""
+"""A LangGraph thread, stored in a namespace of its own."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ from ._records import Reference
 
 MAX_KNOWN = 10_000
 RUNS, STORE, CACHE = SPACES = ("runs", "store", "cache")
-"""The uses of namespaces other than those of threads."""
+"""Namespaces other than those of threads."""
 
 
 def space_name(prefix: str, space: str) -> str:
-    """The namespace of one of them."""
     return namespace_name(prefix, space, "")
 
 
 class KnownValues:
-    """Large values that are known to be stored, so that a checkpoint that still has one need not serialize it.
+    """Tracks large values that are stored, so that a checkpoint need not serialize them again. Thread-safe.
 
-    The value of a channel changes only with its version. Threads may share it.
+    The value of a channel changes only with its version.
     """
 
     def __init__(self) -> None:
@@ -46,36 +45,29 @@ class KnownValues:
         return self._references.get((place.name, ns, channel, version))
 
     def forget(self, place: Place) -> None:
-        """Forgets the values of a thread, of which some were deleted."""
         with self._lock:
             for key in [key for key in self._references if key[0] == place.name]:
                 del self._references[key]
 
 
 class SavedThread(NamedTuple):
-    """Where the checkpoints of a thread are, and how their values are read and written."""
-
     place: Place
     serde: SerializerProtocol
     known: KnownValues
 
 
 class SavedThreads:
-    """The threads of a saver."""
-
     def __init__(self, connection: BothConnection, prefix: str) -> None:
         self._connection = connection
         self._prefix = prefix
         self._known = KnownValues()
         self.runs = connection.namespace(space_name(prefix, RUNS))
-        """The index of runs: which threads have checkpoints of a run."""
+        """Index of runs: the threads that have checkpoints of each run."""
 
     def thread(self, id: str, serde: SerializerProtocol) -> SavedThread:
-        """The thread with this ID."""
         return self._at(namespace_name(self._prefix, id), serde)
 
     def all(self, serde: SerializerProtocol) -> Flow[list[SavedThread]]:
-        """Every thread of this prefix."""
         is_ours = re.compile(re.escape(self._prefix) + r"\.[0-9a-f]{40}").fullmatch
         others = {space_name(self._prefix, space) for space in SPACES}
         found = yield from collected(namespaces(self._connection.root))

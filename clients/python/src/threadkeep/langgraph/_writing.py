@@ -1,5 +1,3 @@
-"""Writes checkpoints, and the writes of their tasks."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -29,7 +27,7 @@ from ._records import (
 from ._thread import SavedThread
 
 INLINE_BYTES = 4_096
-"""Values up to this size are in the entry of their checkpoint."""
+"""Maximum size of a value in the entry of its checkpoint."""
 
 
 def save(
@@ -43,7 +41,6 @@ def save(
     metadata: CheckpointMetadata,
     new_versions: ChannelVersions,
 ) -> Flow[None]:
-    """Stores a checkpoint. Readers see it when all of it is there."""
     if idle_ttl_seconds is not None and parent is None:
         yield from configure(thread.place, idle_ttl_seconds=idle_ttl_seconds)
     values, parts = _values(thread, ns, checkpoint, new_versions)
@@ -60,7 +57,6 @@ def save(
 def _values(
     thread: SavedThread, ns: str, checkpoint: Checkpoint, new_versions: ChannelVersions
 ) -> tuple[dict[str, Typed | Reference], list[Request]]:
-    """The values of the channels as the entry has them, and the requests that store the large ones."""
     values: dict[str, Typed | Reference] = {}
     parts: list[Request] = []
     versions = {**checkpoint["channel_versions"], **new_versions}
@@ -81,14 +77,13 @@ def _values(
 
 
 def put_record(place: Place, record: Record) -> Flow[None]:
-    """Puts the entry of a checkpoint."""
     key = checkpoints_key(record.ns, record.id)
     body = yield from body_for(place, key, record.pack())
     yield putting(place, key, body)
 
 
 def index_of(place: Place, runs: Place, thread_id: str, metadata: CheckpointMetadata) -> list[Request]:
-    """Puts the run of a checkpoint into the index of runs, and its place in there into the thread."""
+    """Adds the run of a checkpoint to the index of runs, and the key of that index entry to the thread."""
     run_id = run_of(metadata)
     if run_id is None:
         return []
@@ -97,22 +92,21 @@ def index_of(place: Place, runs: Place, thread_id: str, metadata: CheckpointMeta
 
 
 def run_of(metadata: CheckpointMetadata) -> str | None:
-    """The run that made a checkpoint."""
     run_id = metadata.get("run_id")
     return None if run_id is None else str(run_id)
 
 
 def run_key(run_id: str, thread_id: str | None = None) -> str:
-    """The key of a run and a thread in the index, or the prefix of those of a run."""
+    """Returns the index key of a run in a thread, or the prefix of the run's keys."""
     return f"{digest(run_id)}/{'' if thread_id is None else digest(thread_id)}"
 
 
 def save_writes(
     thread: SavedThread, ns: str, id: str, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
 ) -> Flow[None]:
-    """Adds writes to those of a task, in one step. The first write of an index wins; of a special one, the last.
+    """Adds writes to those of a task, in one step. The first write of an index wins; of a special index, the last.
 
-    Tasks have an entry each, so only two attempts at one task meet.
+    Each task has its own entry, so only two attempts at one task conflict.
     """
     rows = [
         Write(task_path, task_id, WRITES_IDX_MAP.get(channel, position), channel, *thread.serde.dumps_typed(value))

@@ -1,5 +1,3 @@
-"""A cache of the results of nodes."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -36,27 +34,27 @@ class ThreadkeepCache(Both, BaseCache[ValueT]):
         self._place = self._connection.namespace(space_name(checked_prefix(prefix), CACHE))
 
     def get(self, keys: Sequence[FullKey]) -> dict[FullKey, ValueT]:
-        """The values of the keys that are cached."""
+        """Returns the values of the keys that are cached."""
         return self._connection.run(self._get(keys))
 
     async def aget(self, keys: Sequence[FullKey]) -> dict[FullKey, ValueT]:
-        """The values of the keys that are cached."""
+        """Returns the values of the keys that are cached."""
         return await self._connection.arun(self._get(keys))
 
     def set(self, pairs: Mapping[FullKey, tuple[ValueT, int | None]]) -> None:
-        """Caches values, each for some seconds, or until it is cleared. Raises `TooLarge` for one over 1 MiB."""
+        """Caches values, each for a number of seconds or until it is cleared. Raises `TooLarge` for one over 1 MiB."""
         self._connection.run(self._set(pairs))
 
     async def aset(self, pairs: Mapping[FullKey, tuple[ValueT, int | None]]) -> None:
-        """Caches values, each for some seconds, or until it is cleared. Raises `TooLarge` for one over 1 MiB."""
+        """Caches values, each for a number of seconds or until it is cleared. Raises `TooLarge` for one over 1 MiB."""
         await self._connection.arun(self._set(pairs))
 
     def clear(self, namespaces: Sequence[Namespace] | None = None) -> None:
-        """Deletes the values in these namespaces, or all."""
+        """Deletes the values in `namespaces`, or all values."""
         self._connection.run(self._clear(namespaces))
 
     async def aclear(self, namespaces: Sequence[Namespace] | None = None) -> None:
-        """Deletes the values in these namespaces, or all."""
+        """Deletes the values in `namespaces`, or all values."""
         await self._connection.arun(self._clear(namespaces))
 
     def _get(self, full_keys: Sequence[FullKey]) -> Flow[dict[FullKey, ValueT]]:

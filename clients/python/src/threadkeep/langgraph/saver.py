@@ -1,5 +1,3 @@
-"""A checkpointer."""
-
 from __future__ import annotations
 
 import random
@@ -29,9 +27,9 @@ from ._thread import SavedThread, SavedThreads
 class ThreadkeepSaver(Both, BaseCheckpointSaver[str]):
     """Stores the checkpoints of graphs. One object serves blocking and async callers, in any thread and event loop.
 
-    Adapters of other frameworks need another `prefix`. Without `client`, the saver makes its own connections, which
-    `close` closes. Checkpoints stay until they are deleted. With `ttl_seconds`, a LangGraph thread ends as a whole when
-    it was neither read nor written for so long; at least 60.
+    Checkpoints stay until they are deleted. With `ttl_seconds`, at least 60, a whole LangGraph thread expires that long
+    after it was last read or written. Adapters of other frameworks need another `prefix`. Without `client`, the saver
+    makes its own connections, which `close` closes.
     """
 
     def __init__(
@@ -50,11 +48,11 @@ class ThreadkeepSaver(Both, BaseCheckpointSaver[str]):
         self._ttl_seconds = ttl_seconds
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that a configuration names, or the latest one of its thread and namespace."""
+        """Returns the checkpoint that `config` names, or the latest one of its thread and namespace."""
         return self._connection.run(self._read(config))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that a configuration names, or the latest one of its thread and namespace."""
+        """Returns the checkpoint that `config` names, or the latest one of its thread and namespace."""
         return await self._connection.arun(self._read(config))
 
     def list(
@@ -65,9 +63,9 @@ class ThreadkeepSaver(Both, BaseCheckpointSaver[str]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """Checkpoints, newest first: those of a thread, or of all threads of this prefix.
+        """Yields the checkpoints of a thread, or of all threads of this prefix, newest first.
 
-        `filter` has metadata that they have to have, `before` names a newer checkpoint.
+        Checkpoints must have the metadata of `filter`, and be older than the one that `before` names.
         """
         return self._connection.iterate(self._listed(config, filter, before, limit))
 
@@ -79,7 +77,7 @@ class ThreadkeepSaver(Both, BaseCheckpointSaver[str]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """The same with `async for`."""
+        """Yields checkpoints as `list` does, with `async for`."""
         return self._connection.aiterate(self._listed(config, filter, before, limit))
 
     def put(
@@ -89,7 +87,7 @@ class ThreadkeepSaver(Both, BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Stores a checkpoint, whose parent the configuration names. Readers see it when all of it is there."""
+        """Stores a checkpoint, whose parent `config` names. Readers see it only when it is complete."""
         return self._connection.run(self._save(config, checkpoint, metadata, new_versions))
 
     async def aput(
@@ -99,58 +97,55 @@ class ThreadkeepSaver(Both, BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Stores a checkpoint, whose parent the configuration names. Readers see it when all of it is there."""
+        """Stores a checkpoint, whose parent `config` names. Readers see it only when it is complete."""
         return await self._connection.arun(self._save(config, checkpoint, metadata, new_versions))
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Stores writes of a task, all of them in one step."""
+        """Stores writes of a task in one step."""
         self._connection.run(self._save_writes(config, writes, task_id, task_path))
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Stores writes of a task, all of them in one step."""
+        """Stores writes of a task in one step."""
         await self._connection.arun(self._save_writes(config, writes, task_id, task_path))
 
     def delete_thread(self, thread_id: str) -> None:
-        """Deletes a thread with all that it has."""
+        """Deletes a thread with all its data."""
         self._connection.run(self._delete([thread_id]))
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Deletes a thread with all that it has."""
+        """Deletes a thread with all its data."""
         await self._connection.arun(self._delete([thread_id]))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Deletes the checkpoints that have one of these run IDs in their metadata, with their writes."""
+        """Deletes the checkpoints whose metadata have one of these run IDs, with their writes."""
         self._connection.run(self._delete_for_runs(run_ids))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Deletes the checkpoints that have one of these run IDs in their metadata, with their writes."""
+        """Deletes the checkpoints whose metadata have one of these run IDs, with their writes."""
         await self._connection.arun(self._delete_for_runs(run_ids))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copies all checkpoints of a thread, with their writes, into another one."""
+        """Copies all checkpoints of a thread, with their writes, to another thread."""
         self._connection.run(self._copy(source_thread_id, target_thread_id))
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copies all checkpoints of a thread, with their writes, into another one."""
+        """Copies all checkpoints of a thread, with their writes, to another thread."""
         await self._connection.arun(self._copy(source_thread_id, target_thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Deletes checkpoints of threads: with `delete` all, with `keep_latest` all but the latest of each namespace.
-
-        Ancestors that its delta channels need stay, too.
-        """
+        """`delete` removes all checkpoints; `keep_latest` keeps the latest of each namespace and what it needs."""
         self._connection.run(self._prune(thread_ids, strategy))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """The same, awaited."""
+        """Prunes threads as `prune` does."""
         await self._connection.arun(self._prune(thread_ids, strategy))
 
     def get_next_version(self, current: str | None, channel: None) -> str:
-        """A version of a channel that is greater than the current one, and that nobody else makes."""
+        """Returns a unique version of a channel that is greater than `current`."""
         number = int(str(current).partition(".")[0]) + 1 if current is not None else 1
         return f"{number:032}.{random.random():016}"
 

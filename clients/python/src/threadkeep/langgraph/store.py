@@ -1,5 +1,3 @@
-"""A long-term store."""
-
 from __future__ import annotations
 
 import math
@@ -35,11 +33,10 @@ from ._thread import STORE, space_name
 
 
 class ThreadkeepStore(Both, BaseStore):
-    """Stores items of JSON, up to 1 MiB each. One object serves blocking and async callers, in any thread and loop.
+    """Stores JSON items of up to 1 MiB. One object serves blocking and async callers, in any thread and event loop.
 
-    Searches have no vectors: they ignore `query`, and `index` of a put. They return items in the order of the labels of
-    their namespaces. `ttl` sets defaults for lifetimes, which are in minutes. Adapters of other frameworks need another
-    `prefix`.
+    Searches use no vectors: they ignore `query`, and the `index` of a put. They return items in the order of their
+    namespaces' labels. `ttl` sets default lifetimes, in minutes. Adapters of other frameworks need another `prefix`.
     """
 
     supports_ttl = True
@@ -58,11 +55,11 @@ class ThreadkeepStore(Both, BaseStore):
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """The results of operations, in their order. Reads precede puts, and of two puts of a key, the last wins."""
+        """Returns the results of operations in order. Reads precede puts; of two puts of a key, the last one wins."""
         return self._connection.run(self._perform(list(ops)))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """The same, awaited."""
+        """Performs operations as `batch` does."""
         return await self._connection.arun(self._perform(list(ops)))
 
     def _perform(self, ops: Sequence[Op]) -> Flow[list[Result]]:
@@ -139,7 +136,7 @@ class ThreadkeepStore(Both, BaseStore):
         return sorted(selected)[op.offset : op.offset + op.limit]
 
     def _put(self, key: str, op: PutOp) -> Flow[None]:
-        """Puts or deletes an item. A put keeps the time of the first one, so it is conditional on what it read."""
+        """Puts or deletes an item. A put keeps the creation time, so it is conditional on the item that it read."""
         if op.value is None:
             yield from delete(self._place, key)
             return
@@ -155,7 +152,7 @@ class ThreadkeepStore(Both, BaseStore):
                 continue
 
     def _refresh(self, entry: Entry, item: StoredItem) -> Flow[None]:
-        """Lets an item with a lifetime live for it from now on, unless someone else has put it meanwhile."""
+        """Restarts the lifetime of an item, unless it was put again meanwhile."""
         if item.ttl is None:
             return
         try:

@@ -1,4 +1,4 @@
-"""Sessions of the OpenAI Agents SDK."""
+"""Sessions for the OpenAI Agents SDK."""
 
 from .._adapter import missing
 

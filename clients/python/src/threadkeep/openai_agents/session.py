@@ -1,5 +1,3 @@
-"""Conversations of agents, as histories of threads."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -13,11 +11,10 @@ from ..aclient import AsyncThreadkeep
 
 
 class ThreadkeepSession(AsyncConnected, SessionABC):
-    """The conversation with this ID, which may be any text. Event loops and processes may share it.
+    """Stores the conversation `session_id`, which may be any text. Event loops and processes may share it.
 
-    It ends when it was not used for `ttl_seconds`. Sessions with different prefixes have different conversations.
-    Adapters of other frameworks need another `prefix`. Without `client`, the session has one of its own, and `close`
-    closes it.
+    The conversation expires after `ttl_seconds` without use. Sessions with different prefixes are separate. Adapters of
+    other frameworks need another `prefix`. Without `client`, the session creates one, which `close` closes.
     """
 
     def __init__(
@@ -38,26 +35,23 @@ class ThreadkeepSession(AsyncConnected, SessionABC):
         self._history = thread.history
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """All items, or the newest ones if this call or the settings have a limit; oldest first."""
+        """Returns all items, or only the newest if this call or the settings have a limit, oldest first."""
         limit = resolve_session_limit(limit, self.session_settings)
         if limit is None:
             return [item.value async for item in self._history]
         return [item.value for item in await self._history.latest(limit)]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Adds all items or none; more than 1,000 in steps of 1,000.
-
-        Raises `TooLarge` if a step has more than 2 MiB, or if the history is full.
-        """
+        """Adds items in atomic steps of up to 1,000. Raises `TooLarge` for steps over 2 MiB and for a full history."""
         await self._history.append_many(items)
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Removes the newest item and returns it, or None. No two callers get the same item."""
+        """Removes and returns the newest item, or returns None. Concurrent callers get different items."""
         for item in await self._history.take():
             popped: TResponseInputItem = item.value
             return popped
         return None
 
     async def clear_session(self) -> None:
-        """Removes all items. The conversation can continue at once."""
+        """Removes all items. The conversation stays usable."""
         await self._history.clear()

@@ -1,4 +1,4 @@
-"""Conversations of Pydantic AI."""
+"""Conversation store for Pydantic AI."""
 
 from .._adapter import missing
 

@@ -1,4 +1,4 @@
-"""Messages as entries of a namespace: a line with the IDs of the message and of those before it, and the message."""
+"""Messages as entries: one line with the IDs of the message and of earlier ones, then the message."""
 
 from __future__ import annotations
 
@@ -15,20 +15,16 @@ from ..models import Entry, EntryPut
 from ..namespace import AsyncNamespace
 
 KNOWN_BEFORE = 64
-"""IDs of earlier messages that each entry has: a history is read in blocks of so many."""
 MAX_BLOCK_BYTES = 1_400_000
-"""Of bodies in one request, which has up to 2 MiB and carries them in base64."""
+"""Maximum bodies of one request, which holds up to 2 MiB and carries them in base64."""
 
 
 class Stored(NamedTuple):
-    """A message, and the IDs of those before it, the nearest first."""
-
     entry: ConversationEntry
     before: list[str]
 
 
 async def read(namespace: AsyncNamespace, ids: Iterable[str]) -> list[Stored]:
-    """The messages with these IDs, in this order. Raises `LookupError` if one does not exist."""
     keys = {id: digest(id) for id in ids}
     found = await namespace.get_many(keys.values())
     for id, key in keys.items():
@@ -38,7 +34,6 @@ async def read(namespace: AsyncNamespace, ids: Iterable[str]) -> list[Stored]:
 
 
 async def read_back(namespace: AsyncNamespace, head: str, limit: int | None) -> list[ConversationEntry]:
-    """The last messages up to `head`, oldest first. Raises `LookupError` if one does not exist."""
     newest_first: list[ConversationEntry] = []
     wanted = [head]
     while wanted and (limit is None or len(newest_first) < limit):
@@ -49,7 +44,7 @@ async def read_back(namespace: AsyncNamespace, head: str, limit: int | None) -> 
 
 
 async def write(namespace: AsyncNamespace, new: Sequence[ConversationEntry], parents: Iterable[Stored]) -> None:
-    """Stores messages. Each one follows another one of them, one of `parents`, or none."""
+    """Stores messages. Each follows another new message, one of `parents`, or none."""
     before = {parent.entry.id: parent.before for parent in parents}
     puts = []
     for entry in new:
@@ -78,7 +73,6 @@ def _loaded(stored: Entry) -> Stored:
 
 
 def _blocks(puts: Iterable[EntryPut]) -> Iterator[list[EntryPut]]:
-    """Splits entries into requests."""
     block: list[EntryPut] = []
     size = 0
     for put in puts:

@@ -1,5 +1,3 @@
-"""The conversation store."""
-
 from __future__ import annotations
 
 import secrets
@@ -23,14 +21,12 @@ RECORD = TypeAdapter(ConversationRecord)
 
 
 class ThreadkeepConversationStore(AsyncConnected, ConversationStore):
-    """Keeps conversations in key-value entries, for any number of processes.
+    """Stores conversations in key-value entries, for any number of processes. A message has up to 1 MiB.
 
-    A save is performed only if the stored conversation is the one that was loaded. Messages are stored before the
-    record that refers to them, so a save that is interrupted shows nothing. Nothing expires. Deleting a conversation
-    leaves its messages in place, because forks may refer to them; so does a save that is interrupted or loses a race.
-
-    A message has up to 1 MiB. Adapters of other frameworks need another `prefix`. Without `client`, the store has one
-    of its own, which `close` closes.
+    A save requires that the stored conversation is the one that was loaded. Messages are stored before the record that
+    refers to them, so an interrupted save is invisible. Nothing expires. Messages stay after their conversation is
+    deleted, because forks may refer to them, and after a save that is interrupted or loses a race. Adapters of other
+    frameworks need another `prefix`. Without `client`, the store creates one, which `close` closes.
     """
 
     def __init__(
@@ -48,11 +44,11 @@ class ThreadkeepConversationStore(AsyncConnected, ConversationStore):
         self._entries = self._connection.client.kv(namespace_name(prefix, "entries"))
 
     async def read_record(self, conversation_id: str) -> ConversationRecord | None:
-        """The record of a conversation."""
+        """Returns the record of a conversation, or None."""
         return _loaded(await self._records.get(digest(conversation_id)))
 
     async def read_records(self, *, scope: str | None = None, limit: int | None = None) -> Sequence[ConversationRecord]:
-        """The records, or those with this scope, newest `updated_at` first. Reads all of them, also with a `limit`."""
+        """Returns records, or those of `scope`, newest `updated_at` first. Reads all of them, even with a `limit`."""
         if scope is None:
             stored = [entry async for entry in self._records.entries()]
         else:
@@ -73,7 +69,7 @@ class ThreadkeepConversationStore(AsyncConnected, ConversationStore):
         """Stores new messages, then the record.
 
         Raises `ConversationConflict` if the stored record has another revision than `expected_revision`, or if the
-        store lacks the entry at the head or one that a new entry follows.
+        entry at the head, or one that a new entry follows, is missing.
         """
         conflict = ConversationConflict(record.conversation_id)
         key = digest(record.conversation_id)
@@ -103,7 +99,7 @@ class ThreadkeepConversationStore(AsyncConnected, ConversationStore):
             raise conflict from error
 
     async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
-        """Deletes the record of a conversation. Its messages stay, because forks may refer to them.
+        """Deletes a record, but no messages, because forks may refer to them.
 
         Raises `ConversationConflict` if no record with this revision is stored.
         """
@@ -126,12 +122,12 @@ class ThreadkeepConversationStore(AsyncConnected, ConversationStore):
                 pass  # the conversation was created again
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
-        """The entry with this ID. Raises `LookupError` if it does not exist."""
+        """Returns the entry with this ID. Raises `LookupError` if it does not exist."""
         [stored] = await entries.read(self._entries, [entry_id])
         return stored.entry
 
     async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
-        """The entries up to `head_id`, oldest first, or the last of them. Raises `LookupError` if one is absent."""
+        """Returns the last `limit` entries up to `head_id`, oldest first. Raises `LookupError` if one is missing."""
         return [] if head_id is None else await entries.read_back(self._entries, head_id, limit)
 
 

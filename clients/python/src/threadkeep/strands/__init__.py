@@ -1,4 +1,4 @@
-"""Storage and sessions of Strands Agents."""
+"""Storage and session repository for Strands Agents."""
 
 from .._adapter import missing
 

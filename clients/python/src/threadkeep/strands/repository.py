@@ -1,5 +1,3 @@
-"""Sessions, agents and messages, for RepositorySessionManager."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,13 +20,13 @@ NUMBER_DIGITS = 12
 
 
 class ThreadkeepSessionRepository(Connected, SessionRepository):
-    """Keeps each session, agent and message as an entry of at most 1 MiB. All IDs may be any text.
+    """Stores each session, agent and message as an entry of up to 1 MiB, for `RepositorySessionManager`.
 
-    A message number is given once: if two managers of one session append at the same time, the second one gets a
-    `SessionException`, and the first one's message stays. Sessions stay until they are deleted or, with `ttl_seconds`,
-    until they were not used for that time. Repositories with different prefixes have different sessions. Threads may
-    share them. Adapters of other frameworks need another `prefix`. Without `client`, the repository has one of its own,
-    and `close` closes it.
+    IDs may be any text. Each message number is used once: if two managers of one session append at the same time, the
+    first message stays, and the second manager gets a `SessionException`. Sessions stay until they are deleted or, with
+    `ttl_seconds`, expire that long after their last use. Repositories with different prefixes are separate. Threads may
+    share a repository. Adapters of other frameworks need another `prefix`. Without `client`, the repository creates
+    one, which `close` closes.
     """
 
     def __init__(
@@ -52,7 +50,7 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
         return session
 
     def read_session(self, session_id: str, **kwargs: Any) -> Session | None:
-        """A session, or None."""
+        """Returns a session, or None."""
         found = self._read(_session(session_id))
         return None if found is None else Session.from_dict(found)
 
@@ -67,12 +65,12 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
         self._create(_agent(session_id, session_agent.agent_id), session_agent.to_dict())
 
     def read_agent(self, session_id: str, agent_id: str, **kwargs: Any) -> SessionAgent | None:
-        """An agent, or None."""
+        """Returns an agent, or None."""
         found = self._read(_agent(session_id, agent_id))
         return None if found is None else SessionAgent.from_dict(found)
 
     def update_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
-        """Replaces an agent, and keeps its `created_at`. Raises `SessionException` if it does not exist."""
+        """Replaces an agent, but keeps its `created_at`. Raises `SessionException` if it does not exist."""
         self._update(_agent(session_id, session_agent.agent_id), session_agent)
 
     def create_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any) -> None:
@@ -81,18 +79,18 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
         self._create(_message(session_id, agent_id, session_message.message_id), session_message.to_dict())
 
     def read_message(self, session_id: str, agent_id: str, message_id: int, **kwargs: Any) -> SessionMessage | None:
-        """A message, or None."""
+        """Returns a message, or None."""
         found = self._read(_message(session_id, agent_id, message_id))
         return None if found is None else SessionMessage.from_dict(found)
 
     def update_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any) -> None:
-        """Replaces a message, and keeps its `created_at`. Raises `SessionException` if it does not exist."""
+        """Replaces a message, but keeps its `created_at`. Raises `SessionException` if it does not exist."""
         self._update(_message(session_id, agent_id, session_message.message_id), session_message)
 
     def list_messages(
         self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **kwargs: Any
     ) -> list[SessionMessage]:
-        """The messages of an agent by their numbers, without the first `offset` of them."""
+        """Returns the messages of an agent by number, up to `limit` of them after the first `offset`."""
         entries = self._entries(session_id)
         keys = [entry.key for entry in entries.keys(_messages_prefix(agent_id))]
         keys = keys[offset : None if limit is None else offset + limit]
@@ -105,7 +103,7 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
         self._create(_multi_agent(session_id, multi_agent.id), multi_agent.serialize_state())
 
     def read_multi_agent(self, session_id: str, multi_agent_id: str, **kwargs: Any) -> dict[str, Any] | None:
-        """The state of a multi-agent, or None."""
+        """Returns the state of a multi-agent, or None."""
         return self._read(_multi_agent(session_id, multi_agent_id))
 
     def update_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any) -> None:
@@ -145,18 +143,16 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
                 continue
 
     def _put(self, place: _Place, value: dict[str, Any], **condition: Any) -> None:
-        # with a key of ours, the client repeats a put whose answer is lost
+        # with an idempotency key, the client retries a put whose response is lost
         entries = self._entries(place.session_id)
         entries.put(place.key, encode(value), content_type=JSON, idempotency_key=new_key(), **condition)
 
 
 class _Place(NamedTuple):
-    """Where a record is."""
-
     session_id: str
     key: str
     name: str
-    """How errors call it."""
+    """Name in error messages."""
 
 
 def _session(session_id: str) -> _Place:
@@ -179,5 +175,5 @@ def _message(session_id: str, agent_id: str, number: int) -> _Place:
 
 
 def _messages_prefix(agent_id: str) -> str:
-    """Begins the keys of an agent's messages. The order of the keys is the order of the numbers."""
+    """Returns the key prefix of an agent's messages. Keys sort by message number."""
     return f"messages/{digest(agent_id)}/"

@@ -1,5 +1,3 @@
-"""Bytes under keys: for SnapshotSessionManager, memory and the other users of a storage."""
-
 from __future__ import annotations
 
 import builtins
@@ -18,16 +16,16 @@ from ..aclient import AsyncThreadkeep
 from ..errors import ThreadkeepError
 
 MARK = "k:"
-"""Begins the keys of entries, since a URL cannot carry the key `.`."""
+"""Prefix of entry keys, because a URL cannot carry the key `.`."""
 
 
 class ThreadkeepStorage(AsyncConnected, Storage):
-    """Keeps each key as an entry of at most 1 MiB, until it is deleted.
+    """Stores each key as an entry of up to 1 MiB until it is deleted, for `SnapshotSessionManager` and memory.
 
-    Keys are normalized as by the storages of the framework; they have up to 1,022 bytes and no control characters.
-    Storages with different prefixes have different entries. Event loops and processes may share them. Adapters of
-    other frameworks need another `prefix`. Without `client`, the storage has one of its own, and `close` closes it. All
-    failures raise `StorageError`.
+    Keys are normalized as by the framework's storages; they have up to 1,022 bytes and no control characters. Storages
+    with different prefixes are separate. Event loops and processes may share them. Adapters of other frameworks need
+    another `prefix`. Without `client`, the storage creates one, which `close` closes. All failures raise
+    `StorageError`.
     """
 
     def __init__(
@@ -46,7 +44,7 @@ class ThreadkeepStorage(AsyncConnected, Storage):
         self._scope = ""
 
     async def write(self, key: str, data: bytes) -> None:
-        """Puts the bytes under a key, and tells the search strategy."""
+        """Stores bytes under a key, and notifies the search strategy."""
         normalized = _normalize_key(key)
         with _storage_errors(f"write '{key}'"):
             await self._entries.put(self._name(normalized), data)
@@ -57,33 +55,33 @@ class ThreadkeepStorage(AsyncConnected, Storage):
                 raise StorageError(f"Wrote '{key}' but indexing failed") from error
 
     async def read(self, key: str) -> bytes | None:
-        """The bytes under a key, or None."""
+        """Returns the bytes under a key, or None."""
         name = self._name(_normalize_key(key))
         with _storage_errors(f"read '{key}'"):
             entry = await self._entries.get(name)
         return None if entry is None else entry.body
 
     async def delete(self, key: str) -> None:
-        """Deletes a key, if it exists."""
+        """Deletes a key if it exists."""
         name = self._name(_normalize_key(key))
         with _storage_errors(f"delete '{key}'"):
             await self._entries.delete(name)
 
     async def list(self, query: str = "") -> builtins.list[str]:
-        """The keys that begin with this text, sorted."""
+        """Returns the keys that begin with `query`, sorted."""
         prefix = self._name(_normalize_prefix(query))
         start = len(self._name(""))
         with _storage_errors(f"list '{query}'"):
             return [entry.key[start:] async for entry in self._entries.keys(prefix)]
 
     async def search(self, query: str) -> builtins.list[StorageSearchResult]:
-        """The entries that match, best first: by the search strategy, or by words, which reads all entries."""
+        """Returns matching entries, best first. Without a search strategy, reads all entries and matches words."""
         if self._search_strategy is not None:
             return await self._search_strategy.search(self, query)
         return await super().search(query)
 
     def namespace(self, prefix: str) -> ThreadkeepStorage:
-        """The part of this storage whose keys begin with a prefix and a slash. It shares client and search strategy."""
+        """Returns the part of this storage under `prefix` and a slash. It shares the client and the search strategy."""
         normalized = _normalize_prefix(prefix).rstrip("/")
         scoped = copy.copy(self)
         scoped._scope = f"{self._scope}{normalized}/" if normalized else self._scope

@@ -1,4 +1,4 @@
-"""A process that uses a session: adk_writer.py COMMAND APP SESSION NAME."""
+"""Uses a session in another process: adk_writer.py COMMAND APP SESSION NAME."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVENTS = 10
 
 
 async def append(service: ThreadkeepSessionService, app: str, session: str, name: str) -> None:
-    """Appends events. Reads the session again whenever another process was faster."""
+    """Appends events. Reads the session again when another process was faster."""
     for n in range(EVENTS):
         delta: dict[str, Any] = {f"{name}{n}": n, f"user:{name}{n}": n, f"app:{name}{n}": n}
         event = Event(author=name, invocation_id=str(n), actions=EventActions(state_delta=delta))
@@ -36,8 +36,6 @@ async def append(service: ThreadkeepSessionService, app: str, session: str, name
 
 
 async def hang(service: ThreadkeepSessionService, app: str, session: str, name: str) -> None:
-    """Hangs within a tool."""
-
     async def wait(tool_context: ToolContext) -> str:
         """Waits."""
         tool_context.state["waited"] = True

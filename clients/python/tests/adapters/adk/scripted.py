@@ -1,5 +1,3 @@
-"""A model that answers from a script."""
-
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
@@ -11,7 +9,7 @@ from pydantic import Field
 
 
 class Scripted(BaseLlm):
-    """Answers each request with the next parts of its script, and notes the requests."""
+    """Answers each request with the next parts of its script, and records the requests."""
 
     model: str = "scripted"
     answers: list[types.Part]
@@ -25,10 +23,8 @@ class Scripted(BaseLlm):
 
 
 def said(text: str) -> types.Content:
-    """A message of a user."""
     return types.Content(role="user", parts=[types.Part(text=text)])
 
 
 def call(name: str, **args: Any) -> types.Part:
-    """A call of a tool."""
     return types.Part(function_call=types.FunctionCall(name=name, args=args))

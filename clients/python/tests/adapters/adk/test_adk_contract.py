@@ -1,4 +1,4 @@
-"""The behaviour of every session service: the one in memory, and ours."""
+"""Behaviour of every session service: the in-memory one and ours."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ from support.server import API_KEY, Server
 
 from threadkeep.adk import ThreadkeepSessionService
 
-# Before 2.11, the service in memory kept white space in IDs, and its `append_event` did not find out that there is no
-# session.
+# Before 2.11, the in-memory service kept white space in IDs, and its `append_event` did not detect a missing session.
 SERVICES = ["in memory", "threadkeep"] if tuple(map(int, version.split("."))) >= (2, 11, 0) else ["threadkeep"]
 
 
@@ -52,7 +51,6 @@ def event(timestamp: float | None = None, *, text: str = "Hello", **delta: Any) 
 
 
 def scoped(**values: Any) -> dict[str, Any]:
-    """`app_x=1` as `app:x`."""
     return {key.replace("_", ":", 1): value for key, value in values.items()}
 
 

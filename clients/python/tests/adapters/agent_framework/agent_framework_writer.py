@@ -1,4 +1,4 @@
-"""A process that uses a session: agent_framework_writer.py COMMAND SESSION NAME."""
+"""Uses a session in another process: agent_framework_writer.py COMMAND SESSION NAME."""
 
 from __future__ import annotations
 
@@ -15,15 +15,12 @@ SAVES = 20
 
 
 async def save(provider: ThreadkeepHistoryProvider, session: str, name: str) -> None:
-    """Saves messages, some with IDs and some without."""
     for n in range(SAVES):
         named = Message("assistant", [f"{name} {n} b"], message_id=f"{name}{n}")
         await provider.save_messages(session, [Message("user", [f"{name} {n} a"]), named])
 
 
 async def hang(provider: ThreadkeepHistoryProvider, session: str, name: str) -> None:
-    """Hangs within a tool of an agent's second turn."""
-
     @tool(approval_mode="never_require")
     async def wait() -> str:
         """Waits."""

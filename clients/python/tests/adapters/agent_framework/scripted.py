@@ -1,5 +1,3 @@
-"""A chat client that answers from a script."""
-
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
@@ -9,7 +7,7 @@ from agent_framework import BaseChatClient, ChatResponse, Content, FunctionInvoc
 
 
 class Scripted(FunctionInvocationLayer[Any], BaseChatClient[Any]):
-    """Answers each request with the next contents of its script, and notes the requests."""
+    """Answers each request with the next contents of its script, and records the requests."""
 
     def __init__(self, *answers: Content | str) -> None:
         super().__init__()
@@ -29,5 +27,4 @@ class Scripted(FunctionInvocationLayer[Any], BaseChatClient[Any]):
 
 
 def call(name: str) -> Content:
-    """A call of a tool."""
     return Content.from_function_call(call_id="c", name=name, arguments={})

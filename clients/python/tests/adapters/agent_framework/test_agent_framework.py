@@ -1,4 +1,4 @@
-"""The behaviour of our history provider and session store beyond those of the framework."""
+"""Behaviour of our history provider and session store that the framework's own lack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The behaviour of every history provider and session store: those of the framework, and ours."""
+"""Behaviour of every history provider and session store: the framework's and ours."""
 
 from __future__ import annotations
 
@@ -27,12 +27,10 @@ from support.server import API_KEY, Server
 
 from threadkeep.agent_framework import ThreadkeepHistoryProvider, ThreadkeepSessionStore
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # the framework's own files are experimental
+pytestmark = pytest.mark.filterwarnings("ignore")  # the framework marks its files as experimental
 
 
 class History:
-    """A provider with one session."""
-
     def __init__(self, provider: HistoryProvider) -> None:
         self.provider = provider
         self.session = AgentSession(session_id=unique())
@@ -170,7 +168,7 @@ async def test_concurrent_saves_are_all_kept(history: History) -> None:
 
 
 async def test_any_saves_have_the_result_of_the_providers_in_memory(history: History) -> None:
-    """As long as a message in each of them has no ID."""
+    """Requires that a message of each save has no ID."""
     source = random.Random(7)
     pool = [
         asked("a"),

@@ -16,7 +16,7 @@ def settings(server: Server) -> dict[str, str]:
 
 @pytest.fixture(params=["blocking", "async"])
 def alike(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any]]:
-    """Gives something with methods of both kinds blocking methods only, which may await the async ones."""
+    """Wraps an object so that blocking calls run its blocking methods or await its async ones."""
     portal = Portal()
     yield lambda wrapped: wrapped if request.param == "blocking" else Awaited(wrapped, portal)
     portal.stop()

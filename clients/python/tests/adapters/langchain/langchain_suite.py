@@ -1,4 +1,4 @@
-"""A pytest plugin: counts the tests of langchain-tests 1.1.9."""
+"""Counts the tests of langchain-tests 1.1.9, as a pytest plugin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tests of langchain-tests 1.1.9, on the adapter."""
+"""Runs the tests of langchain-tests 1.1.9 on the adapter."""
 
 from __future__ import annotations
 

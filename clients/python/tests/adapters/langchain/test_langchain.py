@@ -174,8 +174,6 @@ def test_values_have_a_lifetime_if_one_is_set(settings: dict[str, str], server: 
 
 
 class Messages:
-    """A history, by its blocking or its async methods."""
-
     def __init__(self, history: Any, alike: Alike) -> None:
         self._history = history
         self._is_async = alike(history) is not history

@@ -1,4 +1,4 @@
-"""A process of the tests: writer.py SESSION_ID PREFIX NAME adds messages and sets values; hang stops after some."""
+"""Adds messages and sets values in another process: writer.py SESSION_ID PREFIX NAME. `hang` stops after some."""
 
 from __future__ import annotations
 

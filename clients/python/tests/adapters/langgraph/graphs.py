@@ -1,5 +1,3 @@
-"""Graphs that the tests run, some in processes of their own."""
-
 from __future__ import annotations
 
 import sys
@@ -18,7 +16,6 @@ WRITES = 40
 
 
 def joined(state: list[Any], writes: Sequence[list[Any]]) -> list[Any]:
-    """A reducer that depends on the order of writes."""
     return [*state, *(item for write in writes for item in write)]
 
 
@@ -37,7 +34,6 @@ class Log(TypedDict):
 
 
 def parallel(saver: BaseCheckpointSaver[Any], width: int) -> Any:
-    """A graph with tasks that run at once, and one after them."""
     builder = StateGraph(Log)
     for number in range(width):
         builder.add_node(f"n{number}", lambda state, number=number: {"log": [f"n{number}"]})
@@ -53,7 +49,7 @@ class Steps(TypedDict):
 
 
 def delta(saver: BaseCheckpointSaver[Any]) -> Any:
-    """A graph whose state is in a delta channel. Parallel nodes write to it."""
+    """Builds a graph whose state is in a delta channel, to which concurrent nodes write."""
     builder = StateGraph(Steps)
     for name in "dbca":
         builder.add_node(name, lambda state, name=name: {"steps": [f"{name}{len(state['steps'])}"]})
@@ -63,7 +59,7 @@ def delta(saver: BaseCheckpointSaver[Any]) -> Any:
 
 
 def waiting(saver: BaseCheckpointSaver[Any]) -> Any:
-    """A graph with another one in it that waits for two answers, and with tasks that are sent."""
+    """Builds a graph with a subgraph that waits for two answers, and with tasks that are sent."""
     inner = StateGraph(Log)
     for name in ("first", "second"):
         inner.add_node(name, lambda state, name=name: {"log": [f"{name}: {interrupt(name)}"]})
@@ -80,8 +76,6 @@ def waiting(saver: BaseCheckpointSaver[Any]) -> Any:
 
 
 def two_tasks(saver: BaseCheckpointSaver[Any], is_first: bool) -> Any:
-    """A graph with a quick task, and one that the first process does not finish."""
-
     def quick(state: Log) -> Any:
         return {"log": [f"quick of {'the first' if is_first else 'another'} process"]}
 
@@ -100,7 +94,7 @@ def two_tasks(saver: BaseCheckpointSaver[Any], is_first: bool) -> Any:
 
 
 def write_tasks(thread_id: str, id: str, name: str) -> None:
-    """Writes of many tasks, of which other processes do some, too; and items of a store."""
+    """Writes results of many tasks, including tasks that other processes write, and items of a store."""
     with ThreadkeepSaver() as saver, ThreadkeepStore() as store:
         for n in range(WRITES):
             saver.put_writes(config_of(thread_id, "", id), [("own", f"{name}{n}")], f"{name}{n}")

@@ -1,4 +1,4 @@
-"""Contract tests of caches, which the framework's cache in memory passes, too."""
+"""Contract tests of caches, which the framework's in-memory cache also passes."""
 
 from __future__ import annotations
 

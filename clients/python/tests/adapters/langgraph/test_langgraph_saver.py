@@ -31,7 +31,6 @@ Alike = Callable[[Any], Any]
 
 
 def put(saver: Any, thread_id: str, values: dict[str, Any], parent: Any = None, ns: str = "", **metadata: Any) -> Any:
-    """Puts a checkpoint with new values, and returns its configuration."""
     version = next(versions)
     id = parent["configurable"]["checkpoint_id"] if parent else None
     checkpoint = checkpoint_of(values, version)
@@ -51,7 +50,6 @@ def writes_of(saver: Any, config: Any) -> list[Any]:
 
 
 def entries_of(server: Server, thread_id: str) -> list[str]:
-    """The keys of the entries of a thread."""
     with Threadkeep(server.url, api_key=API_KEY) as client:
         return [info.key for info in client.kv(namespace_name("langgraph", thread_id)).keys()]
 

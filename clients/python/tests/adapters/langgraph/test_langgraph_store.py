@@ -1,4 +1,4 @@
-"""Contract tests of stores, which the framework's store in memory passes, too; and what it does not promise."""
+"""Contract tests of stores, which the framework's in-memory store also passes, and tests of our store alone."""
 
 from __future__ import annotations
 

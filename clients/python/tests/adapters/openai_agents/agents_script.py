@@ -1,5 +1,3 @@
-"""A model that answers from a script, for any version of the framework."""
-
 from __future__ import annotations
 
 import copy
@@ -10,7 +8,7 @@ from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessa
 
 
 class Script(Model):
-    """Answers with one item after the other, and keeps the inputs. An exception is raised."""
+    """Answers with the next item, or raises it if it is an exception. Records the inputs."""
 
     def __init__(self, *items: Any) -> None:
         self._items = list(items)
@@ -28,11 +26,9 @@ class Script(Model):
 
 
 def message(text: str) -> ResponseOutputMessage:
-    """An answer."""
     content = ResponseOutputText(type="output_text", text=text, annotations=[])
     return ResponseOutputMessage(id="1", type="message", role="assistant", status="completed", content=[content])
 
 
 def call(tool: str) -> ResponseFunctionToolCall:
-    """A call of a tool without arguments."""
     return ResponseFunctionToolCall(type="function_call", call_id="call", name=tool, arguments="{}")

@@ -1,4 +1,4 @@
-"""A pytest plugin: the tests of openai-agents 0.24.0 run on ThreadkeepSession."""
+"""Runs the tests of openai-agents 0.24.0 on ThreadkeepSession, as a pytest plugin."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ numbers = itertools.count()
 
 
 def store_prefix(*names: str) -> str:
-    """Sessions of one store have one prefix."""
     return digest(*names)[:20]
 
 
 class SQLiteSession(ThreadkeepSession):
-    """Takes the arguments of SQLiteSession. A database in memory is one of its own."""
+    """Takes the arguments of SQLiteSession. Each in-memory database is separate."""
 
     def __init__(self, session_id: str, db_path: str | Path = ":memory:", **settings: Any) -> None:
         store = f"memory {next(numbers)}" if db_path == ":memory:" else str(db_path)
@@ -35,8 +34,6 @@ class SQLiteSession(ThreadkeepSession):
 
 
 class RedisSession(ThreadkeepSession):
-    """Takes the arguments of RedisSession."""
-
     def __init__(
         self,
         session_id: str,

@@ -1,4 +1,4 @@
-"""A process that writes to a session: sessions_writer.py COMMAND SESSION NAME."""
+"""Writes to a session in another process: sessions_writer.py COMMAND SESSION NAME."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ITEMS = 3
 
 
 async def add_and_pop(session: ThreadkeepSession, name: str) -> None:
-    """Adds items, some at a time. On a line of input, prints all items that it gets."""
+    """Adds items in groups. After a line of input, prints all items that it pops."""
     for n in range(ADDS):
         await session.add_items([item(name, n, part) for part in range(ITEMS)])
     print("added", flush=True)
@@ -27,8 +27,6 @@ async def add_and_pop(session: ThreadkeepSession, name: str) -> None:
 
 
 async def hang(session: ThreadkeepSession, name: str) -> None:
-    """Hangs within a tool of an agent's second turn."""
-
     @function_tool
     async def wait() -> str:
         print("waiting", flush=True)

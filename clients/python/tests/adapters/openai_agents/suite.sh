@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the tests of sessions that openai-agents publishes, on ThreadkeepSession.
+# Runs the session tests that openai-agents publishes on ThreadkeepSession.
 set -eu
 # shellcheck source=tests/support/sdist.sh
 . tests/support/sdist.sh

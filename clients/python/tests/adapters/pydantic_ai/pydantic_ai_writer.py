@@ -1,4 +1,4 @@
-"""A process that saves a conversation: pydantic_ai_writer.py COMMAND PREFIX NAME."""
+"""Saves a conversation in another process: pydantic_ai_writer.py COMMAND PREFIX NAME."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SAVES = 15
 
 
 async def add(store: ThreadkeepConversationStore, name: str) -> None:
-    """Adds two messages at a time. Loads the conversation again whenever another process was faster."""
+    """Adds two messages at a time. Loads the conversation again when another process was faster."""
     for n in range(SAVES):
         while True:
             conversation = await store.load(ID) or Conversation(conversation_id=ID)

@@ -1,4 +1,4 @@
-"""The behaviour of every conversation store: the one in memory, and ours."""
+"""Behaviour of every conversation store: the in-memory one and ours."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from support.server import API_KEY, Server
 
 from threadkeep.pydantic_ai import ThreadkeepConversationStore
 
-# pydantic serializes no lone surrogates
+# pydantic does not serialize lone surrogates
 UNICODE_NAMES = [name.replace("\ud83d", "") for name in NAMES]
 JSON_VALUES = [value for value in VALUES if value != "\ud83d"]
 

@@ -1,5 +1,3 @@
-"""A model that answers from a script."""
-
 from __future__ import annotations
 
 import copy
@@ -11,7 +9,7 @@ from strands.models import Model
 
 
 class Script(Model):
-    """Answers with one text, or call of a tool without arguments, after the other, and keeps the messages it gets."""
+    """Answers with the next text, or a call of the next tool without arguments. Records the messages."""
 
     def __init__(self, *answers: str | dict[str, str]) -> None:
         self._answers = list(answers)
@@ -41,5 +39,4 @@ class Script(Model):
 
 
 def texts_of(messages: Any) -> list[str]:
-    """The texts of messages."""
     return [content["text"] for message in messages for content in message["content"] if "text" in content]

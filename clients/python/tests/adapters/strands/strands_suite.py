@@ -1,4 +1,4 @@
-"""A pytest plugin: the tests of strands-agents 1.62.0 run on the adapters."""
+"""Runs the tests of strands-agents 1.62.0 on the adapters, as a pytest plugin."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from threadkeep.strands import ThreadkeepSessionRepository, ThreadkeepStorage
 
 
 class InMemoryStorage(ThreadkeepStorage):
-    """Takes the arguments of InMemoryStorage. Each has a store of its own."""
+    """Takes the arguments of InMemoryStorage. Each object has its own store."""
 
     _ephemeral = _EPHEMERAL
 
@@ -28,22 +28,19 @@ class InMemoryStorage(ThreadkeepStorage):
         super().__init__(unique()[:20], search_strategy=search_strategy)
 
     def clear(self) -> None:  # type: ignore[override]
-        """The tests do not await it."""
         thread = threading.Thread(target=lambda: asyncio.run(ThreadkeepStorage.clear(self)))
         thread.start()
         thread.join()
 
 
 class LocalFileStorage(ThreadkeepStorage):
-    """Takes the arguments of LocalFileStorage. Each directory has a store of its own."""
+    """Takes the arguments of LocalFileStorage. Each directory has its own store."""
 
     def __init__(self, base_dir: str) -> None:
         super().__init__(digest(base_dir)[:20])
 
 
 class MockedSessionRepository(ThreadkeepSessionRepository):
-    """Each has a store of its own."""
-
     def __init__(self) -> None:
         super().__init__(prefix=unique()[:20])
 

@@ -1,4 +1,4 @@
-"""A process that uses the adapters: strands_writer.py COMMAND SESSION NAME."""
+"""Uses the adapters in another process: strands_writer.py COMMAND SESSION NAME."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ WRITES = 60
 
 
 def write(session_id: str, name: str) -> None:
-    """Writes keys of its own, and one that all processes write."""
-
     async def write() -> None:
         async with AsyncThreadkeep(max_retries=5) as client:
             storage = ThreadkeepStorage(client=client).namespace(session_id)
@@ -33,7 +31,7 @@ def write(session_id: str, name: str) -> None:
 
 
 def create(session_id: str, name: str) -> None:
-    """Creates messages that another process creates at the same time, and prints the numbers of those it created."""
+    """Creates messages that another process also creates, and prints the numbers of its own."""
     with Threadkeep(max_retries=5) as client:
         repository = ThreadkeepSessionRepository(client=client)
         for n in range(WRITES):
@@ -59,8 +57,6 @@ def hang_with_repository(session_id: str, name: str) -> None:
 
 
 def _hang(manager: Any) -> None:
-    """Hangs within a tool of an agent's second turn."""
-
     @tool
     def wait() -> str:
         """Waits."""

@@ -36,7 +36,7 @@ def repository(client: Threadkeep) -> ThreadkeepSessionRepository:
 
 
 class State:
-    """A multi-agent, as far as a repository sees it."""
+    """The part of a multi-agent that a repository uses."""
 
     def __init__(self, id: str, state: Any) -> None:
         self.id = id
@@ -60,7 +60,6 @@ def message(number: int, text: Any = "text") -> SessionMessage:
 
 
 def new_session(repository: ThreadkeepSessionRepository, *agent_ids: str) -> str:
-    """The ID of a new session with these agents."""
     id = unique()
     repository.create_session(session(id))
     for agent_id in agent_ids:

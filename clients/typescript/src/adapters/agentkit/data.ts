@@ -1,7 +1,6 @@
 import type { State } from "@inngest/agent-kit";
 import type { Operation } from "../../types/operation.js";
 
-/** The values of a state as JSON, by the keys that they have in the thread. */
 export function textsOf(state: State<any>): Map<string, string> {
   const texts = new Map<string, string>();
   for (const [space, values] of Object.entries({ data: state.data as object, kv: state.kv.all() })) {
@@ -13,13 +12,11 @@ export function textsOf(state: State<any>): Map<string, string> {
   return texts;
 }
 
-/** The data that an application gave a new conversation. */
 export function initialState(state: State<any>): { [key: string]: unknown } {
   const texts = [...textsOf(state)].filter(([key]) => key.startsWith("data."));
   return Object.fromEntries(texts.map(([key, text]) => [key, JSON.parse(text)]));
 }
 
-/** Fills a state with the stored values. */
 export function fill(state: State<any>, stored: { [key: string]: unknown }): void {
   for (const [key, value] of Object.entries(stored)) {
     if (key.startsWith("data.")) state.data[key.slice(5)] = value;
@@ -27,7 +24,7 @@ export function fill(state: State<any>, stored: { [key: string]: unknown }): voi
   }
 }
 
-/** The operations for the values that a run changed. The values of other runs stay. */
+/** Returns the operations for the values that a run changed. Values of other runs stay. */
 export function changes(before: Map<string, string>, after: Map<string, string>): Operation[] {
   const set = [...after].filter(([key, text]) => before.get(key) !== text);
   const gone = [...before.keys()].filter((key) => !after.has(key));

@@ -1,5 +1,3 @@
-/** A history for networks and agents of AgentKit. */
-
 import type { History, HistoryConfig, State, StateData } from "@inngest/agent-kit";
 import { createAdmin } from "../../admin/index.js";
 import { clientOf } from "../../client.js";
@@ -13,26 +11,25 @@ import { changes, fill, initialState, textsOf } from "./data.js";
 import { agentItem, isSame, resultsOf, type StoredValue, userItem } from "./items.js";
 
 export type HistoryOptions<T extends StateData> = ClientSource & {
-  /** Sets the threads of this application apart. Default: "agentkit". */
+  /** Separates the threads of applications. Default: "agentkit". */
   prefix?: string | undefined;
-  /** How long a conversation lives after its last use. Default: 30 days. */
+  /** Idle lifetime of a conversation. Default: 30 days. */
   ttlSeconds?: number | undefined;
-  /** The user whose conversation this is. */
+  /** Returns the owner of the conversation. */
   owner?: ((state: State<T>) => string | undefined) | undefined;
-  /** More metadata for a new thread. */
+  /** Returns additional metadata for a new thread. */
   metadata?: ((state: State<T>) => { [key: string]: Json } | undefined) | undefined;
 };
 
-/** One run, for as long as its state lives. */
 interface Run {
-  /** The same whenever a step runs again. */
+  /** Stays the same when a step runs again. */
   id: string;
-  /** The values that the run started with. */
   before: Map<string, string>;
 }
 
 type Step = History.Context<StateData>["step"];
 
+/** Creates a history for networks and agents of AgentKit. */
 export function createHistory<T extends StateData>(options: HistoryOptions<T> = {}): HistoryConfig<T> {
   const client = clientOf(options);
   const { prefix = "agentkit", ttlSeconds = 2_592_000, owner, metadata } = options;
@@ -77,7 +74,7 @@ export function createHistory<T extends StateData>(options: HistoryOptions<T> = 
     async appendUserMessage({ state, threadId, userMessage, step }) {
       const thread = await threadOf(nameOf(threadId, state));
       const item = await userItem(userMessage);
-      // a step that runs again has the same text, but perhaps a new ID and certainly a new time
+      // a repeated step has the same text, but possibly a new ID and always a new time
       const run = runs.get(state)?.id;
       const key = run && (await digestOf(item.value.content, "user " + run));
       await inStep(step, "threadkeep-user", () =>
@@ -132,8 +129,8 @@ async function valuesOf(thread: Thread): Promise<StoredValue[]> {
 }
 
 /**
- * Appends items, unless an earlier attempt of the same step has. Its items have the same IDs, but their times may differ,
- * which the server takes for another use of an ID.
+ * Appends items, unless an earlier attempt of the same step has. Repeated items have the same IDs, but their times may
+ * differ, which the server would reject as a reused ID.
  */
 async function unlessRepeated(
   thread: Thread,

@@ -3,7 +3,6 @@ import { digestOf } from "../names.js";
 
 type Exported = ReturnType<AgentResult["export"]>;
 
-/** A message of a user, as the history keeps it. */
 export type UserValue = {
   kind: "user";
   id: string;
@@ -11,7 +10,6 @@ export type UserValue = {
   timestamp: string;
 };
 
-/** A result of an agent, as the history keeps it. */
 export interface AgentValue {
   kind: "agent";
   result: Omit<Exported, "createdAt"> & { createdAt: string; id: string };
@@ -31,7 +29,7 @@ export async function agentItem(result: AgentResult): Promise<{ id: string; valu
   return { id: await itemId(id), value: { kind: "agent", result: { ...exported, id } } };
 }
 
-/** The results of a conversation. A user's messages are results of an agent `user`. */
+/** Returns the results of a conversation. A user's messages become results of an agent `user`. */
 export function resultsOf(values: readonly StoredValue[]): AgentResult[] {
   return values.flatMap((value) => {
     if (value?.kind === "user") {
@@ -46,7 +44,7 @@ export function resultsOf(values: readonly StoredValue[]): AgentResult[] {
   });
 }
 
-/** Whether two values differ only in their times, and in the checksum of these. */
+/** Returns whether two values differ only in their times and the checksums of these. */
 export function isSame(a: StoredValue, b: StoredValue): boolean {
   return contentOf(a) === contentOf(b);
 }
@@ -60,7 +58,6 @@ function contentOf(value: StoredValue): string {
   return JSON.stringify(value);
 }
 
-/** An ID that the history accepts. */
 async function itemId(id: string): Promise<string> {
   return /^[\x21-\x7e]{1,128}$/.test(id) ? id : "~" + (await digestOf(id));
 }

@@ -1,5 +1,3 @@
-/** A store of chats for the Vercel AI SDK. */
-
 import type { UIMessage } from "ai";
 import { clientOf } from "../../client.js";
 import { ThreadDestroyedError, VersionMismatchError } from "../../http/errors.js";
@@ -14,19 +12,19 @@ import { changesOf, messagesOf, type Texts, textsOf } from "./messages.js";
 const ACTIVE = "activeStream";
 
 export type ChatStoreOptions = ClientSource & {
-  /** Sets the chats of this application apart. Default: "ai". */
+  /** Separates the chats of applications. Default: "ai". */
   prefix?: string | undefined;
-  /** How long a chat lives after its last use. Default: 30 days. */
+  /** Idle lifetime of a chat. Default: 30 days. */
   ttlSeconds?: number | undefined;
 };
 
-/** A chat as it was when it was opened, and the changes since. */
+/** A loaded chat, which tracks changes. */
 export interface OpenChat<M extends UIMessage> {
   readonly id: string;
-  /** The messages that this object knows. */
+  /** The messages as of the last load or save. */
   readonly messages: M[];
   append(...messages: M[]): Promise<void>;
-  /** Stores the differences to the known messages. Messages that others have added since stay. */
+  /** Saves the differences from the known messages. Messages that others have added stay. */
   save(messages: readonly M[]): Promise<void>;
   /** Reads the messages again. */
   reload(): Promise<M[]>;
@@ -35,7 +33,7 @@ export interface OpenChat<M extends UIMessage> {
 export interface ChatStore<M extends UIMessage> {
   open(chatId: string): Promise<OpenChat<M>>;
   load(chatId: string): Promise<M[]>;
-  /** Stores the differences to `base`. Without it, adds and changes messages and deletes none. */
+  /** Saves the differences from `base`. Without `base`, adds and changes messages, but deletes none. */
   save(o: { chatId: string; messages: readonly M[]; base?: readonly M[] | undefined }): Promise<void>;
   delete(chatId: string): Promise<void>;
   setActiveStream(chatId: string, streamId: string): Promise<void>;
@@ -44,6 +42,7 @@ export interface ChatStore<M extends UIMessage> {
   clearActiveStream(chatId: string, streamId: string): Promise<boolean>;
 }
 
+/** Creates a store of chats for the Vercel AI SDK. */
 export function createChatStore<M extends UIMessage = UIMessage>(options: ChatStoreOptions = {}): ChatStore<M> {
   const client = clientOf(options);
   const { prefix = "ai", ttlSeconds = 2_592_000 } = options;
@@ -54,7 +53,6 @@ export function createChatStore<M extends UIMessage = UIMessage>(options: ChatSt
     return { messages: messagesOf<M>(state), exists: version > 0 };
   };
 
-  /** Writes to a chat. One that existed does not begin again. */
   const write = async (thread: Thread, operations: readonly Operation[], exists: boolean) => {
     try {
       await mergeAll(thread, operations, (isFirst) => (exists || !isFirst ? { ifMatch: "*" } : { ttlSeconds }));
@@ -68,7 +66,7 @@ export function createChatStore<M extends UIMessage = UIMessage>(options: ChatSt
     const thread = await threadOf(chatId);
     let { messages, exists } = await read(thread);
     let known = textsOf(messages);
-    // one at a time, because each compares with the outcome of the one before
+    // one at a time, because each save compares with the outcome of the previous one
     const queue = new Queue();
     const saveAll = async (next: readonly M[]) => {
       const texts = textsOf(next);
@@ -128,7 +126,7 @@ export function createChatStore<M extends UIMessage = UIMessage>(options: ChatSt
   };
 }
 
-/** One list of messages after another. A message that both have takes the place of the first. */
+/** Concatenates messages. An added message replaces the first one with its ID. */
 function joined<M extends UIMessage>(messages: readonly M[], added: readonly M[]): M[] {
   const byId = new Map(messages.map((message) => [message.id, message]));
   for (const message of added) byId.set(message.id, message);

@@ -4,12 +4,11 @@ import { digestOf } from "../names.js";
 const MAX_KEY_BYTES = 256;
 const encoder = new TextEncoder();
 
-/** The IDs of messages in order, with the JSON of each. */
 export type Texts = Map<string, string>;
 
 type Message = { id: string };
 
-/** Two messages with one ID would replace each other, so this rejects them. */
+/** Throws if two messages have the same ID, because one would replace the other. */
 export function textsOf(messages: readonly Message[]): Texts {
   const texts: Texts = new Map();
   for (const message of messages) {
@@ -20,7 +19,7 @@ export function textsOf(messages: readonly Message[]): Texts {
   return texts;
 }
 
-/** The messages of a stored chat. An ID that is repeated, or has no message, is skipped. */
+/** Returns the messages of a stored chat. Skips IDs that are repeated or have no message. */
 export function messagesOf<M extends Message>(state: { [key: string]: any }): M[] {
   const byId = new Map<string, M>();
   for (const [key, value] of Object.entries(state)) {
@@ -30,7 +29,7 @@ export function messagesOf<M extends Message>(state: { [key: string]: any }): M[
   return [...order].flatMap((id) => byId.get(id) ?? []);
 }
 
-/** The operations that make one list of messages of another. The messages of others stay. */
+/** Returns the operations that turn one list of messages into another. Messages of others stay. */
 export async function changesOf(before: Texts, after: Texts): Promise<Operation[]> {
   const operations: Operation[] = [];
   for (const [id, text] of after) {

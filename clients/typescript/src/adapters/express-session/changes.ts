@@ -4,15 +4,13 @@ import { added, isObject, isSame, merge, own, type Value } from "./merge.js";
 
 export type Values = { [key: string]: Value };
 
-/** The properties of a session, as JSON. */
 export const valuesOf = (session: object): Values => JSON.parse(JSON.stringify(session)) as Values;
 
-/** The changes of one request to a session. */
 export class Changes {
   readonly #given: Values;
   readonly #mine: Values;
   readonly #keys: string[];
-  /** Whether it is known with which values the request began. */
+  /** Whether the values at the beginning of the request are known. */
   readonly #isKnown: boolean;
 
   constructor(given: Values | undefined, mine: Values) {
@@ -27,7 +25,7 @@ export class Changes {
     return this.#keys;
   }
 
-  /** The operations that need not know the stored values, if there are such for all changes. */
+  /** Operations that do not depend on the stored values, if all changes can be expressed so. */
   get blind(): Operation[] | undefined {
     const operations: Operation[] = [];
     for (const key of this.#keys) {
@@ -43,7 +41,6 @@ export class Changes {
     return operations.length > MAX_OPERATIONS ? undefined : operations;
   }
 
-  /** The operations for the stored values. */
   onto(stored: Values): Operation[] {
     return this.#keys.map((key) => {
       const [given, mine] = [own(this.#given, key), own(this.#mine, key)];

@@ -1,5 +1,3 @@
-/** A store for express-session. */
-
 import session, { type SessionData } from "express-session";
 import { clientOf } from "../../client.js";
 import { ConflictError, ThreadDestroyedError, ThreadkeepError, VersionMismatchError } from "../../http/errors.js";
@@ -14,25 +12,23 @@ const MIN_TTL_SECONDS = 60;
 const MAX_TTL_SECONDS = 946_080_000;
 
 export type ThreadkeepStoreOptions = ClientSource & {
-  /** Sets the sessions of this application apart. Default: "sess". */
+  /** Separates the sessions of applications. Default: "sess". */
   prefix?: string | undefined;
-  /** How long a session lives after its last use if its cookie does not say it. Default: one day. */
+  /** Idle lifetime of a session whose cookie has no expiry. Default: one day. */
   ttlSeconds?: number | undefined;
 };
 
 type Callback<T = void> = ((error?: any, result?: T) => void) | undefined;
 
 /**
- * Keeps each property of a session under a key of its own, and saves only the changes of each request. So requests that
- * overlap lose nothing.
+ * Stores each property of a session under its own key, and saves only the changes of each request, so that overlapping
+ * requests do not overwrite each other.
  */
 export class ThreadkeepStore extends session.Store {
   readonly #client: Client;
   readonly #prefix: string;
   readonly #ttlSeconds: number;
-  /** The stored values that a session was made of. */
   readonly #given = new WeakMap<object, Values>();
-  /** Changes of a session whose outcome is unknown. */
   readonly #attempts = new WeakMap<object, { changes: string; key: string }>();
 
   constructor(options: ThreadkeepStoreOptions = {}) {
@@ -80,7 +76,7 @@ export class ThreadkeepStore extends session.Store {
     const thread = await this.#thread(sid);
     await unlessEnded(async () => {
       if (!given && (await this.#create(thread.id!, mine, data))) return;
-      // express-session gives a new session to this request alone, so all of it is new
+      // express-session gives a new session only to this request, so all of it is new
       const known = given ?? (data instanceof session.Session ? {} : undefined);
       await this.#merge(thread, new Changes(known, mine), data);
       await this.#keepAlive(thread, given, mine);
@@ -88,7 +84,6 @@ export class ThreadkeepStore extends session.Store {
     this.#given.set(data, mine);
   }
 
-  /** Returns false if there is such a session already. */
   async #create(id: string, state: Values, data: SessionData): Promise<boolean> {
     const init = { id, state, ttlSeconds: this.#lifetime(state) };
     try {
@@ -115,12 +110,12 @@ export class ThreadkeepStore extends session.Store {
       if (!(error instanceof ConflictError && error.code === "not_an_array")) throw error;
     }
     await thread.update(["cookie", ...changes.keys], (stored) => {
-      // every session has a cookie; without one, it has ended
+      // every session has a cookie; a thread without one is not a session
       return stored["cookie"] ? changes.onto(stored as Values) : undefined;
     });
   }
 
-  /** The same key when a request saves the same changes again, since an attempt that failed may have been applied. */
+  /** Returns the same key for repeated changes, because an attempt that failed may have been applied. */
   #keyOf(data: SessionData, changes: string): string {
     const last = this.#attempts.get(data);
     const key = last?.changes === changes ? last.key : idempotencyKey();
@@ -128,7 +123,6 @@ export class ThreadkeepStore extends session.Store {
     return key;
   }
 
-  /** Has the thread live as long as a cookie whose lifetime has changed. */
   async #keepAlive(thread: Thread, given: Values | undefined, mine: Values): Promise<void> {
     const ttlSeconds = this.#lifetime(mine);
     if (given && this.#lifetime(given) !== ttlSeconds) await thread.configure({ ttlSeconds }, { ifMatch: "*" });
@@ -160,7 +154,7 @@ export class ThreadkeepStore extends session.Store {
 
   #answer<T>(result: Promise<T>, callback: Callback<T>): void {
     result.then(
-      // an error of the callback is not one of the store
+      // an error of the callback is not an error of the store
       (value) => queueMicrotask(() => callback?.(null, value)),
       (error: unknown) => {
         if (callback) queueMicrotask(() => callback(error));
@@ -170,13 +164,13 @@ export class ThreadkeepStore extends session.Store {
   }
 }
 
-/** Whether the cookie of a session has expired. A thread may live longer. */
+/** Returns whether the cookie of a session has expired. Its thread may live longer. */
 function isOver({ cookie }: SessionData): boolean {
   const expires = cookie?.expires;
   return Boolean(expires) && new Date(expires!).getTime() <= Date.now();
 }
 
-/** A write to a session that has ended counts as done, and the session stays ended. */
+/** Ignores that a session has ended: the write counts as done, and the session stays ended. */
 async function unlessEnded(write: () => Promise<unknown>): Promise<void> {
   try {
     await write();

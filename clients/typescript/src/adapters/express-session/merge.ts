@@ -1,11 +1,9 @@
-/** A value of JSON. */
 export type Value = null | boolean | number | string | Value[] | { [key: string]: Value };
 type Members = { [key: string]: Value };
 
 export const isObject = (value: Value | undefined): value is Members =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Whether two values are equal, whatever the order of their members. */
 export function isSame(a: Value | undefined, b: Value | undefined): boolean {
   if (Array.isArray(a) && Array.isArray(b)) {
     return a.length === b.length && a.every((element, index) => isSame(element, b[index]));
@@ -17,7 +15,6 @@ export function isSame(a: Value | undefined, b: Value | undefined): boolean {
   return a === b;
 }
 
-/** The elements that were added to an array since it was given, if nothing else was done to it. */
 export function added(given: Value | undefined, mine: Value | undefined): Value[] | undefined {
   if (!Array.isArray(mine) || !(given === undefined || Array.isArray(given))) return undefined;
   const known = given ?? [];
@@ -43,7 +40,7 @@ export function merge(given: Value | undefined, mine: Value | undefined, stored:
   return isOfArrays ? mergeArrays(given ?? [], mine, stored) : mine;
 }
 
-/** Merges by index if both sides still have the given elements. Otherwise keeps what either side added and drops what either removed. */
+/** Merges by index if both sides have all given elements. Otherwise keeps additions and applies removals of both sides. */
 function mergeArrays(given: Value[], mine: Value[], stored: Value[]): Value[] {
   const { length } = given;
   if (isShifted(given, mine) || isShifted(given, stored) || !hasSameElements(given, mine, stored)) {
@@ -54,7 +51,7 @@ function mergeArrays(given: Value[], mine: Value[], stored: Value[]): Value[] {
   return [...merged, ...stored.slice(length), ...mine.slice(length)];
 }
 
-/** Whether `list` is shorter than `given`, or has one of its elements at another index. */
+/** Returns whether `list` is shorter than `given`, or has one of its elements at another index. */
 const isShifted = (given: Value[], list: Value[]): boolean =>
   list.length < given.length ||
   given.some((element, from) => {
@@ -62,7 +59,7 @@ const isShifted = (given: Value[], list: Value[]): boolean =>
     return !isSame(element, list[from]) && list.some(isHere);
   });
 
-/** Whether each given element is unchanged on one side, or keeps its `id` on both. */
+/** Returns whether each given element is unchanged on one side, or keeps its `id` on both. */
 const hasSameElements = (given: Value[], mine: Value[], stored: Value[]): boolean =>
   given.every((element, index) => {
     const sides = [mine[index], stored[index]];
@@ -71,7 +68,6 @@ const hasSameElements = (given: Value[], mine: Value[], stored: Value[]): boolea
 
 const idOf = (element: Value | undefined): Value | undefined => (isObject(element) ? own(element, "id") : undefined);
 
-/** Returns `list` without `others`, removing one element for each occurrence. */
 function without(list: Value[], others: Value[]): Value[] {
   const counts = new Map<string, number>();
   for (const other of others.map((other) => JSON.stringify(other))) counts.set(other, (counts.get(other) ?? 0) + 1);
@@ -83,6 +79,6 @@ function without(list: Value[], others: Value[]): Value[] {
   });
 }
 
-/** The value of a member. Names such as `toString` are values of all objects, but members of few. */
+/** Returns an own member. Names such as `toString` are properties of all objects. */
 export const own = (members: Members | undefined, key: string): Value | undefined =>
   members && Object.hasOwn(members, key) ? members[key] : undefined;

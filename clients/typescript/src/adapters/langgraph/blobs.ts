@@ -4,13 +4,12 @@ import { type PlainEntry, putAll } from "../entries.js";
 import type { Dumped } from "./values.js";
 
 const PART_BYTES = 900_000;
-/** One request has at most this many bytes of values. */
 const BATCH_BYTES = 1_000_000;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** The entries for values of any size. The first part of each begins with a line about the whole. */
+/** Splits values of any size into entries. Each first part begins with a line that describes the whole value. */
 function* blobsOf(values: Map<string, Dumped>): Generator<PlainEntry> {
   for (const [key, { type, bytes }] of values) {
     const parts = Math.max(1, Math.ceil(bytes.length / PART_BYTES));
@@ -22,11 +21,9 @@ function* blobsOf(values: Map<string, Dumped>): Generator<PlainEntry> {
   }
 }
 
-/** Stores values under the keys of their blobs, in as few requests as possible. */
 export const putBlobs = (kv: KeyValueBatch, values: Map<string, Dumped>): Promise<void> =>
   putAll(kv, blobsOf(values), ({ body }) => (body as Uint8Array).length, BATCH_BYTES);
 
-/** The values that exist, by the keys of their blobs. */
 export async function readBlobs(
   serde: SerializerProtocol,
   kv: KeyValueBatch,

@@ -1,5 +1,3 @@
-/** A checkpoint saver for LangGraph. */
-
 import {
   BaseCheckpointSaver,
   type ChannelVersions,
@@ -25,17 +23,15 @@ import { putWrites, readWrites } from "./writes.js";
 type RunnableConfig = Parameters<BaseCheckpointSaver["getTuple"]>[0];
 
 const PAGE = 100;
-/** The number of checkpoints of a list that are completed at the same time. */
 const CONCURRENCY = 8;
 
 export type ThreadkeepSaverOptions = ClientSource & {
-  /** Sets the threads of this application apart. Default: "lg". */
+  /** Separates the threads of applications. Default: "lg". */
   prefix?: string | undefined;
-  /** The checkpoints of a thread end when none was read or written for that long. Default: they stay. */
+  /** Idle lifetime of a thread's checkpoints. By default, they do not expire. */
   idleTtlSeconds?: number | undefined;
 };
 
-/** A checkpoint without the values of its channels. */
 interface StoredCheckpoint {
   thread: string;
   ns: string;
@@ -45,12 +41,12 @@ interface StoredCheckpoint {
   metadata: Packed;
 }
 
-/** Keeps checkpoints as entries of one namespace for each thread. */
+/** Stores checkpoints as entries, in one namespace per thread. */
 export class ThreadkeepSaver extends BaseCheckpointSaver {
   readonly #admin: Admin;
   readonly #prefix: string;
   readonly #idleTtlSeconds: number | undefined;
-  /** When this process last set the idle time of a namespace, oldest first. */
+  /** When this process last set the idle time of each namespace, oldest first. */
   readonly #configured = new Map<string, number>();
 
   constructor(options: ThreadkeepSaverOptions = {}, serde?: SerializerProtocol) {
@@ -60,7 +56,7 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
     this.#idleTtlSeconds = options.idleTtlSeconds;
   }
 
-  /** Two branches of a thread count alike, so a version has a random fraction. Otherwise they would share values. */
+  /** Adds a random fraction, because branches of a thread count alike and would share values. */
   override getNextVersion(current: number | undefined): number {
     return Math.floor(current ?? 0) + 1 + Math.random();
   }
@@ -162,7 +158,6 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
     return entries[0]?.json();
   }
 
-  /** Adds the values of the channels, and the writes. */
   async #complete(kv: KeyValueBatch, stored: StoredCheckpoint): Promise<CheckpointTuple> {
     const { thread, ns, id, parent } = stored;
     const checkpoint = (await unpack(this.serde, stored.checkpoint)) as Checkpoint;
@@ -188,7 +183,7 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
     };
   }
 
-  /** Before version 4, the pending sends of a checkpoint were the writes to its parent. */
+  /** Before version 4, the pending sends of a checkpoint were writes to its parent. */
   #migrate(checkpoint: Checkpoint, sends: unknown[]): void {
     const versions = Object.values(checkpoint.channel_versions ?? {});
     checkpoint.channel_values[TASKS] = sends;
@@ -198,7 +193,7 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
     };
   }
 
-  /** Has the namespace end when it is idle. Its settings end with it, so they are set again from time to time. */
+  /** Sets the namespace's idle time. Its settings expire with it, so this repeats from time to time. */
   async #setIdleTime(namespace: string, kv: KeyValueBatch): Promise<void> {
     const idleTtlSeconds = this.#idleTtlSeconds;
     if (idleTtlSeconds === undefined) return;
@@ -233,7 +228,6 @@ const configOf = (thread: string, ns: string, id: string): RunnableConfig => ({
   configurable: { thread_id: thread, checkpoint_ns: ns, checkpoint_id: id },
 });
 
-/** Whether metadata has all values of a filter. */
 function fits(metadata: { [key: string]: unknown }, filter: { [key: string]: unknown }): boolean {
   return Object.entries(filter).every(([key, value]) => JSON.stringify(metadata[key]) === JSON.stringify(value));
 }

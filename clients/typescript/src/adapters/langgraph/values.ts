@@ -1,10 +1,8 @@
 import type { SerializerProtocol } from "@langchain/langgraph-checkpoint";
 import { base64, fromBase64 } from "../../bytes.js";
 
-/** A serialized value within a JSON document: its type, and its bytes as a text or in base64. */
 export type Packed = { type: string; text: string } | { type: string; base64: string };
 
-/** A serialized value. */
 export type Dumped = { type: string; bytes: Uint8Array };
 
 const encoder = new TextEncoder();

@@ -6,12 +6,12 @@ import { putBlobs, readBlobs } from "./blobs.js";
 import { taskKey, valueKey, writesKey } from "./keys.js";
 import { dump, type Dumped, pack, type Packed, unpack } from "./values.js";
 
-/** Larger values have entries of their own, so that the entry of a task stays small. */
+/** Maximum size of a value in a task's entry. Larger values have their own entries. */
 const MAX_INLINE_BYTES = 16_384;
 const MAX_PAUSE_MS = 500;
 const MAX_ATTEMPTS = 100;
 
-/** The writes of one task. They are one entry, so that all writes of a call appear together. */
+/** The writes of one task, in one entry, so that all writes of a call appear together. */
 interface TaskEntry {
   task: string;
   writes: StoredWrite[];
@@ -24,7 +24,6 @@ interface StoredWrite {
   value: Packed | { blob: string };
 }
 
-/** A checkpoint. */
 export interface Place {
   ns: string;
   id: string;
@@ -70,7 +69,7 @@ export async function putWrites(
 
 const text = (task: string, writes: StoredWrite[]): string => JSON.stringify({ task, writes } satisfies TaskEntry);
 
-/** At places from 0 up, the first write stays; below 0, the last one does. */
+/** Merges writes by index: from 0 up, the first write of an index stays; below 0, the last one. */
 function combine(stored: readonly StoredWrite[], mine: readonly StoredWrite[]): StoredWrite[] {
   const places = new Map(stored.map((write) => [write.place, write]));
   for (const write of mine) {
@@ -79,7 +78,7 @@ function combine(stored: readonly StoredWrite[], mine: readonly StoredWrite[]): 
   return [...places.values()];
 }
 
-/** The writes to a checkpoint, in the order in which a run applies them. */
+/** Returns the writes to a checkpoint in the order in which a run applies them. */
 export async function readWrites(
   serde: SerializerProtocol,
   kv: KeyValueBatch,
@@ -106,7 +105,7 @@ export async function readWrites(
   );
 }
 
-/** As `compareWritesSortKeys`, which older versions of LangGraph do not have. */
+/** Replaces `compareWritesSortKeys`, which older versions of LangGraph lack. */
 function byCodePoint(a: string, b: string): number {
   const [x, y] = [[...a], [...b]];
   const at = x.findIndex((letter, index) => letter !== y[index]);

@@ -1,5 +1,3 @@
-/** A session for the OpenAI Agents SDK. */
-
 import type {
   AgentInputItem,
   SessionHistoryRewriteArgs,
@@ -25,16 +23,17 @@ const ITEMS = "items";
 type State = { items: Item[] } & { [transaction: `tx:${string}`]: string };
 
 export type ThreadkeepSessionOptions = ClientSource & {
-  /** Default: a new random ID. */
+  /** Default: a random ID. */
   sessionId?: string | undefined;
-  /** Sets the sessions of this application apart. Default: "openai-agents". */
+  /** Separates the sessions of applications. Default: "openai-agents". */
   prefix?: string | undefined;
-  /** How long a session lives after its last use. Default: 30 days. */
+  /** Idle lifetime of a session. Default: 30 days. */
   ttlSeconds?: number | undefined;
-  /** Keeps only the newest items. */
+  /** Maximum items to keep. Older items are dropped. */
   maxItems?: number | undefined;
 };
 
+/** Stores a session of the OpenAI Agents SDK. */
 export class ThreadkeepSession
   implements SessionHistoryRewriteAwareSession, SessionHistoryTransactionAwareSession
 {
@@ -42,7 +41,7 @@ export class ThreadkeepSession
   readonly #thread: Promise<Thread<State>>;
   readonly #ttlSeconds: number;
   readonly #maxItems: number | undefined;
-  /** A call may take several writes, and the next call waits for all of them. */
+  /** Serializes calls, because one call may take several writes. */
   readonly #queue = new Queue();
 
   constructor(options: ThreadkeepSessionOptions = {}) {
@@ -77,7 +76,7 @@ export class ThreadkeepSession
       const [item] = results[0]!.values as Item[];
       return item && decode(item);
     } catch (error) {
-      if (error instanceof VersionMismatchError) return undefined; // there is no such session yet
+      if (error instanceof VersionMismatchError) return undefined; // the session does not exist yet
       throw error;
     }
   }
@@ -102,7 +101,7 @@ export class ThreadkeepSession
     await this.#write((thread) => thread.update(ITEMS, change));
   }
 
-  /** Changes the history in one step, once for each `operationId`. */
+  /** Changes the history in one step, once per `operationId`. */
   async applyHistoryTransaction({ operationId, transaction }: SessionHistoryTransactionArgs): Promise<void> {
     if (typeof operationId !== "string" || !operationId.trim()) {
       throw new TypeError("A session history transaction needs an operationId.");

@@ -1,10 +1,9 @@
 import type { AgentInputItem } from "@openai/agents";
 import { base64, fromBase64 } from "../../bytes.js";
 
-/** An item as JSON. */
 export type Item = { [key: string]: any };
 
-/** The only member of an object that stands for bytes, or, with an array, for an object that looks like that. */
+/** Marks an object that stands for bytes or, with an array, for an object that has this member itself. */
 const BYTES = "$bytes";
 
 export const encode = (item: AgentInputItem): Item =>
@@ -24,7 +23,7 @@ export const decode = (item: Item): AgentInputItem =>
 const hasOnlyBytes = (value: object): value is { [BYTES]: any } =>
   Object.hasOwn(value, BYTES) && Object.keys(value).length === 1;
 
-/** JSON with the members of objects in order, so that equal values have equal texts. */
+/** Serializes with sorted members, so that equal values have equal texts. */
 export function canonical(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) =>
     typeof member === "object" && member !== null && !Array.isArray(member)
@@ -33,7 +32,6 @@ export function canonical(value: unknown): string {
   );
 }
 
-/** A copy in which some objects are replaced. */
 function map(value: unknown, replace: (value: object) => unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   const replaced = replace(value);

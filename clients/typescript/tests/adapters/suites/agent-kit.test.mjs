@@ -1,5 +1,3 @@
-// Networks of the published AgentKit, with a stub for the model.
-
 import { randomUUID } from "node:crypto";
 import { createAgent, createNetwork, createState, createTool } from "@inngest/agent-kit";
 import { createHistory } from "threadkeep/agentkit";
@@ -74,7 +72,7 @@ it("keeps the calls of tools and their results", async () => {
   const { network } = await networkOf(() => calling, { agent: { tools: [tool] } });
   network.maxIter = 1;
   const threadId = unique("tools");
-  // the agent calls the tool once: networks do not let an agent iterate
+  // the agent calls the tool once: networks do not allow an agent to iterate
   const { state } = await network.run("Add", { state: createState({}, { threadId }) });
 
   const { network: other } = await networkOf(() => "3");
@@ -173,7 +171,7 @@ it("adds nothing when each step runs twice", async () => {
   const ids = { user: randomUUID(), results: [randomUUID(), randomUUID()] };
   const memo = new Map();
   const names = new Set();
-  /** One execution of a durable function. A name in `crash` is performed, and its result is lost. */
+  /** Executes a durable function. The steps in `crash` run, but their results are lost. */
   const execute = async (crash) => {
     const step = {
       async run(name, task) {
@@ -190,7 +188,7 @@ it("adds nothing when each step runs twice", async () => {
     const history = createHistory(options());
     const state = createState({}, { threadId });
     await history.createThread({ state, input: "Hi", step });
-    // the ID is new in each execution if the application gave only a text
+    // the ID is new in each execution if the application passed only text
     const userMessage = { id: randomUUID(), role: "user", content: "Hi", timestamp: new Date() };
     await history.appendUserMessage({ state, threadId, step, userMessage });
     const before = await history.get({ state, threadId, step });

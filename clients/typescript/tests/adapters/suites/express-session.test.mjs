@@ -1,5 +1,3 @@
-// Apps of the published express with express-session, in two processes.
-
 import { randomUUID } from "node:crypto";
 import { promisify } from "node:util";
 import session from "express-session";
@@ -21,7 +19,7 @@ async function startApps(store, count, cookie = { maxAge: 600_000 }) {
   return { prefix, addresses: apps.map((app) => app.result) };
 }
 
-/** A browser that keeps one cookie. express-session saves before the last byte of a response, and no sooner. */
+/** A browser with one cookie. express-session saves just before the last byte of a response. */
 async function logIn(address) {
   const response = await fetch(`${address}/login`);
   await response.text();
@@ -33,14 +31,12 @@ async function logIn(address) {
   return { cookie, send };
 }
 
-/** Waits until `count` requests wait in the apps, and releases them. */
 async function release(addresses, count) {
   const ask = async (path) => Promise.all(addresses.map(async (address) => (await fetch(address + path)).json()));
   await expect.poll(async () => (await ask("/held")).reduce((sum, held) => sum + held)).toBe(count);
   await ask("/release");
 }
 
-/** Sends requests that overlap to the apps in turn, and returns how much of them the session has. */
 async function overlap(addresses, count) {
   const { send } = await logIn(addresses[0]);
   const ids = Array.from({ length: count }, (_, index) => `id-${index}`);
@@ -102,7 +98,6 @@ describe("the store", () => {
   const cookie = (ms = 600_000) => ({ originalMaxAge: ms, expires: new Date(Date.now() + ms), path: "/", httpOnly: true });
   let sid;
 
-  /** Two requests load a session, change it, and save it one after the other. */
   async function both(initial, first, second) {
     sid = unique("merge");
     await set(sid, { cookie: cookie(), ...initial });
@@ -256,7 +251,7 @@ describe("the store", () => {
 
   it("returns no session whose cookie has expired, and ends it on a set", async () => {
     let loaded;
-    // double the TTL until it is longer than a pause of the machine
+    // doubles the TTL until it is longer than a pause of the machine
     for (let ms = 400; !loaded; ms *= 2) {
       sid = unique("expired");
       await set(sid, { cookie: cookie(ms) });

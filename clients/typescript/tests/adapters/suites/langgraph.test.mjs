@@ -1,5 +1,3 @@
-// Graphs of the published LangGraph, in several processes.
-
 import { randomUUID } from "node:crypto";
 import { Annotation, Command, interrupt, START, StateGraph } from "@langchain/langgraph";
 import { compareWritesSortKeys, emptyCheckpoint, MemorySaver, uuid6, writesSortKey } from "@langchain/langgraph-checkpoint";
@@ -18,7 +16,6 @@ const meta = { source: "loop", step: 0, parents: {} };
 const stops = [];
 afterEach(() => stops.splice(0).forEach((stop) => stop()));
 
-/** Runs a function of workers/graphs.mjs in a process of its own. */
 async function elsewhere(name, number, argument) {
   const { result, stop } = await startProcess("graphs", name, number, { prefix, ...argument });
   stop();

@@ -1,4 +1,4 @@
-// The runner of the published @openai/agents with a scripted model: the same cases as with its own MemorySession.
+// Runs the published @openai/agents with a scripted model: the same cases as with its own MemorySession.
 
 import { randomUUID } from "node:crypto";
 import { Agent, MemorySession, RunState, Runner, tool } from "@openai/agents";
@@ -29,7 +29,7 @@ const agentOf = (steps, tools = []) => new Agent({ name: "writer", instructions:
 const text = (content, more = {}) => ({ type: "message", role: "user", content, ...more });
 const call = (callId, more = {}) => ({ type: "function_call", callId, name: "add", arguments: "{}", status: "completed", ...more });
 
-/** A case is a function of a session and of a way to make the same session again. It returns whatever can be compared. */
+/** Each case takes a session and a function that opens it again, and returns a comparable result. */
 const cases = {
   async "two turns"(session) {
     const agent = agentOf([[assistantMessage("Hello")], [assistantMessage("Bye")]]);

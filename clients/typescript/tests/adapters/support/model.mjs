@@ -3,8 +3,8 @@ import { createServer } from "node:http";
 import { openai } from "@inngest/agent-kit";
 
 /**
- * A model that answers what `answer(messages)` returns: a text, or `{ name, arguments }` to call a tool. It keeps the messages
- * of all requests.
+ * Starts a model that answers with the text or the tool call `{ name, arguments }` of `answer(messages)`, and records
+ * requests.
  */
 export async function startModel(answer) {
   const requests = [];

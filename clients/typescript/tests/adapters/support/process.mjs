@@ -1,5 +1,3 @@
-// The other processes of a test: `process.mjs MODULE FUNCTION`. See processes.mjs.
-
 const [module, name] = process.argv.slice(2);
 const functions = await import(`../workers/${module}.mjs`);
 

@@ -5,10 +5,7 @@ import { servers } from "./servers.mjs";
 
 const entry = fileURLToPath(new URL("process.mjs", import.meta.url));
 
-/**
- * Has two processes, each with a server of its own, call a function of a module in workers/ at the same time, and returns
- * what the calls return. The function gets the number of the process and the argument.
- */
+/** Calls a function of workers/ in two processes at the same time, each with its own server. Returns both results. */
 export async function inTwoProcesses(module, name, argument) {
   const children = servers.map((_, number) => fork(entry, [module, name], { serialization: "advanced" }));
   try {
@@ -21,7 +18,7 @@ export async function inTwoProcesses(module, name, argument) {
   }
 }
 
-/** Starts a process that serves until it is stopped. Returns what the function returns, and how to stop it. */
+/** Starts a process that serves until `stop`. Returns the function's result and `stop`. */
 export async function startProcess(module, name, number, argument) {
   const child = fork(entry, [module, name], { serialization: "advanced" });
   await message(child);

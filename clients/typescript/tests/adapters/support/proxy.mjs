@@ -2,11 +2,10 @@ import { createServer, request } from "node:http";
 import { once } from "node:events";
 
 /**
- * A proxy that can fail. `fault(request)` returns undefined, or one of
- * - "lose": sends the request on, and cuts the connection instead of answering
- * - "hang": does nothing
- * - "refuse": answers 503 without sending the request on
- * or a promise of these.
+ * Starts a proxy. `fault(request)` returns undefined, or one of the following or a promise of it:
+ * - "lose": forwards the request, and closes the connection instead of answering
+ * - "hang": never answers
+ * - "refuse": answers 503 without forwarding the request
  */
 export async function startProxy(target, fault = () => undefined) {
   const { hostname, port } = new URL(target);
@@ -45,7 +44,6 @@ export async function startProxy(target, fault = () => undefined) {
   return proxy;
 }
 
-/** A fault for the first write only. */
 export function firstWrite(kind) {
   let isFirst = true;
   return ({ method, url }) => {

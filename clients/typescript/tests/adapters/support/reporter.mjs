@@ -3,7 +3,6 @@ import { basename } from "node:path";
 
 const store = process.env.ADAPTERS_STORE;
 
-/** The packages that the files in suites/ run, or whose programs they run. */
 const published = {
   "agent-kit": ["@inngest/agent-kit"],
   ai: ["ai", "ai6", "ai5"],
@@ -14,7 +13,6 @@ const published = {
   "openai-agents": ["@openai/agents"],
 };
 
-/** Prints a line with the name and the counts of each suite. */
 export default class Summary {
   onTestRunEnd(modules) {
     for (const module of [...modules].sort((a, b) => (a.moduleId < b.moduleId ? -1 : 1))) {

@@ -1,6 +1,5 @@
 import { options } from "../support/servers.mjs";
 
-/** Appends texts, some of them at the same time. */
 export async function append(number, { adapter, name, count }) {
   const { open } = await import(`../support/adapters/${adapter}.mjs`);
   const { append } = open(options(number), name);

@@ -6,11 +6,9 @@ import { options } from "../support/servers.mjs";
 
 const stores = {
   threadkeep: (number, prefix) => new ThreadkeepStore(options(number, { prefix })),
-  // express-session's own
   memory: () => new session.MemoryStore(),
 };
 
-/** Serves an app, and returns its address. */
 export async function serve(number, { store, prefix, cookie }) {
   const app = express();
   const secret = "a secret of the tests";

@@ -4,7 +4,7 @@ import { options } from "../support/servers.mjs";
 
 const list = () => Annotation({ reducer: (a, b) => a.concat(b), default: () => [] });
 
-/** A graph that asks, fans out to as many tasks as answers say, and gathers their results. */
+/** Builds a graph that asks, fans out to the number of tasks in the answer, and collects their results. */
 export function graphOf(number, prefix, checkpointer = new ThreadkeepSaver(options(number, { prefix }))) {
   const State = Annotation.Root({ log: list(), parts: list(), bytes: Annotation() });
   return new StateGraph(State)
@@ -24,19 +24,17 @@ export function graphOf(number, prefix, checkpointer = new ThreadkeepSaver(optio
 
 export const configOf = (thread_id) => ({ configurable: { thread_id } });
 
-/** Runs a graph until it asks. */
 export async function start(number, { thread, prefix }) {
   const state = await graphOf(number, prefix).invoke({ log: ["begin"] }, configOf(thread));
   return state.__interrupt__.map(({ value }) => value);
 }
 
-/** Answers the question of a graph that may have started elsewhere. */
 export async function resume(number, { thread, prefix, answer }) {
   const graph = graphOf(number, prefix);
   return graph.invoke(new Command({ resume: JSON.stringify(answer) }), configOf(thread));
 }
 
-/** Stores the writes of tasks to one checkpoint, and those of one task that both processes have. */
+/** Stores the writes of several tasks to one checkpoint, including a task that both processes have. */
 export async function putWrites(number, { config, prefix, count }) {
   const saver = new ThreadkeepSaver(options(number, { prefix }));
   const tasks = Array.from({ length: count }, (_, index) => `task-${number}-${index}`);

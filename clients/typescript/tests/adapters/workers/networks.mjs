@@ -3,7 +3,6 @@ import { createHistory } from "threadkeep/agentkit";
 import { startModel } from "../support/model.mjs";
 import { options } from "../support/servers.mjs";
 
-/** Runs a network for some messages, one after the other. Each answers the last message and notes a value. */
 export async function run(number, { threadId, count }) {
   const { model, stop } = await startModel((messages) => `answer to ${messages.at(-1).content}`);
   for (let index = 0; index < count; index++) {

@@ -1,10 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { createChatStore } from "threadkeep/ai";
 
-/** The length of a text that does not fit. */
 export const tooLarge = 1_100_000;
 
-/** The adapter as a list of texts, so that one test can hold every adapter to the same promises. */
 export function open(options, chatId) {
   const store = createChatStore(options);
   const open = store.open(chatId);

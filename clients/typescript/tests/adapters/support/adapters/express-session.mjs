@@ -3,10 +3,8 @@ import { ThreadkeepStore } from "threadkeep/express-session";
 
 const cookie = () => ({ originalMaxAge: 60_000, expires: new Date(Date.now() + 60_000), path: "/" });
 
-/** The length of a text that does not fit. */
 export const tooLarge = 1_100_000;
 
-/** The adapter as a list of texts, so that one test can hold every adapter to the same promises. */
 export function open(options, sid) {
   const store = new ThreadkeepStore(options);
   const load = promisify(store.load.bind(store));

@@ -5,7 +5,6 @@ import { ThreadkeepSaver } from "threadkeep/langgraph";
 // a checkpoint without its values is one entry
 export const tooLarge = 1_100_000;
 
-/** The adapter as a list of texts, so that one test can hold every adapter to the same promises. */
 export function open(options, thread_id) {
   const saver = new ThreadkeepSaver(options);
   return {
