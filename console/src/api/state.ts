@@ -39,8 +39,9 @@ export async function peekTail(id: string, key: string, tail: number, signal: Ab
 const TRIES = 5;
 
 /**
- * Sets a key whose value is `before`, or undefined for an absent key. If the key has another value, changes nothing and
- * returns it. Writes are conditional on the version of the thread, so this reads the key again after another write.
+ * Sets a key if its value is `before`; `undefined` means that the key must be absent. Otherwise changes nothing and
+ * returns the current value. The write is conditional on the version of the thread, so this reads the key again after
+ * another write.
  */
 export async function setKeyFrom(id: string, key: string, before: string | undefined, value: string): Promise<{ value: string | undefined } | undefined> {
   for (let tries = 1; ; tries++) {

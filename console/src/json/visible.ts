@@ -57,5 +57,5 @@ function unescaped(json: string): string {
   });
 }
 
-/** Removes a lone high surrogate at the end of a cut text. */
+/** Removes a lone high surrogate from the end of truncated text. */
 const whole = (text: string) => text.replace(/[\ud800-\udbff]$/, "");

@@ -1,5 +1,5 @@
-//! Estimates the heap memory of values, in constant time from lengths and capacities. Estimates are never too low: a client
-//! cannot make the allocator hold more.
+//! Estimates the heap memory of values, in constant time from lengths and capacities. Estimates are never too low, so a
+//! client cannot make the allocator hold more than the estimate.
 
 #[doc(hidden)]
 pub trait Heap {

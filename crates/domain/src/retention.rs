@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// How many times [`Retention::log`] an event stays at most, until all durable consumers have handled it.
+/// An event that a durable consumer has not handled stays in the log for up to this many times [`Retention::log`].
 pub const LOG_HARD_FACTOR: u32 = 7;
 
 /// The retention of ended threads and events.

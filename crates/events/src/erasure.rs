@@ -200,7 +200,7 @@ impl Run {
             if lives.is_empty() {
                 return Ok(());
             }
-            // in this order: consumers that read the log again find it purged
+            // purge first, so that consumers that read the log again find it purged
             backend.purge_log(owner, &lives).await?;
             forget_lives(backend, &lives).await?;
             self.consumers.poke();

@@ -12,7 +12,8 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// Starts without failures. `what` names the work in the log, such as "reading the log of events".
+    /// Creates an outage without failures. Log messages describe the work as `what`, such as "reading the log of
+    /// events".
     pub fn new(what: &'static str) -> Self {
         Self { what, failures: 0 }
     }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::Outage;
 use threadkeep_store::Leases;
 
-/// Time limit for releasing slots at shutdown. Beyond it, their leases must expire.
+/// Time limit for releasing slots at shutdown. Slots that are not released in time become free when their leases expire.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A kind of work that is divided into slots. Slot `s` has the buckets `b` with `b % slots == s`.

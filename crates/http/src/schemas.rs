@@ -111,8 +111,8 @@ pub(super) struct WriteHeaders {
         pattern = r#"^(\*|(W/)?"[0-9]+(-[0-9a-f]{16})?"( *, *(W/)?"[0-9]+(-[0-9a-f]{16})?"){0,7})$"#
     )]
     if_match: Option<String>,
-    /// Write only if the thread still has this life, the part of its tag after the hyphen. Prevents a browser tab from
-    /// writing into a conversation that another tab has started.
+    /// Write only if the thread is still in this life. The value is the part of the thread's tag after the hyphen. This
+    /// prevents a browser tab from writing into a conversation that another tab has started.
     #[param(rename = "x-thread-life", pattern = "^[0-9a-f]{16}$")]
     x_thread_life: Option<String>,
     /// Makes a retry safe: a repeat with the same body gets the first answer and changes nothing.

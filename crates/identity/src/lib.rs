@@ -254,7 +254,8 @@ impl Identity {
         thread.into_iter().chain(owner).min()
     }
 
-    /// Waits for what a provider needs before [`Self::identify`] and [`Self::behalf`]. `None` if nothing.
+    /// Returns a future to await before [`Self::identify`] and [`Self::behalf`], or `None` if no provider needs
+    /// preparation.
     #[must_use]
     pub fn prepare(&self, request: &HttpRequest) -> Option<BoxFuture<'static, ()>> {
         let provider = self.provider.as_ref();

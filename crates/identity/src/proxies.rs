@@ -85,7 +85,8 @@ impl TrustedProxies {
     }
 }
 
-/// Starts with the entry of the nearest proxy. Entries are bytes: one that is not text must not promote the one before it.
+/// Returns the entries from last to first, so that of the nearest proxy comes first. Entries stay bytes: if one that is
+/// not text were skipped, the one before it would take its position.
 fn entries_from_last<'a>(
     request: &'a HttpRequest,
     name: &HeaderName,

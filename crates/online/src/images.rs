@@ -36,7 +36,7 @@ impl Painter {
             ..settings.upstream
         };
         let (host, port) = upstream.url.authority();
-        // the upstream may host its images, and its address may be private
+        // the upstream may serve the images itself, from a private address
         let itself = PrivateHost::new(host, port);
         Self {
             requests: Requests::new(vec![itself]),

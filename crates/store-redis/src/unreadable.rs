@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use threadkeep_domain::Position;
 use threadkeep_store::StoreError;
 
-/// Counts skipped records, so that a bad one does not hide the others from readers.
+/// Skips and counts unreadable records, so that one does not hide the others from readers.
 #[derive(Debug, Default)]
 pub(super) struct Unreadable {
     skipped: AtomicU64,

@@ -20,7 +20,7 @@ use model::Model;
 
 const USUAL_ADDRESS: &str = "127.0.0.1:8080";
 
-/// Runs the demo until SIGTERM or SIGINT. `flags` are settings; neither a file nor the environment sets any.
+/// Runs the demo until SIGTERM or SIGINT. Settings come only from `flags`, not from a file or the environment.
 pub(super) fn run(flags: BTreeMap<String, String>, opens_browser: bool) -> Result<(), CliError> {
     let ended = actix_web::rt::System::new().block_on(async {
         let model = Model::start().await;

@@ -1,4 +1,4 @@
-//! Owners at each entry point of the server: a generated table of callers, threads and requests.
+//! Tests how each entry point of the server checks owners, with a generated table of callers, threads and requests.
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, get_current_timestamp};
 use reqwest::Method;

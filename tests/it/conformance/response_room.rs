@@ -42,7 +42,7 @@ pub(crate) async fn living(room: &Room) -> Subject {
 }
 
 impl<'a> Turn<'a> {
-    /// A response that takes the turn of its thread, if it has one.
+    /// A response that takes the turn of its thread, if its scope belongs to a thread.
     pub(crate) fn new(room: &'a Room, place: &'a Place) -> Self {
         let bucket = room.backend.bucket_of_scope(&place.scope);
         Self {

@@ -22,7 +22,7 @@ const THREADS: usize = 5_000;
 const WRITERS: usize = 20;
 const REPLICAS: usize = 3;
 const TROUBLE: Duration = Duration::from_secs(20);
-/// Minimum number of killed replicas, however long a busy machine takes to start others.
+/// Minimum number of replicas to kill, even if a busy machine is slow to start others.
 const KILLS: usize = 10;
 const TTL_SECONDS: u64 = 2;
 /// Time limit for the last ends, on a busy machine.

@@ -102,7 +102,7 @@ async fn replicas_of_a_group_handle_each_event_once(room: Room) {
         Replica::start(&room, life()).await,
         Replica::start(&room, life()).await,
     ];
-    // wait until both replicas have received events; those in flight before may be delivered again
+    // wait until both replicas have received events; events in flight before then may be delivered twice
     let lives = AtomicUsize::new(0);
     until(async || {
         live_and_end(&room.subject()).await;

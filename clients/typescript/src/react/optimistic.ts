@@ -42,7 +42,7 @@ export class Optimistic {
     return this.#isExpired;
   }
 
-  /** Life that the page shows and writes to, if it is known. */
+  /** Life that the page shows and writes to, if known. */
   get life(): string | undefined {
     const { version, life } = this.#base;
     return version && !this.#isExpired && life !== "unknown" ? life : undefined;

@@ -23,7 +23,8 @@ pub fn is_foreign_compaction(item: &str) -> bool {
     is_compaction(item) && carried(KIND, item).is_none()
 }
 
-/// Returns an item as a model reads it. A summary becomes a user message, without more authority than the conversation had.
+/// Returns an item in the form that a model reads. A summary becomes a user message, so it has no more authority than
+/// the conversation that it replaces.
 #[must_use]
 pub fn readable_item(item: &str) -> Cow<'_, str> {
     let summary = Some(item).filter(|item| is_compaction(item));

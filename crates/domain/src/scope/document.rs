@@ -207,7 +207,8 @@ impl ScopeDocument {
         })
     }
 
-    /// Compacts the history atomically. Returns the number of the new segment, and of older ones dropped for it.
+    /// Compacts the history atomically. Returns the new segment's number, and how many older segments were dropped to
+    /// make room for it.
     pub fn compact(
         &mut self,
         compaction: &Compaction<'_>,

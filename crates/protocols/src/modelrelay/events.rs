@@ -24,7 +24,7 @@ use threadkeep_service::{Run, RunStatus, ServiceError};
 
 /// Interval at which a waiting stream reads its run.
 const POLL_EVERY: Duration = Duration::from_millis(250);
-/// Maximum state events in memory; each may contain a whole task list.
+/// Maximum number of state events in memory; each may contain a whole task list.
 const AT_ONCE: usize = 16;
 /// How long the store may fail before the stream is cut.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(30);

@@ -180,8 +180,8 @@ impl Driver<'_> {
         Ok(ended.ok_or(ResponseError::NoResponse)?.replayed_if(false))
     }
 
-    /// Waits for the end of a response that another driver has. Never begins it again: an ended response may have been
-    /// deleted, and would run a second time.
+    /// Waits until a response that another driver runs has ended. Never begins the response: if it has ended and been
+    /// deleted, it would run a second time.
     pub(crate) async fn follow(&self) -> Result<EndedResponse, ResponseError> {
         loop {
             let view = self.shared.responses.get_response(&self.id).await;

@@ -9,8 +9,8 @@ use crate::values::response::NewResponse;
 use threadkeep_trace as trace;
 
 impl Shared {
-    /// Starts a task that drives a response, unless a task of this process drives it. Returns its broadcast, and whether
-    /// such a task existed.
+    /// Starts a task that drives a response, unless a task of this process already does. Returns the broadcast of the
+    /// response, and whether a task was already running.
     pub(crate) fn drive(
         self: &Arc<Self>,
         new: NewResponse,

@@ -123,7 +123,7 @@ impl Catalog {
         view.ok_or(ServiceError::Refused(Refusal::ScopeNotFound))
     }
 
-    /// Creates a scope, or returns the one that the same request has created.
+    /// Creates a scope, or returns the one that an earlier attempt of the same request created.
     pub(super) async fn make(
         &self,
         making: &Making,

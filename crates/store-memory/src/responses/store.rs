@@ -341,7 +341,7 @@ fn check(
     held.check(scope, token, thread, now_ms)
 }
 
-/// Releases the turn of a thread if the response still holds it. Returns whether another caller waits for it.
+/// Releases the turn of a thread if the response still holds it. Returns whether another caller is waiting for it.
 fn give_turn_back(shard: &mut Shard, scope: &ScopeId, token: TurnToken, now_ms: u64) -> bool {
     let living = scope
         .thread()

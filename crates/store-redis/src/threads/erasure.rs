@@ -215,7 +215,7 @@ impl RedisStore {
     }
 }
 
-/// Returns the member of a set of lives: id and life, which is 0 if unknown.
+/// Returns the name under which a set of lives stores a life: the thread id and the life, with 0 for an unknown life.
 fn name(life: &ErasedLife) -> String {
     format!("{}-{:016x}", life.id, life.life.unwrap_or_default().0)
 }

@@ -20,7 +20,7 @@ use threadkeep_store::{
     millis,
 };
 
-/// Threads of a bucket that one script counts, in under a millisecond.
+/// Maximum number of threads per bucket that one script call counts, so that it takes less than a millisecond.
 const MEASURED: u64 = 400;
 const INDEXED: u64 = 1_000;
 

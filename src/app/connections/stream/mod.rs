@@ -198,7 +198,7 @@ impl AsyncRead for PacedStream {
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if this.is_answer_waiting() {
-            // it may request more only after it has the bytes that it requested
+            // the client may send its next request only after it has received the whole response
             this.idleness.restart();
             this.is_reader_waiting = true;
             return Poll::Pending;

@@ -13,7 +13,8 @@ const HEAD_MAX_BYTES: u64 = 16;
 pub(super) enum Left {
     /// The export is complete, except for `failed` threads that the server could not read.
     Complete { failed: u64 },
-    /// The export resumes after `place`, or starts. `failed` counts the unreadable threads before it.
+    /// The export resumes after `place`, or starts from the beginning without it. `failed` counts the unreadable threads
+    /// up to there.
     From { place: Option<String>, failed: u64 },
 }
 

@@ -159,7 +159,7 @@ impl Parts {
             self.bytes.extend_from_slice(bytes);
             return self;
         }
-        // a copy of the beginning frees the buffer of a large message
+        // copy the beginning, so that the buffer of a large message is freed
         let mut start = BytesMut::with_capacity(START_BYTES);
         start.extend_from_slice(&self.bytes[..self.bytes.len().min(START_BYTES)]);
         let wanted = (START_BYTES - start.len()).min(bytes.len());

@@ -7,7 +7,7 @@ end
 -- Returns the time at which the burst is full again; for a new counter, `t`.
 local function full_us(key, t, tolerance)
   local full = tonumber(call('GET', key) or 0)
-  -- a later time is left over from a clock that went back, or from a wider limit
+  -- the stored time is later than `t + tolerance` only if the clock was set back, or if the limit used to be wider
   return math.min(math.max(full, t), t + tolerance)
 end
 

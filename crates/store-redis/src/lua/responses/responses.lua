@@ -67,7 +67,8 @@ local function is_in(key, r, scope, thread)
   return r.life == NO_LIFE and call('HGET', key, 'S') == scope
 end
 
--- Returns why `token` (at the end, '' for any driver) may not write to a response. `m`: meta of its living thread, if any.
+-- Returns why the driver with `token` may not write to a response, or nil. A call that ends the response may pass '' for
+-- any driver. `m`: meta of the response's thread, if it is alive.
 local function driver_refusal(r, token, thread, m)
   if not r or r.has_ended or token ~= '' and r.token ~= token then return {'R', 'turn_lost'} end
   if not thread then return nil end

@@ -1,4 +1,5 @@
--- A thread with an owner has it in field O, its tag after the meta, and is in the sets :o:TAG and :c:TAG of its bucket.
+-- If a thread has an owner, field O contains the owner, the owner's tag follows the meta, and the sets :o:TAG and :c:TAG
+-- of the thread's bucket contain the thread.
 
 -- Formats: plain, or with an owner, which older servers must not touch; each plus 1 if the last turn is exclusive.
 local PLAIN, OWNED, LAST_FORMAT = 1, 3, 4

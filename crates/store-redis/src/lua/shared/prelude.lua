@@ -41,7 +41,7 @@
 local call, pack, unpack_ = redis.call, struct.pack, struct.unpack
 local byte, find, sub, fmt = string.byte, string.find, string.sub, string.format
 local META = '>Bc8I6I4I4I6I6I5I6I4I4I4I6'
--- Bytes of the meta, and of the packed policy of a write, which `access` follows: see `touch`.
+-- Sizes in bytes of the meta, and of a write's packed policy. `access` comes right after the policy: see `touch`.
 local META_BYTES, POLICY_BYTES = 64, 48
 -- Parts of the meta, and the byte that each begins at: life and version; ttl to grace.
 local LIFE, LIFE_AT, LIFE_END, VERSION_END = '>c8I6', 2, 9, 15

@@ -118,7 +118,8 @@ impl Topology {
         }
     }
 
-    /// Asks nodes in turn, each time starting with another, so that no hanging or isolated node affects all callers.
+    /// Asks nodes in turn, starting with a different one each time, so that a hung or isolated node does not affect
+    /// every caller.
     async fn fetch(&self, nodes: &Nodes) -> Option<SlotMap> {
         let map = self.map();
         let known: Vec<_> = map.nodes().collect();
