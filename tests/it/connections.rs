@@ -295,7 +295,10 @@ async fn a_master_of_another_name_and_a_node_by_itself_are_told() {
 
     let unknown = watched.url().replace(MASTER, "other");
     let unknown = refusal(&unknown, "tk").await;
-    assert!(unknown.contains("has no master with this name"), "{unknown}");
+    assert!(
+        unknown.contains("has no master with this name"),
+        "{unknown}"
+    );
     let node = refusal(&cluster.nodes[0].url(), "tk").await;
     assert!(node.contains("redis+cluster://"), "{node}");
     let sentinel = refusal(&watched.sentinels[0].url(), "tk").await;
