@@ -165,7 +165,7 @@ up() {
         # the program of a cluster that runs stays
         bin=$(realpath "$dir/bin/threadkeep")
     else
-        bin=$root/target/release/threadkeep
+        bin=$root/target/release/threadkeep builds=1
     fi
     cd "$root"
     # hold the lock until all processes listen, so that no other cluster takes their ports
@@ -173,7 +173,7 @@ up() {
     flock 9
     mkdir -p "$dir/bin" "$dir/keys" "$dir/log" "$dir/redis" "$dir/run"
     choose_ports
-    [ "$bin" != "$root/target/release/threadkeep" ] || [ -n "${THREADKEEP_BIN:-}" ] || (umask 022 && cargo build --release --locked)
+    [ -z "${builds:-}" ] || (umask 022 && cargo build --release --locked)
     ln -sf "$bin" "$dir/bin/threadkeep"
     PATH="$dir/bin:$PATH" deploy/make-keys.sh "$dir/keys" >/dev/null
 

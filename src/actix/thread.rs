@@ -18,7 +18,7 @@ const BAD_NAME: &str = "The name of a checkpoint has 1 to 128 bytes and no contr
 
 /// The caller's own thread: the extractor of [`Threads`](super::Threads).
 ///
-/// This handle is cheap to clone and can be sent to other tasks. All clones share one queue of writes, which is flushed
+/// The handle is cheap to clone and can be sent to other tasks. All clones share one queue of writes, which is flushed
 /// before the response is sent. Later writes, in streaming bodies and [`Session::wait_until`](super::Session::wait_until),
 /// need a [`flush`](Self::flush). Writes that are not flushed are lost with the last handle, and an error is logged.
 #[derive(Clone)]
@@ -170,8 +170,8 @@ impl Thread {
         self.0.rotate().await
     }
 
-    /// Flushes the queue, and saves state and metadata as a checkpoint. A thread has at most 32 checkpoints, 4 MiB in total.
-    /// They end with the thread. A name has 1 to 128 bytes and no control characters.
+    /// Flushes the queue, and saves state and metadata as a checkpoint. A thread has at most 32 checkpoints, 4 MiB in total,
+    /// which end with the thread. A name has 1 to 128 bytes and no control characters.
     ///
     /// ```
     /// # use threadkeep::{ApiError, Thread};

@@ -11,7 +11,7 @@ pub enum CorsOrigins {
     None,
     /// All origins, without credentials.
     Any,
-    /// These origins, with credentials.
+    /// The listed origins, with credentials.
     Named(Vec<String>),
 }
 

@@ -5,13 +5,11 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::time::sleep;
 
 use crate::support::client::Client;
-use crate::support::places;
+use crate::support::{places, until};
 
 const PATIENCE: Duration = Duration::from_secs(120);
-const PAUSE: Duration = Duration::from_millis(50);
 
 struct Demo {
     child: Child,
@@ -64,15 +62,8 @@ impl Demo {
     }
 
     async fn until(&self, path: &str, holds: impl Fn(&Value) -> bool) -> Value {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
-        loop {
-            let found = self.get(path).await;
-            if holds(&found) {
-                return found;
-            }
-            assert!(tokio::time::Instant::now() < deadline, "{path}: {found}");
-            sleep(PAUSE).await;
-        }
+        until(|| async { holds(&self.get(path).await) }).await;
+        self.get(path).await
     }
 
     async fn thread(&self, title: &str) -> String {

@@ -34,7 +34,7 @@ def server_with_logins(redis: Redis | None, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture(autouse=True)
 def key_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This key would show the threads of all users."""
+    """Sets a key that would show the threads of all users."""
     monkeypatch.setenv("THREADKEEP_API_KEY", API_KEY)
 
 

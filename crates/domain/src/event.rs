@@ -120,9 +120,9 @@ pub struct Completed {
 pub enum EndReason {
     /// Its TTL or its maximum age passed.
     Expired,
-    /// A caller destroyed it.
+    /// Destroyed by a caller.
     Destroyed,
-    /// It was erased with all data of its owner.
+    /// Erased with all data of its owner.
     Erased,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A response that replaces the browser's id (a rotation, or "new chat") may overtake the response to an earlier request,
 //! which then sets the old id again. Therefore, the new id is also sent in a second cookie, with the ids that it replaces.
-//! This cookie lives as long as the first one, because the browser's next request may come at any time. If the browser sends
+//! The second cookie lives as long as the first one, because the browser's next request may come at any time. If the browser sends
 //! a replaced id, the server uses the new id, and the response sets the first cookie again.
 
 use actix_web::http::header::{HeaderMap, HeaderValue};

@@ -20,13 +20,10 @@ pub(crate) struct Entries {
     limit: Option<usize>,
 }
 
-impl Entries {
-    /// Drops the oldest elements over the limit, and returns their number.
-    fn trim<T>(&mut self, list: impl FnOnce(&mut Self) -> &mut Vec<T>) -> usize {
-        let limit = self.limit.unwrap_or(usize::MAX);
-        let list = list(self);
-        list.drain(..list.len().saturating_sub(limit)).count()
-    }
+/// Drops the oldest elements over `limit`, and returns their number.
+fn trim<T>(list: &mut Vec<T>, limit: Option<usize>) -> usize {
+    let excess = list.len().saturating_sub(limit.unwrap_or(usize::MAX));
+    list.drain(..excess).count()
 }
 
 impl Log {
@@ -40,7 +37,7 @@ impl Log {
         self.entries.send_modify(|entries| {
             request.number = entries.dropped + entries.requests.len() + 1;
             entries.requests.push(request.clone());
-            entries.dropped += entries.trim(|entries| &mut entries.requests);
+            entries.dropped += trim(&mut entries.requests, entries.limit);
         });
         request
     }
@@ -48,7 +45,7 @@ impl Log {
     pub(crate) fn add_fault(&self, fault: String) {
         self.entries.send_modify(|entries| {
             entries.faults.push(fault);
-            entries.trim(|entries| &mut entries.faults);
+            trim(&mut entries.faults, entries.limit);
         });
     }
 

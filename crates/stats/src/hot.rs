@@ -1,6 +1,6 @@
 //! Finds the busiest of any number of threads in fixed memory.
 //!
-//! This is Space-Saving (Metwally, Agrawal and El Abbadi, 2005) in partitions. A hash selects the partition of a thread, and
+//! The algorithm is Space-Saving (Metwally, Agrawal and El Abbadi, 2005) in partitions. A hash selects the partition of a thread, and
 //! each partition has a few counters. A thread without a counter takes over the smallest one of its partition, whose count
 //! becomes the error of the new count. So the true count is between count - error and count, and a thread with more than a
 //! sixteenth of its partition's total always has a counter. With 64 partitions, that is about a thousandth of the whole.

@@ -7,7 +7,7 @@ use threadkeep_domain::ThreadId;
 
 /// Records the store calls of one worker. Its lock is uncontended, except while a report reads it.
 ///
-/// It takes up to 1.7 MiB for any number of threads, and 3 KiB per kind of call.
+/// A recorder takes up to 1.7 MiB for any number of threads, and 3 KiB per kind of call.
 #[derive(Debug)]
 pub struct StoreRecorder {
     clock: Clock,

@@ -16,14 +16,14 @@ use super::serve::print_links;
 use crate::app::{Application, ConsoleLinks};
 use crate::config::{Layers, Settings, local_url};
 use crate::telemetry::{flush_log, log_text};
-use model::Model;
+use threadkeep_scripted_upstream::Upstream;
 
 const USUAL_ADDRESS: &str = "127.0.0.1:8080";
 
 /// Runs the demo until SIGTERM or SIGINT. Settings come only from `flags`, not from a file or the environment.
 pub(super) fn run(flags: BTreeMap<String, String>, opens_browser: bool) -> Result<(), CliError> {
     let ended = actix_web::rt::System::new().block_on(async {
-        let model = Model::start().await;
+        let model = model::start().await;
         let settings = settings(&model, flags)?;
         log_text(&settings.log.filter)?;
         let application = Application::build(settings).await?;
@@ -50,7 +50,7 @@ pub(super) fn run(flags: BTreeMap<String, String>, opens_browser: bool) -> Resul
     ended
 }
 
-fn settings(model: &Model, flags: BTreeMap<String, String>) -> Result<Settings, CliError> {
+fn settings(model: &Upstream, flags: BTreeMap<String, String>) -> Result<Settings, CliError> {
     let mut all: BTreeMap<String, String> = [
         ("listen", free_address().into()),
         ("log", "error".into()),

@@ -1,6 +1,5 @@
 //! The model of the demo: a script that calls a tool for each request to remember something.
 
-use std::ops::Deref;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -53,24 +52,12 @@ pub(super) const SCRIPT: [Line; 8] = [
     ),
 ];
 
-/// The running model. It ends when it is dropped.
-pub(super) struct Model(Upstream);
-
-impl Model {
-    pub(super) async fn start() -> Self {
-        let upstream = Upstream::start_for_any_client().await;
-        upstream.keep(KEPT);
-        upstream.answer_with(|request| reply(request).in_pieces(PIECE_BYTES, PIECE_PAUSE));
-        Self(upstream)
-    }
-}
-
-impl Deref for Model {
-    type Target = Upstream;
-
-    fn deref(&self) -> &Upstream {
-        &self.0
-    }
+/// Starts the model. It ends when the value is dropped.
+pub(super) async fn start() -> Upstream {
+    let upstream = Upstream::start_for_any_client().await;
+    upstream.keep(KEPT);
+    upstream.answer_with(|request| reply(request).in_pieces(PIECE_BYTES, PIECE_PAUSE));
+    upstream
 }
 
 fn reply(request: &ModelRequest) -> Reply {
@@ -123,8 +110,8 @@ fn key_of(fact: &str) -> String {
 /// The name by which the request offers the tool that writes a key.
 fn memory_tool(body: &Value) -> Option<&str> {
     let tools = body["tools"].as_array()?;
-    let names = tools
+    let mut names = tools
         .iter()
         .filter_map(|tool| tool["function"]["name"].as_str());
-    names.into_iter().find(|name| name.ends_with("kv_write"))
+    names.find(|name| name.ends_with("kv_write"))
 }

@@ -12,7 +12,7 @@ use crate::cli::error::CliError;
 use crate::cli::remote::{Remote, answer, json_request};
 
 /// Messages that the state keeps.
-const WINDOW: &str = "20";
+const WINDOW: u32 = 20;
 /// Exchanges with the model before its history is cleared, so that a demo of days stays small.
 const EXCHANGES: usize = 24;
 
@@ -69,7 +69,8 @@ impl Writers<'_> {
         let text = QUESTIONS[round % QUESTIONS.len()];
         let message = json!({"role": "user", "content": text});
         let path = ["threads", self.id, "state", "messages", "push"];
-        let query = [("max_records", WINDOW)];
+        let window = WINDOW.to_string();
+        let query = [("max_records", window.as_str())];
         answer(json_request(
             self.remote,
             Method::POST,
@@ -96,7 +97,7 @@ impl Writers<'_> {
         sleep(AGENT_WORK).await;
         let text = ANSWERS[round % ANSWERS.len()];
         let operations = json!({"operations": [
-            {"op": "push", "key": "messages", "value": {"role": "assistant", "content": text}, "max_records": 20},
+            {"op": "push", "key": "messages", "value": {"role": "assistant", "content": text}, "max_records": WINDOW},
             {"op": "increment", "key": "tokens", "by": text.len()},
         ]});
         let state = ["threads", self.id, "state"];

@@ -8,17 +8,18 @@ use crate::cli::error::CliError;
 const AT_ONCE: usize = 100;
 
 pub(super) async fn list(remote: &Remote) -> Result<(), CliError> {
-    let answer = text(remote.request(Method::GET, &["webhooks"], &[])).await?;
-    for webhook in items(&answer, "webhooks")? {
-        print_line(&webhook)?;
-    }
-    Ok(())
+    print_list(remote, &["webhooks"], "webhooks").await
 }
 
 pub(super) async fn pending(remote: &Remote, id: &str) -> Result<(), CliError> {
-    let answer = text(remote.request(Method::GET, &["webhooks", id, "pending"], &[])).await?;
-    for event in items(&answer, "pending")? {
-        print_line(&event)?;
+    print_list(remote, &["webhooks", id, "pending"], "pending").await
+}
+
+/// Prints the items of a list that has one page.
+async fn print_list(remote: &Remote, path: &[&str], member: &str) -> Result<(), CliError> {
+    let answer = text(remote.request(Method::GET, path, &[])).await?;
+    for item in items(&answer, member)? {
+        print_line(&item)?;
     }
     Ok(())
 }

@@ -62,7 +62,7 @@ async fn clients_that_pipeline_without_reading_cost_little() {
     await_resident(&server, before + 20 * MB).await;
 }
 
-/// They do not count as connections that the server serves.
+/// Refused connections do not count towards the limit of served ones.
 #[tokio::test]
 async fn few_refused_connections_are_held_for_their_answer() {
     const MOST: usize = 8;

@@ -34,7 +34,7 @@ async fn until_full(write: impl AsyncFn(u64) -> u16) {
     panic!("it was never full");
 }
 
-/// They would take 180 MB together.
+/// Together, the threads would take 180 MB.
 #[tokio::test]
 async fn threads_that_were_destroyed_give_way_to_new_ones() {
     let server = start();

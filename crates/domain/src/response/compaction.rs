@@ -23,7 +23,7 @@ pub fn is_foreign_compaction(item: &str) -> bool {
     is_compaction(item) && carried(KIND, item).is_none()
 }
 
-/// Returns an item in the form that a model reads. A summary becomes a user message, so it has no more authority than
+/// Returns an item in the form that a model reads. A summary becomes a user message, so it gains no authority over
 /// the conversation that it replaces.
 #[must_use]
 pub fn readable_item(item: &str) -> Cow<'_, str> {

@@ -14,11 +14,11 @@ pub const TASKS_MAX_BYTES: usize = 131_072;
 /// How long a scope lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
-    /// As long as its thread.
+    /// Lives as long as its thread.
     Thread,
-    /// This long after the last use.
+    /// Ends after this time without use.
     Idle(Duration),
-    /// Until it is ended, or for the lifetime that its creator chose.
+    /// Lives until a caller ends it, or for the lifetime that its creator chose.
     Kept,
 }
 

@@ -226,7 +226,7 @@ pub struct Guard {
 /// The part of a value that a merge patch has read.
 #[derive(Debug, Clone)]
 pub enum GuardedValue {
-    /// This object, byte for byte.
+    /// The same object, byte for byte.
     Object(Json),
     /// An absent value, or any value except an object.
     NotAnObject,

@@ -1,6 +1,6 @@
 //! The [Model Context Protocol](https://modelcontextprotocol.io) at `/mcp`, as streamable HTTP.
 //!
-//! It has the tools that keep state, and the keys and tasks of one scope as resources. The request names the scope: in the
+//! The server has the tools that keep state, and the keys and tasks of one scope as resources. The request names the scope: in the
 //! header `x-thread-id` (signed), `x-state-id` or `x-session-id`, or in a query, which may be signed. Each request is
 //! answered separately and as JSON, so any replica can answer it; protocol sessions are not used.
 

@@ -67,11 +67,11 @@ impl Left {
 /// Why the response of another driver is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Closing {
-    /// A caller cancelled it.
+    /// Cancelled by a caller.
     Cancelled,
-    /// It has no driver.
+    /// Left without a driver.
     Abandoned,
-    /// Its thread has ended.
+    /// Ended with its thread.
     Destroyed,
 }
 

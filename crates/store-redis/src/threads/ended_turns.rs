@@ -19,7 +19,7 @@ const KEPT: usize = 1_024;
 const TRUSTED: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// This process's subscription, which exists while it has receivers.
+/// The subscription of this process, which exists while it has receivers.
 #[derive(Debug, Clone)]
 pub(crate) struct EndedTurns(Arc<Shared>);
 

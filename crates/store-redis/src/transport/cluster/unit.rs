@@ -33,7 +33,7 @@ pub(super) enum Outcome {
     /// The node cannot run it now.
     Later(RedisError),
     Failed(RedisError),
-    /// It ran, but too few replicas have it.
+    /// The command ran, but too few replicas have it.
     Unconfirmed(Fault),
 }
 
