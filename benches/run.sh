@@ -12,9 +12,9 @@
 set -eu
 
 cd "$(dirname "$0")/.."
-# the build yields to other processes, the measurement does not
+# the build runs at low priority, the measurement does not
 nice cargo bench --quiet --locked --bench requests --no-run
-# two ends of each connection, and a few more
+# both ends of each connection need a descriptor
 # shellcheck disable=SC3045 # dash, bash and busybox have it
 ulimit -n "$(ulimit -H -n)"
 exec cargo bench --quiet --locked --bench requests -- "$@"

@@ -1,7 +1,7 @@
 import { defineConfig } from "vite";
 
-// The server has a fixed table of files (src/app/console/files.rs), so their names are fixed, and it sends an ETag with
-// each. Addresses are relative, for servers behind a proxy that adds a prefix.
+// File names are fixed, because the server has a fixed table of files (src/app/console/files.rs), each with an ETag.
+// Addresses are relative, because a proxy may add a path prefix.
 export default defineConfig({
   base: "./",
   build: {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Creates the files `signing` and `api`, each with one key, unless they exist: make-keys.sh [DIRECTORY], by default /keys.
-# Only their owner can read them. The script prints no key, and each file appears complete or not at all.
+# Creates the files `signing` and `api`, each with one key, unless they exist: make-keys.sh [DIRECTORY], by default
+# /keys. Only the owner can read the files. The script never prints a key, and never leaves an incomplete file.
 set -eu
 umask 077
 
@@ -14,7 +14,7 @@ for use in signing api; do
     rm -f ".$use.new"
     threadkeep keygen --name first >".$use.new"
     sync ".$use.new"
-    # flush before the rename, so that the name never has an incomplete file
+    # flush before the rename, so that the name never refers to an incomplete file
     mv ".$use.new" "$use"
     sync .
     echo "the $use keys are made"

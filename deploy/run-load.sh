@@ -1,9 +1,9 @@
 #!/bin/sh
 # Runs the load test in its container: run-load.sh [ARGUMENT...]
 #
-# Starts as root, limited to changing users: reads the API key as the owner of the keys, then continues as the owner of the
-# report directory, so that reports belong to the host user. LOAD_KEYS (default /keys) is the directory of the file `api`,
-# LOAD_REPORT that of the reports.
+# Starts as root, limited to changing users. Reads the API key as the owner of the keys. Then continues as the owner of
+# the report directory, so that reports belong to the host user. LOAD_KEYS (default /keys) is the directory of the file
+# `api`. LOAD_REPORT is the directory of the reports.
 set -eu
 
 keys=${LOAD_KEYS:-/keys}

@@ -1,5 +1,5 @@
-//! Keys, a task list and a history, which an agent stores next to the state. Run `cargo run --example agent`, then
-//! `curl -b jar -c jar -d 'water the plants' http://127.0.0.1:3000/tasks`.
+//! An agent that stores keys, a task list and a history next to the state. Run `cargo run --example agent`, then `curl
+//! -b jar -c jar -d 'water the plants' http://127.0.0.1:3000/tasks`.
 
 use std::error::Error;
 
@@ -10,7 +10,7 @@ use threadkeep::{ApiError, Session, SessionId, Thread, Threads};
 
 #[post("/tasks")]
 async fn plan(thread: Thread, session: Session, text: String) -> Result<Json<Value>, ApiError> {
-    // belongs to the caller's thread, and is deleted with it
+    // belongs to the caller's thread, and is deleted with the thread
     let task = NewTask {
         id: None,
         content: text,
@@ -25,7 +25,7 @@ async fn plan(thread: Thread, session: Session, text: String) -> Result<Json<Val
     thread.tasks().update(&TaskRef::Index(0), &begun).await?;
     let plans = thread.keys().increment("plans", 1).await?;
 
-    // shared by all callers, because anyone who names this scope can use it
+    // any caller that names this scope can use it, so all callers share it
     let shared = session.scope("tool:planner".parse::<ScopeId>()?);
     let history = shared.history();
     let id = SessionId::random();

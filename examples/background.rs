@@ -1,26 +1,25 @@
-//! Work after the response. Run `cargo run --example background`, then
-//! `curl -b jar -c jar -d '' http://127.0.0.1:3000/report`, and a second later
-//! `curl -b jar -c jar http://127.0.0.1:3000/report`.
+//! Work after the response. Run `cargo run --example background`, then `curl -b jar -c jar -d ''
+//! http://127.0.0.1:3000/report`, and a second later `curl -b jar -c jar http://127.0.0.1:3000/report`.
 
 use std::{convert::Infallible, error::Error, time::Duration, time::Instant};
 
 use actix_web::{App, HttpServer, get, post};
 use threadkeep::{ApiError, RequestState, Session, Thread, Threads};
 
-/// When the request began. Set by the handler, read at the end of the request.
+/// Start time of the request. The handler sets it, and the callback reads it at the end of the request.
 struct Begun(Instant);
 
 #[post("/report")]
 async fn begin(thread: Thread, session: Session, request: RequestState) -> &'static str {
     request.insert(Begun(Instant::now()));
     session.wait_until(async move {
-        // a report takes time; the client already has the response
+        // the report takes time, but the client already has the response
         actix_web::rt::time::sleep(Duration::from_millis(500)).await;
         if let Err(error) = write(&thread).await {
             eprintln!("the report is lost: {error}");
         }
     });
-    // runs when the response is ready, and again if it fails
+    // runs when the response is ready, and runs again if it fails
     session.try_on_completed(move |completed| {
         let begun = request.get::<Begun>();
         async move {

@@ -1,5 +1,5 @@
-//! One thread per logged-in user, in any browser. Run `cargo run --example logins`, then
-//! `curl -H 'authorization: Bearer token-of-ada' http://127.0.0.1:3000/visits`.
+//! One thread per logged-in user, in any browser. Run `cargo run --example logins`, then `curl -H 'authorization:
+//! Bearer token-of-ada' http://127.0.0.1:3000/visits`.
 
 use std::{collections::HashMap, error::Error, sync::Arc};
 
@@ -8,12 +8,12 @@ use actix_web::{App, HttpRequest, HttpServer, get};
 use threadkeep::{ApiError, Thread, Threads};
 use threadkeep_identity::{ProviderError, ThreadId, ThreadIdProvider, TrustedProxies};
 
-/// Threads of users by token.
+/// Maps each token to the thread of its user.
 #[derive(Debug)]
 struct Logins(HashMap<&'static str, ThreadId>);
 
 impl ThreadIdProvider for Logins {
-    /// Browsers do not add the token by themselves, so pages of other sites cannot send it.
+    /// Returns false because browsers do not add the token automatically, so pages of other sites cannot send it.
     fn is_ambient(&self) -> bool {
         false
     }
@@ -40,7 +40,7 @@ async fn visits(thread: Thread) -> Result<String, ApiError> {
 
 #[actix_web::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // an app has these in its database
+    // an app would read these from its database
     let users = [
         ("token-of-ada", ThreadId::random()),
         ("token-of-bob", ThreadId::random()),

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds the service with profile-guided optimization (https://doc.rust-lang.org/rustc/profile-guided-optimization.html):
-# runs the load test on an instrumented build, over Redis and embedded, then optimizes the release for the counts.
-# benches/README.md has the savings.
+# Builds the service with profile-guided optimization
+# (https://doc.rust-lang.org/rustc/profile-guided-optimization.html). Runs the load test on an instrumented build, over
+# Redis and embedded. Then optimizes the release with the recorded profile. See benches/README.md for the savings.
 #
 #   scripts/build-pgo.sh [SECONDS]    of each scenario on each store; default 10
 #
@@ -21,12 +21,12 @@ fail() {
     exit 1
 }
 
-# version PROGRAM: prints its LLVM version.
+# version PROGRAM: prints the program's LLVM version.
 version() {
     "$1" --version 2>/dev/null | sed -n 's/.*LLVM version \([0-9]*\).*/\1/p'
 }
 
-# Prints the first llvm-profdata that reads the compiler's profiles.
+# Prints the path of the first llvm-profdata that can read the compiler's profiles.
 find_profdata() {
     for program in "${LLVM_PROFDATA:-}" "$(rustc --print target-libdir)/../bin/llvm-profdata" \
         llvm-profdata llvm-profdata-22 llvm-profdata-21 llvm-profdata-20 llvm-profdata-19; do
@@ -39,8 +39,8 @@ find_profdata() {
     fail 'there is no llvm-profdata of LLVM 19: rustup component add llvm-tools, or apt-get install llvm-19'
 }
 
-# build DIRECTORY FLAG: builds the service with a compiler flag. Names the target, so that build scripts do not get the flag,
-# which may contain blanks.
+# build DIRECTORY FLAG: builds the service with a compiler flag, which may contain blanks. Passes --target, so that
+# build scripts do not get the flag.
 build() {
     (
         unset RUSTFLAGS
@@ -58,7 +58,7 @@ stop_all() {
 trap stop_all EXIT
 trap 'exit 1' HUP INT TERM
 
-# starts PID LOG COMMAND...: waits up to 10 seconds until the command reports that the process has started.
+# starts PID LOG COMMAND...: waits up to 10 seconds until COMMAND reports that the process has started.
 starts() {
     pid=$1 log=$2 tries=100
     shift 2
@@ -75,11 +75,11 @@ address() {
     sed -n 's/.*"listening","address":"\([^"]*\)".*/\1/p' "$pgo/serve.log" | grep .
 }
 
-# train [REDIS URL]: runs the load test on the instrumented build, without settings and proxies of the environment.
+# train [REDIS URL]: runs the load test on the instrumented build. Ignores the environment's settings and proxies.
 train() {
     : >"$pgo/serve.log"
     (
-        # a directory without threadkeep.toml
+        # this directory has no threadkeep.toml
         cd "$pgo"
         exec env -i LLVM_PROFILE_FILE="$pgo/raw/%p.profraw" THREADKEEP_REDIS_URL="${1:-}" \
             THREADKEEP_LISTEN=127.0.0.1:0 THREADKEEP_WORKERS=1 \
@@ -88,7 +88,7 @@ train() {
     service=$!
     pids="$pids $service"
     starts "$service" "$pgo/serve.log" address
-    # not `large`: its work per byte would outweigh the work per request
+    # omits `large`, whose work per byte would outweigh the work per request
     for scenario in chat hot merge tools; do
         env -i "$pgo/load/debug/threadkeep-load" --host "http://$(address)" --scenario "$scenario" \
             --users "$users" --seconds "$seconds" --report "$pgo/report" >"$pgo/load.log" 2>&1 ||
@@ -114,13 +114,12 @@ starts "$redis" "$pgo/redis.log" grep -q 'Ready to accept' "$pgo/redis.log"
 train "redis://127.0.0.1:$redis_port"
 kill "$redis"
 train
-# other processes may have these ids by the end of the build
+# by the end of the build, other processes may have these ids
 pids=
 
-# with --sparse, functions that the load test never runs, such as other protocols, are optimized as usual instead of as cold
-# code
+# with `--sparse`, functions that the load test never runs are optimized as usual, instead of as cold code
 "$profdata" merge --sparse --output "$pgo/threadkeep.profdata" "$pgo"/raw/*.profraw
-# cargo compares flags, and would not rebuild for a new profile with the same name
+# cargo compares only flags, and would not rebuild for a new profile with the same name
 rm -rf "$pgo/optimized"
 build optimized "-Cprofile-use=$pgo/threadkeep.profdata"
 cp "$pgo/optimized/$host/dist/threadkeep" "$pgo/threadkeep"

@@ -46,23 +46,23 @@ esac
 case $port in
 *[!0-9]*) usage ;;
 esac
-# Debian installs haproxy and dnsmasq there
+# Debian installs haproxy and dnsmasq in these directories
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
 replicas='replica1 replica2 replica3'
 
-# Prints state and start time of a process (proc_pid_stat(5)); its name may contain any character.
+# process PID: prints state and start time (proc_pid_stat(5)). The process name may contain any character.
 process() {
     [ -r "/proc/$1/stat" ] && sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 1,20
 }
 
-# Checks id and start time, because another process may have the id now. Sets $pid.
+# Checks the id and the start time, because a different process may now have the id. Sets $pid.
 is_running() {
     pid=
     [ -s "$dir/run/$1" ] || return 1
     read -r pid started <"$dir/run/$1"
     case $(process "$pid") in
-    # exited, but not reaped
+    # the process has exited, but was not reaped
     [ZX]*) return 1 ;;
     *" $started") return 0 ;;
     *) return 1 ;;
@@ -76,7 +76,7 @@ is_any_running() {
     return 1
 }
 
-# start NAME COMMAND...: runs it in its own session, so that it outlives this terminal.
+# start NAME COMMAND...: runs COMMAND in its own session, so that it outlives this terminal.
 start() {
     name=$1
     shift
@@ -86,7 +86,7 @@ start() {
     echo "$! ${started#* }" >"$dir/run/$name"
 }
 
-# until_it NAME COMMAND...: waits up to two minutes until the command succeeds. Fails if process NAME ends.
+# until_it NAME COMMAND...: waits up to two minutes until COMMAND succeeds. Fails if process NAME ends.
 until_it() {
     name=$1
     shift
@@ -105,13 +105,13 @@ answers() {
     curl --silent --fail --output /dev/null --max-time 30 "$1/readyz"
 }
 
-# place_of REPLICA: prints its own loopback address.
+# place_of REPLICA: prints the replica's loopback address.
 place_of() {
     echo "127.0.0.$((${1#replica} + 1))"
 }
 
-# ports COUNT [PORT]: prints COUNT ports that are free for TCP and UDP on all addresses used here, below Linux's range for
-# outgoing connections, or PORT if it is free.
+# ports COUNT [PORT]: prints COUNT ports below Linux's range for outgoing connections, or PORT. Every printed port is
+# free for TCP and UDP on all addresses used here.
 ports() {
     python3 -c 'import random, socket, sys
 def is_free(port):
@@ -128,7 +128,7 @@ asked = [int(port) for port in sys.argv[2:]] or random.sample(range(20000, 32000
 print(*[port for port in asked if is_free(port)][:int(sys.argv[1])])' "$@"
 }
 
-# Keeps the ports while any service runs.
+# Chooses ports. Keeps the current ports while any service runs.
 choose_ports() {
     if is_any_running; then
         read -r replica_port dns_port listen <"$dir/ports"
@@ -152,7 +152,7 @@ need() {
     done
     [ -z "${missing:-}" ] || fail "missing: $missing
 On Debian: apt-get install redis-server haproxy dnsmasq-base curl python3"
-    # unix(7) limits socket paths
+    # unix(7) limits the length of socket paths
     [ "$(printf %s "$dir/redis.sock" | wc -c)" -le 107 ] || fail "$dir is too long a name"
 }
 
@@ -162,13 +162,13 @@ up() {
         bin=$(realpath "$THREADKEEP_BIN")
         [ -x "$bin" ] || fail "there is no program $bin"
     elif is_running redis && [ -x "$dir/bin/threadkeep" ]; then
-        # the program of a cluster that runs stays
+        # a running cluster keeps its program
         bin=$(realpath "$dir/bin/threadkeep")
     else
         bin=$root/target/release/threadkeep builds=1
     fi
     cd "$root"
-    # hold the lock until all processes listen, so that no other cluster takes their ports
+    # holds the lock until all processes listen, so that no other cluster takes their ports
     exec 9>"${TMPDIR:-/tmp}/threadkeep-cluster-$(id -u).lock"
     flock 9
     mkdir -p "$dir/bin" "$dir/keys" "$dir/log" "$dir/redis" "$dir/run"
@@ -191,13 +191,13 @@ up() {
             --pid-file= --user= --listen-address=127.0.0.1 --bind-interfaces --port="$dns_port" \
             --log-facility=- "$@"
 
-    # an `up` from another shell keeps the signing key
+    # a later `up` without the variable uses the same signing key
     if [ -n "${THREADKEEP_SIGNING_KEY+set}" ]; then
         printf '%s\n' "$THREADKEEP_SIGNING_KEY" >"$dir/signing-key"
     fi
     signing_key=$(cat "$dir/signing-key" 2>/dev/null || true)
     for replica in $replicas; do
-        # start with an empty environment
+        # starts with an empty environment
         is_running "$replica" ||
             start "$replica" env -i \
                 THREADKEEP_LISTEN="$(place_of "$replica"):$replica_port" \
@@ -267,7 +267,7 @@ status() {
     exit "$sick"
 }
 
-# stop NAME...: signals all of them, and waits longer than replicas allow requests to run.
+# stop NAME...: signals all processes, then waits longer than replicas allow requests to run.
 stop() {
     for each; do
         # the process may end in between

@@ -1,11 +1,11 @@
-// Takes the frames of the demo, for record-demo.sh: record_demo.mjs PROGRAM DIRECTORY.
+// Records the frames of the demo for record-demo.sh: record_demo.mjs PROGRAM DIRECTORY.
 
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-// `require` uses NODE_PATH, `import` does not
+// `require` uses NODE_PATH, but `import` does not
 const { chromium } = createRequire(import.meta.url)("playwright-core");
 const [program, directory] = process.argv.slice(2);
 const FRAME_MS = 500;

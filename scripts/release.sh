@@ -13,8 +13,8 @@
 #   --allow-dirty    packages the crates of a checkout with changes
 #   --verify         also builds the packaged crates
 #
-# The same checkout and program give the same bytes. Archives have the time SOURCE_DATE_EPOCH, by default that of the last
-# commit. Needs python3 (3.11); for `clients` also npm, for `image` Docker with buildx.
+# The same checkout and program give the same bytes. Archives have the time SOURCE_DATE_EPOCH, by default the time of
+# the last commit. Needs python3 (3.11). `clients` also needs npm, and `image` needs Docker with buildx.
 set -eu
 
 here=$PWD
@@ -47,7 +47,7 @@ wants() {
     return 1
 }
 
-# describe PACKAGE NAME: sets $bill (named NAME) and $notices of a program's crates.
+# describe PACKAGE NAME: writes the bill of materials and licences of a program's crates. Sets $bill and $notices.
 describe() {
     bill=$work/$2-$version-$target.cdx.json
     python3 "$tools/bill.py" "$bill" "$version" "$target" "$1"
@@ -56,7 +56,7 @@ describe() {
     python3 "$tools/notices.py" "$notices" "$target" "$bill"
 }
 
-# Sets $program and $target, and $bill and $notices if a part needs them.
+# Sets $program and $target. Sets $bill and $notices if a part needs them.
 find_program() {
     [ -n "$target" ] || target=$(rustc -vV | sed -n 's/^host: //p')
     wants archive || wants wheel || wants npm || return 0
@@ -118,8 +118,8 @@ write_clients() {
         fail "the Python client does not build: $(cat "$work/build.log")"
 }
 
-# Packages the crate threadkeep and the workspace crates that it needs in one call, so that cargo resolves them against each
-# other. cargo also determines the publishing order.
+# Packages the crate threadkeep and the workspace crates that it needs in one call, so that cargo resolves them against
+# each other. cargo also determines the publishing order.
 write_crate() {
     python3 "$tools/crates.py" >"$work/crates"
     # shellcheck disable=SC2046,SC2086 # they are words
@@ -129,7 +129,7 @@ write_crate() {
     done <"$work/crates"
 }
 
-# Builds both platforms by default. One of them is emulated, which takes hours.
+# Builds both platforms by default. One platform is emulated, which takes hours.
 write_image() {
     if ! docker buildx version >/dev/null 2>&1 || ! docker info >/dev/null 2>&1; then
         echo 'release: image: skipped, there is no Docker engine with buildx' >&2
@@ -163,7 +163,7 @@ sums() {
 finish() {
     cd "$dir"
     rm -f SHA256SUMS
-    # the image may be skipped
+    # the image may have been skipped
     [ -n "$(ls -A)" ] || return 0
     # shellcheck disable=SC2035 # no name begins with a dash
     sums * >"$work/SHA256SUMS"
@@ -173,7 +173,7 @@ finish() {
     done
 }
 
-# gather FROM...: if two platforms wrote the same file, such as the npm launcher, keeps the last one.
+# gather FROM...: keeps the last copy of a file that several platforms wrote, such as the npm launcher.
 gather() {
     for from in "$@"; do
         from=$(absolute "$from")
@@ -236,7 +236,7 @@ if [ -d "$dir" ] && [ -n "$(ls -A "$dir")" ]; then
     rm -rf "$dir"
 fi
 mkdir -p "$dir"
-# tells a later run that it may delete the folder, even if this run is interrupted
+# marks the folder, so that a later run may delete it even if this run is interrupted
 : >"$dir/SHA256SUMS"
 if [ "$command" = gather ]; then
     gather "$@"

@@ -1,26 +1,24 @@
-//! Conversation state for web apps and agents: threads with a JSON state behind a signed id, changed by atomic merges, in
-//! Redis or in memory.
+//! Conversation state for web apps and agents. A thread has a JSON state and a signed id; writes are atomic merges.
+//! Threads are stored in Redis or in memory.
 //!
-//! The program is a server with an HTTP API, described in the README. The library stores the state of an actix-web app's
-//! callers with the same semantics, without a server in between:
+//! The program is a server with an HTTP API; the README describes it. The library stores the state of an actix-web
+//! app's callers with the same semantics, but without a separate server:
 //!
 //! ```no_run
 #![cfg_attr(doc, doc = include_str!("../examples/quickstart.rs"))]
 //! ```
 //!
 //! ```toml
-//! [dependencies]
-//! actix-web = "4"
-//! serde_json = "1"
-//! threadkeep = { version = "0.1", default-features = false, features = ["redis"] }
+//! [dependencies] actix-web = "4" serde_json = "1" threadkeep = { version = "0.1", default-features = false, features =
+//! ["redis"] }
 //! ```
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `server` (default) | the program, its HTTP API and further protocols, and the dependencies that only they need |
-//! | `redis` (part of `server`) | threads in Redis; without it, threads are in the memory of the process |
+//! | `server` (default) | the program with its HTTP API and other protocols, and their dependencies |
+//! | `redis` (part of `server`) | threads in Redis; without this feature, threads are in the memory of the process |
 //! | `tls` (part of `server`) | encrypted connections to Redis: `rediss://` |
-//! | `jwt` (part of `server`) | [`identity`] by JSON web tokens |
+//! | `jwt` (part of `server`) | [`identity`] from JSON web tokens |
 //!
 //! # Getting started
 //!
@@ -29,25 +27,29 @@
 //! | wrap an app, and choose a store | [`Threads`], [`ThreadsBuilder`], [`settings`] | `quickstart` |
 //! | read and change the caller's state | [`Thread`], [`ThreadState`] | `quickstart` |
 //! | react to the end of a thread, and process each event once | [`Events`], [`Thread::on_destroyed`] | `chat` |
-//! | work after the response, and carry values through a request | [`Session`], [`RequestState`] | `background` |
+//! | run work after the response, and carry values through a request | [`Session`], [`RequestState`] | `background` |
 //! | store keys, tasks and a history, for a thread or shared | [`Keys`], [`Tasks`], [`History`], [`scopes`] | `agent` |
 //! | identify callers by your own login instead of a signed id | [`identity`] | `logins` |
 //! | assign threads to users, and list them | [`ThreadsBuilder::owners`], [`Threads::owned_by`], [`owners`] | `logins` |
 //!
-//! The examples are in `examples/`. Each file explains how to run it, such as `cargo run --example quickstart`.
+//! The examples are in `examples/`. Each file explains how to run it, for example with
+//! `cargo run --example quickstart`.
 //!
 //! # Store calls
 //!
-//! A handler that neither reads nor writes makes no store calls. The first read fetches the state. Writes are queued, and
-//! sent as one merge before the response, even if the state was not read. The state is never written back as a whole, so
-//! when two requests push at the same moment, both values are kept. Calls of [`Keys`], [`Tasks`] and [`History`] are not
-//! queued: each goes to the store at once.
+//! A handler that neither reads nor writes makes no store calls. The first read fetches the state.
+//! Writes are queued, and sent as one merge before the response. A write requires no read. The
+//! state is never written back as a whole: when two requests push at the same moment, both values
+//! are kept. Calls of [`Keys`], [`Tasks`] and [`History`] are not queued. Each of these calls goes
+//! to the store immediately.
 //!
 //! # Errors
 //!
-//! If a handler returns an error or a 5xx response, its queued writes are discarded, and a line is logged.
-//! [Flushed](Thread::flush) writes stay. If the merge fails, its error, in the format of the HTTP API, replaces the
-//! response, so a success means that the writes are stored. Handlers can return [`ApiError`] too.
+//! If a handler returns an error or a 5xx response, its queued writes are discarded, and a warning
+//! is logged. [Flushed](Thread::flush) writes are kept. If the merge fails, the client gets the
+//! error of the merge, in the format of the HTTP API, instead of the handler's response. A
+//! successful response therefore means that the writes are stored. Handlers can also return
+//! [`ApiError`].
 
 #![warn(missing_docs)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -81,7 +83,7 @@ pub use threadkeep_store::CheckpointHead;
 #[doc(inline)]
 pub use threadkeep_web::{ApiError, SessionId};
 
-/// The event log, its delivery, and the end of expired threads.
+/// The event log, event delivery, and archives of ended threads.
 pub mod events {
     #[doc(inline)]
     pub use threadkeep_domain::{Origin, TraceParent};
@@ -93,7 +95,7 @@ pub mod events {
     };
 }
 
-/// How callers are identified: signed thread ids, headers and tokens.
+/// Identification of callers by signed thread ids, headers and tokens.
 pub mod identity {
     #[doc(inline)]
     pub use threadkeep_identity::{
@@ -159,7 +161,7 @@ pub mod settings {
     pub use threadkeep_store_redis::{CallLimits, ClientCertificate, RedisSettings};
 }
 
-/// Compiles the Rust examples of the pages.
+/// Compiles the Rust examples in the documentation.
 #[cfg(all(doctest, feature = "redis"))]
 mod documents {
     #[doc = include_str!("../docs/modelrelay.md")]

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Runs an app on two versions of Agentuity's published runtime, in two processes each, against threadkeep on Redis. Drives it
-# over HTTP while Redis and replicas restart.
+# Runs an Agentuity app against threadkeep on Redis, with two published versions of Agentuity's runtime and two app
+# processes for each version. Drives the app over HTTP while Redis and replicas restart.
 #
 #   tests/agentuity.sh            checks everything
-#   tests/agentuity.sh windows    only tests whose name contains it
+#   tests/agentuity.sh windows    only tests whose name contains "windows"
 #
-# Needs redis-server, node (18 or later) and npm; tests/packages.sh installs the runtime and bun.
+# Needs redis-server, Node.js 18 or later, and npm. tests/packages.sh installs the runtime and bun.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -14,15 +14,15 @@ cd "$(dirname "$0")/.."
 
 install_npm bun 1.4.5
 bun=$npm/node_modules/bun/bin/bun.exe
-# before its install script runs, bun is a text that asks to run it
+# until bun's install script has run, bun.exe is only a placeholder
 [ "$("$bun" --version 2>&1)" = 1.4.5 ] || locked "$npm.lock" node "$npm/node_modules/bun/install.js"
 
 only=${1:-}
 start_redis
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --workspace
 
-# drive VERSION PROGRAM: runs the app with that program, next to the runtime that it imports. In the background, because the
-# tests mostly wait. Sets $driver.
+# drive VERSION ENTRY: tests the app with this version of the runtime. ENTRY is the file that starts the app. Runs in the
+# background, because the tests mostly wait. Sets $driver to the process id.
 drive() {
     install_npm @agentuity/runtime "$1" --omit=peer
     app=$dir/app-$1

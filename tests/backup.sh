@@ -1,5 +1,5 @@
 #!/bin/sh
-# Loses a Redis, and restores a backup as docs/move-data.md describes.
+# Destroys a Redis and restores it from a backup, as docs/move-data.md describes.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -63,7 +63,7 @@ for restart in 1 2; do
     start_redis
     run_server "again-$restart" THREADKEEP_REDIS_URL="unix://$socket"
     request GET export >"$dir/after"
-    # an export does not extend lifetimes, so even the times are equal
+    # an export does not extend lifetimes, so the expiry times are also equal
     cmp "$dir/before" "$dir/after" || fail "the threads differ"
     [ "$(request GET kv/files/a)" = '"an entry"' ] || fail "the entry is lost"
     kill "$pid" "$redis"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tests the balancer of scripts/cluster-local.sh, which runs docker-compose.yml's services without containers. Needs the same
-# programs. THREADKEEP_BIN replaces target/debug/threadkeep.
+# Tests the balancer of scripts/cluster-local.sh, which runs the services of docker-compose.yml without containers. Needs
+# the programs that cluster-local.sh needs. THREADKEEP_BIN replaces target/debug/threadkeep.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 cluster_up
 current=$base/v1/threads/current
 
-# A second start creates no keys and starts nothing.
+# Starting a running cluster creates no keys and starts no process.
 cp -r "$cluster/keys" "$cluster/run" "$dir"
 cluster_up
 diff -r "$dir/keys" "$cluster/keys" || fail "the keys were made again"
@@ -46,7 +46,7 @@ key=$(cut -d: -f2 "$cluster/keys/api")
 answers 200 --header "authorization: Bearer $key" "$base/v1/threads/${signed%%;*}" ||
     fail "the api key was refused"
 
-# The server trusts only the balancer to report https.
+# Only the balancer may report https to the server.
 is_secure() {
     ask --output /dev/null --dump-header - "$@" | grep -i '^set-cookie:.*; *secure' >/dev/null
 }
@@ -55,7 +55,7 @@ is_secure --header 'x-forwarded-proto: https' "$current" || fail "https was not 
 ! is_secure --interface 127.0.0.9 --header 'x-forwarded-proto: https' \
     "http://127.0.0.2:$replica_port/v1/threads/current" || fail "a stranger was believed"
 
-# Metrics are not public, even if the path is escaped.
+# Metrics are not public, even when the path is percent-encoded.
 for path in metrics '%6detrics' '%6Detric%73'; do
     answers 200 "http://127.0.0.2:$replica_port/$path" || fail "the replicas have no /$path"
     answers 404 "$base/$path" || fail "/$path is seen from outside"
@@ -74,11 +74,11 @@ ends replica2
 cluster_up
 scripts/cluster-local.sh status --dir "$cluster" >/dev/null || fail "not all of it runs"
 
-# Without Redis, the service answers 503; without the service, the balancer does.
+# Without Redis, a replica answers 503. Without replicas, the balancer answers 503.
 is_written() {
     redis-cli -s "$cluster/redis.sock" info persistence | tr -d '\r' | grep -qx 'aof_buffer_length:0'
 }
-# with appendfsync everysec, Redis may write to disk up to two seconds after it has answered
+# with appendfsync everysec, Redis may write to disk up to two seconds after its reply
 until_it is_written
 send KILL redis
 ends redis

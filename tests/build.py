@@ -1,6 +1,6 @@
 """Builds all tests, and links each test program below target/tests: units/*, it, account, upstream.
 
-Stages run these programs directly, because `cargo test` would wait for the lock of another Cargo command.
+The stages run these programs directly, because `cargo test` would wait for the lock of another running Cargo command.
 """
 
 import json

@@ -1,8 +1,9 @@
-# Runs chosen tests. Scripts source this file from the directory of the project.
+# Runs selected tests. Scripts source this file from the project's root directory.
 #
 # shellcheck shell=sh
 
-# target_of NAME: prints Cargo's options for the tests with NAME in their path: those of tests/it, tests/contract, or units.
+# target_of NAME: prints Cargo's options for the test targets that contain NAME: tests/it, tests/contract, or the unit
+# tests.
 target_of() {
     first=${1%%::*}
     for place in tests/it:--test=it tests/contract:--test=contract src:--lib crates:--lib; do
@@ -15,14 +16,14 @@ target_of() {
     done
 }
 
-# test_chosen NAME...: runs the tests with a NAME in their path. Fails if no test matches.
+# test_chosen NAME...: runs the tests whose path contains a NAME. Fails if no test matches.
 test_chosen() {
     targets=$(for name; do target_of "$name"; done | sort -u)
     [ -n "$targets" ] || {
         echo "no test has this in its path: $*" >&2
         return 1
     }
-    # tests/contract starts this program, built with the tests' features
+    # tests/contract starts this program. With --workspace, Cargo builds the program with the features that the tests need.
     cargo build --quiet --locked --workspace --bin threadkeep
     # shellcheck disable=SC2086 # words
     cargo test --quiet --locked --workspace $targets -- "$@"

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Runs the load test through the balancer of scripts/cluster-local.sh while one replica is killed and restarted, and another
-# stopped. Each acknowledged push must be stored once. A Prometheus with deploy/prometheus.yml must answer the dashboard's
-# queries.
+# Runs the load test through the balancer of scripts/cluster-local.sh. Meanwhile, kills and restarts one replica, and stops
+# another. Each acknowledged push must be stored exactly once. A Prometheus with deploy/prometheus.yml must answer the
+# dashboard's queries.
 #
-# Needs that script's programs, prometheus, and python3 with venv. Uses target/debug, to which `cargo test -p
-# threadkeep-load` builds the load test.
+# Needs the programs of cluster-local.sh, prometheus, and python3 with venv. Uses the load test in target/debug, which
+# `cargo build -p threadkeep-load` builds.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -23,7 +23,7 @@ grep -q '^    uid: prometheus$' deploy/grafana/provisioning/datasources/*.yml ||
 
 cluster_up
 
-# A server on the same store, for responses of a model that reports its usage.
+# Another server on the same store runs responses of a model that reports token usage.
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --package threadkeep-scripted-upstream
 echo '[{"calls": [{"name": "kv_increment", "arguments": "{\"key\":\"a/n\"}"}]}, {"text": "counted"}]' \
     >"$dir/script.json"
@@ -39,7 +39,8 @@ pids="$pids $!"
 models=http://127.0.0.5:$replica_port
 until_it answers 200 "$models/readyz"
 
-# Like docker-compose.yml, but scrapes more often, and lists the replicas: Prometheus resolves names at port 53 only.
+# Uses the settings of docker-compose.yml, but with a shorter scrape interval. Lists the replicas, because Prometheus can
+# query only DNS servers on port 53.
 cp deploy/alerts.yml "$dir"
 sed -e 's/^\(  scrape_[a-z]*:\).*/\1 1s/' -e '/dns_sd_configs:/,$d' deploy/prometheus.yml >"$dir/prometheus.yml"
 cat >>"$dir/prometheus.yml" <<END
@@ -54,7 +55,7 @@ until_it grep -q 'Listening on' "$dir/prometheus.log"
 prometheus=http://$(sed -n 's/.*"Listening on" address=//p' "$dir/prometheus.log")
 until_it answers 200 "$prometheus/-/ready"
 
-# a signal ends it below
+# the load test runs until the signal below
 "$load" --host "$base" --users 20 --pause-ms 20 --seconds 3600 --tolerate-outages --report "$dir/report" \
     --api-key-file "$cluster/keys/api" >"$dir/load.log" 2>&1 &
 load=$!
@@ -97,11 +98,11 @@ assert account["threads_verified"] == account["threads"] > 0, account
 assert not account["findings"], account
 END
 
-# All metrics of the dashboard exist, and the check finds a misspelt one.
+# Checks that all metrics of the dashboard exist, and that the check reports misspelled metrics, labels and values.
 cluster_up
 set -- "$prometheus" "http://127.0.0.2:$replica_port" "http://127.0.0.3:$replica_port" \
     "http://127.0.0.4:$replica_port" "$models"
-# repeat responses, one of them rejected, until Prometheus has their rates
+# repeat the responses until Prometheus has their rates; one response of each pair is rejected
 secret=$(head -n 1 "$cluster/keys/api" | cut -d : -f 2)
 thread=thrd_00000000000000000000000000000001
 to_models() {

@@ -1,5 +1,5 @@
-# Starts a private cluster with scripts/cluster-local.sh. Other scripts source this file from the directory of the project,
-# after `set -eu`. It sets their EXIT trap. THREADKEEP_BIN replaces target/debug/threadkeep.
+# Starts a private cluster with scripts/cluster-local.sh. Other scripts source this file from the project's root directory,
+# after `set -eu`. This file sets their EXIT trap. THREADKEEP_BIN replaces target/debug/threadkeep.
 #
 # shellcheck shell=sh
 
@@ -7,7 +7,7 @@
 export THREADKEEP_BIN="${THREADKEEP_BIN:-target/debug/threadkeep}"
 dir=$(mktemp -d)
 cluster=$dir/cluster
-# processes that the script itself has started
+# process ids of the background processes that the sourcing script has started
 pids=
 
 # shellcheck disable=SC2317 # called by the trap
@@ -40,7 +40,8 @@ until_it() {
     done
 }
 
-# On a busy machine, a slow replica must not count as down, nor its store as unavailable.
+# On a busy machine, the balancer must not count a slow replica as down, and a replica must not count slow Redis as
+# unavailable.
 mkdir "$cluster"
 echo 'store_timeout_ms = 30000' >"$cluster/threadkeep.toml"
 sed 's/^    timeout connect .*/&\n    timeout check 30s/' deploy/haproxy.cfg >"$cluster/haproxy.cfg"
@@ -59,7 +60,7 @@ send() {
     kill -s "$1" "$(cut -d ' ' -f 1 "$cluster/run/$2")"
 }
 
-# ends NAME: waits until it ends. If no parent reaps it, it remains as a zombie (Z).
+# ends NAME: waits until the process ends, or until it is a zombie (Z), which its parent has not reaped.
 ends() {
     until_it sh -c "! grep -q ') [^ZX]' /proc/$(cut -d ' ' -f 1 "$cluster/run/$1")/stat"
 }
@@ -68,7 +69,7 @@ ask() {
     curl --silent --show-error --max-time 60 "$@"
 }
 
-# Whether the status of an answer is $1.
+# answers STATUS CURL_ARGUMENT...: succeeds if the response has STATUS.
 answers() {
     expected=$1
     shift

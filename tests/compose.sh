@@ -1,10 +1,10 @@
 #!/bin/sh
-# Tests docker-compose.yml in containers: builds the images, runs the documented commands, and runs the load test while
-# replicas restart, processes are killed, and a replica's network is cut.
+# Tests docker-compose.yml in containers. Builds the images and runs the documented commands. Runs the load test while
+# replicas restart, processes are killed, and a replica loses its network.
 #
-# Uses a running Docker engine. Otherwise starts its own, as root, from Debian's package docker.io, and exits with 77 if it
-# cannot. Without an image registry, it builds base images from Debian's packages with debootstrap; a script that copies the
-# programs of target/debug then replaces cargo.
+# Uses a running Docker engine. Otherwise starts an engine as root from Debian's package docker.io, and exits with 77 if
+# that fails. Without an image registry, builds the base images from Debian's packages with debootstrap. The image build
+# then copies the programs of target/debug instead of running cargo.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -43,7 +43,7 @@ finish() {
         wait "$engine" 2>/dev/null || true
     fi
     rm -rf "$dir"
-    # repeat it below the logs
+    # repeat the failure below the logs
     [ -z "$failure" ] || echo "$failure" >&2
     exit "$status"
 }
@@ -86,21 +86,21 @@ start_engine() {
     done
 }
 
-# Debian has compose 1, a separate program. It needs -T without a terminal, and has no `run --build`.
+# Debian packages compose 1 as a separate program. Without a terminal, compose 1 needs -T. It has no `run --build`.
 if docker compose version >/dev/null 2>&1; then
     compose() { docker compose "$@"; }
     as_here() { cat; }
 else
     compose() { docker-compose "$@"; }
     as_here() { sed 's/docker compose/docker-compose/; s/ run --build/ run/; s/ \(run\|exec\) / \1 -T /'; }
-    # this client contains BuildKit, which other clients have as a plugin
+    # Debian's Docker client contains BuildKit; other clients have BuildKit as a plugin
     mkdir "$dir/bin"
     [ ! -x /usr/bin/docker ] || ln -s /usr/bin/docker "$dir/bin"
     PATH=$dir/bin:$PATH
     export COMPOSE_DOCKER_CLI_BUILD=1 DOCKER_BUILDKIT=1
 fi
 
-# stand_in IMAGE [LINE...]: builds IMAGE from Debian and these Dockerfile lines.
+# stand_in IMAGE [LINE...]: builds IMAGE from the Debian image and the given Dockerfile lines.
 stand_in() {
     image=$1
     shift
@@ -108,14 +108,14 @@ stand_in() {
     quietly docker build --tag "$image" "$dir/base"
 }
 
-# The base images of the Dockerfile and the compose file.
+# Builds the base images that the Dockerfile and the compose file name.
 make_base_images() {
     ! docker pull --quiet debian:bookworm-slim >/dev/null 2>&1 || return 0
     step "no image registry can be reached: base images are made from Debian's packages"
     command -v debootstrap >/dev/null || skip "there is no debootstrap here"
     quietly debootstrap --variant=minbase --include=busybox,ca-certificates,haproxy,make,redis-server \
         bookworm "$dir/root"
-    # all packages are installed, and apt-get must not look for newer ones
+    # all packages are installed; without these files, apt-get cannot look for newer packages
     rm -r "$dir/root/etc/apt/sources.list" "$dir/root/var/cache/apt/archives"
     tar -C "$dir/root" -c . | quietly docker import - debian:bookworm-slim
     rm -r "$dir/root"
@@ -138,8 +138,8 @@ CARGO
         'CMD ["haproxy", "-W", "-db", "-f", "/usr/local/etc/haproxy/haproxy.cfg"]'
 }
 
-# commands FILE: prints a document's `docker compose` commands, except those of the profile `metrics`, whose images no
-# package has.
+# commands FILE: prints the `docker compose` commands in FILE, except those with the profile `metrics`, because no Debian
+# package has its images.
 commands() {
     sed -n '/--profile metrics/d; s/^docker compose/&/p' "$1" | as_here
 }
@@ -152,7 +152,7 @@ is_healthy() {
     [ "$(docker inspect --format '{{.State.Health.Status}}' "$1")" = healthy ]
 }
 
-# kill_process CONTAINER: kills its process like a crash; `docker kill` would prevent the restart.
+# kill_process CONTAINER: kills the main process, like a crash. With `docker kill`, Docker would not restart the container.
 kill_process() {
     killed=$(docker inspect --format '{{.State.Pid}}' "$1")
     docker run --rm --pid host debian:bookworm-slim sh -c "kill -KILL $killed"
@@ -177,7 +177,7 @@ acknowledged() {
     [ "$(sed -n 's/.* \([0-9]*\) pushes acknowledged.*/\1/p' "$dir/$name.log" | tail -n 1)" -gt "$1" ]
 }
 
-# start_load NAME [ARGUMENT...]: starts it in the background and waits for acknowledged pushes. Runs until end_load.
+# start_load NAME [ARGUMENT...]: starts the load test in the background, and waits until pushes are acknowledged.
 start_load() {
     name=$1
     shift
@@ -187,7 +187,7 @@ start_load() {
     until_it acknowledged 0
 }
 
-# end_load NAME: stops it and checks its verdict.
+# end_load NAME: stops the load test and checks its verdict.
 end_load() {
     kill -0 "$load" 2>/dev/null || fail "the load was over too early: $(cat "$dir/$1.log")"
     until_it acknowledged 200
@@ -214,7 +214,7 @@ started=$(date +%s)
 start_engine
 make_base_images
 
-# a copy, because the load test writes reports next to the compose file
+# work on a copy, because the load test writes reports next to the compose file
 mkdir "$dir/project"
 cp -r .dockerignore Cargo.toml Cargo.lock Dockerfile README.md crates deploy docker-compose.yml docs load scripts src \
     tests tools "$dir/project"
@@ -229,7 +229,7 @@ port=${ports% *} models_port=${ports#* }
 export THREADKEEP_PORT="$port" THREADKEEP_MODELS_PORT="$models_port" THREADKEEP_SUBNET="172.$((24 + $$ / 256 % 8)).$(($$ % 256)).0/24"
 base=http://127.0.0.1:$port
 cd "$dir/project"
-# On a busy machine, slow containers and stores must not count as down, and the balancer notices a stopped replica later.
+# On a busy machine, slow containers and stores must not count as down. The balancer then notices a stopped replica later.
 sed -i 's/^    timeout connect .*/&\n    timeout check 30s/' deploy/haproxy.cfg
 sed -i 's/^      THREADKEEP_REDIS_URL: .*/&\n      THREADKEEP_STORE_TIMEOUT_MS: "10000"/
     s/DRAIN_SECONDS: .*/DRAIN_SECONDS: "10"/
@@ -246,7 +246,7 @@ step "it is up: $up"
 
 commands docs/deploy.md >"$dir/commands"
 while read -r command; do
-    # shorter than the default
+    # the default duration is longer than this test needs
     case $command in *' load') command="$command --seconds 10" ;; esac
     sh -c "$command" >"$dir/command.log" 2>&1 </dev/null || fail "$command failed: $(cat "$dir/command.log")"
     step "$command"
@@ -268,7 +268,7 @@ start_load kills --tolerate-outages
 replica=$(replicas | head -n 1)
 kill_process "$replica"
 step "a replica was killed, and came back"
-# with everysec, Redis may write to disk up to two seconds after it has answered
+# with appendfsync everysec, Redis may write to disk up to two seconds after its reply
 quietly compose exec -T redis redis-cli config set appendfsync always
 kill_process "$(compose ps --quiet redis)"
 until_it curl --silent --fail "$base/readyz"
@@ -286,7 +286,7 @@ until_it is_healthy "$replica"
 end_load kills
 step "all pushes that were acknowledged meanwhile are there"
 
-# The compose file's commands for another signing key.
+# Rotates the signing key with the commands in the compose file.
 threads=$base/v1/threads/current/state
 signed=$(curl --silent --show-error --fail --output /dev/null --dump-header - --header 'content-type: application/json' \
     --data '{"n":1}' "$threads/messages/push" | tr -d '\r' | sed -n 's/^x-thread-id: //p')
@@ -296,7 +296,7 @@ quietly sh -e "$dir/rotation"
 until_it curl --silent --fail --header "x-thread-id: $signed" "$threads"
 step "the replicas sign with another key, and know the ids of before"
 
-# it calls its upstream only for responses
+# this replica contacts its upstream only for responses
 quietly compose --profile models up --detach models
 until_it curl --silent --fail --header "authorization: Bearer $api_key" "http://127.0.0.1:$models_port/v1/models"
 step "a replica that asks models is up"

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Rebuilds the console, compares it with src/app/console/dist, and tests it in Debian's chromium.
+# Rebuilds the console, compares the result with src/app/console/dist, and tests the console in Debian's Chromium.
 #
 #   tests/console.sh [redis]        over a redis-server
 #   tests/console.sh memory         over the embedded store
 #   tests/console.sh long           over both, with every size in every theme
 #   tests/console.sh STORE NAME...  only console/tests/NAME.test.ts
 #
-# THREADKEEP_BIN replaces target/debug/threadkeep, and CHROMIUM the browser. Saves screenshots of each page in
+# THREADKEEP_BIN replaces target/debug/threadkeep, and CHROMIUM replaces the browser. Screenshots of each page are saved in
 # target/console/screenshots.
 set -eu
 cd "$(dirname "$0")/.."
@@ -41,7 +41,7 @@ if ! diff -rq "$work/dist" src/app/console/dist; then
 fi
 
 if [ $# -eq 0 ]; then
-    # start the longest files first, so that none of them runs alone at the end
+    # start the slowest files first, because a slow file started last would run alone at the end
     set -- hostile lifetimes looks thread
     for file in console/tests/*.test.ts; do
         name=$(basename "$file" .test.ts)

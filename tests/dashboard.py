@@ -1,9 +1,7 @@
-"""Checks deploy/grafana/dashboards/threadkeep.json against replicas with some traffic:
+"""Checks a Grafana dashboard against running replicas: dashboard.py DASHBOARD PROMETHEUS REPLICA...
 
-dashboard.py DASHBOARD PROMETHEUS REPLICA...
-
-Each panel must have its own description. A replica must export each queried metric with all labels of the query, and with
-required label values. Prometheus, which scrapes these replicas, must answer each query with the labels of its legend.
+Each panel must have its own description. For each query, a replica must export the metric with the labels and label values
+that the query names. PROMETHEUS must scrape these replicas. It must answer each query with the labels in the query's legend.
 """
 
 import json
@@ -15,7 +13,7 @@ from collections import defaultdict
 
 import promql_parser as promql
 
-# labels that Prometheus adds, and its own metric of each replica
+# labels that Prometheus adds, which are also the labels of its own metric `up`
 TARGET = {"instance", "job"}
 SAMPLE = re.compile(r"^([a-z_:]+)(?:\{(.*)\})? \S+$")
 LABEL = re.compile(r'([a-z_]+)="((?:[^"\\]|\\.)*)"')
@@ -28,7 +26,7 @@ def get(url):
 
 
 def exported(replicas):
-    """Returns the values of each label of each metric."""
+    """Returns the values of each label of each metric that a replica exports."""
     metrics = defaultdict(lambda: defaultdict(set))
     for replica in replicas:
         for line in get(f"{replica}/metrics").splitlines():
@@ -41,7 +39,7 @@ def exported(replicas):
 
 
 def selectors(node):
-    """Returns the selectors in an expression, and the labels by which it groups them."""
+    """Yields each selector of an expression, and for each aggregation, its labels and its selectors."""
     match node:
         case promql.VectorSelector():
             yield "selector", node
@@ -69,7 +67,7 @@ def selectors(node):
 
 
 def faults_of(expression, metrics):
-    """Returns the faults of an expression for these metrics."""
+    """Yields the faults of an expression. `metrics` has the exported metrics."""
     for kind, found in selectors(promql.parse(expression)):
         if kind == "labels":
             labels, inner = found
@@ -103,7 +101,7 @@ def evaluate(prometheus, expression, legend):
 
 
 def queries(dashboard):
-    """Returns title, expression and legend of each query; variables come first."""
+    """Yields the title, expression and legend of each query. The variables come first."""
     for variable in dashboard["templating"]["list"]:
         metric, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["definition"]).groups()
         yield f"${variable['name']}", f"count by ({label}) ({metric})", f"{{{{{label}}}}}"

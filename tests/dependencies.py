@@ -1,10 +1,10 @@
 """Caches compiled dependencies for other checkouts.
 
-    tests/dependencies.py get     copies them to a target/ without dependencies
-    tests/dependencies.py keep    copies them from target/ to the cache, if they are new
+    tests/dependencies.py get     copies dependencies to target/, unless target/ has dependencies
+    tests/dependencies.py keep    copies new dependencies from target/ to the cache
 
-The cache, in the user's cache directory, has one set per compiler and state of the manifests. If only the manifests differ,
-Cargo reuses the dependencies that still match. The cache keeps the two newest sets. A set over 6 GiB empties the cache.
+The cache has one set of dependencies per compiler and state of the manifests. If only the manifests differ, Cargo reuses the
+dependencies that still match. The cache keeps the two newest sets. A set over 6 GiB empties the cache.
 """
 
 import fcntl
@@ -44,13 +44,13 @@ def key() -> str:
 
 
 def kept() -> list[Path]:
-    """Returns the sets of this compiler, the newest first."""
+    """Returns the cached sets of this compiler, newest first."""
     sets = CACHE.glob(f"{compiler()}-*[0-9a-f]")
     return sorted(sets, key=lambda path: path.stat().st_mtime, reverse=True)
 
 
 def of_members() -> set[str]:
-    """Returns the names, without hashes, that Cargo gives to files of the workspace's own packages."""
+    """Returns the names, without hashes, of the files that Cargo builds for packages of this workspace."""
     names = set()
     for package in metadata()["packages"]:
         for name in (package["name"], *(target["name"] for target in package["targets"])):
@@ -105,6 +105,6 @@ def keep() -> None:
 if __name__ == "__main__":
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(CACHE.with_suffix(".lock"), "w") as lock:
-        # only one checkout may change the cache
+        # only one checkout at a time may change the cache
         fcntl.flock(lock, fcntl.LOCK_EX)
         {"get": get, "keep": keep}[sys.argv[1]]()

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Opens /docs in a browser that reaches no other host, and looks for every path of the API. Then sends a message with the
-# page of docs/browser.md.
+# Opens /docs in a browser that cannot reach other hosts, and checks that the page shows every path of the API. Then sends a
+# message with the page in docs/browser.md.
 #
 #   tests/docs-page.sh [redis]  over a redis-server that it starts
 #   tests/docs-page.sh memory   over the embedded store
 #
-# Needs node, npm and python3. CHROMIUM replaces Debian's chromium.
+# Needs Node.js, npm and python3. CHROMIUM replaces Debian's Chromium.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 . tests/server.sh
 
 install_locked console
-# The page of docs/browser.md has its own server.
+# serve the page of docs/browser.md from its own origin
 mkdir "$dir/pages"
 python3 -u -m http.server --bind 127.0.0.1 --directory "$dir/pages" 0 >"$dir/pages.log" 2>&1 &
 servers="$servers $!"

@@ -1,11 +1,11 @@
-// Tests the pages at /docs and of docs/browser.md. docs-page.sh calls docs_page.mjs DOCS OPENAPI CHAT: the URL of /docs, the
-// OpenAPI file and the URL of the other page.
+// Tests the page at /docs and the page in docs/browser.md. docs-page.sh calls docs_page.mjs DOCS OPENAPI CHAT: the URL of
+// /docs, the path of the OpenAPI file, and the URL of the page in docs/browser.md.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
-// `require` uses NODE_PATH, `import` does not
+// `require` uses NODE_PATH, but `import` does not
 const { chromium } = createRequire(import.meta.url)("playwright-core");
 const [docs, file, chat] = process.argv.slice(2);
 const { tags, paths } = JSON.parse(readFileSync(file, "utf8"));
@@ -36,7 +36,7 @@ async function open(url) {
   return page;
 }
 
-// The groups are collapsed and in order of use. The page's policy allows all that it loads.
+// The groups are collapsed, in the order of the document. The content policy blocks nothing that the page loads.
 const page = await open(docs);
 const groups = tags.map(({ name }) => name);
 await page.locator(`#operations-tag-${groups.at(-1)}`).waitFor();
@@ -51,7 +51,7 @@ await page.locator(".dark-mode-toggle button").click();
 assert.notEqual(await background(), light);
 await page.close();
 
-// A click on its link opens each group and shows its paths.
+// The link of a group expands the group and shows its paths.
 const shown = new Set();
 for (const group of groups) {
   const page = await open(`${docs}#/${group}`);

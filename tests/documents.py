@@ -7,13 +7,13 @@ import subprocess
 import sys
 import tempfile
 
-# why the shell blocks of a page do not run here
+# pages whose shell blocks are skipped here, and the reason
 ELSEWHERE = {
     "docs/agentuity.md": "tests/agentuity.sh runs the apps",
     "docs/limits.md": "it takes an hour",
     "docs/model-loop.md": "tests/openai.sh runs turns of a model",
 }
-# the documented output
+# texts that the output of a page must contain
 EXPECTED = {
     "README.md": [f'"{writer} {n}"' for writer in ("page", "agent") for n in range(1, 6)],
     "docs/concepts.md": ['"items":[]'],
@@ -28,7 +28,7 @@ EXPECTED = {
     "docs/scopes.md": ['{"value":"Lin","version":1}', '"id":"turn-1"'],
     "docs/webhooks.md": ["whsec_"],
 }
-# A server is already running. Answers of 4xx or 5xx fail.
+# Disables the commands that would start a server, because a server already runs. curl fails on 4xx and 5xx.
 PRELUDE = """
 set -euo pipefail
 cargo() { :; }

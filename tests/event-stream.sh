@@ -1,11 +1,11 @@
 #!/bin/sh
-# Reads event streams with a third-party client library, over a link that is repeatedly cut within events. The library
-# reconnects, and must miss nothing.
+# Reads event streams with a third-party client library. A proxy repeatedly cuts its connections in the middle of events.
+# The library must reconnect without missing an event.
 #
 #   tests/event-stream.sh [redis]  over a redis-server that it starts
 #   tests/event-stream.sh memory   over the embedded store
 #
-# Needs python3 with venv; tests/packages.sh installs the library.
+# Needs python3 with venv. tests/packages.sh installs the library.
 set -eu
 
 cd "$(dirname "$0")/.."

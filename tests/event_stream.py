@@ -1,6 +1,7 @@
-"""Subscribes to threads with requests-sse, over a link that is cut within events: event_stream.py ADDRESS API_KEY
+"""Subscribes to threads with requests-sse over a proxy that cuts connections in the middle of events: event_stream.py
+ADDRESS API_KEY
 
-The library reconnects with its last cursor. Compares all received events with the writes.
+The library reconnects with its last cursor. The test compares the received events with the writes.
 """
 
 import json
@@ -16,13 +17,13 @@ from requests_sse import EventSource
 
 WRITES = 100
 CUTS = 3
-# pause between writes, so that cuts happen between events
+# seconds between writes, so that writes continue while connections are cut
 PAUSE = 0.03
 WAIT_LIMIT = 600
 
 
 class Link:
-    """Forwards connections to a server, and cuts the first few after some bytes of the answer."""
+    """A proxy for a server. Cuts its first few connections after a random number of bytes."""
 
     def __init__(self, host, port):
         self.server = (host, port)
@@ -144,7 +145,7 @@ def all_threads(server, api_key, session):
 
 
 def link_free(server, path):
-    """Returns the URL of a path, without the link."""
+    """Returns the URL of a path at the server itself, without the proxy."""
     return "http://%s:%d%s" % (*server, path)
 
 

@@ -1,6 +1,6 @@
-"""Compares the chart of deploy/helm with the manifests of deploy/kubernetes: helm.py OUTPUT
+"""Compares the Helm chart of deploy/helm with the manifests of deploy/kubernetes: helm.py OUTPUT
 
-Writes the chart's objects, with all options, to OUTPUT as YAML, for a schema validator.
+Writes the chart's objects, rendered with all options, to OUTPUT as YAML. A schema validator reads this file later.
 """
 
 import pathlib
@@ -11,7 +11,7 @@ import yaml
 
 CHART = "deploy/helm/threadkeep"
 MANIFESTS = pathlib.Path("deploy/kubernetes")
-# labels by which Helm identifies its objects
+# labels that Helm adds to its objects
 OF_HELM = {
     "app.kubernetes.io/instance",
     "app.kubernetes.io/version",
@@ -57,14 +57,14 @@ def kustomized():
 
 
 def plain(value):
-    """Removes Helm's labels, and labels that are then empty or equal to the name."""
+    """Removes the labels that Helm adds."""
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items() if key not in OF_HELM}
     return [plain(each) for each in value] if isinstance(value, list) else value
 
 
 def unlabelled(objects):
-    """Removes the labels of objects that nothing selects."""
+    """Removes the labels of the objects themselves, which no selector uses."""
     objects = plain(objects)
     for thing in objects.values():
         thing["metadata"].pop("labels", None)
@@ -79,7 +79,9 @@ def check_same():
 
 
 def check_names():
-    """Checks that two releases in a namespace share no object and no pod."""
+    """Checks that two releases in one namespace share no objects, and that selectors of one release match no pods of the
+    other.
+    """
     first, second = rendered(name="blue"), rendered(name="green")
     for kind, thing in first.items():
         assert thing["metadata"]["name"] == "blue-threadkeep", thing
@@ -110,7 +112,7 @@ def check_options(output):
     assert objects["Secret"]["stringData"] == {
         "redis-url": "redis://redis:6379", "signing": "a:1", "api": "b:2", "api-key-rights": "b:all",
     }  # fmt: skip
-    # changed keys restart the pods
+    # changed keys must change the pod template, so that the pods restart
     changed = rendered({**OPTIONS, "secret": {**OPTIONS["secret"], "signing": "c:3"}})
     assert changed["Deployment"]["spec"]["template"]["metadata"] != deployment["template"]["metadata"]
     pathlib.Path(output).write_text(yaml.dump_all([*objects.values(), rendered()["HorizontalPodAutoscaler"]]))
@@ -134,7 +136,7 @@ def check_rejected():
 
 def main(output):
     report = helm.lint(CHART, strict=True)
-    # the chart has no icon, which is reported as information (1)
+    # a missing icon is reported with severity 1 (information)
     faults = [each for each in report["messages"] if each["severity"] > 1]
     assert report["total_charts_linted"] == 1 and not faults and not report["errors"], report
     check_same()

@@ -54,7 +54,7 @@ def main(program, directory):
             value = str(keys)
         for name, port in ports.items():
             if value == f":{port}":
-                # a port that is free here
+                # listen on any free port instead
                 value, ports[name] = ":0", None
         variables[variable["name"]] = value
     assert set(ports.values()) == {None}, ports

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Checks the manifests of deploy/kubernetes against the schemas of Kubernetes, and starts the server with their variables and
-# probes. Checks that the chart of deploy/helm creates the same objects, with Helm's own library.
+# Validates the manifests of deploy/kubernetes against the Kubernetes schemas. Starts the server with their variables, and
+# calls their probes. With Helm's own library, checks that the chart of deploy/helm creates the same objects.
 #
-# Needs python3 with venv; tests/packages.sh installs the validator and, on x86-64 only, Helm.
+# Needs python3 with venv. tests/packages.sh installs the validator and, only on x86-64, Helm.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -21,7 +21,7 @@ x86_64)
     install_python kubernetes-validate==1.37.0
     ;;
 esac
-# the oldest and newest release with all that the manifests use
+# the oldest and newest supported releases that have every feature of the manifests
 for release in 1.31 1.37; do
     "$venv/bin/kubernetes-validate" --strict --kubernetes-version "$release" --quiet \
         deploy/kubernetes/deployment.yaml deploy/kubernetes/service.yaml \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks the licences and sources of dependencies against deny.toml, and security advisories if their database is reachable.
-# Builds cargo-deny, which Debian does not package, without optimizations, which it does not need.
+# Checks the licences and sources of dependencies against deny.toml. Also checks security advisories if their database is
+# reachable. Builds cargo-deny from source, because Debian does not package it. Builds without optimizations, to save time.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -9,7 +9,7 @@ tools=${XDG_CACHE_HOME:-$HOME/.cache}/threadkeep/cargo-deny-$version
 deny=$tools/bin/cargo-deny
 [ -x "$deny" ] || CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug --root "$tools" \
     --target-dir target/cargo-deny "cargo-deny@$version"
-# check the licences of shipped code only, but the sources of everything that is built
+# check the licences of shipped code only, and the sources of all dependencies
 "$deny" --locked --exclude-dev check licenses bans
 "$deny" --locked --workspace check sources
 if curl -sfL -o /dev/null --max-time 20 https://github.com/RustSec/advisory-db; then

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs the conformance suite of the Model Context Protocol in each revision that it covers: tests/mcp-conformance.sh
+# Runs the Model Context Protocol's conformance suite for each revision that the suite covers: tests/mcp-conformance.sh
 # [redis|memory]
 #
-# Needs npm; tests/packages.sh installs the suite and its Node.
+# Needs npm. tests/packages.sh installs the suite and its Node.js.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Lists and calls every tool and reads the resources with the official Python and TypeScript clients of the Model Context
-# Protocol, each in its own scopes. Then runs the programs of docs/mcp.md.
+# Lists and calls every tool, and reads the resources, with the official Python and TypeScript clients of the Model Context
+# Protocol. Each client has its own scopes. Then runs the programs in docs/mcp.md.
 #
-#   tests/mcp.sh [redis]  over two replicas in turn, on a redis-server that it starts
+#   tests/mcp.sh [redis]  alternates between two replicas, on a redis-server that it starts
 #   tests/mcp.sh memory   over the embedded store
 #
-# Needs python3 with venv, node (18 or later) and npm; tests/packages.sh installs the clients.
+# Needs python3 with venv, Node.js 18 or later, and npm. tests/packages.sh installs the clients.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -25,7 +25,7 @@ fi
 NODE_PATH=$npm/node_modules node tests/mcp_client.mjs \
     "$api_key" "http://$address" "http://$replica_address"
 
-# program LANGUAGE: prints the program of docs/mcp.md in that language, for this server
+# program LANGUAGE: prints the LANGUAGE program of docs/mcp.md, with the address and the key of this server
 program() {
     sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" docs/mcp.md | sed -e '/^```/d' \
         -e "s|http://127.0.0.1:8080|http://$address|" -e "s|a-secret-of-32-characters-or-more|$api_key|"

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
 
-// `require` uses NODE_PATH, `import` does not
+// `require` uses NODE_PATH, but `import` does not
 const require = createRequire(import.meta.url);
 const { Client } = require("@modelcontextprotocol/sdk/client/index.js");
 const { StreamableHTTPClientTransport } = require(
@@ -16,7 +16,7 @@ const bearer = { authorization: `Bearer ${apiKey}` };
 const asked = new Map(servers.map((server) => [server, 0]));
 let turn = 0;
 
-// Alternates between the replicas.
+// Sends requests to the two replicas in turn.
 function takeTurns(url, init) {
   const server = servers[turn++ % servers.length];
   asked.set(server, asked.get(server) + 1);

@@ -1,5 +1,5 @@
-"""Uses every tool and resource with the official Python client, in each protocol version that it negotiates: mcp_client.py
-API_KEY SERVER REPLICA
+"""Uses every tool and resource with the official Python client. Repeats this in each protocol version that the client can
+negotiate: mcp_client.py API_KEY SERVER REPLICA
 """
 
 import asyncio
@@ -32,7 +32,7 @@ asked = {server: 0 for server in SERVERS}
 
 
 async def take_turns(request):
-    """Alternates between the replicas."""
+    """Sends requests to the two replicas in turn."""
     replica = next(turns)
     request.url = request.url.copy_with(host=replica.host, port=replica.port)
     request.headers["host"] = f"{replica.host}:{replica.port}"
@@ -128,7 +128,7 @@ async def read_resources(client):
     tasks = by_uri["threadkeep://tasks"]
     assert tasks.mime_type == "application/json"
     assert len(json.loads(tasks.text)["tasks"]) == 2, tasks
-    # the code depends on the revision of the protocol
+    # each revision of the protocol has its own error code
     await refused(client.read_resource("threadkeep://kv/none"), -32002, -32602)
 
 
@@ -161,7 +161,7 @@ async def stay_out(mode):
         try:
             async with connected(mode, headers, path) as client:
                 await client.list_tools()
-        except Exception as error:  # its type depends on the client
+        except Exception as error:  # each client raises a different type
             assert not isinstance(error, AssertionError), error
         else:
             raise AssertionError(f"{headers} {path} came in")

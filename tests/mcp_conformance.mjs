@@ -1,5 +1,5 @@
-// Runs the Model Context Protocol's conformance suite in each revision, and fails if a check does. mcp-conformance.sh calls
-// mcp_conformance.mjs SUITE URL API_KEY FOLDER.
+// Runs the Model Context Protocol's conformance suite for each revision. Fails if one of the relevant checks fails.
+// mcp-conformance.sh calls mcp_conformance.mjs SUITE URL API_KEY FOLDER.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -10,15 +10,15 @@ import { join } from "node:path";
 
 const [suite, server, apiKey, folder] = process.argv.slice(2);
 const REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
-// scenarios for tools, prompts and resources of the suite's own server, or for capabilities that this server lacks; only the
-// form of their messages is checked
+// Scenarios that need tools, prompts and resources of the suite's own server, or capabilities that this server lacks. Of
+// these scenarios, only the check of the message format counts.
 const FOREIGN =
   /^(tools-call|prompts|resources-(read|templates|subscribe|unsubscribe)|completion|logging|elicitation|input-required|json-schema|http-custom-header)/;
 const SAME_FORM = "wire-schema-valid";
-// a check of prompts within another scenario
+// a check of prompts inside a relevant scenario
 const PROMPTS = "sep-2549-prompts-list-caching-hints";
 
-// The suite sends no credential, and parts of it drop the query of a signed URL, so the proxy adds a key and a scope.
+// The suite sends no credentials, and some scenarios drop the query of a signed URL. This proxy adds a key and a scope.
 async function startProxy() {
   const credentials = ["authorization", `Bearer ${apiKey}`, "x-session-id", "conformance"];
   const proxy = http.createServer((request, response) => {
@@ -36,7 +36,7 @@ async function startProxy() {
   return proxy;
 }
 
-// Runs the scenarios of a revision. The suite exits with 1, because it also runs the foreign ones.
+// Runs the scenarios of a revision. Ignores the suite's exit code, which is 1 because scenarios in `FOREIGN` fail.
 function run(url, revision, output) {
   const scenarios = ["--suite", "all", "--spec-version", revision];
   const options = [suite, "server", "--url", url, ...scenarios, "--output-dir", output];

@@ -1,4 +1,4 @@
-# Builds the npm package. Other test scripts source this file from the directory of the project.
+# Builds the npm package. Other test scripts source this file from the project's root directory.
 #
 # shellcheck shell=sh
 
@@ -8,7 +8,7 @@
 PACKAGE=$PWD/clients/typescript
 export PACKAGE
 
-# pack_package: runs `npm pack` if a source has changed, and sets $archive.
+# pack_package: runs `npm pack` if a source file has changed. Sets $archive.
 pack_package() {
     link_locked "$PACKAGE"
     locked target/npm-package/lock fill_archive

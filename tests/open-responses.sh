@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs the tests of Open Responses' compliance suite over all three kinds of upstreams, with a client that validates each
-# object and event: tests/open-responses.sh [redis|memory]
+# Runs the tests of Open Responses' compliance suite over all three kinds of upstreams. The client validates each object and
+# event: tests/open-responses.sh [redis|memory]
 #
-# Needs node (20 or later) and npm; tests/packages.sh installs the packages.
+# Needs Node.js 20 or later, and npm. tests/packages.sh installs the packages.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Stores conversations with the unmodified packages openai (Python and TypeScript) and openai-agents: all routes, paging,
-# errors, broken connections, concurrent processes, model responses, agents, and the published tests of openai-agents. Prints
-# the number of checks per suite.
+# Stores conversations with the unmodified packages openai (Python and TypeScript) and openai-agents. Tests all routes,
+# paging, errors, broken connections, concurrent processes, model responses and agents. Runs the published tests of
+# openai-agents. Prints the number of checks of each suite.
 #
 #   tests/openai.sh [redis]  over two replicas, on a redis-server that it starts
 #   tests/openai.sh memory   over the embedded store
-#   tests/openai.sh STORE long   both versions of the package with both clients
+#   tests/openai.sh STORE long   both versions of openai, each with the synchronous and the asynchronous client
 #
-# Needs python3 with venv, node (20 or later) and npm; tests/packages.sh installs the packages.
+# Needs python3 with venv, Node.js 20 or later, and npm. tests/packages.sh installs the packages.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -16,7 +16,8 @@ cd "$(dirname "$0")/.."
 
 store=${1:-redis} is_long=${2:-}
 agents=0.24.0
-# a model that calls the counter once per response, unless the text says hello or asks for the weather
+# Replies of the model, in the order of the requests. The model calls the counter once per response, unless the text says
+# hello or asks for the weather.
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --package threadkeep-scripted-upstream
 count='{"calls": [{"name": "kv_increment", "arguments": "{\"key\":\"a/n\"}"}]}, {"text": "counted"}'
 hello='{"text": "hello"}'
@@ -38,7 +39,7 @@ else
     replica_address=$address
 fi
 main=$server
-# a server whose store becomes unavailable
+# a server whose Redis is stopped after the start
 redis-server --port 0 --unixsocket "$dir/away.sock" --save '' --dir "$dir" >"$dir/away-redis.log" 2>&1 &
 away=$!
 servers="$servers $away"
@@ -50,7 +51,7 @@ run_server limited THREADKEEP_RATE_THREAD_WRITES=2/1h
 limited_address=$listening
 export OPENAI_API_KEY="$api_key"
 
-# drive KIND PART ARGUMENT...: runs one part of the checks with the synchronous or the asynchronous client.
+# drive KIND PART ARGUMENT...: runs one part of the checks with the client KIND (sync or async).
 drive() {
     "$venv/bin/python" tests/openai/client.py "$@"
 }
@@ -59,7 +60,7 @@ drive() {
 check_client() {
     drive "$1" all "$address" "$away_address" "$limited_address"
     conversation=$(drive "$1" create "$address")
-    # two concurrent processes, on separate replicas over Redis
+    # two concurrent processes, each with its own replica if the store is Redis
     drive "$1" add "$address" "$conversation" even &
     even=$!
     drive "$1" add "$replica_address" "$conversation" odd &
@@ -88,7 +89,7 @@ check_version() {
     done
 }
 
-# the version that the protocol's page describes, and the newest version
+# the version that the documentation names, and the newest version
 if [ -n "$is_long" ]; then
     check_version 3.54.0 sync async
 else
@@ -96,14 +97,14 @@ else
 fi
 check_version 3.57.0 sync async
 
-# fill_tests: fetches the tests of openai-agents, which only its source distribution has.
+# fill_tests: downloads the tests of openai-agents, which only the source distribution contains.
 fill_tests() {
     "$venv/bin/pip" download --quiet --no-deps --no-binary openai-agents --dest "$entry" "openai-agents==$agents"
     tar -xzf "$entry"/*.tar.gz -C "$entry" --strip-components 1 --wildcards '*/tests' '*/pyproject.toml'
 }
 
 cached "openai-agents-$agents-tests" fill_tests
-# Without tests that expect function calls without a status: a conversation adds the status.
+# Skips the tests of lost acknowledgements. They expect function calls without a status, but a conversation adds the status.
 (
     cd "$entry"
     tests=$OLDPWD/tests/openai

@@ -1,11 +1,11 @@
-# Installs packages for scripts, once for all checkouts of a user, in $XDG_CACHE_HOME/threadkeep/packages (by default below
-# ~/.cache). Other test scripts source this file from the project directory.
+# Installs packages for test scripts in $XDG_CACHE_HOME/threadkeep/packages (below ~/.cache by default). All checkouts of a
+# user share this cache. Other test scripts source this file from the project's root directory.
 #
 # shellcheck shell=sh
 
 packages=${XDG_CACHE_HOME:-$HOME/.cache}/threadkeep/packages
 
-# locked FILE COMMAND...: runs the command with an exclusive lock on FILE.
+# locked FILE COMMAND...: runs the command while holding an exclusive lock on FILE.
 locked() {
     lock_file=$1
     shift
@@ -16,15 +16,16 @@ locked() {
     ) 9>"$lock_file"
 }
 
-# cached NAME COMMAND...: sets $entry to the cache directory NAME, and runs the command to fill it if it is incomplete.
+# cached NAME COMMAND...: sets $entry to the cache directory NAME. Runs the command to fill the directory if it is
+# incomplete.
 cached() {
     entry=$packages/$1
     shift
     [ -e "$entry/installed" ] || locked "$entry.lock" fill "$@"
 }
 
-# Writes the file `installed` last: a directory without it is left over from an interrupted run. Installers print to standard
-# error, because a script's output may be compared.
+# Creates the file `installed` last. A directory without this file is left over from an interrupted run. Installers print to
+# standard error, because a script's output may be compared.
 fill() {
     [ ! -e "$entry/installed" ] || return 0
     rm -rf "$entry"
@@ -33,25 +34,26 @@ fill() {
     touch "$entry/installed"
 }
 
-# name_of KIND PACKAGE TEXT...: prints a cache name from a package and all other inputs of its content.
+# name_of KIND PACKAGE TEXT...: prints the name of a cache entry, which depends on all arguments.
 name_of() {
     kind=$1-$(printf %s "$2" | sed 's/[=<>].*//' | tr -c 'A-Za-z0-9.\n' _)
     shift
     echo "$kind-$(printf '%s\n' "$(uname -m)" "$@" | sha256sum | cut -c 1-16)"
 }
 
-# install_python REQUIREMENT...: installs into a virtual environment of $python (default: python3). Sets $venv.
+# install_python REQUIREMENT...: installs the packages into a virtual environment of $python (default: python3). Sets $venv.
 install_python() {
     python=${python:-python3}
     interpreter=$("$python" -c 'import sys; print(sys.version, sys.executable)')
-    # in a subshell, because it sets $entry too
+    # in a subshell, because `cached` also sets $entry
     uv=$(cached "$(name_of uv "$uv_version" "$interpreter")" fill_uv && echo "$entry/bin/uv")
     cached "$(name_of python "$@" "$interpreter")" fill_venv "$@"
     # shellcheck disable=SC2034 # for the script that sources this file
     venv=$entry
 }
 
-# pip takes up to 30 times as long. uv does not compile; the first import of a module does, and keeps the result.
+# Uses uv, because pip takes up to 30 times as long. uv does not compile modules. The first import of a module compiles it
+# and keeps the result, which PYTHONDONTWRITEBYTECODE would prevent.
 uv_version=0.13.9
 unset PYTHONDONTWRITEBYTECODE
 
@@ -66,7 +68,7 @@ fill_venv() {
 }
 
 # install_npm PACKAGE VERSION [OPTION...]: sets $npm to a directory with node_modules. Never runs install scripts of
-# packages, even if npm is configured to run them.
+# packages, even if npm's configuration allows them.
 install_npm() {
     cached "$(name_of npm "$@")" fill_npm "$@"
     npm=$entry
@@ -78,7 +80,7 @@ fill_npm() {
     npm install --prefix "$entry" --no-save --no-audit --no-fund --loglevel=error --ignore-scripts "$@" "$package"
 }
 
-# install_locked DIRECTORY: installs the packages of its package-lock.json without install scripts. Sets $npm.
+# install_locked DIRECTORY: installs the packages of DIRECTORY/package-lock.json without install scripts. Sets $npm.
 install_locked() {
     manifest=$(node -p 'const { dependencies, devDependencies, name } = JSON.parse(fs.readFileSync(process.argv[1]));
         JSON.stringify({ name, dependencies, devDependencies })' "$1/package.json")
@@ -91,8 +93,8 @@ fill_locked() {
     npm ci --prefix "$entry" --no-audit --no-fund --loglevel=error --ignore-scripts
 }
 
-# link_locked DIRECTORY [TARGET]: installs the same packages into TARGET/node_modules, as hard links if possible. An `npm ci`
-# there does not change the cache.
+# link_locked DIRECTORY [TARGET]: installs these packages into TARGET/node_modules (default: DIRECTORY), as hard links if
+# possible. If `npm ci` replaces node_modules, the cache does not change.
 link_locked() {
     install_locked "$1"
     locked target/packages.lock fill_modules "${2:-$1}/node_modules"

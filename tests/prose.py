@@ -1,6 +1,6 @@
-"""Holds pages, comments and texts to the project's rules of style: python3 tests/prose.py [PATH...]
+"""Checks the style of pages, comments and texts: python3 tests/prose.py [PATH...]
 
-Reads whole sentences, also those that wrap, and ignores case. A text that passes may still be bad English.
+Joins wrapped lines to sentences, and ignores case. A text that passes may still be bad English.
 """
 
 import io
@@ -9,7 +9,7 @@ import re
 import sys
 import tokenize
 
-# a rule, and what to write instead
+# patterns, each with the text to write instead
 RULES = [
     (r"^(?:\*\* )?(?:what|who|whom|whose|whoever|whatever)\b(?!.*\?)", "a noun as the subject"),
     (r"(?-i:[|;:] (?:What|Who|Whom|Whose)\b)(?![^.|]*\?)", "a noun as the subject"),
@@ -66,7 +66,7 @@ RULES = [
     (r"\balso (?:while|if|after|in|at)\b", "even while, including"),
     (r"\bfor the caller to\b", "the caller drops it"),
 ]
-# the second sentence of a comment
+# patterns for later sentences of a comment
 LATER = (r"^whether\b", "returns whether ...")
 
 PAGES = [
@@ -85,7 +85,7 @@ PAGES = [
     "deploy/alerts.yml",
     "deploy/packages/*.md",
 ]
-# of these, the comments and texts
+# programs, of which only the comments and texts are checked
 PROGRAMS = [
     "{src,crates,tests,load,benches,examples,tools}/**/*.rs",
     "crates/**/*.lua",
@@ -98,12 +98,12 @@ PROGRAMS = [
     "Dockerfile",
 ]
 MARKS = {"rs": r"//[/!]?", "ts": r"//", "tsx": r"//", "mjs": r"//", "js": r"//", "lua": r"--"}
-# Markdown that ends a paragraph
+# a Markdown line that ends the paragraph before it
 BREAK = re.compile(r"^\s*(?:[-*+] |\d+\. |#|\||>|$)")
 
 
 def expand(pattern):
-    """Returns the patterns of one with alternatives in braces."""
+    """Expands alternatives in braces. Returns all resulting patterns."""
     found = re.search(r"\{([^{}]*)\}", pattern)
     if not found:
         return [pattern]
@@ -111,7 +111,7 @@ def expand(pattern):
 
 
 def paragraphs(lines):
-    """Joins lines, given with their numbers, to paragraphs."""
+    """Joins numbered lines to paragraphs."""
     start, words = 0, []
     for number, line in lines:
         if BREAK.match(line) and words:
@@ -128,7 +128,7 @@ def of_page(text):
     is_code = False
     for number, line in enumerate(text.splitlines(), 1):
         is_code ^= line.lstrip().startswith("```")
-        # a heading may be a clause
+        # headings are not checked, because a heading may be a clause
         is_prose = not is_code and not line.lstrip().startswith(("```", "#"))
         yield number, line if is_prose else ""
 
@@ -169,7 +169,7 @@ def of_program(text, mark, has_texts):
 
 
 def prose(path):
-    """Returns the lines of prose in a file; an empty line ends a paragraph."""
+    """Yields the prose lines of a file. An empty line ends a paragraph."""
     text, kind = path.read_text(), path.suffix[1:]
     if kind == "md":
         return of_page(text)
@@ -177,7 +177,7 @@ def prose(path):
         return [(number, line.lstrip("# ")) for number, line in enumerate(text.splitlines(), 1)]
     if kind == "py":
         return of_python(text)
-    # the strings of tests are data
+    # the strings of tests are data, not texts
     has_texts = not {"tests", "load", "benches"} & set(path.parts)
     return of_program(text, MARKS.get(kind, "#"), has_texts)
 

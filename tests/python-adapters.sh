@@ -1,13 +1,14 @@
 #!/bin/sh
-# Tests the adapters in the Python package's wheel with their frameworks: the frameworks' published suites, and our own.
-# Prints the counts of each suite.
+# Tests the adapters in the Python package's wheel with their frameworks. Runs the published suites of the frameworks and
+# the project's own tests. Prints the test counts of each suite.
 #
 #   tests/python-adapters.sh [redis]        the newest supported version of each framework, over a redis-server
 #   tests/python-adapters.sh memory         the newest versions, over the embedded store
 #   tests/python-adapters.sh long           the newest and oldest supported versions, over both stores
-#   tests/python-adapters.sh STORE NAME...  only these frameworks: folders in clients/python/tests/adapters
+#   tests/python-adapters.sh STORE NAME...  only the frameworks NAME, the folders in clients/python/tests/adapters
 #
-# A folder has the tests, the versions of the framework (newest.txt, oldest.txt), and suite.sh if there is a published suite.
+# Each folder contains the tests, the tested versions of the framework (newest.txt, oldest.txt), and suite.sh if the
+# framework publishes a suite.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -31,7 +32,7 @@ if [ $# -eq 0 ]; then
     done
 fi
 
-# test_store FRAMEWORK AGE STORE: runs our tests, then the published suite.
+# test_store FRAMEWORK AGE STORE: runs the project's own tests, then the published suite.
 test_store() {
     run=$work/adapters-$1-$3
     rm -rf "$run"
@@ -52,7 +53,7 @@ test_framework() {
     install_wheel "$1-$2" "$newest" $(cat "$package/tests/adapters/$1/$2.txt")
     status=0
     for store in $stores; do
-        # in the background, `set -e` ends the tests at the first failure
+        # run in the background, because `set -e` then stops at the first failure
         test_store "$1" "$2" "$store" >"$work/adapters-$1-$store.log" 2>&1 &
         eval "${store}_tests=\$!"
     done

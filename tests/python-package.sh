@@ -1,6 +1,7 @@
-# Builds and installs the Python package. Other test scripts source this file from the directory of the project.
+# Builds and installs the Python package. Other test scripts source this file from the project's root directory.
 #
-# Finds Pythons on the PATH (python3.10, ...) and with pyenv. THREADKEEP_BIN replaces target/debug/threadkeep.
+# Finds Python versions on the PATH (python3.10, ...) and those installed with pyenv. THREADKEEP_BIN replaces
+# target/debug/threadkeep.
 #
 # shellcheck shell=sh
 
@@ -15,7 +16,8 @@ package=$PWD/clients/python
 work=$PWD/target/python
 mkdir -p "$work"
 
-# python_of VERSION: prints the path of that Python if it is installed. pyenv's shims on the PATH do not prove that.
+# python_of VERSION: prints the path of Python VERSION if it is installed. Runs the program to check, because pyenv puts
+# shims of missing versions on the PATH.
 python_of() {
     if "python$1" -c '' 2>/dev/null; then
         command -v "python$1"
@@ -26,8 +28,8 @@ python_of() {
     done | tail -n 1
 }
 
-# build_wheel: builds sdist and wheel if the sources have changed, and sets $wheel. Builds the wheel from the sdist, to prove
-# that the sdist is complete.
+# build_wheel: builds the sdist and the wheel if the sources have changed. Sets $wheel. Builds the wheel from the sdist,
+# which shows that the sdist is complete.
 build_wheel() {
     python=$newest
     install_python build==1.6.1 hatchling==1.33.0
@@ -46,8 +48,8 @@ fill_wheel() {
     echo "$sources" >"$work/dist/built-from"
 }
 
-# install_wheel NAME PYTHON REQUIREMENT...: installs the wheel into a virtual environment of this checkout that shares the
-# packages of the cached one. Sets $venv.
+# install_wheel NAME PYTHON REQUIREMENT...: installs the wheel into a virtual environment of this checkout, which also uses
+# the packages of the cached environment. Sets $venv.
 install_wheel() {
     own=$work/$1
     python=$2
@@ -61,7 +63,7 @@ install_wheel() {
     venv=$own
 }
 
-# install_checkout: runs the README's pip commands if the sources have changed.
+# install_checkout: runs the pip commands in the README if the sources have changed.
 install_checkout() {
     sources=$(cd "$package" && find src pyproject.toml README.md -name __pycache__ -prune -o -type f -exec sha256sum {} + | sort)
     cached "$(name_of pip threadkeep "$sources" "$("$newest" -VV)")" fill_checkout

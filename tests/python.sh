@@ -5,7 +5,7 @@
 #   tests/python.sh memory    the newest Python, over the embedded store
 #   tests/python.sh long      all supported Pythons, over both stores
 #
-# Skips Pythons that are not installed, and fails without any.
+# Skips Python versions that are not installed. Fails if no version is installed.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -22,7 +22,7 @@ esac
 # shellcheck source=tests/python-package.sh
 . tests/python-package.sh
 
-# run_tests VERSION PYTHON: installs the wheel and runs the tests outside the source tree, on all stores in parallel.
+# run_tests VERSION PYTHON: installs the wheel, and runs the tests outside the source tree on all stores in parallel.
 run_tests() {
     install_wheel "tests-$1" "$2"
     status=0
@@ -48,7 +48,7 @@ test_store() {
     STORE=$1 nice "$venv/bin/python" -m pytest -q -p no:cacheprovider --ignore tests/adapters
 }
 
-# python-adapters.sh checks the adapters, with their frameworks installed.
+# python-adapters.sh checks the adapters, because it installs their frameworks.
 check_sources() {
     "$tools/ruff" check "$package"
     "$tools/ruff" format --check --quiet "$package"
@@ -60,7 +60,7 @@ check_sources() {
 python=$newest
 install_python mypy==2.4.1 pyright==1.1.414 ruff==0.17.6 'httpx>=0.27,<1' pytest==9.2.0 pytest-asyncio==1.5.0
 tools=$venv/bin
-# run the checks in parallel: the tests mostly wait
+# run the checks in parallel with the tests, which mostly wait
 {
     install_checkout
     check_sources

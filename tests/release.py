@@ -1,8 +1,8 @@
-"""Starts the program from the files of a release, and checks the files: release.py DIRECTORY PROGRAM
+"""Checks the files of a release, and starts the program from them: release.py DIRECTORY PROGRAM
 
-DIRECTORY has the files in `files`, the contents of the archive in `archive`, a virtual environment with the wheel in
-`venv`, and the npm packages in `node`. Prints the time from each start to the first answer, and asserts the CPU time of
-all processes instead: unlike the time that passes, it does not depend on the load of the machine.
+DIRECTORY contains the files in `files`, the unpacked archive in `archive`, a virtual environment with the wheel in `venv`,
+and the npm packages in `node`. Prints how long each start takes until the first answer. The time limit applies to the CPU
+time of all processes, because elapsed time depends on the load of the machine.
 """
 
 import json
@@ -23,7 +23,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 PATIENCE_S = 120
-# to start, answer once and end
+# maximum CPU time to start, answer one request and stop
 CPU_LIMIT_S = 3
 ENVIRONMENT = {name: os.environ[name] for name in ("HOME", "PATH")} | {"npm_config_update_notifier": "false"}
 START = ["--listen", "127.0.0.1:0"]
@@ -40,11 +40,11 @@ def cpu_seconds():
 
 
 def descendants(pid):
-    """Returns the child of a process, its child, and so on; each has one."""
+    """Returns the descendants of a process. Each process must have at most one child."""
     parents = {}
     for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
-            # the name before it may contain anything (proc_pid_stat(5))
+            # the preceding field is the program's name, which may contain any character (proc_pid_stat(5))
             parents[int(path.read_text().rpartition(")")[2].split()[1])] = int(path.parent.name)
         except FileNotFoundError:
             continue
@@ -55,7 +55,7 @@ def descendants(pid):
 
 
 def start(command, directory):
-    """Returns the process, and the seconds until it has answered."""
+    """Starts the server. Returns its process, and the seconds until its first answer."""
     log = directory / "start.log"
     with log.open("w") as output:
         began = time.monotonic()
@@ -74,7 +74,7 @@ def check_start(name, command, directory, number=signal.SIGTERM, target=lambda p
     program = os.pidfd_open([server.pid, *descendants(server.pid)][-1])
     os.kill(target(server.pid), number)
     assert server.wait(PATIENCE_S) == 0, name
-    # readable: the program has ended too
+    # the descriptor becomes readable when the program has ended
     assert select.select([program], [], [], PATIENCE_S)[0], f"{name} still runs"
     os.close(program)
     used = cpu_seconds() - before
@@ -83,7 +83,7 @@ def check_start(name, command, directory, number=signal.SIGTERM, target=lambda p
 
 
 def check_arguments(name, command, directory):
-    """Arguments, outputs and exit codes are those of the program."""
+    """Checks that the launcher passes arguments on, and returns the program's output and exit code."""
     run = lambda *more: subprocess.run([*command, *more], cwd=directory, env=ENVIRONMENT, capture_output=True, text=True)
     done = run("--version")
     assert done.returncode == 0 and re.fullmatch(r"threadkeep \d+\.\d+\.\d+\S*\n", done.stdout), (name, done)
@@ -92,7 +92,7 @@ def check_arguments(name, command, directory):
 
 
 def check_launcher(node, launcher):
-    # a signal ends the program, and the launcher says so as a shell does
+    # if a signal ends the program, the launcher exits with the code that a shell would use
     server, _ = start([launcher], node)
     os.kill(descendants(server.pid)[-1], signal.SIGKILL)
     assert server.wait(PATIENCE_S) == 128 + signal.SIGKILL
@@ -109,7 +109,7 @@ def check_launcher(node, launcher):
 def check_wheel(path):
     with zipfile.ZipFile(path) as wheel:
         names = wheel.namelist()
-    # shares no file with the client, whose module is `threadkeep`
+    # the wheel must not contain files of the client package, whose module is `threadkeep`
     assert all(re.match(r"threadkeep_server-[^/]+\.(data|dist-info)/", name) for name in names), names
 
 
@@ -126,7 +126,7 @@ def check_bill(path):
     assert fault is None, fault
     bill = json.loads(text)
     names = {component["name"] for component in bill["components"]}
-    # in the program; only in tests; only in builds
+    # the first three are part of the program; the others are only needed by tests or builds
     assert {"actix-web", "redis", "threadkeep-domain"} <= names and not names & {"proptest", "serde_derive", "cc"}
     known = {component["bom-ref"] for component in bill["components"]}
     for component in bill["components"]:
@@ -141,7 +141,7 @@ def check_notices(text, bill):
         if "hashes" in component:
             assert f"\n{component['name']} {component['version']}: " in listed, component
     assert "actix-web" in texts and "Permission is hereby granted" in texts
-    # jemalloc, in a folder of the crate that builds it
+    # jemalloc's licence, which is in a subfolder of the crate that builds it
     assert "jasone@canonware.com" in texts
 
 
@@ -176,7 +176,7 @@ def main(directory, program):
     check_start("the program itself", [program], directory)
     for name, command in starts.items():
         check_arguments(name, command, node)
-        # npx passes signals to its shell alone, so the launcher gets one, whose child is the program
+        # npx forwards signals only to its shell, so send the signal to the launcher, the parent of the program
         target = (lambda pid: descendants(pid)[-2]) if name.startswith("npx") else (lambda pid: pid)
         check_start(name, command, node, target=target)
     for number in (signal.SIGINT, signal.SIGTERM):

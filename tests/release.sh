@@ -1,8 +1,8 @@
 #!/bin/sh
-# Checks the files of scripts/release.sh: installs the wheel and the npm packages into empty folders without a network,
-# and starts the program of each. Two runs must give the same bytes.
+# Checks the files that scripts/release.sh creates. Installs the wheel and the npm packages into empty folders without
+# network access, and starts the program from each. Two runs must create identical files.
 #
-# THREADKEEP_BIN names another program than target/debug/threadkeep. Needs npm, python3 with venv, and binutils.
+# THREADKEEP_BIN replaces target/debug/threadkeep. Needs npm, python3 with venv, and binutils.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -13,9 +13,9 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 130' INT TERM
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --workspace
-# most of a debug program is for debuggers, and would take a minute to pack
+# strip the program, because its debug information would take a minute to compress
 strip -o "$dir/threadkeep" "${THREADKEEP_BIN:-target/debug/threadkeep}"
-# a small program for what does not start it
+# a small stand-in for the program, for the checks that do not start it
 cp "$(command -v env)" "$dir/small"
 
 release() {
@@ -57,7 +57,7 @@ small --dir "$dir/first"
 )
 diff -r "$dir/first" "$dir/second"
 
-# the files of another platform, which gather merges with those of this one
+# Creates the files for a second platform. `gather` merges them with the files for this platform.
 case $(uname -m) in
 x86_64) other=aarch64 npm_cpu=arm64 ;;
 *) other=x86_64 npm_cpu=x64 ;;

@@ -1,10 +1,10 @@
-"""Runs the stages of tests/stages.py in parallel and prints the time of each.
+"""Runs the stages of tests/stages.py in parallel, and prints the time that each takes.
 
 usage: tests/run.py quick|common|long
 
-A stage starts once its `after` stages have passed and enough cores are free. Its output is printed when it ends and saved in
-target/logs. If a stage fails, only its dependents do not run. A stage with unchanged inputs is skipped if it has passed,
-except in the long form. Times go to target/times.tsv.
+A stage starts when its `after` stages have passed and enough cores are free. When a stage ends, its output is printed;
+target/logs also has it. If a stage fails, the stages that depend on it do not run. A stage that has passed is skipped
+as long as its inputs are unchanged, except in the long form. target/times.tsv lists the times.
 """
 
 import hashlib
@@ -19,13 +19,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "threadkeep"
 SKIPPED = 77
-# The load that a machine takes, whatever its number of cores: tests use more threads on larger machines.
+# Total load of the stages that may run in parallel, in units of `Stage.cores`. Independent of the machine's number of
+# cores, because tests use more threads on larger machines.
 MACHINE = 2
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CLEANING_SECONDS = 60
-# Time limit of a stage, after which the run fails.
+# Time limit for a stage, in seconds. A stage that exceeds it fails.
 LIMIT_SECONDS = 5_400
-# Lines of each failed stage that are printed again at the end.
+# Number of lines from the end of each failed stage's output to print again.
 LAST_LINES = 40
 
 
@@ -33,8 +34,8 @@ LAST_LINES = 40
 class Stage:
     """A command of the test run.
 
-    `cores` is its load, of the two that a machine takes. `after` names the stages that must pass first. `inputs` are the
-    files and folders that determine the outcome; a stage without inputs always runs.
+    `cores` is the load of the command, see `MACHINE`. `after` names the stages that must pass first. `inputs` are the files
+    and folders that determine the outcome. A stage without inputs always runs.
     """
 
     name: str
@@ -77,18 +78,18 @@ def digest(inputs: tuple[str, ...]) -> str:
 
 
 class Green:
-    """Stages that have passed, by inputs, stored outside the checkout."""
+    """Records which stages have passed, and with which inputs. All checkouts share the record."""
 
     def __init__(self, stages: list[Stage], leaves_out: bool) -> None:
         self.leaves_out = leaves_out
-        # before a stage builds from the inputs
+        # computed before any stage runs, because a stage may change inputs
         self.marks = {stage.name: self.mark_of(stage) for stage in stages if stage.inputs}
 
     def has(self, stage: Stage) -> bool:
         return self.leaves_out and stage.inputs != () and self.marks[stage.name].exists()
 
     def add(self, stage: Stage) -> None:
-        # unless its inputs have changed since
+        # do not record the stage if its inputs have changed during the run
         mark = self.marks.get(stage.name)
         if mark and mark == self.mark_of(stage):
             mark.parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +124,7 @@ class Run:
         return self.results
 
     def stop(self) -> None:
-        """Ends running stages, and waits until they have cleaned up."""
+        """Stops the running stages, and waits until they have cleaned up."""
         for number in ENDING:
             signal.signal(number, signal.SIG_IGN)
         self.signal_all(signal.SIGTERM)

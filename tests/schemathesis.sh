@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sends thousands of odd requests with schemathesis. Every answer must match openapi.json, and none may be a server error.
+# Sends thousands of unusual requests with schemathesis. Each answer must match openapi.json. A server error fails the test.
 #
 #   tests/schemathesis.sh [redis]  over a redis-server that it starts
 #   tests/schemathesis.sh memory   over the embedded store
@@ -19,15 +19,15 @@ cd "$(dirname "$0")/.."
 install_python schemathesis==4.32.5
 start_server "${1:-redis}"
 
-# Event streams have no end, which the tool would wait for.
+# skip event streams, because the tool would wait for their end
 streams='^get_(thread_)?events(_by_id)?$'
 
-# The paths of these operations are also those of an entry or item, which has further methods.
+# Test these operations separately. Their paths also match an item or an entry, which allows more methods.
 shared='(take|compact)_history(_by_id)?|list_segments(_by_id)?|(get|put)_entries'
 
 export SCHEMATHESIS_HOOKS=schemathesis_hooks PYTHONPATH="$PWD/tests" PYTHONDONTWRITEBYTECODE=1
 
-# The tool writes files to its working directory.
+# run in a temporary directory, because the tool writes files to its working directory
 cd "$dir"
 odd_requests() {
     "$venv/bin/schemathesis" --no-color run "http://$address/openapi.json" \

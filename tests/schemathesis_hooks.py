@@ -1,4 +1,4 @@
-"""Shortens waiting requests for a turn, which otherwise take half a minute each."""
+"""Shortens the wait of requests for a turn, which would otherwise take half a minute each."""
 
 import schemathesis
 

@@ -1,5 +1,5 @@
-"""Runs a scripted model in an application that uses OpenAI's and Anthropic's libraries. Its tools run on each replica in
-turn: scripted_model.py API_KEY SERVER...
+"""Runs an application that uses a scripted model through OpenAI's and Anthropic's libraries. Runs its tool calls on the
+replicas in turn: scripted_model.py API_KEY SERVER...
 """
 
 import itertools
@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 API_KEY, *SERVERS = sys.argv[1:]
 MESSAGE = TypeAdapter(ChatCompletionMessageParam)
-# each call of the service goes to the next replica
+# each tool call goes to the next replica
 next_server = itertools.cycle(SERVERS)
 used = {"weather": 0, "servers": set()}
 
@@ -29,7 +29,8 @@ def value(results):
     return results[-1]["value"] if results[-1].get("found") else None
 
 
-# The model's action at each step after a message of its user. It knows earlier turns only from the results.
+# The action of the model at each step after a user's message. The model gets no earlier messages, only results of its
+# tools.
 SCRIPT = {
     "Remember that I like metric units.": [
         lambda results: ask("kv_write", key="user/units", value="metric"),
@@ -41,7 +42,7 @@ SCRIPT = {
         f" (question {results[1]['value']})",
     ],
     "Which units do I like?": [
-        # a mistake, which it corrects after the error
+        # an invalid key, which the model corrects after the error
         lambda results: ask("kv_read", key="user units"),
         lambda results: ask("kv_list") if "namespaced" in results[-1]["error"] else "Lost.",
         lambda results: ask("kv_read", key=results[-1]["keys"][-1]),
@@ -90,14 +91,14 @@ SCRIPT = {
 
 
 class Model(BaseHTTPRequestHandler):
-    """The chat APIs of OpenAI and Anthropic, as far as their libraries need them."""
+    """The part of OpenAI's and Anthropic's chat APIs that their libraries use."""
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         try:
             answer = chat(body) if self.path.endswith("/chat/completions") else messages(body)
             status = 200
-        except Exception as error:  # the application must get the error
+        except Exception as error:  # return the error to the application
             answer, status = {"error": {"message": repr(error), "type": "script"}}, 400
         text = json.dumps(answer).encode()
         self.send_response(status)
@@ -155,7 +156,7 @@ def messages(body):
     )
     turn = body["messages"][[m["content"] for m in body["messages"]].index(question) + 1 :]
     blocks = [block for message in turn[1::2] for block in message["content"]]
-    # a mistake is answered as plain text
+    # errors are returned as plain text
     results = [
         {"error": block["content"]} if block.get("is_error") else json.loads(block["content"])
         for block in blocks
@@ -204,7 +205,7 @@ def weather():
 
 
 def talk_openai(scope, question):
-    """Runs a conversation whose model knows about earlier ones only through its tools."""
+    """Runs one conversation. The model learns about earlier conversations only through its tools."""
     conversation = [{"role": "user", "content": question}]
     while True:
         answer = openai.chat.completions.create(

@@ -1,5 +1,5 @@
-# Starts private servers, with packages for tests. Other test scripts source this file from the directory of the project,
-# after `set -eu`. It sets their EXIT trap. THREADKEEP_BIN replaces target/debug/threadkeep.
+# Starts private servers, and installs packages for tests. Other test scripts source this file from the project's root
+# directory, after `set -eu`. This file sets their EXIT trap. THREADKEEP_BIN replaces target/debug/threadkeep.
 #
 # shellcheck shell=sh
 
@@ -39,12 +39,12 @@ until_it() {
     done
 }
 
-# run_server NAME [SETTING=VALUE...]: starts a server in the background and waits until it listens. Sets $pid and $listening.
-# Logs to a file NAME.
+# run_server NAME [SETTING=VALUE...]: starts a server in the background, and waits until it listens. Sets $pid and
+# $listening. The server logs to $dir/NAME.log.
 run_server() {
     log=$dir/$1.log
     shift
-    # on a busy machine, a request may wait a long time for the store
+    # long, because a busy machine may delay the store
     env -i THREADKEEP_STORE_TIMEOUT_MS=30000 "$@" \
         THREADKEEP_LISTEN=127.0.0.1:0 \
         THREADKEEP_WORKERS=2 \
@@ -57,7 +57,7 @@ run_server() {
     listening=$(sed -n '/"listening"/s/.*"address":"\([^"]*\)".*/\1/p' "$log" | head -n 1)
 }
 
-# start_redis: starts a redis-server on $dir/redis.sock without persistence.
+# start_redis: starts a redis-server without persistence on $dir/redis.sock.
 start_redis() {
     redis-server --port 0 --unixsocket "$dir/redis.sock" --save '' --dir "$dir" \
         >"$dir/redis.log" 2>&1 &
@@ -65,7 +65,7 @@ start_redis() {
     until_it redis-cli -s "$dir/redis.sock" ping
 }
 
-# start_server memory|redis [SETTING=VALUE...]: sets $server and $address.
+# start_server memory|redis [SETTING=VALUE...]: starts a server on the given store. Sets $server and $address.
 start_server() {
     store=$1
     shift
@@ -87,14 +87,14 @@ start_server() {
     address=$listening
 }
 
-# start_replica: starts another server on the same Redis. Sets $replica_address.
+# start_replica: starts a second server on the same Redis. Sets $replica_address.
 start_replica() {
     run_server replica THREADKEEP_REDIS_URL="unix://$dir/redis.sock"
     # shellcheck disable=SC2034 # for the script that reads this in
     replica_address=$listening
 }
 
-# Fails unless the server still runs.
+# check_server: fails unless the server is still running.
 check_server() {
     kill -0 "$server" || {
         echo "the server did not survive" >&2

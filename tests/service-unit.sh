@@ -1,5 +1,5 @@
 #!/bin/sh
-# Verifies deploy/threadkeep.service with systemd-analyze, using the path of an existing program.
+# Verifies deploy/threadkeep.service with systemd-analyze. Replaces the path of the program, because the path must exist.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -1,4 +1,4 @@
-"""Checks the site in target/site: its pages, links, anchors and llms.txt. tests/site.sh calls it."""
+"""Checks the pages, links, anchors and llms.txt of the site in target/site. tests/site.sh calls this script."""
 
 import collections
 import html.parser
@@ -10,12 +10,12 @@ import urllib.parse
 sys.path.insert(0, "docs/site")
 import build
 
-# Markdown that would appear unrendered: a fence, a table or a list.
+# Markdown that was not rendered: a fence, a table or a list.
 UNREAD = re.compile(r"^```|^\|.*\|$|^[-*] ", re.M)
 
 
 class Page(html.parser.HTMLParser):
-    """The anchors, links and loaded files of a page, and the text of its paragraphs without code."""
+    """Collects the anchors, the links and the loaded files of a page, and the text of its paragraphs without code."""
 
     def __init__(self, path):
         super().__init__()

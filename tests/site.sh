@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds the site of the documents into target/site, and checks its links, llms.txt and Markdown.
+# Builds the documentation site in target/site. Checks its links, llms.txt and Markdown.
 #
-# Read it with: python3 -m http.server --directory target/site
+# To read the site: python3 -m http.server --directory target/site
 set -eu
 
 cd "$(dirname "$0")/.."

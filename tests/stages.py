@@ -1,13 +1,13 @@
-"""The stages of the quick, common and long forms of ./test.sh, the longest first. tests/run.py runs them."""
+"""The stages of the quick, common and long forms of ./test.sh, slowest first. tests/run.py runs them."""
 
 from run import Stage
 
-# The sources that determine the answers over HTTP, except stores.
+# The sources that determine the answers over HTTP, except the sources of the stores.
 CONTRACT = (
     "Cargo.lock", "openapi.json", "crates/events", "crates/http", "crates/identity", "crates/protocols", "crates/web", "tests/server.sh", "tests/packages.sh",
 )  # fmt: skip
 
-# Tests spend half of their time waiting.
+# Run more tests in parallel than there are cores, because tests wait for half of their time.
 AT_ONCE = "RUST_TEST_THREADS=$((2 * $(nproc)))"
 
 
@@ -31,15 +31,15 @@ FILES = [
     Stage("Balancer file", "haproxy -c -f deploy/haproxy.cfg", cores=0.3),
     Stage("Service unit", "tests/service-unit.sh", cores=0.3),
     Stage("Workflows", "tests/workflow.sh", cores=0.3),
-    # Building the peers would take as long as everything else.
+    # Only checks syntax, because building these peers would take as long as all other stages.
     Stage("Express peer", "node --check benches/peers/express/server.js", cores=0.3),
     Stage("FastAPI peer", "PYTHONPYCACHEPREFIX=target/pycache python3 -m py_compile benches/peers/fastapi/server.py", cores=0.3),
 ]
 
-# Tests of faults, budgets and hostile requests measure how long clients wait, so fewer of them run in parallel.
+# These tests measure how long clients wait, so fewer of them run in parallel.
 MEASURING = ("faults::", "budgets::", "hostile::")
 HTTP = ("http::", "protocols::")
-# Chapters that read no thread states, so that the replicas' copies of states do not affect them.
+# Tests that read no thread states. The read cache does not affect them, so the stage without the cache skips them.
 WITHOUT_STATES = (
     "entries", "entry_", "idle_namespaces", "leases", "ledgers", "listings", "namespaces", "rates", "registry", "response",
     "scope_", "searches", "streamed_responses", "upkeep", "watching",
@@ -74,13 +74,13 @@ CLUSTER = [
     suite("A backup, and its restoration", "backup.sh"),
 ]
 
-# The inputs of a release's files, besides the program, which is only packed.
+# The inputs of the release files, except the program, which is only packed.
 RELEASE = ("Cargo.toml", "Cargo.lock", "crates/*/Cargo.toml", "scripts/release.sh", "scripts/release")
 
 RELEASES = [
     suite("Files of a release", "release.sh", 1,
           inputs=(*RELEASE, "deploy", "src/main.rs", "LICENSE-*", "README.md", "CHANGELOG.md", "tests/release.py", "tests/packages.sh")),
-    # Mostly waits for the index of crates.io, once for each crate.
+    # This stage mostly waits for the index of crates.io, once for each crate.
     Stage("Crates to publish", "scripts/release.sh --only crate --allow-dirty --dir target/crates", 0.3, ("Build",),
           (*RELEASE, "LICENSE-*", "README.md", "CHANGELOG.md")),
 ]  # fmt: skip
@@ -109,14 +109,14 @@ CLIENTS = [
     suite("Signatures of webhooks, by others", "webhooks.sh redis"),
 ]
 
-# sequential, because Cargo locks the target folder
+# these stages run one at a time, because Cargo locks the target folder
 LIBRARY = [
     Stage("Rust of the documents", "cargo test --quiet --locked --workspace --doc", after=("Lints",)),
     Stage("Documentation", "RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps", after=("Rust of the documents",)),
     Stage("Public API", "cargo run --quiet --locked -p threadkeep-public-api", after=("Documentation",)),
-    # the features that apps use, the same as for the list of the public API
+    # the features that apps use; the list of the public API has the same features
     Stage("Library", "cargo check --locked --no-default-features --features redis,tls,jwt", after=("Public API",)),
-    # with the features of the shipped program only: in a workspace build, other members add features
+    # only the features of the shipped program, because other members add features in a workspace build
     Stage("The program alone", "cargo check --locked", after=("Library",)),
 ]
 
@@ -124,7 +124,7 @@ QUICK = [
     *FILES,
     LINTS,
     BUILD,
-    # Skips tests that run over a cluster, wait for faults, or take long.
+    # Skips slow tests, tests of clusters, and tests that wait for faults.
     Stage("Quick tests", " && ".join((
         UNITS,
         run("it", skip=("faults::", "cluster", "confirmed", "differential::", "lists::", "linearizable::")),
@@ -132,7 +132,7 @@ QUICK = [
     )), cores=2, after=("Build",)),
 ]  # fmt: skip
 COMMON = [BUILD, TESTS[0], LINTS, *TESTS[1:], *CLUSTER, *RELEASES, *CLIENTS, *LIBRARY, *FILES]
-# Their long forms include all common checks, in the same folders.
+# The long form of these stages includes the common form, and uses the same folders.
 REPLACED = (
     "The console in a browser", "The Python package", "Stores of frameworks in Python", "The TypeScript package", "Odd requests",
     "Another version of the store",

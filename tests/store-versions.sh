@@ -1,12 +1,12 @@
 #!/bin/sh
-# Runs store tests on other versions of Redis and Valkey. All other tests run on the machine's own Redis.
+# Runs the store tests on other versions of Redis and Valkey. The other tests use only the machine's own Redis.
 #
-#   tests/store-versions.sh              some tests, on one version, a different one each day
+#   tests/store-versions.sh              some tests, on one of the other versions, which changes daily
 #   tests/store-versions.sh all          all tests, on each of the other versions
 #   tests/store-versions.sh VERSION...   all tests, on these versions from `tests/stores.sh list`
 #
-# THREADKEEP_STORE_VERSION replaces the version of the day. The first form omits faults, random lists and writes that wait
-# for replicas. If the day's version is no longer available, the next one runs.
+# THREADKEEP_STORE_VERSION replaces the version of the day. If the version of the day is no longer available, the next
+# version runs. The first form skips faults, random lists, and writes that wait for replicas.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -17,7 +17,7 @@ not_part='::confirmed'
 whole='clocks:: confirmed:: conformance:: connections:: corrupt:: costs:: crashes:: differential:: erasure:: events:: full::
     library:: linearizable:: lists:: lost_data:: scope_lists:: slots:: versions::'
 
-# run PROGRAM THREADS ARGUMENT...: runs tests of tests/PROGRAM on THREADS threads.
+# run PROGRAM THREADS ARGUMENT...: runs the tests of target/tests/PROGRAM on THREADS threads.
 run() {
     program=$1
     threads=$2
@@ -25,12 +25,12 @@ run() {
     RUST_TEST_THREADS=$threads "target/tests/$program" --skip ::memory:: "$@"
 }
 
-# Prints the version of a server as a name of tests/stores.sh.
+# name_of PROGRAM: prints the version of a server program in the format of `tests/stores.sh list`.
 name_of() {
     "$1" --version | sed -n 's/^\([A-Za-z]*\) server v=\([0-9]*\.[0-9]*\)\..*/\1-\2/p' | tr '[:upper:]' '[:lower:]'
 }
 
-# Puts the programs of a version first on the PATH.
+# use VERSION: puts the programs of a version first on the PATH.
 use() {
     directory=$(tests/stores.sh install "$1") || return
     PATH=$directory:$path
@@ -41,7 +41,7 @@ use() {
     printf '\n%s: %s\n' "$1" "$(redis-server --version)"
 }
 
-# Prints options that skip tests of features that this redis-server was built without.
+# Prints options that skip tests of features that this redis-server lacks.
 left_out() {
     redis-cli --help 2>&1 | grep -q -- --tls || echo '--skip connections::tls_'
 }
@@ -51,7 +51,7 @@ run_part() {
     run it "$((2 * $(nproc)))" $part --skip $not_part
 }
 
-# Tests of faults measure how long clients wait, so they run on one thread per core.
+# Tests of faults measure how long clients wait, so only one test per core runs at a time.
 # shellcheck disable=SC2046,SC2086 # they are words
 run_whole() {
     run it "$((2 * $(nproc)))" $whole --skip faults:: $(left_out)
@@ -59,13 +59,13 @@ run_whole() {
     run it "$(nproc)" faults::
 }
 
-# Prints all versions except the machine's own.
+# Prints all versions except the version of the machine's own Redis.
 others() {
     own=$(name_of redis-server)
     tests/stores.sh list | grep -vxF "$own"
 }
 
-# rotated COUNT WORD...: prints the words, with the first COUNT moved to the end.
+# rotated COUNT WORD...: prints the words with the first COUNT words moved to the end.
 rotated() {
     count=$1
     shift

@@ -1,4 +1,5 @@
-"""Checks the service's tool formats against the types of OpenAI's and Anthropic's libraries: tool_definitions.py URL API_KEY
+"""Checks the server's tool definitions and results against the types of OpenAI's and Anthropic's libraries:
+tool_definitions.py URL API_KEY
 """
 
 import json
@@ -49,7 +50,7 @@ def post(path, body):
 
 
 def hold(value, kind):
-    """Validates a value, whose members must all be part of the type."""
+    """Validates a value. All members of the value must belong to the type."""
     TypeAdapter(kind).validate_python(value)
     kinds = get_args(kind) or [kind]
     assert any(set(value) <= set(one.__annotations__) for one in kinds), value
@@ -64,7 +65,7 @@ def hold_definitions():
     for tool in get("/v1/tools?format=anthropic")["tools"]:
         hold(tool, ToolParam)
         assert tool["input_schema"] == schemas[tool["name"]]
-        # Anthropic's service rejects these at the top of a schema
+        # Anthropic's service rejects these keywords at the top level of a schema
         assert not {"oneOf", "anyOf", "allOf"} & set(tool["input_schema"])
     assert get("/v1/tools") == get("/v1/tools?format=openai")
     for name, schema in schemas.items():
@@ -75,7 +76,7 @@ def hold_definitions():
 
 
 def hold_results():
-    """Each tool's results match the output schema that MCP clients get."""
+    """Checks that each tool's results match the output schema that MCP clients get."""
     tools = {tool["name"]: tool for tool in get("/v1/tools?format=mcp")["tools"]}
     assert list(tools) == [name for name, _ in CALLS]
     for name, arguments in CALLS:
@@ -86,7 +87,7 @@ def hold_results():
 
 
 def hold_schemas(schemas):
-    """A schema accepts and rejects the same arguments as its tool."""
+    """Checks that each schema accepts and rejects the same arguments as its tool."""
     for calls, is_right in [(CALLS, True), (WRONG, False)]:
         for name, arguments in calls:
             assert Draft202012Validator(schemas[name]).is_valid(arguments) == is_right, name

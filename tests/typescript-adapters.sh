@@ -1,13 +1,14 @@
 #!/bin/sh
-# Tests the TypeScript package's adapters with their frameworks: the frameworks' published suites, and our own with two
-# processes and with faults. Prints the counts of each suite. Also checks the package as a whole.
+# Tests the adapters of the TypeScript package with their frameworks. Runs the frameworks' published suites, and the
+# project's own tests with two processes and with faults. Prints the test counts of each suite. Also checks the package as a
+# whole.
 #
 #   tests/typescript-adapters.sh [redis]        two replicas over a redis-server that it starts
 #   tests/typescript-adapters.sh memory         the embedded store
-#   tests/typescript-adapters.sh redis long     with more writes in the tests of two processes
-#   tests/typescript-adapters.sh redis PART...  only test files with a PART in their path
+#   tests/typescript-adapters.sh redis long     more writes in the tests with two processes
+#   tests/typescript-adapters.sh redis PART...  only test files whose path contains a PART
 #
-# Needs node (20.19 or later) and npm; tests/packages.sh installs the frameworks (600 MB).
+# Needs Node.js 20.19 or later, and npm. tests/packages.sh installs the frameworks (600 MB).
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -26,8 +27,8 @@ if [ "${1:-}" = long ]; then
     shift
 fi
 
-# Installs the package as a user would, next to the frameworks and the tests. Replaced only if its content changes, because
-# another run may use it.
+# Installs the package as a user would, next to the frameworks and the tests. Replaces an installed package only if the
+# content has changed, because another run may be using it.
 fill_package() {
     [ "$(cat "$installed/built-from" 2>/dev/null)" != "$built_from" ] || return 0
     rm -rf "$installed" "$frameworks/adapters"

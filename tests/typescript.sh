@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tests the npm package of clients/typescript, installed from `npm pack`. tests/typescript-adapters.sh tests its adapters and
-# exports.
+# Tests the npm package of clients/typescript, installed from `npm pack`. tests/typescript-adapters.sh tests the adapters
+# and the exports.
 #
 #   tests/typescript.sh [redis]   over a redis-server
 #   tests/typescript.sh memory    over the embedded store
@@ -8,8 +8,8 @@
 #   tests/typescript.sh long      over both, with React 18, all client tests on Node 22 and 24, and 200 simultaneous first
 #                                 visits instead of 20
 #
-# THREADKEEP_BIN replaces target/debug/threadkeep; CHROMIUM, FIREFOX and WEBKIT replace Debian's browsers. Skips missing
-# browsers.
+# THREADKEEP_BIN replaces target/debug/threadkeep. CHROMIUM, FIREFOX and WEBKIT replace Debian's browsers. Missing browsers
+# are skipped.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -29,12 +29,12 @@ esac
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --workspace
 THREADKEEP_BIN=$(realpath "${THREADKEEP_BIN:-target/debug/threadkeep}")
 REPOSITORY=$PWD
-# for the tests that install packages with the same command as a user
+# use npm's cache if possible, because some tests install packages with the commands that a user would run
 npm_config_prefer_offline=true
 export THREADKEEP_BIN REPOSITORY npm_config_prefer_offline
 work=$PWD/target/typescript
 
-# tests for each store, and tests for which one store suffices; the longest first
+# tests to run on each store, and tests for which one store is enough, slowest first
 on_each_store="react threads first-visit faults events kv-and-scopes admin"
 once="web-chat visits browsers contract package runtimes install ssr samples stream-parsing proxied-tags credentials owner-check"
 if [ $# -gt 1 ]; then
@@ -42,12 +42,12 @@ if [ $# -gt 1 ]; then
     on_each_store=$* once='' is_part=1
 fi
 
-# install_package DIRECTORY MODULES: installs the packed package and the tests, with React from MODULES.
+# install_package DIRECTORY MODULES: installs the packed package and the tests. Links React from MODULES.
 install_package() {
     rm -rf "$1"
     mkdir -p "$1/node_modules/threadkeep"
     echo '{"private":true,"type":"module"}' >"$1/package.json"
-    # a test checks that the package has no dependencies and no install scripts
+    # unpacking is enough, because a test checks that the package has no dependencies and no install scripts
     tar -xzf "$archive" -C "$1/node_modules/threadkeep" --strip-components 1
     for name in react react-dom; do
         ln -s "$2/$name" "$1/node_modules/$name"
@@ -76,7 +76,7 @@ export RUNTIMES="$npm/node_modules"
 mkdir -p "$work"
 install_package "$work/installed" "$PACKAGE/node_modules"
 
-# check types in parallel: the tests mostly wait
+# check types in parallel with the tests, which mostly wait
 check_types() {
     nice "$PACKAGE/node_modules/.bin/tsc" -p "$PACKAGE/tests/tsconfig.core.json"
     nice "$PACKAGE/node_modules/.bin/tsc" -p "$PACKAGE/tests"
@@ -91,7 +91,7 @@ wait "$types" || {
     cat "$work/types.log" >&2
     exit 1
 }
-# the test web-chat installs its packages
+# the test web-chat has installed the packages of this example
 [ -n "$is_part" ] || "$PACKAGE/node_modules/.bin/tsc" -p examples/web-chat
 
 if [ -n "$is_long" ]; then

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Reads all answers of the scripted upstream, which replaces a model provider in tests, with unmodified Python packages:
-# whole and streamed texts and calls, errors, and answers that fail midway. openai reads chat completions and responses,
-# anthropic reads messages.
+# Reads all kinds of answers of the scripted upstream with unmodified Python packages. In tests, the scripted upstream
+# replaces a model provider. The answers are whole and streamed texts and calls, errors, and answers that fail midway. The
+# package openai reads chat completions and responses; anthropic reads messages.
 #
 # Needs python3 with venv; tests/packages.sh installs the packages.
 set -eu
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 # shellcheck source=tests/packages.sh
 . tests/packages.sh
 
-# the newest openai version in tests/openai.sh
+# the newest openai version that tests/openai.sh tests
 install_python openai==3.57.0 anthropic==2.14.0
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --package threadkeep-scripted-upstream
 for api in chat responses; do

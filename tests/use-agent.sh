@@ -1,11 +1,11 @@
 #!/bin/sh
-# Stores threads of @inngest/use-agent's unmodified transport and hook in threadkeep. Two processes create threads
-# concurrently, and check lists, messages, titles and deletions with the published package only.
+# Stores threads with the unmodified transport and hook of @inngest/use-agent. Two processes create threads concurrently.
+# The checks of lists, messages, titles and deletions use only the published package.
 #
 #   tests/use-agent.sh [redis]  over two replicas on a redis-server that it starts; one replica is killed
 #   tests/use-agent.sh memory   over the embedded store
 #
-# Needs node (20 or later) and npm; tests/packages.sh installs the packages.
+# Needs Node.js 20 or later, and npm. tests/packages.sh installs the packages.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -29,7 +29,7 @@ drive() {
     node tests/use_agent.mjs "$1" "http://$2" "$npm" "$api_key" "$jwt_secret"
 }
 
-# two processes, each at its own replica if there are two
+# two processes, each with its own replica if there are two replicas
 drive create-even "$first_address" &
 even=$!
 drive create-odd "$listening" &

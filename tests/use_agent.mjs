@@ -12,7 +12,7 @@ const { DefaultHttpTransport, AgentProvider, useAgents } = await import(
   pathToFileURL(`${directory}/node_modules/@inngest/use-agent/dist/index.js`)
 );
 
-// a list that several processes of one run share
+// owner of the threads that several processes of a run create
 const SHARED = "shared-user";
 const COUNT = 80;
 
@@ -92,7 +92,7 @@ async function createShared(remainder) {
   await Promise.all(
     numbers.filter((number) => number % 2 === remainder).map((number) => create(app, SHARED, `chat ${number}`)),
   );
-  // the other process may be faster
+  // also create the other process's threads; that process may already have created them
   const others = numbers.filter((number) => number % 2 !== remainder);
   await Promise.all(others.map((number) => create(app, SHARED, `chat ${number}`)));
 }
@@ -130,7 +130,7 @@ async function checkThreads() {
     assert.ok(Math.abs(Date.now() - new Date(time)) < 600_000);
   }
 
-  // the transport has no call for this route
+  // the transport has no method for this route
   const patched = await fetch(`${url}/api/threads/${encodeURIComponent(name)}`, {
     method: "PATCH",
     headers: { ...json, Authorization: `Bearer ${apiKey}` },
@@ -169,7 +169,7 @@ async function checkUsers() {
   assert.equal((await other.fetchThreads({})).total, 1);
 }
 
-// The hook in a page: it lists, pages, opens and deletes.
+// Runs the hook in a page. The hook lists threads, loads more pages, opens a thread and deletes it.
 async function checkHook() {
   const { JSDOM } = require("jsdom");
   const { window } = new JSDOM("<div id=root></div>", { url: "https://app.example" });

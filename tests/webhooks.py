@@ -1,4 +1,6 @@
-"""Receives webhooks and verifies each with a third-party library, even while the secret changes: webhooks.py URL API_KEY"""
+"""Receives webhooks, and verifies each with a third-party library, including while the secret changes: webhooks.py URL
+API_KEY
+"""
 
 import json
 import sys
@@ -25,7 +27,7 @@ class Receiver(BaseHTTPRequestHandler):
             if failing:
                 fail_next[0] -= 1
             else:
-                # the library needs lower-case names
+                # the library expects lower-case names
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 received.append((headers, body))
                 lock.notify_all()
@@ -56,7 +58,7 @@ def live_and_end():
 
 
 def deliveries_of(threads):
-    """Waits for both events of each thread. Returns them by thread."""
+    """Waits until both events of each thread have arrived. Returns the deliveries by thread."""
     end = time.monotonic() + WAIT_LIMIT
     with lock:
         while True:
@@ -64,7 +66,7 @@ def deliveries_of(threads):
             ids = set()
             for headers, body in received:
                 subject, id = json.loads(body)["subject"], headers["webhook-id"]
-                # a delivery that was answered too late is repeated
+                # a delivery that was answered too late may arrive again
                 if subject in found and id not in ids:
                     found[subject].append((headers, body))
                     ids.add(id)
@@ -94,7 +96,7 @@ def check(threads, good, bad):
                 assert verifies(secret, headers, body), "a good secret does not verify"
             for secret in bad:
                 assert not verifies(secret, headers, body), "a wrong secret verifies"
-            # a library that accepts anything would make this test useless
+            # prove that the library rejects wrong messages
             assert not verifies(good[0], headers, body + b" "), "another body verifies"
             stale = dict(headers, **{"webhook-timestamp": "1000000000"})
             assert not verifies(good[0], stale, body), "an old message verifies"
@@ -120,7 +122,7 @@ def main():
 
     second = ask("PATCH", path, {"secret": None})["secret"]
     assert second != first
-    # the delivering replica notices the change within seconds
+    # the replica that delivers notices the change within seconds
     end = time.monotonic() + WAIT_LIMIT
     while True:
         threads = [live_and_end()]

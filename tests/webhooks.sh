@@ -4,7 +4,7 @@
 #   tests/webhooks.sh [redis]  over a redis-server that it starts
 #   tests/webhooks.sh memory   over the embedded store
 #
-# Needs python3 with venv; tests/packages.sh installs the library.
+# Needs python3 with venv. tests/packages.sh installs the library.
 set -eu
 
 cd "$(dirname "$0")/.."

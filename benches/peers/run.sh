@@ -11,7 +11,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 installed=$PWD/target/peers
 
-# needs_anew DIRECTORY FILE: whether the installation used another version of the file.
+# needs_anew DIRECTORY FILE: true if the installation used a different version of the file.
 needs_anew() {
     ! cmp -s "$2" "$installed/$1/$(basename "$2")"
 }
@@ -39,7 +39,7 @@ install_fastapi() {
     cp benches/peers/fastapi/server.py "$installed/fastapi"
 }
 
-# Uses the installed Webdis, or unpacks Debian's package without installing its service.
+# Uses the installed Webdis, or unpacks Debian's package without installing a service.
 install_webdis() {
     [ ! -e "$installed/webdis/version" ] || return 0
     rm -rf "$installed/webdis"
@@ -71,7 +71,7 @@ install_express
 install_fastapi
 install_webdis
 
-# builds yield to other processes, measurements do not
+# builds run at low priority, measurements do not
 nice cargo build --quiet --locked --profile dist
 cd benches/peers/rust
 nice cargo bench --quiet --locked --target-dir "$installed/cargo" --bench peers --no-run

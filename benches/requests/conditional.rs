@@ -2,8 +2,8 @@ use std::io;
 
 use super::connection::Connection;
 
-/// Returns a read with the `ETag` of its response as `If-None-Match`, or `None` if the server sends no tag or does not
-/// answer 304.
+/// Returns `read` with the `ETag` of its response as `If-None-Match`. `None` if the server sends no tag, or does not
+/// answer the repeated read with 304.
 pub(super) async fn repeated(
     connection: &mut Connection,
     read: &[u8],
@@ -12,7 +12,7 @@ pub(super) async fn repeated(
     let Some(tag) = connection.header("etag") else {
         return Ok(None);
     };
-    // a read has no body, so it ends with an empty line
+    // `read` has no body and ends with an empty line, where the header is inserted
     let mut request = read[..read.len() - 2].to_vec();
     request.extend_from_slice(format!("if-none-match: {tag}\r\n\r\n").as_bytes());
     connection.exchange(&request).await?;

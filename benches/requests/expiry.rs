@@ -1,4 +1,4 @@
-//! Measures how soon threads that expire in the same second are ended while requests are served.
+//! Measures how quickly the server ends threads that expire in the same second while it serves requests.
 
 use std::error::Error;
 use std::time::{Duration, Instant, SystemTime};
@@ -15,13 +15,13 @@ use super::scenario;
 
 pub(super) const MODE: &str = "expiry";
 
-/// The shortest TTL that a client may set.
+/// The minimum TTL that a client may set.
 const SHORTEST: Duration = Duration::from_secs(60);
 const CONNECTIONS: usize = 16;
-/// Threads created per second at least.
+/// Minimum number of threads created per second.
 const SLOWEST: u64 = 4_000;
 
-/// Creates `threads` threads that expire in the same second, and waits until all of them have ended.
+/// Creates `threads` threads that expire in the same second. Waits until all of them have ended.
 pub(super) async fn measure(threads: u64) -> Result<(), Box<dyn Error>> {
     let redis = Redis::start()?;
     let product = Product {

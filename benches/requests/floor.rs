@@ -1,4 +1,4 @@
-//! The floor: an actix handler that answers bytes from memory and does nothing else.
+//! The floor of all measurements: an actix handler that only returns bytes from memory.
 
 use std::env;
 use std::io;

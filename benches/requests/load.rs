@@ -1,4 +1,4 @@
-//! Load from a fixed number of connections. Each connection waits for a response before it sends again.
+//! Load from a fixed number of connections. Each connection waits for a response before it sends the next request.
 
 use std::cell::Cell;
 use std::io;
@@ -29,7 +29,7 @@ pub(super) struct Load<'a, R: ?Sized = [Vec<u8>]> {
 
 #[derive(Default)]
 pub(super) struct Outcome {
-    /// The actual time.
+    /// The actual duration.
     pub(super) time: Duration,
     pub(super) latencies: Vec<Duration>,
 }
@@ -61,8 +61,8 @@ impl<'a, R: Requests + ?Sized> Load<'a, R> {
     }
 }
 
-/// Calls `ask` repeatedly on each connection for `time`, and waits for the last responses. `ask` gets the number of the
-/// request, counted from `next`.
+/// Calls `ask` repeatedly on each connection for `time`, and waits for the last responses. Passes the number of the
+/// request to `ask`, starting at `next`.
 pub(super) async fn by_all<C>(
     connections: &mut [C],
     next: &Cell<usize>,

@@ -1,4 +1,4 @@
-//! Measures every scenario in slices: programs under comparison take turns within a row, because the speed of a shared
+//! Measures every scenario in slices. Programs under comparison take turns within a row, because the speed of a shared
 //! machine changes from one second to the next.
 
 use std::error::Error;
@@ -21,9 +21,9 @@ const OF_OTHER: &str = ", the other program";
 pub(super) struct Plan {
     pub(super) time: Duration,
     pub(super) workers: u64,
-    /// Another program to measure, such as an earlier build.
+    /// A second program to measure, such as an earlier build.
     pub(super) other: Option<String>,
-    /// Only rows whose names contain this.
+    /// Measures only rows whose names contain this text.
     pub(super) only: String,
 }
 
@@ -54,7 +54,7 @@ pub(super) async fn all(plan: &Plan) -> Result<(), Box<dyn Error>> {
         let empty = Scenario::floor(scenario.floor);
         let mut row = vec![Subject::asked(&empty, &floor).await?];
         let small = scenario.small_cache.map(|bytes| {
-            // a replica, so it has the same threads
+            // runs as a replica, and therefore has the same threads
             product.start_with("small-cache", &[(READ_CACHE, bytes)])
         });
         let small = small.transpose()?;
@@ -84,7 +84,7 @@ async fn of_states(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     Ok(scenarios)
 }
 
-/// Measures the product with its default cache, and with one in which every read misses, if the scenario has one.
+/// Measures the product with its default cache. Also measures `small`, if any, whose cache misses every read.
 async fn with_caches<'a>(
     scenario: &'a Scenario,
     server: &'a Process,
@@ -132,7 +132,7 @@ async fn of_one_program(
     Ok(rows)
 }
 
-/// The row of writes that a replica confirms. It has its own Redis, because a replica adds cost to all rows.
+/// Measures writes that a replica confirms. Uses its own Redis, because a replica adds cost to all rows.
 async fn confirmed(plan: &Plan, floor: &Process) -> Result<Vec<Row>, Box<dyn Error>> {
     let (redis, _replica) = Redis::start_with_replica()?;
     let start = |program, prefix| {

@@ -100,7 +100,7 @@ async fn is_ready(address: SocketAddr) -> bool {
     connection.exchange(&ready).await.is_ok()
 }
 
-/// Creates threads with a state of about `bytes` bytes, messages and some other keys. Returns the bytes of all states.
+/// Creates threads with a state of about `bytes` bytes: messages and some other keys. Returns the size of all states.
 async fn make(server: SocketAddr, threads: usize, bytes: usize) -> io::Result<u64> {
     let shares = (0..MAKERS).map(|maker| async move {
         let mut connection = Connection::open(server).await?;
@@ -145,7 +145,7 @@ async fn idle(server: SocketAddr, count: usize) -> io::Result<Vec<Connection>> {
     Ok(open)
 }
 
-/// Resident memory of a process (`VmRSS`, see `proc_pid_status(5)`).
+/// Returns the resident memory of a process (`VmRSS`, see `proc_pid_status(5)`).
 pub(super) fn resident_bytes(process: &Process) -> io::Result<u64> {
     let status = fs::read_to_string(format!("/proc/{}/status", process.id()))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

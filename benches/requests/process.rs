@@ -5,12 +5,12 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Linux reports process times in hundredths of a second, regardless of its own clock (`USER_HZ`, see time(7) and proc(5)).
+/// Linux reports process times in hundredths of a second, whatever its own clock (`USER_HZ`, see time(7) and proc(5)).
 const TICK: Duration = Duration::from_millis(10);
 
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A process that listens. It is killed when this is dropped.
+/// A process that listens on a port. Dropping the value kills the process.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
@@ -18,7 +18,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Waits until the process listens. Writes its output to the file `name`.
+    /// Starts the process, and waits until it listens. Writes its output to the file `name`.
     pub(super) fn start(command: Command, address: SocketAddr, name: &str) -> io::Result<Self> {
         let mut process = Self::spawn(command, address, name)?;
         let start = Instant::now();
@@ -61,7 +61,7 @@ fn log_of(name: &str) -> String {
 
 pub(super) fn cpu_of(process: &str) -> io::Result<Duration> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // the second field is a name in parentheses, which may contain anything
+    // the second field is a name in parentheses, which may contain any character
     let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
     let ticks = fields.split(' ').skip(11).take(2);
     ticks
@@ -72,7 +72,7 @@ pub(super) fn cpu_of(process: &str) -> io::Result<Duration> {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // it may have ended already
+        // the process may already have ended
         drop(self.child.kill());
         drop(self.child.wait());
     }

@@ -7,12 +7,12 @@ use super::floor::Answer;
 use super::request::request;
 use super::scenario::{MESSAGES, Scenario, THREADS, messages, ten_values, threads};
 
-/// Threads of 256 KiB. They fit into a read cache of the default size.
+/// Number of threads of 256 KiB. They fit into a read cache of the default size.
 const LARGE_THREADS: usize = 100;
 const LARGE_VALUES: usize = 64;
 
-/// Caches that hold at most a fifth of the threads, although each thread would fit alone. If the threads are read in turn,
-/// every read misses.
+/// Cache sizes at which every read misses if threads are read in turn. Each thread fits into the cache, but at most a
+/// fifth of the threads fit together.
 const SMALL_FOR_KEYS: &str = "262144";
 const SMALL_FOR_MESSAGES: &str = "2097152";
 const SMALL_FOR_LARGE: &str = "5242880";

@@ -1,4 +1,4 @@
-//! The benchmark's own Redis, which persists nothing.
+//! The benchmark's own Redis, without persistence.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -36,7 +36,7 @@ impl Redis {
         command
             .args(["--port", &address.port().to_string()])
             .args(["--bind", "127.0.0.1"])
-            // for the snapshot that a replica receives at first
+            // directory for the snapshot that a replica first receives
             .args(["--dir", env!("CARGO_TARGET_TMPDIR")])
             .args(["--slowlog-log-slower-than", "2000"])
             .args(["--save", "", "--appendonly", "no"])
@@ -64,14 +64,14 @@ impl Redis {
         text.parse().map_err(io::Error::other)
     }
 
-    /// Calls that took more than 2 ms.
+    /// Returns the number of calls that took more than 2 ms.
     pub(super) fn long_calls(&self) -> io::Result<u64> {
         let script = "return tostring(redis.call('SLOWLOG', 'LEN'))";
         let text = self.ask(&format!("EVAL \"{script}\" 0"))?;
         text.parse().map_err(io::Error::other)
     }
 
-    /// CPU time of all threads, as Redis reports it, to the microsecond.
+    /// Returns the CPU time of all threads, as reported by Redis to the microsecond.
     pub(super) fn cpu(&self) -> io::Result<Duration> {
         let text = self.ask("INFO cpu")?;
         let seconds = text.lines().filter_map(|line| match line.split_once(':') {

@@ -1,4 +1,4 @@
-//! Three replicas that read and write the same threads: hit rates, savings and memory of their read caches.
+//! Measures hit rates, savings and memory of the read caches of three replicas that read and write the same threads.
 
 use std::error::Error;
 use std::io;
@@ -19,7 +19,7 @@ use super::schedule;
 pub(super) const MODE: &str = "replicas";
 
 const REPLICAS: usize = 3;
-/// Requests per thread before the measurement, which fill the caches.
+/// Number of requests per thread that fill the caches before the measurement.
 const WARM_UP_REQUESTS: usize = 10;
 const SLICE: Duration = Duration::from_millis(500);
 

@@ -7,9 +7,9 @@ pub(super) struct Row {
     pub(super) requests_per_second: f64,
     pub(super) p50: Duration,
     pub(super) p99: Duration,
-    /// Microseconds per request.
+    /// In microseconds per request.
     pub(super) server_cpu: f64,
-    /// Microseconds per request.
+    /// In microseconds per request.
     pub(super) redis_cpu: f64,
 }
 
@@ -35,7 +35,7 @@ impl Row {
     }
 }
 
-/// Formats the rows as a Markdown table. Each group has the rows to compare, the floor first.
+/// Formats the rows as a Markdown table. Each group contains the rows to compare, and starts with the floor.
 pub(super) fn table(groups: &[Vec<Row>]) -> String {
     let mut table = String::from(
         "| request | server CPU, µs | the floor's | ratio | Redis CPU, µs | requests/s | p50, µs | p99, µs |\n\

@@ -1,9 +1,9 @@
-/// A string of 100 bytes, with quotes.
+/// Returns a JSON string of 100 bytes, including quotes.
 pub(super) fn value(n: usize) -> String {
     format!(r#""{n:0>98}""#)
 }
 
-/// An object of 200 bytes.
+/// Returns a JSON object of 200 bytes.
 pub(super) fn message(n: usize) -> String {
     let message = format!(r#"{{"role":"user","content":"{n:0>172}"}}"#);
     assert_eq!(message.len(), 200);

@@ -1,4 +1,4 @@
-//! Model responses: the cost of a step, the memory of streaming responses, and their effect on reads of state.
+//! Measures model responses: the cost of a step, the memory of streams, and the effect of streams on reads of state.
 
 use std::error::Error;
 use std::io::{self, Read, Write};
@@ -21,16 +21,16 @@ use super::request::{request, request_with, value};
 
 pub(super) const MODE: &str = "responses";
 
-/// Tool calls in a response. Each is in a separate answer before the last one.
+/// Number of tool calls in a response. The model makes one call per answer, and then gives a last answer.
 const CALLS: usize = 9;
 const STEPS: usize = CALLS + 1;
 const READS: u32 = 500;
-/// Number of stream speeds, around one delta per 100 ms.
+/// Number of different stream speeds, all close to one delta per 100 ms.
 const PACES: u32 = 41;
 const PIECE_BYTES: usize = 200;
 const DELTA_EVERY: Duration = Duration::from_millis(100);
 
-/// Measures responses. Two of the measurements run `streams` streams at once.
+/// Measures responses. Two of the measurements run `streams` streams at the same time.
 pub(super) async fn measure(streams: usize, time: Duration) -> Result<(), Box<dyn Error>> {
     let redis = Redis::start()?;
     println!("| responses at once | server, µs a step | Redis, µs a step | steps a second |");
@@ -101,7 +101,7 @@ async fn steps(redis: &Redis, responses: usize, time: Duration) -> Result<(), Bo
     Ok(())
 }
 
-/// Keeps `responses` responses running for `time`. Returns how many were completed.
+/// Keeps `responses` responses running for `time`. Returns the number of completed responses.
 async fn run(server: SocketAddr, responses: usize, time: Duration) -> io::Result<usize> {
     let end = Instant::now() + time;
     let each = (0..responses).map(|_| async {
@@ -132,7 +132,7 @@ async fn memory(redis: &Redis, streams: usize) -> Result<(), Box<dyn Error>> {
         .await
     });
     gate.waiting(streams - 1).await;
-    // by then the server has written everything
+    // gives the server time to write everything
     sleep(Duration::from_millis(500)).await;
     println!(
         "| resident beyond the idle server | {} MiB |",
@@ -143,7 +143,7 @@ async fn memory(redis: &Redis, streams: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Completes some streams, so that the server has allocated what any stream needs.
+/// Completes some streams, so that the server has allocated the memory that any stream needs.
 async fn run_streams(server: &Process, streams: usize, gate: &Gate) -> io::Result<()> {
     let mut connection = Connection::open(server.address()).await?;
     for _ in 0..streams {
@@ -155,12 +155,12 @@ async fn run_streams(server: &Process, streams: usize, gate: &Gate) -> io::Resul
 
 async fn reads(redis: &Redis, streams: usize, time: Duration) -> Result<(), Box<dyn Error>> {
     let upstream = Upstream::start().await;
-    // each piece has about one word, and the words last four times as long as the measurement
+    // each piece has about one word, and the text lasts four times as long as the measurement
     let words = 4 * time.div_duration_f64(DELTA_EVERY) as usize;
     let text = "word ".repeat(words);
     let mut paces = (0..PACES).cycle();
     upstream.answer_with(move |_| {
-        // at equal speeds, deltas that coincide once would do so each time
+        // at equal speeds, deltas that coincide once would always coincide
         let pace = paces.next().unwrap_or_default();
         let pause = DELTA_EVERY - DELTA_EVERY / 10 + DELTA_EVERY * pace / (5 * PACES);
         Reply::text(&*text).in_pieces(PIECE_BYTES, pause)
@@ -200,7 +200,7 @@ async fn reads(redis: &Redis, streams: usize, time: Duration) -> Result<(), Box<
     Ok(())
 }
 
-/// The server's request to the upstream, for a client that skips the server.
+/// Returns the request that the server sends to the upstream, for clients that bypass the server.
 fn direct(upstream: &Upstream) -> Vec<u8> {
     let body = r#"{"model":"m","messages":[{"role":"user","content":"count"}],"stream":true}"#;
     let key = format!("Bearer {}", upstream.key());
@@ -211,7 +211,7 @@ fn direct(upstream: &Upstream) -> Vec<u8> {
     )
 }
 
-/// Starts clients that read streams until this is dropped, and waits until the upstream has all their requests.
+/// Starts clients that read streams, and waits until the upstream has received all requests. Drop the set to stop them.
 async fn streams_of(
     address: SocketAddr,
     request: &[u8],
@@ -223,7 +223,7 @@ async fn streams_of(
     for number in 0..streams {
         let request = request.to_vec();
         clients.spawn(async move {
-            // like responses of different users, they get their deltas at different times
+            // spreads the deltas over time, like responses to different users
             sleep(DELTA_EVERY * number as u32 / streams as u32).await;
             let mut connection = Connection::open(address).await?;
             connection.stream(&request).await
@@ -250,7 +250,7 @@ async fn thread_of_ten_keys(server: SocketAddr) -> io::Result<Vec<u8>> {
     ))
 }
 
-/// Measures latency percentiles, in µs, of reads at a fixed rate, on a dedicated thread.
+/// Measures latency percentiles, in µs, of reads at a fixed rate. Reads on a dedicated thread.
 async fn percentiles(server: SocketAddr, read: &[u8], time: Duration) -> io::Result<[u128; 3]> {
     let read = read.to_vec();
     let mut times = spawn_blocking(move || read_at_a_rate(server, &read, time)).await??;
@@ -261,7 +261,7 @@ async fn percentiles(server: SocketAddr, read: &[u8], time: Duration) -> io::Res
 fn read_at_a_rate(server: SocketAddr, read: &[u8], time: Duration) -> io::Result<Vec<Duration>> {
     let mut stream = TcpStream::connect(server)?;
     stream.set_nodelay(true)?;
-    // all responses are as long as the first
+    // all responses are as long as the first response
     stream.write_all(read)?;
     thread::sleep(DELTA_EVERY);
     let mut answer = vec![0; 1 << 16];
@@ -274,7 +274,7 @@ fn read_at_a_rate(server: SocketAddr, read: &[u8], time: Duration) -> io::Result
             break;
         }
         thread::sleep(due.saturating_duration_since(Instant::now()));
-        // a read that had to wait for the previous one counts from when it was due
+        // the latency of a delayed read includes its wait for the previous read
         let start = if free > due { due } else { Instant::now() };
         stream.write_all(read)?;
         stream.read_exact(&mut answer)?;

@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::load::{Load, Outcome, Requests};
 
-/// Minimum sleep between due requests: waking more often would take CPU time from the servers.
+/// Minimum sleep between due requests. More frequent wake-ups would take CPU time from the servers.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(100);
 
 #[derive(Debug, Clone, Copy)]
@@ -18,8 +18,8 @@ struct Schedule {
     count: usize,
 }
 
-/// Sends `per_second` requests per second for `time`, and waits for the last responses. Latency counts from when a request
-/// was due, so a wait for a free connection counts, as it would for a client.
+/// Sends `per_second` requests per second for `time`, and waits for the last responses. Measures latency from the time
+/// when a request was due. Latency therefore includes any wait for a free connection, as for a real client.
 pub(super) async fn run<R: Requests + ?Sized>(
     load: &mut Load<'_, R>,
     per_second: f64,

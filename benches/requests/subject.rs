@@ -16,7 +16,7 @@ pub(super) struct Subject<'a> {
     name: String,
     load: Source<'a>,
     process: &'a Process,
-    /// The required use of its read cache; `None` if it does not matter.
+    /// How reads must use the read cache. `None` allows any use.
     expected: Option<Expected>,
     outcome: Outcome,
     server_cpu: Duration,
@@ -113,7 +113,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Measures all subjects, and returns their rows, the floor's first.
+/// Measures all subjects. Returns their rows in the same order.
 pub(super) async fn measured(
     mut subjects: Vec<Subject<'_>>,
     redis: &Redis,

@@ -38,7 +38,7 @@ export function App() {
     <>
       {!isReachable.value && (
         <div class="banner" role="alert">
-          The service does not answer. The console tries again every second.
+          The service does not answer. The console retries every second.
         </div>
       )}
       {isStarted && (session.value ? <Shell /> : <Login />)}
@@ -61,7 +61,7 @@ export function App() {
   );
 }
 
-/** Returns the title of the tab. It has the hash of a thread's ID, because browsers store titles in their history. */
+/** Returns the title of the tab. Titles contain hashes of thread IDs, not IDs, because browsers store titles. */
 function titleOf({ page, rest: [hash = ""] }: Route, part: string): string {
   const label = PAGES.find(([name]) => name === page)?.[1];
   const subject = label && isHash(hash) ? `${label.replace(/s$/, "")} ${hash.slice(0, 8)}` : label;
@@ -82,7 +82,7 @@ function Shell() {
   return (
     <div class="shell">
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.querySelector("main")?.focus())}>
-        To the content
+        Skip to content
       </a>
       <header class="topbar">
         <a class="brand" href="#/">
@@ -124,7 +124,7 @@ function Shell() {
   );
 }
 
-/** Shows an error of a page instead of the page, so that other pages stay usable. */
+/** Shows an error instead of a page that failed. Other pages remain usable. */
 class Guard extends Component<{ children: ComponentChildren }, { error?: Error | undefined }> {
   override componentDidCatch(error: Error): void {
     reportError(error);
@@ -173,7 +173,7 @@ function Page({ route: { page, rest } }: { route: Route }) {
           <h1>Not found</h1>
           <Empty title="There is no such page.">
             <p>
-              <a href="#/">To the first page</a>
+              <a href="#/">Go to the first page</a>
             </p>
           </Empty>
         </>

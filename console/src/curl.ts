@@ -2,7 +2,7 @@ import { base } from "./api/request.js";
 
 export const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** Builds a command line. It contains the variable `API_KEY`, never the key in use. */
+/** Builds a curl command. The command contains the shell variable `$API_KEY`, never the key itself. */
 export function curl(
   method: string,
   path: string,
@@ -11,7 +11,7 @@ export function curl(
   const parts = ["curl", "-s"];
   if (method !== "GET" && !(method === "POST" && body)) parts.push("-X", method);
   const all = headers.some((header) => /^(authorization|x-thread-id):/.test(header)) ? headers : ["authorization: Bearer $API_KEY", ...headers];
-  // double quotes expand the variable
+  // the shell expands variables only in double quotes
   for (const header of all) parts.push("-H", header.includes("$API_KEY") ? `"${header}"` : quoted(header));
   if (body || file) parts.push("-H", quoted("content-type: application/json"));
   if (body) parts.push("-d", quoted(body));

@@ -4,7 +4,7 @@ import { forgetPlayground } from "./pages/playground.js";
 import { forgetThreads } from "./pages/threads/page.js";
 import { session } from "./session.js";
 
-// When the key is forgotten, all data that it has read is forgotten too.
+// Without an API key, drops all data that the console has read with the key.
 effect(() => {
   if (session.value) return;
   forgetThreads();

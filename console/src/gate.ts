@@ -1,11 +1,11 @@
-/** Runs up to `max` tasks at a time, in the order of arrival. */
+/** Runs up to `max` tasks at a time, in call order. */
 export class Gate {
   #running = 0;
   readonly #waiting = new Set<() => void>();
 
   constructor(private readonly max: number) {}
 
-  /** Rejects without running the task if `signal` is aborted first. */
+  /** Rejects without running the task if `signal` is aborted before the task starts. */
   async run<T>(signal: AbortSignal, task: () => Promise<T>): Promise<T> {
     signal.throwIfAborted();
     if (this.#running < this.max) this.#running++;

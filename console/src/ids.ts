@@ -2,8 +2,8 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 
 /**
- * Digits of an ID's SHA-256 hash in addresses, which browsers store and share. The service's log lines have the first 8
- * digits.
+ * Number of hash digits in an address. Addresses have a SHA-256 hash instead of an ID, because browsers store and sync
+ * addresses. Log lines of the service have the first 8 digits.
  */
 const DIGITS = 16;
 const DIGITS_MIN = 8;
@@ -32,7 +32,7 @@ export function isHash(text: string): boolean {
   return new RegExp(`^[0-9a-f]{${DIGITS_MIN},${DIGITS}}$`).test(text);
 }
 
-/** Returns whether a text can be a thread ID. No other text may become part of a path. */
+/** Returns whether a text has the format of a thread ID. Only such texts may become part of a path. */
 export const isThreadId = (text: string) => /^thrd_[a-zA-Z0-9]{27,59}$/.test(text);
 
 export const hrefOfThread = (id: string, part = "") => `#/threads/${remember(id)}${part && "/" + part}`;

@@ -1,6 +1,6 @@
 import { base } from "./api/request.js";
 
-/** Includes the URL, because other services may share the origin and its storage. */
+/** Storage key. Includes the URL, because several services may share an origin and its storage. */
 const NAME = `threadkeep-console-key ${base}`;
 
 export function keptKey(): string | undefined {
@@ -11,7 +11,7 @@ export function keptKey(): string | undefined {
   }
 }
 
-/** Keeps the key across reloads of this tab; `undefined` removes it. */
+/** Keeps the API key across reloads of this tab. `undefined` removes the key. */
 export function keepKey(key: string | undefined): void {
   try {
     if (key === undefined) sessionStorage.removeItem(NAME);

@@ -4,16 +4,16 @@ import { route, go } from "./route.js";
 
 export const isHelpShown = signal(false);
 
-/** `isUsed` returns whether the page has a target for the key. */
+/** `isUsed` returns whether the key has an effect on this page. */
 type Key = [keys: string, meaning: string, isUsed?: () => boolean];
 
 const KEYS: Key[] = [
   ["/", "Search on this page", () => searchField() !== null],
   ["j, k", "Next and previous line", () => isListed() || lines().length > 0],
   ["Enter", "Open the line", () => isListed() || lines().some((line) => openerOf(line) !== null)],
-  ["u", "Up, to the list", () => route.value.rest.length > 0],
+  ["u", "Back to the list", () => route.value.rest.length > 0],
   ["o, t, e", "Overview, threads, events"],
-  ["Esc", "Close the dialog, leave the field"],
+  ["Esc", "Close the dialog or leave the field"],
   ["?", "Show these keys"],
 ];
 
@@ -21,11 +21,11 @@ export const keysHere = () => KEYS.filter(([, , isUsed]) => !isUsed || isUsed())
 
 interface List {
   length: number;
-  /** Returns false if there is no such line. */
+  /** Moves the focus by `step` lines. Returns false if the list has no such line. */
   move: (step: number) => boolean;
 }
 
-/** Long lists on the page. `j` and `k` move in the newest list. */
+/** Virtual lists on the page. `j` and `k` move in the list that was added last. */
 const lists: { current: List }[] = [];
 
 export function useActiveList(list: List): void {
@@ -51,7 +51,7 @@ const searchField = () => document.querySelector<HTMLElement>("[data-search]");
 
 function move(step: number): void {
   const line = lineOf(document.activeElement);
-  // short lists are below a long one
+  // a page shows its short lists below a virtual list
   if (!line && listed()?.move(step)) return;
   const all = lines();
   const at = line ? all.indexOf(line) + step : 0;
@@ -82,7 +82,7 @@ addEventListener("keydown", (event) => {
     return;
   }
   if (document.querySelector("dialog[open]")) return;
-  // links and buttons open by themselves
+  // the browser itself activates links and buttons
   const isLine = target instanceof HTMLElement && target.matches("[data-line]:not(a, button)");
   const act = key === "Enter" && isLine ? () => openerOf(target)?.click() : actions[key];
   if (!act) return;

@@ -9,7 +9,7 @@ export interface Loaded<T> {
   reload: () => void;
 }
 
-/** Loads data first, when `inputs` change, on demand, and when the service returns after an outage. */
+/** Loads data at first render, when `inputs` change, when `reload` is called, and after an outage of the service. */
 export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, inputs: unknown[]): Loaded<T> {
   const [state, setState] = useState<Omit<Loaded<T>, "reload">>({ value: undefined, problem: undefined, isLoading: true });
   const [again, setAgain] = useState(0);
@@ -39,7 +39,7 @@ export function usePolled<T>(load: (signal: AbortSignal) => Promise<T>, inputs: 
   isLoading.current = loaded.isLoading;
   useEffect(() => {
     const timer = setInterval(() => {
-      // never overlaps a slow response
+      // skips a reload while the previous one is still loading
       if (!isLoading.current && !document.hidden && isReachable.value) reload();
     }, ms);
     return () => clearInterval(timer);

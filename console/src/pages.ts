@@ -12,8 +12,8 @@ export const PAGES: readonly [page: string, label: string, right?: string][] = [
 ];
 
 /**
- * Returns the first page for a key: the overview with the right `admin`, else the first page that the key may open, because
- * the overview has few figures for other keys.
+ * Returns the first page for a key. With the right `admin`, this is the overview. Without it, the overview has few
+ * figures, so the first page is the first one that the key has a right to.
  */
 export function firstPage(): string {
   if (can("admin")) return "overview";

@@ -16,7 +16,7 @@ export const shownPart = signal("");
 
 addEventListener("hashchange", () => (route.value = read()));
 
-/** Replaces the address without a new history entry. */
+/** Replaces the address without adding a browser history entry. */
 export function replace(href: string): void {
   history.replaceState(null, "", href);
   route.value = read();

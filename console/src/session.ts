@@ -16,7 +16,7 @@ export const server = signal<ServerInfo | undefined>(undefined);
 
 const rights = computed(() => new Set(session.value?.rights));
 
-/** Returns whether the key has a right. Only the service enforces rights. */
+/** Returns whether the key has a right. Only for display: the service enforces rights. */
 export function can(right: string): boolean {
   const held = rights.value;
   return held.has("all") || held.has(right) || (right === "threads.read" && held.has("threads"));
@@ -29,7 +29,7 @@ effect(() => {
 
 export function close(problem?: Problem): void {
   useKey(undefined);
-  // a kept key survives a short outage of the service
+  // a short outage must not remove a kept key
   if (!problem || problem.status === 401) keepKey(undefined);
   isKept.value = false;
   refusal.value = undefined;
@@ -37,7 +37,7 @@ export function close(problem?: Problem): void {
   sessionProblem.value = problem;
 }
 
-/** Uses an API key if the service accepts it. `wantsKept` keeps it until the tab is closed. */
+/** Uses an API key if the service accepts the key. With `wantsKept`, keeps the key until the tab is closed. */
 export async function open(apiKey: string, wantsKept = false): Promise<void> {
   sessionProblem.value = undefined;
   useKey(apiKey);
@@ -50,7 +50,7 @@ export async function open(apiKey: string, wantsKept = false): Promise<void> {
   }
 }
 
-/** Opens the console with the one-time link in the address, or with the key that this tab keeps. */
+/** Opens the console with a one-time link in the address, or else with the key that this tab keeps. */
 export async function openAtStart(): Promise<void> {
   const [, token] = /^#once=([0-9a-f]{64})$/.exec(location.hash) ?? [];
   const key = keptKey();
@@ -58,7 +58,7 @@ export async function openAtStart(): Promise<void> {
   else if (key) await open(key, true);
 }
 
-/** Removes the token of a one-time link from the address, and uses it. */
+/** Exchanges a one-time link's token for a key. First removes the token from the address. */
 async function openByLink(token: string): Promise<void> {
   replace("#/");
   try {
@@ -67,11 +67,11 @@ async function openByLink(token: string): Promise<void> {
   } catch (error) {
     const problem = asProblem(error);
     const isUsed = problem.status === 401;
-    close(isUsed ? new Problem(401, problem.code, "This link was used, or it is of an earlier run. The server printed another one.") : problem);
+    close(isUsed ? new Problem(401, problem.code, "This link was used already, or comes from an earlier run. Use the link that the server printed last.") : problem);
   }
 }
 
-/** Reads the description of the service, which is optional. */
+/** Reads the service's name and version. Failures are ignored, because the console works without them. */
 export async function meet(): Promise<void> {
   try {
     server.value = await callJson<ServerInfo>("/", { headers: { accept: "application/json" } });

@@ -48,7 +48,7 @@ test("controls and marks of direction are shown as escapes, and text from right 
 
   for (const [key, text] of [["rtl", '"\\u202egnp.exe"'], ["hidden", '"a\\u200bb\\ufeffc\\u2066d"'], ["controls", '"\\u0000\\u001b[31m\\u0007"'], ["c1", '"\\u009b31m"'], ["line", '"a\\u2028b"'], ["\\u202eyek", "1"], ["hebrew", '"שלום עולם"']] as const)
     assert.equal(await line(key).locator(".tree-value").textContent(), text);
-  // the key stays left of its value, even if the value is Hebrew
+  // the key is to the left of its value, even if the value is Hebrew
   const [key, value] = [await line("hebrew").locator(".tree-key").boundingBox(), await line("hebrew").locator(".tree-value").boundingBox()];
   assert.ok(key!.x < value!.x);
 });
@@ -67,7 +67,7 @@ test("characters that browsers show nothing for are shown as escapes, and emoji 
   for (const [i, [, shown]] of hidden.entries())
     assert.equal(await page.getByRole("treeitem").filter({ hasText: `"key-${i}"` }).locator(".tree-value").textContent(), JSON.stringify(shown).replaceAll("\\\\", "\\"));
 
-  // every code point that browsers do not render, after a letter
+  // every code point that browsers do not render, each after a letter
   const all = Array.from({ length: 0x10ffff }, (_, code) => code).filter((code) => (code < 0xd800 || code > 0xdfff) && /\p{Default_Ignorable_Code_Point}|\p{Bidi_Control}/u.test(String.fromCodePoint(code)));
   assert.ok(all.length > 4_000);
   await api(server, "PUT", `/v1/threads/${id}/state/all`, JSON.stringify(all.map((code) => "x" + String.fromCodePoint(code)).join("")));
@@ -92,7 +92,7 @@ test("a state of 512 levels opens level by level", async () => {
     await page.keyboard.press("j");
   };
   for (let level = 1; level <= 10; level++) await open(level);
-  // separate browser calls for each key would take a minute
+  // presses keys inside the page, because a browser call per key would take a minute in total
   await page.evaluate(async (levels) => {
     const press = (key: string) => document.activeElement!.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
     const shown = async (selector: string) => {
@@ -125,7 +125,7 @@ test("10,000 keys have the elements of a screen", async () => {
   await until("one is left", async () => (await page.getByRole("treeitem").count()) === 1);
 });
 
-/** Returns the longest main-thread stall of the page during `act`, in milliseconds, without the time of other programs. */
+/** Returns the longest stall in ms of the page's main thread during `act`. Excludes time used by other programs. */
 async function longestStall(page: Page, act: () => Promise<unknown>): Promise<number> {
   const browser = page.context().browser()!;
   await browser.startTracing(page, { categories: ["devtools.timeline", "blink.user_timing"] });
@@ -139,7 +139,7 @@ async function longestStall(page: Page, act: () => Promise<unknown>): Promise<nu
   return own.reduce((longest, { tdur }) => Math.max(longest, tdur! / 1_000), 0);
 }
 
-/** Limit for slow machines. Otherwise stalls last less than half a second. */
+/** Maximum stall on slow machines. On other machines, stalls last less than half a second. */
 const STALL_MAX_MS = 3_000;
 
 test("a state of 1 MiB does not make the page stall", async () => {
@@ -173,7 +173,7 @@ test("a state of 1 MiB does not make the page stall", async () => {
 test("a list of 100,000 threads does not make the page stall", { skip: STORE !== "redis" && "the store makes no difference" }, async () => {
   const context = await newContext();
   const page = await openConsole(server, "#/events", API_KEY, context);
-  // creating as many threads would take minutes; the pages have the form and size of the service's pages
+  // fakes the lists, because creating 100,000 threads would take minutes; they have the format and size of real lists
   const total = 100_000;
   await page.route("**/v1/threads?*", (route) => {
     const from = Number(new URL(route.request().url()).searchParams.get("cursor") ?? 0);
@@ -206,7 +206,7 @@ test("a list of 100,000 threads does not make the page stall", { skip: STORE !==
       },
       600_000,
     );
-    // the last step may have followed the last scrolling
+    // scrolls again, because the last step may have loaded after the last scroll
     await page.locator("main").evaluate((main) => main.scrollTo(0, main.scrollHeight));
     await page.getByText("Thread 99999").waitFor();
     await page.keyboard.press("k");

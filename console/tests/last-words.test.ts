@@ -57,7 +57,7 @@ test("refreshing the list brings new words, and reads no state again that has no
   await wordsOf(page, "Grown").getByText("One").waitFor();
 
   await push(server, changed, "assistant", "Second");
-  // a history grows without a new version of its thread
+  // an append to the history does not change the thread's version
   await item(server, grown, "2", said("assistant", "Two"));
   const reads = readsOf(page);
   await page.getByRole("button", { name: "Refresh" }).click();
@@ -79,7 +79,7 @@ test("a list of 30 threads with their last words extends no life", async () => {
   }
   const endOf = async (id: string) => Date.parse((await api<{ expires_at: string }>(server, "GET", `/v1/threads/${id}?peek=true`)).expires_at);
   const ends = await Promise.all(ids.map(endOf));
-  // a use would be visible from now on, because it moves the end to an hour after the use
+  // from now on, a read that extends a lifetime is detectable, because it moves the expiry by seconds
   const latest = Math.max(...ends);
   await until("the newest thread is 3 s old", async () => latest - Date.now() < 3_597_000);
   const page = await openConsole(server, "#/events");
@@ -94,11 +94,11 @@ test("a list of 30 threads with their last words extends no life", async () => {
   assert.ok(reads.length >= 30, `${reads.length} reads`);
   assert.deepEqual(reads.filter(({ searchParams }) => searchParams.get("peek") !== "true").map(String), []);
   const after = await Promise.all(ids.map(endOf));
-  // a store may report the end of a thread a few milliseconds late
+  // a store may report an expiry that is a few milliseconds off
   for (const [i, end] of after.entries()) assert.ok(Math.abs(end - ends[i]!) < 500, `thread ${i}: ${end - ends[i]!} ms`);
 });
 
-/** State reads of a page, which wait until they are released. */
+/** State reads of a page. They wait until the test releases them. */
 interface Reads {
   begun: number;
   aborted: number;

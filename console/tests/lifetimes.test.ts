@@ -5,7 +5,7 @@ import { API_KEY, api, newThread, noErrors, openConsole, pageOf, startServer, un
 
 afterEach(noErrors);
 
-/** Waits until the page shows the key. Fails if the thread ended before. */
+/** Waits until the page shows the key. Fails if the thread ends first. */
 async function isShown(page: Page): Promise<void> {
   await line(page, '"a"').or(page.getByText("This thread has ended")).first().waitFor();
   assert.equal(await line(page, '"a"').count(), 1);
@@ -18,13 +18,13 @@ interface Brief {
   ttlSeconds: number;
 }
 
-/** Opens a thread that ends soon, with longer TTLs if the machine is slow. */
+/** Opens a thread that expires soon. Retries with longer TTLs if the machine is slow. */
 const onBriefThread = (check: (thread: Brief) => Promise<void>) =>
   withLongerTtls(async (ttlSeconds) => {
     const brief = await startServer({ THREADKEEP_THREAD_TTL_SECONDS: String(ttlSeconds) });
     const id = await newThread(brief);
     const page = await openConsole(brief, pageOf(id, "state"));
-    // opening a page may take as long as the thread lives
+    // writes again, because opening the page may take longer than the TTL
     await api(brief, "PUT", `/v1/threads/${id}/state/a`, "1");
     await isShown(page);
     await check({ brief, id, page, ttlSeconds });
@@ -42,7 +42,7 @@ test("the time left follows the reads of other clients, and looking at it is no 
       await new Promise((resolve) => setTimeout(resolve, 300));
     }
 
-    // the page itself does not extend the thread's lifetime
+    // the open page must not extend the thread's lifetime
     await page.getByText("This thread has ended: expired.").waitFor();
   });
 });
@@ -70,7 +70,7 @@ test("a server that restarts is waited for", async () => {
 
   await page.locator(".status.on").waitFor();
   await page.locator(".banner").waitFor({ state: "detached" });
-  // the thread survives in Redis, but not in a server's memory
+  // with the memory store, this write creates the thread again, because the restart has deleted the thread
   await api(own, "PUT", `/v1/threads/${id}/state/b`, "2");
   await line(page, '"b"').waitFor();
 });
@@ -85,7 +85,7 @@ test("a tab whose key the restarted server does not know asks for a key", async 
   await own.stop();
   const other = await startServer({ ...settings, THREADKEEP_LISTEN: new URL(own.url).host });
   assert.ok(other);
-  // the page asks for a key after this click or after its own next call
+  // the page asks for an API key after this click, or after one of its own calls
   await page.getByRole("button", { name: "Refresh" }).click({ timeout: 5_000 }).catch(() => {});
 
   await page.getByLabel("API key").waitFor();

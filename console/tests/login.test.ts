@@ -163,7 +163,7 @@ test("a link that the server prints opens the console once", async () => {
   assert.ok(!page.url().includes("once"), page.url());
   await page.getByRole("heading", { name: "Playground" }).waitFor();
 
-  // the link works once
+  // the link works only once
   const other = await openPage(own, await newContext(), fragment);
   await other.getByText("This link was used").waitFor();
   assert.equal(await other.locator(".shell").count(), 0);

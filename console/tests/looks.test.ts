@@ -1,4 +1,4 @@
-/** Checks that axe finds no serious fault, and takes a screenshot of each page in two sizes and two themes. */
+/** Checks each page with axe, and takes screenshots in two sizes and two themes. Serious violations fail the test. */
 
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
@@ -64,10 +64,10 @@ async function faults(page: Page): Promise<string[]> {
 
 const LOOKS = [["desktop", 1280, 800, "light"], ["phone", 390, 844, "dark"], ["desktop", 1280, 800, "dark"], ["phone", 390, 844, "light"]] as const;
 
-// covers each size and theme once; the long form covers all combinations
+// covers each size and theme once; with LONG, covers all combinations
 for (const [size, width, height, colorScheme] of LOOKS.slice(0, process.env["LONG"] ? 4 : 2)) {
   test(`pages on a ${size}, ${colorScheme}`, async (t) => {
-    // the policy of the page would block axe, which is a script of the test
+    // the page's Content-Security-Policy would block axe
     const context = await newContext({ viewport: { width, height }, colorScheme, reducedMotion: "reduce", bypassCSP: true });
     await context.addInitScript({ path: AXE });
     const page = await context.newPage();
@@ -126,7 +126,7 @@ for (const [size, width, height, colorScheme] of LOOKS.slice(0, process.env["LON
       await page.locator(".status.on").waitFor();
       // one value of each kind, because each has its own colour
       const state = { number: 1, string: "text", literal: true, list: [1], object: { n: 1 } };
-      // a highlight lasts 4 s, but the check may take longer: check a copy of the page, which keeps the highlight
+      // checks a copy of the page, because the highlight lasts only 4 s and the check may take longer
       const copied = page.evaluate(
         () =>
           new Promise<void>((resolve) => {

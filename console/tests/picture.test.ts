@@ -1,4 +1,4 @@
-/** Takes the screenshot in docs/console.md. */
+/** Takes the screenshot for docs/console.md. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { differenceOf } from "./support/pictures.js";
 const SCREENSHOTS = process.env["SCREENSHOTS"]!;
 const MADE = join(SCREENSHOTS, STORE, "picture.png");
 const SHOWN = join(SCREENSHOTS, "../../../docs/console.png");
-/** Maximum share of inked blocks that differ. Other fonts change up to 8 %, other tabs of the same thread at least 47 %. */
+/** Maximum share of inked blocks that may differ. Different fonts change up to 8 %, a different tab at least 47 %. */
 const MOST_DIFFERENT = 0.25;
 
 let server: Server;

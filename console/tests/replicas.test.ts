@@ -1,4 +1,4 @@
-/** Tests the overview behind a load balancer that sends each request to another replica. */
+/** Tests the overview behind a load balancer that sends each request to a different replica. */
 
 import assert from "node:assert/strict";
 import { afterEach, before, test } from "node:test";
@@ -7,7 +7,7 @@ import { API_KEY, STORE, type Server, api, newThread, noErrors, openConsole, sta
 import { startBalancer } from "./support/balancer.js";
 
 const EVENTS = "a-listening-secret-of-the-tests-that-is-long-enough";
-/** Servers that keep threads in memory have no replicas, but report figures like two replicas. */
+/** Key prefix that two replicas share in Redis. With the memory store, two independent servers act as replicas. */
 const shared = { THREADKEEP_KEY_PREFIX: `balanced${process.pid}` };
 const settings = {
   ...(STORE === "redis" ? shared : {}),
@@ -54,7 +54,7 @@ test("every point of each line stands between points of the same line", async ()
   const legend = page.locator(".plot", { hasText: "Requests by replica" }).locator(".u-legend");
   const drawn = new Set<string>();
 
-  // one point per replica and one for all, at successive times
+  // a point per replica and a point for the total may come at successive times
   await until("four points in a row have a value on each line", async () => {
     if ((await legend.count()) === 0) return false;
     const [time, ...values] = await legend.locator(".u-value").allTextContents();

@@ -52,7 +52,7 @@ const figuresOf = (page: Page): Promise<{ whole: string[]; cut: string[] }> =>
       const { left, right, top, bottom } = figure.getBoundingClientRect();
       const name = figure.querySelector("dt")!.textContent!;
       if (top >= box.bottom - 1) continue;
-      // a title that is too long ends in an ellipsis
+      // a figure that does not fit ends in an ellipsis
       const isWhole = left >= box.left - 1 && right <= box.right + 1 && bottom <= box.bottom + 1 && figure.scrollWidth <= figure.clientWidth + 1;
       (isWhole ? whole : cut).push(name);
     }
@@ -117,7 +117,7 @@ test("the actions are a menu that the keyboard moves in", async () => {
   await page.keyboard.press("Home");
   assert.equal(await focused(), "Add a message");
 
-  // the page's shortcut for threads is inactive while a menu is open
+  // while a menu is open, the shortcut to the list of threads is disabled
   await page.keyboard.press("t");
   await page.keyboard.press("Escape");
   await page.getByRole("menu").waitFor({ state: "detached" });

@@ -59,7 +59,7 @@ test("two tabs on one thread show each other's changes", async () => {
   await dialog(first).getByRole("textbox").fill("42");
   await confirm(first, "Save");
   await Promise.all(highlighted);
-  // many concurrent writes, and one that deletes a key
+  // many concurrent writes, and one deletion of a key
   await Promise.all(Array.from({ length: 40 }, (_, i) => push(server, id, "user", `Message ${i}`)));
   await api(server, "DELETE", `/v1/threads/${id}/state/count`);
   for (const page of [first, second]) {
@@ -147,12 +147,12 @@ test("a key that exists is replaced only by a user that has seen its value", asy
   await dialog(page).getByLabel("Value of the key").getByText("1", { exact: true }).waitFor();
   assert.equal(await count(), 1);
 
-  // the key changes before the confirmation
+  // the key changes before the user confirms
   await api(server, "PUT", `/v1/threads/${id}/state/count`, "7");
   await confirm(page, "Replace");
   await dialog(page).getByText("The key has another value meanwhile.").waitFor();
   assert.equal(await count(), 7);
-  // writes of other keys do not conflict
+  // writes to other keys do not conflict
   await api(server, "PUT", `/v1/threads/${id}/state/other`, "1");
   await confirm(page, "Replace");
   await noted(page, "Replaced");
@@ -163,7 +163,7 @@ test("a key that exists is replaced only by a user that has seen its value", asy
   await dialog(page).waitFor({ state: "detached" });
   assert.equal(await api(server, "GET", `/v1/threads/${id}/state/fresh`), true);
 
-  // of two people that set one key, one is warned
+  // if two users set the same key, the second one gets a warning
   const other = await openConsole(server, pageOf(id, "state"));
   await line(other, '"fresh"').waitFor();
   for (const one of [page, other]) {

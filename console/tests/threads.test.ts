@@ -10,7 +10,7 @@ before(async () => {
   server = await startServer();
   for (const [owner, title] of [["ada", "First"], ["grace", "Second"], ["ada", "Third"]] as const) {
     ids.push(await newThread(server, { owner, metadata: { title }, state: { messages: [{ role: "user", content: title }] } }));
-    // threads of the same millisecond would be sorted by ID
+    // threads created in the same millisecond would be sorted by ID
     await setTimeout(2);
   }
   await newThread(server, { metadata: { title: "Without an owner" } });
@@ -63,7 +63,7 @@ test("a list is filtered by owner and by metadata", async () => {
   await page.getByText("No thread fits.").waitFor();
 });
 
-/** Fakes lists of threads, because creating as many threads would take minutes. */
+/** Fakes lists of threads, because creating that many threads would take minutes. */
 async function answerLists(page: Page, pages: number, items: (page: number) => object[]): Promise<{ count: number }> {
   const requests = { count: 0 };
   await page.route("**/v1/threads?*", (route) => {
@@ -139,7 +139,7 @@ test("a shared link finds its thread in another browser", async () => {
   const page = await openConsole(server, pageOf(ids[1]!, "state"));
   await page.getByRole("heading", { name: ids[1]! }).waitFor();
 
-  // the log has the first 8 digits
+  // the server's log has the first 8 digits of the hash
   await visit(page, `#/threads/${hashOf(ids[2]!).slice(0, 8)}`);
   await page.getByRole("heading", { name: ids[2]! }).waitFor();
 

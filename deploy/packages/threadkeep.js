@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Runs the program of this platform's package with the same arguments, environment and standard streams.
+// Runs the program from this platform's package with the same arguments, environment and standard streams.
 "use strict";
 
 const { spawn } = require("node:child_process");
@@ -9,7 +9,7 @@ const { name, optionalDependencies } = require("../package.json");
 
 const platform = `${process.platform}-${process.arch}`;
 const wanted = `${name}-${platform}`;
-// A terminal signals both processes. The server ignores every signal after the first.
+// A terminal sends its signals to both processes. The server ignores every signal after the first.
 const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"];
 
 function fail(message) {
@@ -39,6 +39,6 @@ for (const signal of FORWARDED) {
 }
 program.on("error", (error) => fail(`cannot start ${error.path}: ${error.code}`));
 program.on("exit", (code, signal) => {
-  // 128 plus the number, as shells report a process that a signal ended
+  // like shells, reports 128 plus the signal's number if a signal ended the program
   process.exitCode = code ?? 128 + os.constants.signals[signal];
 });

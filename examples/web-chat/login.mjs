@@ -1,4 +1,4 @@
-// Issues tokens with the name of a user. In production, your login issues them: threadkeep needs only its key.
+// Issues tokens that contain a user's name. In production, your login issues tokens: threadkeep needs only their key.
 
 import { createHmac, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

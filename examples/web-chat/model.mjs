@@ -1,8 +1,8 @@
-// The back end that answers questions. It alone writes `messages` and `draft`.
+// The back end that answers questions. Only the back end writes `messages` and `draft`.
 
 import { setTimeout as pause } from "node:timers/promises";
 
-/** A scripted model. Replace it with yours. */
+/** Simulates a model. Replace this function with your model. */
 async function* reply(messages) {
   const { text } = messages.at(-1);
   const words = `You wrote “${text}”. A real model would know more about it. I only know that every tab sees these words as I say them.`;
@@ -20,7 +20,7 @@ export async function answerQuestions(client) {
 }
 
 async function answer(conversation) {
-  // one answer at a time, even if several of these programs run
+  // answers one question at a time, even if several of these programs run
   const turn = await conversation.turn({ waitSeconds: 30 });
   try {
     while (await takeQuestions(turn.thread)) {
@@ -51,6 +51,6 @@ function takeQuestions(conversation) {
 }
 
 function report(error) {
-  // the user deleted the conversation, or another program is answering this question
+  // the user deleted the conversation, or a second program is answering this question
   if (error.code !== "thread_destroyed" && error.code !== "turn_taken") console.error(error);
 }

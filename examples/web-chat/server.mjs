@@ -43,7 +43,7 @@ pages.listen(Number(process.env.PORT ?? 3000), "127.0.0.1");
 await once(pages, "listening");
 const origin = `http://127.0.0.1:${pages.address().port}`;
 
-// Starts threadkeep for requests of the page. Variables such as THREADKEEP_REDIS_URL add settings.
+// Starts threadkeep for requests from the page. Use variables such as THREADKEEP_REDIS_URL for more settings.
 const { THREADKEEP_BIN = "threadkeep", ...environment } = process.env;
 const server = spawn(THREADKEEP_BIN, {
   env: {
@@ -67,7 +67,7 @@ for await (const line of createInterface(server.stderr)) {
   threadkeep = /"listening","address":"(.*?)"/.exec(line)?.[1] ?? "";
   if (threadkeep) break;
 }
-// its last line says why it did not start
+// threadkeep's last line says why it did not start
 if (!threadkeep) await new Promise(() => {});
 server.stderr.pipe(process.stderr);
 console.log(`Open ${origin} in two tabs. Ctrl-C ends everything.`);

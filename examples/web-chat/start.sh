@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds everything that is missing, and starts the chat.
 #
-# THREADKEEP_BIN names another program than target/release/threadkeep, or target/debug/threadkeep if it is there.
+# Set THREADKEEP_BIN to use a different program than target/release/threadkeep or target/debug/threadkeep.
 set -eu
 cd "$(dirname "$0")"
 root=$PWD/../..

@@ -14,20 +14,20 @@ pub(crate) trait Agent: Sized + Send + 'static {
 
     fn new(run: &Run) -> Self;
 
-    /// Builds a client for this user alone. `None` to share the client of all users.
+    /// Builds a client for this user alone. `None` shares one client among all users.
     fn client(_run: &Run) -> Option<ClientBuilder> {
         None
     }
 
     fn step(&mut self, http: &mut Http<'_>) -> impl Future<Output = ()> + Send;
 
-    /// Verifies its writes at the end of the run.
+    /// Verifies this user's writes at the end of the run.
     fn finish(&mut self, http: &mut Http<'_>) -> impl Future<Output = ()> + Send;
 }
 
 struct Resting<A>(Arc<Mutex<A>>);
 
-// not derived: the agent itself is not cloned
+// a derived `Clone` would require that the agent is `Clone`
 impl<A> Clone for Resting<A> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))

@@ -13,7 +13,7 @@ pub(crate) struct Answer {
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {detail}")]
 pub(crate) struct Wrong {
-    /// A short text, the same for the same fault.
+    /// A short description, which must be equal for equal faults.
     pub(crate) what: &'static str,
     pub(crate) detail: String,
 }
@@ -57,7 +57,7 @@ pub(crate) struct OperationResult {
     pub(crate) deleted: Option<bool>,
 }
 
-/// An error response: the members that are checked.
+/// The members of an error response that the test checks.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Problem {
     pub(crate) status: u16,
@@ -71,12 +71,12 @@ pub(crate) struct Problem {
 pub(crate) struct Tag {
     pub(crate) version: u64,
     pub(crate) life: String,
-    /// The header's text.
+    /// The value of the header.
     pub(crate) text: String,
 }
 
 impl Answer {
-    /// Checks the status, and that the answer has a session id.
+    /// Checks the status and the session id.
     pub(crate) fn expect(&self, status: u16) -> Result<(), Wrong> {
         self.check_session()?;
         if self.status == status {

@@ -10,8 +10,8 @@ use crate::error::LoadError;
 
 /// Puts load on a threadkeep service and verifies its acknowledged writes.
 ///
-/// Exits with 0 if every answer was right and every acknowledged push is stored once, with 1 if something was wrong, and
-/// with 2 if the test could not run.
+/// Exits with 0 if every answer was right and every acknowledged push is stored once, with 1 if something was wrong,
+/// and with 2 if the test could not run.
 #[derive(Debug, Parser)]
 #[command(name = "threadkeep-load", version)]
 pub(crate) struct Args {
@@ -121,7 +121,7 @@ impl Choice {
 }
 
 impl Args {
-    /// Returns the API key from either source. An empty setting counts as missing.
+    /// Returns the API key from the option or the file. An empty option counts as missing.
     pub(crate) fn api_key(&self) -> Result<Option<Arc<str>>, LoadError> {
         let file = self.api_key_file.as_ref();
         let Some(file) = file.filter(|file| !file.as_os_str().is_empty()) else {
@@ -137,7 +137,7 @@ impl Args {
     }
 }
 
-/// Returns the first secret of a file with one secret, or with `name:secret,...`.
+/// Returns the secret in `text`, or the first secret in a list `name:secret,...`.
 fn secret(text: &str) -> &str {
     let first = text.trim().split(',').next().unwrap_or_default();
     let secret = first.split_once(':').map_or(first, |(_, secret)| secret);

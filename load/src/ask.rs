@@ -10,17 +10,17 @@ pub(crate) struct Ask {
     pub(crate) method: Method,
     pub(crate) name: &'static str,
     pub(crate) path: String,
-    /// The replica. `None` for the next one in turn.
+    /// The replica to send to. `None` takes the next replica in turn.
     pub(crate) host: Option<Arc<str>>,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Option<String>,
     pub(crate) about: Option<Arc<str>>,
-    /// Whether it may be sent again if it gets no answer.
+    /// Whether an unanswered request may be sent again.
     pub(crate) is_repeatable: bool,
 }
 
 impl Ask {
-    /// Makes a request that concerns no thread.
+    /// Creates a request that is not for a thread.
     pub(crate) fn to(method: Method, name: &'static str, path: impl Into<String>) -> Self {
         Self {
             is_repeatable: method == Method::GET,
@@ -34,7 +34,7 @@ impl Ask {
         }
     }
 
-    /// Makes a request to a path below a thread, such as `/state`.
+    /// Creates a request for a path below a thread, such as `/state`.
     pub(crate) fn of(method: Method, name: &'static str, place: &Place, path: &str) -> Self {
         let mut ask = Self::to(method, name, place.path(path));
         ask.host = place.host();
@@ -61,7 +61,7 @@ impl Ask {
         self
     }
 
-    /// Adds an idempotency key, so that the request may be sent again.
+    /// Adds an idempotency key, which allows retries.
     pub(crate) fn once(mut self, run: &Run) -> Self {
         self.is_repeatable = true;
         self.header("idempotency-key", run.next_idempotency_key())

@@ -24,7 +24,7 @@ pub(crate) async fn run(args: &Args, run: &Arc<Run>) -> Result<GooseMetrics, Loa
     let pause = Duration::from_millis(args.pause_ms);
     let mut attack = attack;
     for scenario in scenarios(args.scenario, run)? {
-        // uniform between 0 and twice the mean
+        // pauses are uniform between 0 and twice the mean
         let scenario = scenario.set_wait_time(Duration::ZERO, pause * 2)?;
         attack = attack.register_scenario(scenario);
     }
@@ -48,20 +48,20 @@ fn scenarios(choice: Choice, run: &Arc<Run>) -> Result<Vec<Scenario>, LoadError>
     })
 }
 
-/// Configures the load library, which does not parse the arguments itself.
+/// Configures the load library, because `Args` replaces the library's own argument parser.
 fn configuration(args: &Args) -> GooseConfiguration {
     let users = args.users.get();
     let mut configuration = GooseConfiguration::default();
     configuration.host = args.hosts.first().map(ToString::to_string);
     configuration.users = Some(users);
-    // start all within a second, and count requests from the first one
+    // starts all users within a second, and counts requests from the first one
     configuration.increase_rate = Some(users.to_string());
     configuration.no_reset_metrics = true;
     configuration.run_time = Some(args.seconds.to_string());
     configuration.report_file = vec![measured_in(args).display().to_string()];
     configuration.report_graph_data = true;
     configuration.no_print_metrics = true;
-    // telnet would listen on a port
+    // the library's telnet server would listen on a port
     configuration.no_telnet = true;
     configuration.quiet = 1;
     configuration

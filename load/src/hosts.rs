@@ -5,7 +5,7 @@ use reqwest::{Client, Url};
 
 use crate::error::LoadError;
 
-/// Interval of readiness checks.
+/// Interval between readiness checks.
 const PERIOD: Duration = Duration::from_millis(250);
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Hosts {
         }
     }
 
-    /// Returns the next URL, without a trailing slash.
+    /// Returns the base URL of the next host, without a trailing slash.
     pub(crate) fn next(&self) -> &str {
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         &self.bases[turn % self.bases.len()]

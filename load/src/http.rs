@@ -1,4 +1,4 @@
-//! Sends the requests of a user, and counts, times and checks them.
+//! Sends the requests of a user. Counts and times them, and checks the answers.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,10 @@ use crate::ask::Ask;
 use crate::run::Run;
 use crate::silence::Silence;
 
-/// How long to retry an unanswered write: less than the minute for which the service remembers its key.
+/// Maximum time to retry a write. The service remembers an idempotency key only for a minute.
 const KEY_LASTS: Duration = Duration::from_secs(50);
 
-/// The first pause between two attempts. Each pause is twice the previous one, up to the last value.
+/// Pause before the first retry. Each pause is twice the previous pause, up to `LAST_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -26,12 +26,12 @@ pub(crate) struct Http<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The service did not answer, or reported that it cannot.
+    /// The service did not answer, or reported that it is unavailable.
     Unanswered {
         /// Whether the service may have executed the request.
         may_be_done: bool,
     },
-    /// The answer was wrong, and is noted.
+    /// The answer was wrong. The finding is already noted.
     Wrong {
         /// Whether the status reports success.
         is_acknowledged: bool,
@@ -47,7 +47,7 @@ impl<'a> Http<'a> {
         }
     }
 
-    /// Sends `ask`, and retries a repeatable one within the run's retry time.
+    /// Sends `ask`. If `ask` is repeatable, retries it within the run's retry time.
     pub(crate) async fn ask<T>(
         &mut self,
         ask: &Ask,
@@ -64,7 +64,7 @@ impl<'a> Http<'a> {
             match self.ask_once(ask, &check).await {
                 Err(Failure::Unanswered { may_be_done: may }) => {
                     may_be_done |= may;
-                    // an unavailable service needs time before the next attempt
+                    // gives an unavailable service time before the next attempt
                     tokio::time::sleep(pause).await;
                     if !ask.is_repeatable || Instant::now() >= deadline {
                         return Err(Failure::Unanswered { may_be_done });
@@ -156,7 +156,7 @@ impl<'a> Http<'a> {
         self.scenario
     }
 
-    /// Continues as another user: without cookies, over new connections.
+    /// Continues as a new user: without cookies, and over new connections.
     pub(crate) async fn renew(&mut self, client: ClientBuilder) {
         if let Err(error) = self.user.set_client_builder(client).await {
             eprintln!("threadkeep-load: a user keeps its cookies: {error}");

@@ -1,4 +1,4 @@
-//! A load test of threadkeep. It checks every answer, and verifies at the end that every acknowledged write is stored once.
+//! A load test of threadkeep. Checks every answer, and verifies that every acknowledged write was stored once.
 
 mod account;
 mod agent;
@@ -32,7 +32,7 @@ use error::LoadError;
 use report::Report;
 use run::Run;
 
-/// Exit codes: no fault, a fault of the service, a fault of the test.
+/// Exit codes: success, a fault of the service, and a fault of the test.
 const GOOD: u8 = 0;
 const BAD: u8 = 1;
 const NOT_MADE: u8 = 2;

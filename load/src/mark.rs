@@ -1,4 +1,4 @@
-//! Values that name their writer and derive from that name, so that reads can be compared to the byte without storing them.
+//! The values of pushes. Each value derives from its push, so reads can be compared to the byte without stored copies.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 pub(crate) type Text = Arc<str>;
 
-/// Values that must survive: numbers that are not doubles, empty arrays and objects, lone surrogates, repeated keys.
+/// Values that must be stored unchanged, such as numbers beyond doubles, lone surrogates and repeated keys.
 const EXACT: [&str; 8] = [
     "9007199254740993",
     "1.0",
@@ -24,29 +24,29 @@ const WORDS: [&str; 16] = [
     "retry", "summary", "tool", "window", "message", "answer", "memory",
 ];
 
-/// Identifies a push of a run.
+/// Identifies one push of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Mark {
     pub(crate) writer: u32,
-    /// Number of the writer's push, from 0.
+    /// Number of the push among the pushes of `writer`, from 0.
     pub(crate) number: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Strange {
     Unknown,
-    /// The mark of a push that sent another value.
+    /// The value names this push, but the push sent a different value.
     Changed(Mark),
 }
 
 impl Mark {
-    /// Returns the value, about 200 bytes.
+    /// Returns the value of the push, about 200 bytes.
     pub(crate) fn text(self, run: &str) -> Text {
         let Self { writer, number } = self;
         let mut content = String::with_capacity(120);
         let mut seed = u64::from(writer) << 32 | u64::from(number);
         while content.len() < 100 {
-            // splitmix64: consecutive numbers give unrelated texts
+            // splitmix64, because consecutive numbers must give unrelated texts
             seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let mut mixed = (seed ^ seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             mixed ^= mixed >> 27;
@@ -63,7 +63,7 @@ impl Mark {
         format!(r#"{{"id":"{id}","role":"{role}","content":"{content}","exact":{exact}}}"#).into()
     }
 
-    /// Returns the push that sent exactly `value`.
+    /// Returns the push that sent `value`, or an error if no push of `run` sent exactly this value.
     pub(crate) fn of(run: &str, value: &str) -> Result<Self, Strange> {
         #[derive(Deserialize)]
         struct Named {

@@ -2,17 +2,17 @@ use std::sync::Arc;
 
 #[derive(Debug, Clone)]
 pub(crate) enum Place {
-    /// The client keeps a cookie. Requests go to one replica, because a cookie belongs to its host.
+    /// The client has a cookie. All requests go to one replica, because a cookie is valid for one host.
     Cookie {
         host: Arc<str>,
-        /// The id, once an answer has named it.
+        /// The id from the first answer that named it.
         told: Option<SignedId>,
     },
     Signed(SignedId),
     ById(Arc<str>),
 }
 
-/// A thread's id, and the signed form that opens it.
+/// The id of a thread, and the signed id that gives access to the thread.
 #[derive(Debug, Clone)]
 pub(crate) struct SignedId {
     pub(crate) id: Arc<str>,
@@ -34,7 +34,7 @@ impl Place {
         }
     }
 
-    /// Returns the replica if requests must always go to the same one.
+    /// Returns the replica that all requests must go to, if any.
     pub(crate) fn host(&self) -> Option<Arc<str>> {
         match self {
             Self::Cookie { host, .. } => Some(Arc::clone(host)),
@@ -49,7 +49,7 @@ impl Place {
         }
     }
 
-    /// Returns a form that any replica accepts.
+    /// Returns a form that every replica accepts.
     pub(crate) fn anywhere(&self) -> Self {
         match self {
             Self::Cookie { told: Some(id), .. } => Self::Signed(id.clone()),
@@ -57,7 +57,7 @@ impl Place {
         }
     }
 
-    /// Whether every answer names the thread.
+    /// Returns whether every answer names the thread.
     pub(crate) fn is_told(&self) -> bool {
         !matches!(self, Self::ById(_))
     }

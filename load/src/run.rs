@@ -14,7 +14,7 @@ pub(crate) struct Run {
     pub(crate) hosts: Hosts,
     pub(crate) account: Account,
     pub(crate) api_key: Option<Arc<str>>,
-    /// How long to retry reads that verify.
+    /// Time limit for retries of a request, and for the service to become ready.
     pub(crate) retry_time: Duration,
     pub(crate) timeout: Duration,
     pub(crate) group: Group,

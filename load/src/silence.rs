@@ -3,7 +3,7 @@ pub(crate) enum Silence {
     NotConnected,
     TimedOut,
     ConnectionLost,
-    /// A status that reports that the service is unavailable.
+    /// A status that means that the service is unavailable.
     Status(u16),
 }
 
@@ -20,10 +20,10 @@ impl Silence {
         }
     }
 
-    /// Whether the service may have executed the request.
+    /// Returns whether the service may have executed the request.
     pub(crate) fn may_be_done(&self) -> bool {
         match self {
-            // a 429 comes before any execution
+            // the service sends 429 before it executes anything
             Self::NotConnected | Self::Status(429) => false,
             Self::TimedOut | Self::ConnectionLost | Self::Status(_) => true,
         }

@@ -6,7 +6,7 @@ use crate::mark::Text;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
-    /// Sorted by bytes, like the service's keys.
+    /// Keys sorted by bytes, like the service's keys.
     keys: BTreeMap<String, Held>,
 }
 
@@ -17,7 +17,7 @@ enum Held {
     List(VecDeque<Text>),
 }
 
-/// A step of a write. Keys must not need escapes in JSON.
+/// An operation of a write. Keys must not need JSON escapes.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
     Set {
@@ -61,7 +61,7 @@ impl Op {
 }
 
 impl State {
-    /// Applies a step and returns the expected result.
+    /// Applies an operation. Returns the expected result.
     pub(crate) fn apply(&mut self, op: &Op) -> OperationResult {
         let mut result = OperationResult::default();
         match op {
@@ -98,10 +98,10 @@ impl State {
         result
     }
 
-    /// Returns the size of its text in bytes.
+    /// Returns the size of the state's JSON text in bytes.
     pub(crate) fn size(&self) -> u64 {
         let members = self.keys.iter().map(|(key, held)| {
-            // quotes and colon
+            // two quotes and a colon
             key.len() + 3 + held.size()
         });
         (2 + members.sum::<usize>() + self.keys.len().saturating_sub(1)) as u64

@@ -24,7 +24,7 @@ def tree(triple: str, package: str) -> list[tuple[int, str, str, str]]:
     lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     rows = []
     for line in lines:
-        # such as `1|serde v1.0.0|MIT/Apache-2.0 (*)`; a workspace crate has a path after its version
+        # for example `1|serde v1.0.0|MIT/Apache-2.0 (*)`; a workspace crate has a path after its version
         depth, crate, licence = line.split("|")
         name, version = crate.split()[:2]
         rows.append((int(depth), name, version[1:], licence.removesuffix(" (*)").replace("/", " OR ")))
@@ -85,7 +85,7 @@ def main(file: str, version: str, triple: str, package: str) -> None:
         "components": [components[reference] for reference in sorted(components)],
         "dependencies": [{"ref": user, "dependsOn": sorted(used)} for user, used in sorted(uses.items())],
     }
-    # equal contents have equal numbers
+    # equal contents have equal serial numbers
     number = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(bill))
     pathlib.Path(file).write_text(json.dumps({**bill, "serialNumber": f"urn:uuid:{number}"}, indent=2) + "\n")
 

@@ -1,4 +1,4 @@
-"""Fails unless an npm package has each file that its manifest exports, with types: exports.py PACKAGE"""
+"""Fails unless an npm package contains each file in its manifest's exports, with types: exports.py PACKAGE"""
 
 import json
 import sys

@@ -9,7 +9,7 @@ import tarfile
 from dataclasses import dataclass
 
 EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
-# level 9 takes three times as long, and makes a program 0.6 % smaller
+# level 9 takes three times as long, and makes a program only 0.6 % smaller
 LEVEL = 6
 
 
@@ -45,7 +45,7 @@ def below(folder: str) -> list[File]:
 
 
 def main(path: str, root: str, *sources: str) -> None:
-    """Writes an archive from sources: NAME=PATH for a file, NAME*=PATH for a program, or a folder."""
+    """Writes an archive. A source is NAME=PATH for a file, NAME*=PATH for a program, or a folder."""
     files = []
     for source in sources:
         name, _, file = source.partition("=")

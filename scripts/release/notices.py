@@ -1,6 +1,6 @@
 """Writes the licences of the crates in the program, which copies must include: notices.py FILE TRIPLE BILL
 
-Lists each text once, below the crates that have it. A crate without a licence file has only the names of its licences.
+Lists each text once, below the crates that use it. Lists only the names of licences for crates without a licence file.
 """
 
 import collections
@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 NAMES = re.compile(r"(licen[cs]e|copying|copyright|notice|unlicense)", re.I)
-# source files may have such names
+# source files may also have such names
 NOT_TEXTS = (".rs", ".c", ".h", ".html", ".toml", ".sh")
 RULE = "-" * 100
 
@@ -34,7 +34,7 @@ def main(file: str, triple: str, bill: str) -> None:
         name = f"{crate['name']} {crate['version']}"
         listed.append(f"{name}: {crate['licenses'][0]['expression']}")
         folder = sources[crate["name"], crate["version"]]
-        # includes C code in its own folder, such as jemalloc/COPYING
+        # includes C code in a subfolder, such as jemalloc/COPYING
         for path in sorted([*folder.glob("*"), *folder.glob("*/*")]):
             if path.is_file() and NAMES.match(path.name) and path.suffix not in NOT_TEXTS:
                 crates_of[path.read_text(errors="replace").replace("\r\n", "\n").strip()].append(name)

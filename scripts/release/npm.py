@@ -1,7 +1,7 @@
 """Writes the npm packages of the server: npm.py DIRECTORY VERSION TRIPLE PROGRAM NOTICES
 
-threadkeep-server has a launcher and depends on one package per platform; npm installs only the matching one. The names have
-no scope, which would require an organisation in the registry.
+threadkeep-server has a launcher, and depends on one package per platform. npm installs only the matching package. The
+names have no scope, because a scope requires an organisation in the registry.
 """
 
 import json
@@ -36,7 +36,7 @@ def program_of(platform: Platform, version: str) -> dict[str, object]:
         "version": version,
         "description": f"The program of threadkeep-server for {platform.os} {platform.cpu}",
         **COMMON,
-        # Yarn keeps packages in archives, from which the program cannot run
+        # Yarn keeps packages in archives, and the program cannot run from an archive
         "preferUnplugged": True,
         "os": [platform.os],
         "cpu": [platform.cpu],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Platform:
-    """A platform: its target triple, `os` and `cpu` as in Node.js, and `machine` as in Python."""
+    """A target triple, with `os` and `cpu` as in Node.js and `machine` as in Python."""
 
     triple: str
     os: str
@@ -30,7 +30,7 @@ PLATFORMS = {
 
 
 def platform_of(triple: str) -> Platform:
-    """Returns the platform of a target triple. Exits with a message if it has no packages."""
+    """Returns the platform of a target triple. Exits with a message if the platform has no packages."""
     if triple not in PLATFORMS:
         raise SystemExit(f"release: no packages for {triple}. Platforms: {', '.join(PLATFORMS)}")
     return PLATFORMS[triple]
@@ -39,7 +39,7 @@ def platform_of(triple: str) -> Platform:
 def wheel_tag(platform: Platform, program: str) -> str:
     """Returns the platform tag of a wheel with `program`: the oldest system that can run it."""
     if platform.os == "linux":
-        # https://peps.python.org/pep-0600/: the tag names the oldest glibc with all symbols that the program uses
+        # the tag names the oldest glibc with all symbols that the program uses (https://peps.python.org/pep-0600/)
         symbols = output("readelf", "--version-info", "--wide", program)
         versions = [tuple(map(int, found)) for found in re.findall(r"\bGLIBC_(\d+)\.(\d+)", symbols)]
         if not versions:

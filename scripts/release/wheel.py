@@ -1,7 +1,7 @@
 """Writes the wheel threadkeep-server, which contains the program: wheel.py DIRECTORY VERSION TRIPLE PROGRAM BILL NOTICES
 
-The wheel has the form of maturin's `bindings = "bin"`: the program is a script, and there is no module. maturin always
-compiles; this script packs an existing program.
+The wheel contains the program as a script and no module, like maturin's `bindings = "bin"`. maturin always
+compiles, but this script packs an existing program.
 """
 
 import base64
@@ -48,7 +48,7 @@ def record(files: list[File], name: str) -> File:
 
 
 def write_zip(path: pathlib.Path, files: list[File]) -> None:
-    # zip files have no times before 1980
+    # zip files cannot store times before 1980
     time_of_files = time.gmtime(max(EPOCH, 315_532_800))[:6]
     with zipfile.ZipFile(path, "w") as archive:
         for file in files:

@@ -6,7 +6,8 @@ use tokio_util::task::TaskTracker;
 
 pub(super) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Runs tasks on the app's own runtime and counts them. Tasks on a worker's runtime would be cut off when the server stops.
+/// Runs tasks on the app's own runtime and counts them. Tasks on a worker's runtime would be cut off when the server
+/// stops.
 #[derive(Debug, Clone)]
 pub(super) struct Background {
     runtime: Handle,
@@ -14,7 +15,7 @@ pub(super) struct Background {
 }
 
 impl Background {
-    /// Uses the current Tokio runtime. Panics outside of one.
+    /// Uses the current Tokio runtime. Panics outside of a Tokio runtime.
     pub(super) fn here() -> Self {
         Self {
             runtime: Handle::current(),
@@ -29,7 +30,7 @@ impl Background {
     /// Waits up to `limit`. Returns how many tasks are still running.
     pub(super) async fn shutdown(&self, limit: Duration) -> usize {
         self.tasks.close();
-        // a task that starts late still counts
+        // a task can still start after `close`, so the count is taken last
         let _ = tokio::time::timeout(limit, self.tasks.wait()).await;
         self.tasks.len()
     }

@@ -21,7 +21,7 @@ use threadkeep_store_redis::{RedisSettings, RedisStore};
 /// Deadline of a store call, including its retries.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long all replicas must have had a key before it signs.
+/// How long all replicas must have had a key before this key signs.
 #[cfg(feature = "redis")]
 const SIGNING_KEY_WAIT: Duration = Duration::from_secs(600);
 
@@ -68,7 +68,7 @@ enum Source {
     Redis(RedisSettings),
 }
 
-/// Why [`ThreadsBuilder::build`] failed.
+/// Errors of [`ThreadsBuilder::build`].
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// The signing keys are malformed or too short.
@@ -103,8 +103,9 @@ impl ThreadsBuilder {
         }
     }
 
-    /// Stores threads in Redis, which replicas of an app can share. `url` is `redis://`, `rediss://` (feature `tls`) or
-    /// `unix://`, with user, password and database, or a form with several hosts.
+    /// Stores threads in Redis, which several replicas of an app can share. `url` is a `redis://`, `rediss://` (feature
+    /// `tls`) or `unix://` URL with user, password and database, or a `redis+sentinel://` or `redis+cluster://` URL
+    /// with several hosts.
     #[cfg(feature = "redis")]
     pub fn redis(self, url: impl Into<String>) -> Self {
         self.redis_with(RedisSettings::new(url))
@@ -123,17 +124,17 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Sets the keys that sign ids, as `name:secret,name:secret`. The first key signs; ids signed by any of them are
-    /// accepted. A secret has at least 32 bytes, such as `openssl rand -hex 32` prints. Without keys, a random one is used,
-    /// and ids are valid until the process ends. To rotate, append a key in all replicas, then name it with
-    /// [`signing_key`](Self::signing_key).
+    /// Sets the keys that sign ids, as `name:secret,name:secret`. The first key signs; ids signed by any of the keys
+    /// are accepted. A secret has at least 32 bytes; `openssl rand -hex 32` prints a suitable secret. The default is a
+    /// random key, whose ids are valid until the process ends. To rotate keys, append the new key on all replicas, then
+    /// select the new key with [`signing_key`](Self::signing_key).
     pub fn signing_keys(mut self, list: &str) -> Self {
         self.ring = KeyRing::parse(list);
         self
     }
 
-    /// Signs with the key `name`. Replicas that handle events share which keys they have through Redis; a new key signs once
-    /// all have had it for ten minutes.
+    /// Signs with the key `name`. Replicas that handle events announce their keys to each other through Redis. A new
+    /// key signs once all of these replicas have had the key for ten minutes.
     pub fn signing_key(mut self, name: &str) -> Self {
         self.ring = self.ring.and_then(|ring| ring.choose(name));
         self
@@ -145,7 +146,7 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Sets all limits and lifetimes of threads, except the TTL if [`ttl`](Self::ttl) has set it.
+    /// Sets all limits and lifetimes of threads. A TTL that was set with [`ttl`](Self::ttl) takes precedence.
     pub fn policy(mut self, policy: ThreadPolicy) -> Self {
         self.policy = policy;
         self
@@ -157,15 +158,16 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Sets how events are handled.
+    /// Configures events.
     pub fn events(mut self, settings: EventSettings) -> Self {
         self.events = Some(settings);
         self
     }
 
-    /// Starts no background tasks, for an app that shares Redis with others that handle events. Threads still expire, but
-    /// the app gets no events, and [`Thread::on_destroyed`](super::Thread::on_destroyed) fails. The app does not take part
-    /// in the agreement on a signing key: give it a new key before any other replica signs with it.
+    /// Starts no background tasks for events. Use this if the app shares Redis with other apps that handle events.
+    /// Threads still expire, but this app gets no events, and [`Thread::on_destroyed`](super::Thread::on_destroyed)
+    /// fails. This app does not take part in the agreement on a signing key. Add a new key to this app before any other
+    /// replica signs with the new key.
     pub fn without_events(mut self) -> Self {
         self.events = None;
         self
@@ -177,18 +179,18 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Takes ids from `provider` instead of signed ids.
+    /// Gets thread ids from `provider` instead of accepting signed ids.
     pub fn provider(mut self, provider: Arc<dyn ThreadIdProvider>) -> Self {
         self.provider = Some(provider);
         self
     }
 
-    /// Sets how to find the owner on whose behalf a request acts, such as the logged-in user. `provider` is a type or a
-    /// closure.
+    /// Sets the provider of owners. An owner is the person or system that a request acts for, such as the logged-in
+    /// user. `provider` is a type or a closure.
     ///
-    /// The first write of an owner binds a thread that has no owner. A request to another owner's thread gets 403
-    /// `not_the_owner`; a request without an owner to a thread that has one gets 401 `owner_required`, even if the handler
-    /// does not touch the thread.
+    /// If a thread has no owner, the first write on behalf of an owner binds the thread to this owner. Reads and writes
+    /// on behalf of a different owner fail with 403 `not_the_owner`. If a thread has an owner, reads and writes without
+    /// an owner fail with 401 `owner_required`.
     ///
     /// ```
     /// use actix_web::HttpRequest;
@@ -197,7 +199,7 @@ impl ThreadsBuilder {
     /// use threadkeep::owners::Owner;
     ///
     /// let user = |request: &HttpRequest| {
-    ///     let user = request.headers().get("x-user"); // set by a proxy of yours, or look up your session
+    ///     let user = request.headers().get("x-user"); // set by your proxy; or look up your session
     ///     let user = user.and_then(|value| value.to_str().ok()).map(Owner::new);
     ///     user.transpose().map_err(|error| ProviderError::Untrusted(Some(error.into())))
     /// };
@@ -214,8 +216,8 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Limits an owner to `limit` threads; by default there is no limit. Writes that would create or bind one more fail with
-    /// [`Refusal::TooManyThreads`](crate::errors::Refusal::TooManyThreads).
+    /// Limits an owner to `limit` threads. By default, there is no limit. Writes that would give the owner an
+    /// additional thread fail with [`Refusal::TooManyThreads`](crate::errors::Refusal::TooManyThreads).
     pub fn max_threads_per_owner(mut self, limit: NonZeroU64) -> Self {
         self.max_threads_per_owner = Some(limit);
         self
@@ -227,7 +229,7 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Allows pages of `origins` to write by cookie, in addition to those of the app's own host.
+    /// Allows pages of `origins` to write with the cookie, in addition to pages of the app's own host.
     pub fn allowed_origins(mut self, origins: impl IntoIterator<Item = String>) -> Self {
         self.origins = origins.into_iter().collect();
         self

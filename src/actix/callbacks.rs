@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use super::Background;
 
 const ATTEMPTS: u32 = 5;
-/// Delay before the second call. Each later delay is twice the one before.
+/// Delay before the second attempt. Each later delay is twice the previous delay.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Counts of callbacks by outcome.
@@ -20,9 +20,9 @@ pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(1);
 pub struct CallbackCounts {
     /// Callbacks that succeeded.
     pub done: u64,
-    /// Calls that failed.
+    /// Attempts that failed, including those of callbacks that succeeded later.
     pub failed: u64,
-    /// Callbacks that failed at their last attempt: the fifth, or the only one.
+    /// Callbacks that failed for good: after five attempts, or after one if there are no retries.
     pub given_up: u64,
 }
 
@@ -97,7 +97,7 @@ impl Callbacks {
         let work = async move {
             let mut pause = this.first_pause;
             for attempt in 1..=ATTEMPTS {
-                // inside the future, so that a panic before the first await is caught as well
+                // called inside the future, because a panic before the first await must be caught too
                 let (callback, told) = (&callback, told.clone());
                 let called = async move { callback(told).await };
                 let called = AssertUnwindSafe(called).catch_unwind().await;
@@ -121,6 +121,6 @@ impl Callbacks {
 
     fn give_up(&self, error: &str) {
         self.counters.given_up.fetch_add(1, Ordering::Relaxed);
-        tracing::error!(error, "callback failed for good");
+        tracing::error!(error, "callback failed permanently");
     }
 }

@@ -7,7 +7,7 @@ use actix_web::http::StatusCode;
 use super::{Background, Callbacks, Repeatable, Task};
 use threadkeep_web::SessionId;
 
-/// How a request ended.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestCompleted {
     /// The request's session.
@@ -51,7 +51,7 @@ impl Completion {
         }
     }
 
-    /// Runs the callback when the request ends, or at once if it has ended.
+    /// Runs the callback when the request ends, or immediately if the request has already ended.
     pub(super) fn on_completed(&self, callback: Callback) {
         let completed = match &mut *self.stage() {
             Stage::Running { callbacks, .. } => return callbacks.push(callback),
@@ -69,7 +69,7 @@ impl Completion {
         }
     }
 
-    /// Starts the task when the request ends, or at once if it has ended.
+    /// Starts the task when the request ends, or immediately if the request has already ended.
     pub(super) fn wait_until(&self, task: Task) {
         if let Stage::Running { tasks, .. } = &mut *self.stage() {
             tasks.push(task);

@@ -28,17 +28,18 @@ pub struct Receipt {
 
 #[derive(Debug)]
 pub(super) struct CurrentThread {
-    /// Uses the worker's own store connection, which closes with the worker.
+    /// Services for work before the response. They use the worker's store connection, which closes with the worker.
     worker: Services,
-    /// Uses the app's connection, which outlives the workers, for work after the response.
+    /// Services for work after the response. They use the app's store connection, which outlives the workers.
     app: Services,
     endings: Option<Endings>,
-    /// Callbacks that wait for the end of a thread that does not exist yet. They are dropped unless this request creates it.
+    /// Callbacks that wait for the end of a thread that does not exist yet. The callbacks are dropped unless this
+    /// request creates the thread.
     vain: Mutex<Vec<Ticket>>,
     is_answered: AtomicBool,
     pending: Mutex<PendingWrites>,
-    /// Held during a call to the store: a load in the middle of a flush would see its writes twice or not at all. The
-    /// queue's own lock is never held across an await.
+    /// Held during each store call, because a load in the middle of a flush would see the flushed writes twice or not
+    /// at all. The lock of `pending` is never held across an await.
     queue: tokio::sync::Mutex<()>,
 }
 
@@ -64,7 +65,7 @@ impl CurrentThread {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// After this, only explicit calls flush.
+    /// Marks the request as answered. From then on, only explicit calls flush.
     pub(super) fn set_answered(&self) {
         self.is_answered.store(true, Ordering::Relaxed);
     }
@@ -73,7 +74,7 @@ impl CurrentThread {
         self.is_answered.load(Ordering::Relaxed)
     }
 
-    /// Reads the state with the queued writes applied. Fetches it first if necessary.
+    /// Reads the state with the queued writes applied. Fetches the state first if necessary.
     pub(super) async fn read<T>(
         &self,
         look: impl FnOnce(&Document) -> T,
@@ -133,7 +134,8 @@ impl CurrentThread {
         written.map(Some)
     }
 
-    /// Ends the thread. The request continues with a new id, or with a new life of the same id if a provider names it.
+    /// Destroys the thread. The request continues with an empty thread under a new id, or under the same id if a
+    /// provider chooses the id.
     pub(super) async fn destroy(&self) -> Result<(), ServiceError> {
         let _queue = self.queue.lock().await;
         let caller = self.pending().caller().clone();
@@ -319,7 +321,7 @@ impl CurrentThread {
     }
 }
 
-/// The last handle is gone; writes that were not flushed are lost.
+/// Logs writes that were never flushed and are now lost.
 impl Drop for CurrentThread {
     fn drop(&mut self) {
         let pending = self.pending();

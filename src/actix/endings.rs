@@ -13,8 +13,9 @@ use threadkeep_service::ServiceError;
 use threadkeep_store::{Backend, StoreError};
 use threadkeep_web::ApiError;
 
-/// Maximum number of waiting callbacks: for all threads, and for one.
+/// Maximum number of waiting callbacks for all threads together.
 const MOST: usize = 10_000;
+/// Maximum number of waiting callbacks for one thread.
 const MOST_OF_ONE: usize = 100;
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -33,8 +34,9 @@ pub(super) struct Ticket {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// Whether the log is read. [`Endings::add`] holds the read lock, so that no event is dispatched between the position
-    /// from which a callback counts and its insertion.
+    /// True if a task is reading the event log. [`Endings::add`] holds the read lock from reading the position of the
+    /// log until the callback is inserted. Otherwise an event could be dispatched in between, and the callback would
+    /// miss this event.
     is_reading: RwLock<bool>,
     list: Mutex<List>,
 }
@@ -48,7 +50,7 @@ struct List {
 
 struct Waiter {
     number: u64,
-    /// Events up to this position are about an earlier life.
+    /// End of the log at registration. Events up to this position concern an earlier thread with the same id.
     after: Position,
     callback: Repeatable<Notice>,
 }
@@ -71,12 +73,12 @@ impl Endings {
         let _reading = loop {
             self.read_on().await.map_err(ServiceError::Store)?;
             let is_reading = self.waiting.is_reading.read().await;
-            // reading may have stopped in between because no callback waited
+            // the reader may have stopped in the meantime because no callback was waiting
             if *is_reading {
                 break is_reading;
             }
         };
-        // the shortest watch, because only the head of the log is needed
+        // watches as briefly as possible, because only the head of the log is needed
         let backend = self.events.backend();
         let watched = backend.watch(&[thread], Duration::from_millis(1)).await;
         let watched = watched.map_err(ServiceError::Store)?;
@@ -154,7 +156,7 @@ impl Reader {
         }
     }
 
-    /// The event with the thread's final contents, once they can be read.
+    /// Returns the event with the thread's final contents. Retries until the contents can be read.
     async fn notice(&self, event: &Event) -> Notice {
         loop {
             match Notice::of(&*self.backend, event).await {
@@ -198,7 +200,8 @@ impl List {
         self.remove(&ticket.thread, |waiter| waiter.number == ticket.number);
     }
 
-    /// Removes and returns the callbacks for `event`. Those of a rotated thread continue to wait under its new id.
+    /// Removes and returns the callbacks for `event`. For a rotation, moves the callbacks to the thread's new id and
+    /// returns none.
     fn affected_by(&mut self, event: &Event) -> Vec<Waiter> {
         let (Some(id), position) = (event.thread(), event.id.position) else {
             return Vec::new();

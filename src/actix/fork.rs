@@ -16,7 +16,7 @@ pub(super) struct Forks {
     pub(super) identity: Identity,
 }
 
-/// A fork to make. Await it.
+/// A fork that starts when awaited.
 #[must_use]
 #[derive(Debug)]
 pub struct ForkThread {
@@ -24,12 +24,12 @@ pub struct ForkThread {
     draft: Result<ForkDraft, ApiError>,
 }
 
-/// A thread that was created as a copy of another.
+/// The ids of a thread that was created as a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forked {
-    /// Its plain id.
+    /// Plain id of the copy.
     pub id: ThreadId,
-    /// Its signed id, as clients send it in the header `x-thread-id`.
+    /// Signed id of the copy, for the header `x-thread-id`.
     pub signed_id: String,
 }
 
@@ -41,7 +41,8 @@ impl ForkThread {
         }
     }
 
-    /// Gives the copy this metadata, an object, instead of the source's. `forked_from` is added in both cases.
+    /// Sets the metadata of the copy, a JSON object. By default, the source's metadata is copied. `forked_from` is
+    /// added in both cases.
     pub fn metadata(self, metadata: impl Serialize) -> Self {
         let metadata = to_json(&metadata)
             .and_then(|text| Json::parse(&text).map_err(ApiError::InvalidJson))
@@ -60,7 +61,7 @@ impl ForkThread {
         Self { draft, ..self }
     }
 
-    /// Leaves out the history.
+    /// Does not copy the history.
     pub fn without_history(mut self) -> Self {
         if let Ok(draft) = &mut self.draft {
             draft.included.history = false;
@@ -68,7 +69,7 @@ impl ForkThread {
         self
     }
 
-    /// Copies the state and metadata of checkpoint `number`.
+    /// Copies the state and metadata of checkpoint `number` instead of the current ones.
     pub fn at_checkpoint(mut self, number: u32) -> Self {
         if let Ok(draft) = &mut self.draft {
             draft.checkpoint = Some(number);

@@ -10,9 +10,9 @@ use threadkeep_web::ApiError;
 const MOST: usize = 1_000;
 const MOST_TAKEN: usize = 100;
 
-/// The history of a thread or another scope: a list of results or messages that grows at the end, with its own limits.
+/// The history of a thread or of another scope: an ordered list of results or messages, with its own limits.
 ///
-/// Each call goes to the store at once and does not depend on the outcome of the request.
+/// Calls are not queued. Each call goes to the store immediately, regardless of how the request ends.
 #[derive(Debug, Clone)]
 pub struct History {
     target: ScopeTarget,
@@ -23,8 +23,8 @@ impl History {
         Self { target }
     }
 
-    /// Appends a value under `id`, 1 to 128 visible ASCII characters. Retries are safe: an item with the same id and value
-    /// is not added again.
+    /// Appends a value under `id`, 1 to 128 visible ASCII characters. Retries are safe: an item with the same id and
+    /// value is not added again.
     pub async fn append(&self, id: &str, value: impl Serialize) -> Result<Appended, ApiError> {
         let item = HistoryItem {
             id: id.parse()?,
@@ -54,8 +54,8 @@ impl History {
         Ok(written.appended)
     }
 
-    /// Removes and returns up to `count` of the newest items, 1 to 100, oldest first. A take ends at 1 MiB, but returns at
-    /// least one item unless the history is empty.
+    /// Removes the newest items, up to `count` (1 to 100), and returns them oldest first. Stops at 1 MiB, but returns
+    /// at least one item unless the history is empty.
     pub async fn take(&self, count: usize) -> Result<Vec<StoredItem>, ApiError> {
         if !(1..=MOST_TAKEN).contains(&count) {
             let detail = format!("1 to {MOST_TAKEN} items are taken at once");
@@ -86,7 +86,7 @@ impl History {
         Ok(written)
     }
 
-    /// Reads up to `limit` items, 1,000 at most, starting at `from`.
+    /// Reads up to `limit` items, but no more than 1,000, starting at `from`.
     pub async fn read(&self, from: HistoryFrom, limit: usize) -> Result<HistoryPage, ApiError> {
         let (scopes, scope) = self.target.open()?;
         Ok(scopes.history(&scope, from, limit.min(MOST)).await?)

@@ -11,9 +11,10 @@ use threadkeep_web::ApiError;
 
 /// The keys of a thread or another scope, with text values.
 ///
-/// Each call goes to the store at once and does not depend on the outcome of the request. A value has at most 32,768 bytes;
-/// a scope has at most 256 keys and 131,072 bytes of values. Keys of a thread are segments of `[A-Za-z0-9_.-]` separated by
-/// `/`, at most 128 bytes. Keys of sessions, tools and personalities are any text up to 1,024 bytes.
+/// Calls are not queued. Each call goes to the store immediately, regardless of how the request ends. A value has at
+/// most 32,768 bytes; a scope has at most 256 keys and 131,072 bytes of values. Keys of a thread consist of segments of
+/// `[A-Za-z0-9_.-]` that are separated by `/`, and have at most 128 bytes. Keys of sessions, tools and personalities
+/// can be any text up to 1,024 bytes.
 #[derive(Debug, Clone)]
 pub struct Keys {
     target: ScopeTarget,
@@ -28,8 +29,8 @@ impl Keys {
         }
     }
 
-    /// Makes writes conditional on the scope's version; 0 requires that the scope does not exist. Other writes fail with
-    /// [`Refusal::VersionMismatch`](threadkeep_domain::Refusal::VersionMismatch).
+    /// Makes writes conditional on the scope's version; 0 requires that the scope does not exist. If the version
+    /// differs, writes fail with [`Refusal::VersionMismatch`](threadkeep_domain::Refusal::VersionMismatch).
     #[must_use]
     pub fn if_version(self, version: u64) -> Self {
         let precondition = Some(Precondition::Version(version));
@@ -40,7 +41,8 @@ impl Keys {
         Self { options, ..self }
     }
 
-    /// Returns the scope's version, which every write of keys, tasks or history increments; 0 if the scope does not exist.
+    /// Returns the scope's version, which every write of keys, tasks or history increments; 0 if the scope does not
+    /// exist.
     pub async fn version(&self) -> Result<u64, ApiError> {
         let (scopes, scope) = self.target.open()?;
         let view = scopes.read(&scope, &ScopeParts::default()).await?;
@@ -66,7 +68,7 @@ impl Keys {
         Ok(values.map(|value| Some(value?.into_string())).collect())
     }
 
-    /// Sets a key that lives as long as the scope.
+    /// Sets a key that expires together with the scope.
     pub async fn set(&self, key: &str, value: &str) -> Result<(), ApiError> {
         self.put(key, value, None, false).await.map(drop)
     }
@@ -101,7 +103,7 @@ impl Keys {
         Ok(answer == Some(KvAnswer::Deleted(true)))
     }
 
-    /// Adds `by` to a key's decimal 64-bit integer, 0 if absent. Returns the sum.
+    /// Adds `by` to the decimal 64-bit integer of a key, and returns the sum. A missing key counts as 0.
     pub async fn increment(&self, key: &str, by: i64) -> Result<i64, ApiError> {
         let (scopes, scope) = self.target.open()?;
         let key = to_key(&scopes, &scope, key)?;

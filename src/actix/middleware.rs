@@ -13,7 +13,7 @@ use super::{CurrentThread, OpenRequest, RequestContext, Services, Threads, respo
 use threadkeep_identity::Behalf;
 use threadkeep_web::{ApiError, SessionId};
 
-/// [`Threads`] wrapped around the services of a worker.
+/// The middleware [`Threads`] around the services of one worker.
 #[derive(Debug)]
 pub struct ThreadsMiddleware<S> {
     inner: Rc<S>,

@@ -17,9 +17,9 @@ impl OwnedThreads {
         Self { owners, owner }
     }
 
-    /// Returns up to `limit` threads, 1 to 100, newest first, after the cursor `after`. A page before the last may be short.
-    /// A thread that exists throughout and is not written to is on exactly one page. Listing does not extend the life of a
-    /// thread.
+    /// Returns up to `limit` threads (1 to 100), newest first, starting after the cursor `after`. A page may be short
+    /// even if more pages follow. A thread that exists during the whole listing and is not written to appears on
+    /// exactly one page. Listing does not extend a thread's lifetime.
     pub async fn list(
         &self,
         order: ThreadOrder,
@@ -37,7 +37,7 @@ impl OwnedThreads {
         Ok(page.await?)
     }
 
-    /// Counts the threads and the bytes of their states. Takes time in proportion to their number.
+    /// Counts the threads and the bytes of their states. The time is proportional to the number of threads.
     pub async fn measure(&self) -> Result<OwnerUsage, ApiError> {
         Ok(self.service()?.measure(&self.owner).await?)
     }

@@ -10,15 +10,15 @@ use threadkeep_identity::Caller;
 use threadkeep_service::ServiceError;
 use threadkeep_store::{Found, StoreError};
 
-/// The store checks limits on the result of the whole merge. Checking a local copy after each operation would reject lists
-/// that the store accepts.
+/// The store checks the limits against the result of the whole merge. Checking the local copy after each operation
+/// would reject merges that the store accepts.
 const WITHOUT_LIMITS: ThreadPolicy = ThreadPolicy {
     max_bytes: u64::MAX,
     max_keys: u32::MAX,
     ..ThreadPolicy::THREAD
 };
 
-/// The queue of writes, and local copies that show them to reads.
+/// The queued writes of a request, and local copies of state and metadata for its reads.
 #[derive(Debug)]
 pub(super) struct PendingWrites {
     caller: Caller,
@@ -27,9 +27,9 @@ pub(super) struct PendingWrites {
     metadata: Option<Json>,
     version: Option<u64>,
     turn: Option<TurnToken>,
-    /// The thread's id, shared with its turns.
+    /// Current id of the thread, shared with its turns because a rotation changes the id.
     place: Arc<RwLock<ThreadId>>,
-    /// Set while a batch is at the store; stays set if the flush is cancelled.
+    /// True while a flush is in flight. Remains true if the flush is cancelled.
     in_flight: bool,
     has_stored: bool,
 }
@@ -43,7 +43,7 @@ pub(super) struct Batch {
 #[derive(Debug)]
 struct Loaded {
     document: Document,
-    /// How many queued operations this copy includes.
+    /// Number of queued operations that `document` already includes.
     applied: usize,
 }
 
@@ -70,12 +70,12 @@ impl PendingWrites {
         &self.caller
     }
 
-    /// Whether the store has accepted a write of this request.
+    /// Returns whether the store has accepted a write of this request.
     pub(super) fn has_stored(&self) -> bool {
         self.has_stored
     }
 
-    /// Records a write outside the queue if it was to this thread.
+    /// Records a write that bypassed the queue, if the write was to this thread.
     pub(super) fn note_stored(&mut self, id: &ThreadId) {
         self.has_stored |= self.caller.id == *id;
     }
@@ -86,7 +86,7 @@ impl PendingWrites {
         }
     }
 
-    /// Returns the shared thread id. Calls about its turn hold the read lock; a change of the id holds the write lock.
+    /// Returns the shared thread id. Calls for a turn hold the read lock. A rotation holds the write lock.
     pub(super) fn place(&self) -> Arc<RwLock<ThreadId>> {
         Arc::clone(&self.place)
     }
@@ -95,7 +95,7 @@ impl PendingWrites {
         self.caller = caller;
     }
 
-    /// Drops the copies, because the store has replaced, or may have replaced, state and metadata.
+    /// Drops the local copies, because the store has replaced, or may have replaced, state and metadata.
     pub(super) fn replaced(&mut self, written: Option<&Written>) {
         self.forget();
         if let Some(written) = written {
@@ -124,7 +124,7 @@ impl PendingWrites {
         self.queued.len()
     }
 
-    /// Whether the outcome of a flush is unknown: it is running, or was cancelled.
+    /// Returns whether the outcome of a flush is unknown because the flush is running or was cancelled.
     pub(super) fn is_in_flight(&self) -> bool {
         self.in_flight
     }
@@ -150,8 +150,8 @@ impl PendingWrites {
         self.metadata = Some(metadata);
     }
 
-    /// Returns the state with the queued writes applied, or `None` before it is loaded. Fails with the refusal that the
-    /// store would return if its values do not change before the flush.
+    /// Returns the state with the queued writes applied, or `None` before it is loaded. If the queued writes cannot be
+    /// applied, fails with the refusal that the store would return.
     pub(super) fn state(&mut self) -> Result<Option<&Document>, Refusal> {
         let Some(state) = &mut self.state else {
             return Ok(None);
@@ -164,7 +164,8 @@ impl PendingWrites {
         self.queued.metadata.as_ref().or(self.metadata.as_ref())
     }
 
-    /// Takes the queue for a write. Fails if the outcome of an earlier batch was never reported with [`Self::settle`].
+    /// Takes the queued writes for a flush. Fails if the outcome of an earlier batch was never reported with
+    /// [`Self::settle`].
     pub(super) fn take(&mut self) -> Result<Option<Batch>, StoreError> {
         if mem::take(&mut self.in_flight) {
             self.forget();
@@ -187,7 +188,8 @@ impl PendingWrites {
         Ok(Some(batch))
     }
 
-    /// Records the outcome of a batch. After a failure, the copies hold writes that the store does not have.
+    /// Records the outcome of a batch. After a failure, drops the copies, because they include writes that the store
+    /// does not have.
     pub(super) fn settle(&mut self, outcome: &Result<Written, ServiceError>) {
         self.in_flight = false;
         match outcome {
@@ -207,7 +209,7 @@ impl PendingWrites {
         dropped
     }
 
-    /// Continues with `next`, an empty thread, after this one was destroyed.
+    /// Continues with the empty thread of `next` after the current thread was destroyed.
     pub(super) fn begin_anew(&mut self, next: Caller) {
         *self = Self {
             has_stored: true,

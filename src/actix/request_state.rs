@@ -4,14 +4,15 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use super::{RequestContext, TypedMap};
 
-/// Values of a request, one per type, until the request ends: an extractor of [`Threads`](super::Threads), cheap to clone.
+/// The extractor of [`Threads`](super::Threads) for values of a request, one per type. Cheap to clone.
 ///
-/// Unlike actix-web's extensions, they can be sent to other tasks and outlive the response.
+/// Unlike actix-web's extensions, the values can be sent to other tasks, and remain available to tasks that run after
+/// the response.
 #[derive(Clone)]
 pub struct RequestState(pub(super) Arc<RequestContext>);
 
 impl RequestState {
-    /// Stores a value, and returns the one that it replaces.
+    /// Stores a value, and returns the previous value of the same type.
     pub fn insert<T: Send + Sync + 'static>(&self, value: T) -> Option<Arc<T>> {
         let old = self.values().insert(TypeId::of::<T>(), Arc::new(value));
         old.and_then(|old| old.downcast().ok())

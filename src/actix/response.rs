@@ -10,7 +10,8 @@ use super::RequestContext;
 use threadkeep_identity::{Caller, Identity, Source};
 use threadkeep_web::{ApiError, SESSION_ID, SessionId, with_problem};
 
-/// Flushes the queued writes. Returns the handler's response only if that succeeds.
+/// Flushes the queued writes, or discards them if the handler failed. If the flush fails, its error replaces the
+/// handler's response.
 pub(super) async fn settle<B: MessageBody + 'static>(
     response: ServiceResponse<B>,
     context: &RequestContext,
@@ -35,7 +36,7 @@ pub(super) async fn settle<B: MessageBody + 'static>(
     response
 }
 
-/// Builds an error response that discards the handler's body and headers.
+/// Finishes an error response. The handler's headers and body are not part of this response.
 pub(super) fn refused<B>(
     response: ServiceResponse,
     session: SessionId,
@@ -69,14 +70,15 @@ fn hand_back<B>(response: &mut ServiceResponse<B>, context: &RequestContext, ide
     }
 }
 
-/// Whether a browser is opening a page. Navigations renew the cookie, because an app has no dedicated path for that.
+/// Returns whether a browser is opening a page. Navigations renew the cookie, because apps have no dedicated path for
+/// renewals.
 fn is_navigation(request: &HttpRequest) -> bool {
     let mode = request.headers().get("sec-fetch-mode");
     request.method().is_safe() && mode.is_some_and(|mode| mode == "navigate")
 }
 
-/// Whether to omit the id: an error response does not reveal a new id before its thread exists, and does not restore the id
-/// of a destroyed thread.
+/// Returns whether to omit the id. An error response must not reveal a new id before its thread exists, and must not
+/// restore the id of a destroyed thread.
 fn is_kept_back(caller: &Caller, has_stored: bool, status: StatusCode) -> bool {
     let is_refusal = status.is_client_error() || status.is_server_error();
     let is_unstored = caller.source == Source::Minted || status == StatusCode::GONE;
@@ -84,7 +86,7 @@ fn is_kept_back(caller: &Caller, has_stored: bool, status: StatusCode) -> bool {
         || is_refusal && is_unstored && !has_stored
 }
 
-/// Logs the cause of a fault; the client gets only a general message.
+/// Logs the cause of a 5xx response. The client gets only a general message.
 fn log_fault<B>(response: &ServiceResponse<B>, session: SessionId) {
     if !response.status().is_server_error() {
         return;

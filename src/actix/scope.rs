@@ -2,9 +2,10 @@ use super::{History, Keys, ScopeTarget, Tasks};
 use threadkeep_service::WriteOptions;
 use threadkeep_web::ApiError;
 
-/// A scope that the app names: keys, a task list and a history, shared by all callers that open it.
+/// A scope with keys, a task list and a history. The app chooses its id, and callers can share the scope.
 ///
-/// A session, tool or personality starts with its first write. The app decides which caller may open which scope.
+/// The first write creates the scope of a session, tool or personality. The app decides which callers may open which
+/// scope.
 #[derive(Debug, Clone)]
 pub struct ScopeHandle {
     target: ScopeTarget,
@@ -15,19 +16,19 @@ impl ScopeHandle {
         Self { target }
     }
 
-    /// Returns its keys.
+    /// Returns the keys of the scope.
     #[must_use]
     pub fn keys(&self) -> Keys {
         Keys::of(self.target.clone())
     }
 
-    /// Returns its task list.
+    /// Returns the task list of the scope.
     #[must_use]
     pub fn tasks(&self) -> Tasks {
         Tasks::of(self.target.clone())
     }
 
-    /// Returns its history.
+    /// Returns the history of the scope.
     #[must_use]
     pub fn history(&self) -> History {
         History::of(self.target.clone())
@@ -41,8 +42,8 @@ impl ScopeHandle {
         Ok(())
     }
 
-    /// Ends the scope and deletes its contents. Returns whether it existed. The scope of a thread is emptied, and the thread
-    /// remains.
+    /// Ends the scope and deletes its contents. Returns whether the scope existed. If the scope belongs to a thread,
+    /// only the contents are deleted, and the thread remains.
     pub async fn end(&self) -> Result<bool, ApiError> {
         let (scopes, scope) = self.target.open()?;
         let turn = self.target.options(WriteOptions::default()).turn;

@@ -5,8 +5,8 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_service::{ScopeService, WriteOptions};
 use threadkeep_web::ApiError;
 
-/// The scope that a handle writes to: that of the request's current thread, or one that the app names, inside or outside of
-/// a request.
+/// The scope that a handle reads and writes: the scope of the request's thread, or a scope that the app names, inside
+/// or outside of a request.
 #[derive(Debug, Clone)]
 pub(super) enum ScopeTarget {
     Thread(Arc<CurrentThread>),
@@ -29,7 +29,7 @@ impl ScopeTarget {
         Ok((scopes, scope))
     }
 
-    /// Adds the request's turn to `given` if the scope is that of its thread.
+    /// Adds the request's turn to `given` if the scope belongs to the request's thread.
     pub(super) fn options(&self, given: WriteOptions) -> WriteOptions {
         match self {
             Self::Thread(live) => WriteOptions {

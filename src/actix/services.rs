@@ -9,11 +9,11 @@ use threadkeep_store::Backend;
 pub(super) struct Services {
     pub(super) threads: ThreadService,
     pub(super) scopes: Option<ScopeService>,
-    /// Uses the app's connection.
+    /// Uses the app's store connection, even in a worker.
     pub(super) turns: Option<Turns>,
     pub(super) checkpoints: Option<CheckpointService>,
     pub(super) forks: Option<Forks>,
-    /// Gives each worker its own store connection. Without it, workers share the app's.
+    /// Creates a store connection for each worker. If `None`, the workers share the app's connection.
     pub(super) backend: Option<Arc<dyn Backend>>,
 }
 

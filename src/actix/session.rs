@@ -10,16 +10,16 @@ use super::{RequestContext, ScopeHandle, ScopeTarget, repeatable};
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_web::SessionId;
 
-/// The session of a request, cheap to clone: an extractor of [`Threads`](super::Threads).
+/// The extractor of [`Threads`](super::Threads) for the session of a request. Cheap to clone.
 #[derive(Clone)]
 pub struct Session(pub(super) Arc<RequestContext>);
 
-/// JSON values by name that last as long as the request and are not stored.
+/// Named JSON values that exist during one request and are never stored.
 #[derive(Clone)]
 pub struct SessionState(Arc<RequestContext>);
 
 impl Session {
-    /// Returns the session's id: new for each request, and sent in the response as `x-session-id`.
+    /// Returns the session id. Each request has a new id, which the response carries in `x-session-id`.
     #[must_use]
     pub fn id(&self) -> SessionId {
         self.0.session
@@ -31,15 +31,16 @@ impl Session {
         SessionState(Arc::clone(&self.0))
     }
 
-    /// Opens a scope that callers can share, such as a session of the app's users or a tool's private data. The app decides
-    /// which caller may open it.
+    /// Opens a scope that callers can share, such as a session of the app's users or a tool's private data. The app
+    /// decides which callers may open the scope.
     #[must_use]
     pub fn scope(&self, scope: ScopeId) -> ScopeHandle {
         ScopeHandle::of(ScopeTarget::Shared(Arc::clone(&self.0.thread), scope))
     }
 
-    /// Calls back once the response is ready, before it is sent, or at once if it was already sent. Never calls back if
-    /// there is no response, because the client disconnected or the handler panicked.
+    /// Runs `callback` when the response is ready, before the response is sent. If the request has already ended, runs
+    /// `callback` immediately. If the request ends without a response, because the client disconnected or the handler
+    /// panicked, `callback` never runs.
     ///
     /// The callback runs on the worker that serves the request, so it must not block. A panic is caught and counted in
     /// [`Threads::callbacks`](super::Threads::callbacks).
@@ -48,9 +49,9 @@ impl Session {
         self.0.completion.on_completed(callback);
     }
 
-    /// Like [`Self::on_completed`], for a callback that may fail. It starts when the response is ready, and runs on the
-    /// app's own runtime. A callback that fails runs again after 1, 2, 4 and 8 seconds, and is counted in
-    /// [`Threads::callbacks`](super::Threads::callbacks). Failures do not affect the request.
+    /// Like [`Self::on_completed`], for a callback that may fail. The callback runs on the app's own runtime. A failed
+    /// callback is retried after 1, 2, 4 and 8 seconds. Failures are counted in
+    /// [`Threads::callbacks`](super::Threads::callbacks), and do not affect the request.
     pub fn try_on_completed<F, R, E>(&self, callback: F)
     where
         F: Fn(RequestCompleted) -> R + Send + Sync + 'static,
@@ -61,8 +62,9 @@ impl Session {
         self.0.completion.on_completed(callback);
     }
 
-    /// Runs `work` once the response is ready, even if the request fails. [`Threads::shutdown`](super::Threads::shutdown)
-    /// waits for it. It may use the thread, but must [`flush`](super::Thread::flush) its writes.
+    /// Runs `work` once the response is ready, even if the request fails.
+    /// [`Threads::shutdown`](super::Threads::shutdown) waits for `work`. `work` may use the thread, but must
+    /// [`flush`](super::Thread::flush) its own writes.
     pub fn wait_until(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.0.completion.wait_until(Box::pin(work));
     }
@@ -82,7 +84,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// Whether the value exists.
+    /// Returns whether the value exists.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.values().contains_key(name)

@@ -10,12 +10,12 @@ use threadkeep_web::ApiError;
 
 /// The state of a [`Thread`](super::Thread).
 ///
-/// The first read fetches the state; reads see it with the queued writes applied. Writes are queued and return at once. The
-/// store checks queued writes and limits when it applies them, except that a read after a queued write returns errors such
-/// as [`not_an_array`](threadkeep_domain::Refusal::NotAnArray) early.
+/// The first read fetches the state. Reads see the state with the queued writes applied. Writes are queued and return
+/// immediately. The store checks the writes and the limits at the flush. A read after a queued write reports errors
+/// such as [`not_an_array`](threadkeep_domain::Refusal::NotAnArray) earlier.
 ///
-/// Values can be any serde type. Numbers beyond 64 bits, repeated keys and values nested deeper than 128 levels survive only
-/// as `Box<serde_json::value::RawValue>`.
+/// Values can be any serde type. Numbers beyond 64 bits, repeated keys and values nested deeper than 128 levels survive
+/// only as `Box<serde_json::value::RawValue>`.
 #[derive(Clone)]
 pub struct ThreadState(pub(super) Arc<CurrentThread>);
 
@@ -23,8 +23,8 @@ impl ThreadState {
     /// Returns the value of a key.
     ///
     /// # Errors
-    /// [`ApiError::Internal`] if the value is not a `T`; [`ApiError::Service`] if the state cannot be fetched or a queued
-    /// write cannot be applied to it.
+    /// [`ApiError::Internal`] if the value is not a `T`; [`ApiError::Service`] if the state cannot be fetched, or if a
+    /// queued write cannot be applied to the state.
     pub async fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ApiError> {
         let key = to_key(key)?;
         let json = self
@@ -34,7 +34,7 @@ impl ThreadState {
         json.map(|json| from_json(&json)).transpose()
     }
 
-    /// Whether the key exists.
+    /// Returns whether the key exists.
     pub async fn has(&self, key: &str) -> Result<bool, ApiError> {
         let key = to_key(key)?;
         let has = |document: &Document| document.get(&key).is_some();
@@ -72,13 +72,13 @@ impl ThreadState {
         Ok(self.0.read(|document| document.len() as usize).await?)
     }
 
-    /// Whether the state was fetched.
+    /// Returns whether the state has been fetched.
     #[must_use]
     pub fn is_loaded(&self) -> bool {
         self.0.pending().is_loaded()
     }
 
-    /// Whether writes to the state are queued.
+    /// Returns whether writes to the state are queued.
     #[must_use]
     pub fn is_dirty(&self) -> bool {
         self.0.pending().has_queued_operations()
@@ -104,12 +104,12 @@ impl ThreadState {
         self.0.queue(Operation::Clear);
     }
 
-    /// Queues an element to append to an array, which is created if absent.
+    /// Queues an append to an array. A missing array is created.
     pub fn push(&self, key: &str, value: impl Serialize) -> Result<(), ApiError> {
         self.queue_push(key, &value, None)
     }
 
-    /// Queues an element to append to an array, created if absent, which then keeps its newest `max_records`, at least 1.
+    /// Like [`Self::push`], but the array then keeps only its newest `max_records` elements, at least 1.
     pub fn push_window(
         &self,
         key: &str,
@@ -125,7 +125,7 @@ impl ThreadState {
         self.queue_push(key, &value, Some(max_records))
     }
 
-    /// Queues an addition to a signed 64-bit integer, 0 if absent.
+    /// Queues an addition to a signed 64-bit integer. A missing key counts as 0.
     pub fn increment(&self, key: &str, by: i64) -> Result<(), ApiError> {
         let key = to_key(key)?;
         self.0.queue(Operation::Increment { key, by });

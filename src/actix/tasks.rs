@@ -7,7 +7,7 @@ use threadkeep_web::ApiError;
 
 /// The task list of a thread or another scope: at most 1,000 tasks, and 131,072 bytes as JSON.
 ///
-/// Each call goes to the store at once and does not depend on the outcome of the request.
+/// Calls are not queued. Each call goes to the store immediately, regardless of how the request ends.
 #[derive(Debug, Clone)]
 pub struct Tasks {
     target: ScopeTarget,
@@ -49,8 +49,8 @@ impl Tasks {
         self.put(tasks, false).await
     }
 
-    /// Replaces the list unless that would drop an unfinished task: each must be in the new list, by id or with the same
-    /// content. Otherwise fails with
+    /// Replaces the list unless an unfinished task would be dropped. The new list must contain each unfinished task, by
+    /// id or with the same content. Otherwise the call fails with
     /// [`TaskError::WouldDropUnfinished`](threadkeep_domain::scope::TaskError::WouldDropUnfinished).
     pub async fn write_keeping_unfinished(&self, tasks: &[NewTask]) -> Result<(), ApiError> {
         self.put(tasks, true).await

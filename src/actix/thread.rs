@@ -16,11 +16,12 @@ use threadkeep_web::ApiError;
 
 const BAD_NAME: &str = "The name of a checkpoint has 1 to 128 bytes and no control characters";
 
-/// The caller's own thread: the extractor of [`Threads`](super::Threads).
+/// The extractor of [`Threads`](super::Threads) for the caller's own thread.
 ///
 /// The handle is cheap to clone and can be sent to other tasks. All clones share one queue of writes, which is flushed
-/// before the response is sent. Later writes, in streaming bodies and [`Session::wait_until`](super::Session::wait_until),
-/// need a [`flush`](Self::flush). Writes that are not flushed are lost with the last handle, and an error is logged.
+/// before the response is sent. Later writes, in streaming bodies and
+/// [`Session::wait_until`](super::Session::wait_until), need a [`flush`](Self::flush). When the last handle is dropped,
+/// writes that were not flushed are lost, and an error is logged.
 #[derive(Clone)]
 pub struct Thread(pub(super) Arc<CurrentThread>);
 
@@ -37,7 +38,7 @@ impl Thread {
         ThreadState(Arc::clone(&self.0))
     }
 
-    /// Returns the keys, which tools keep next to the state.
+    /// Returns the keys, a key-value store for tools next to the state.
     #[must_use]
     pub fn keys(&self) -> Keys {
         Keys::of(self.target())
@@ -55,27 +56,27 @@ impl Thread {
         History::of(self.target())
     }
 
-    /// Returns the stored owner, or `None` if the thread has no owner or does not exist yet. Fails if another owner has the
-    /// thread.
+    /// Returns the stored owner, or `None` if the thread has no owner or does not exist yet. Fails if the thread
+    /// belongs to a different owner.
     pub async fn owner(&self) -> Result<Option<Owner>, ApiError> {
         Ok(self.0.owner().await?)
     }
 
-    /// Sets or removes the owner at once, regardless of the current one. Creates the thread if it does not exist. Your app
-    /// decides which callers may do this; see [`ThreadsBuilder::owners`](super::ThreadsBuilder::owners).
+    /// Sets or removes the owner immediately, regardless of the current owner. Creates the thread if it does not exist.
+    /// Your app decides which callers may do this; see [`ThreadsBuilder::owners`](super::ThreadsBuilder::owners).
     pub async fn set_owner(&self, owner: Option<Owner>) -> Result<(), ApiError> {
         Ok(self.0.set_owner(owner).await?)
     }
 
-    /// Takes the turn of the thread for `ttl`, 1 to 600 seconds. The handle renews the turn, and releases it when dropped.
-    /// Creates the thread if it does not exist.
+    /// Acquires the turn of the thread, a lease that lasts for `ttl` (1 to 600 seconds). The returned handle renews the
+    /// turn, and releases the turn on drop. Creates the thread if it does not exist.
     ///
     /// ```
     /// # use std::time::Duration;
     /// # use threadkeep::{ApiError, Thread};
     /// async fn answer(thread: Thread) -> Result<&'static str, ApiError> {
     ///     let turn = thread.turn(Duration::from_secs(30)).wait(Duration::from_secs(10)).await?;
-    ///     // ask the model: no other caller that takes turns does so for this conversation meanwhile
+    ///     // ask the model; meanwhile, no other caller can take the turn of this conversation
     ///     thread.state().push("messages", "the answer")?;
     ///     thread.flush().await?;
     ///     turn.end().await?;
@@ -84,14 +85,14 @@ impl Thread {
     /// ```
     ///
     /// # Errors
-    /// When awaited: [`Refusal::TurnTaken`](crate::errors::Refusal::TurnTaken) if another turn is held.
+    /// When awaited: [`Refusal::TurnTaken`](crate::errors::Refusal::TurnTaken) if another turn is active.
     pub fn turn(&self, ttl: Duration) -> TakeTurn {
         TakeTurn::of(Arc::clone(&self.0), ttl)
     }
 
-    /// Creates a thread with a snapshot of this one: its state, metadata, keys, tasks and history. `forked_from` in the
-    /// metadata of the copy names this thread. Flushes the queue first, so that the copy includes the writes of this
-    /// request. The request continues with this thread.
+    /// Creates a new thread with a snapshot of this thread: state, metadata, keys, tasks and history. `forked_from` in
+    /// the metadata of the copy names this thread. Flushes the queue first, because the copy must include the writes of
+    /// this request. The request continues with the original thread.
     ///
     /// ```
     /// # use threadkeep::{ApiError, Thread};
@@ -111,21 +112,21 @@ impl Thread {
         ScopeTarget::Thread(Arc::clone(&self.0))
     }
 
-    /// Returns the thread's version as of the last read or flush of this request: 0 if the thread does not exist, `None` if
-    /// the request has not called the store.
+    /// Returns the thread's version as of the last read or flush of this request: 0 if the thread does not exist,
+    /// `None` if the request has not called the store.
     #[must_use]
     pub fn version(&self) -> Option<u64> {
         self.0.pending().version()
     }
 
-    /// Returns the metadata, with the queued writes applied. The first call fetches it, separately from the state; `{}` if
-    /// the thread does not exist.
+    /// Returns the metadata, with the queued writes applied. The first call fetches the metadata, separately from the
+    /// state. If the thread does not exist, the metadata is `{}`.
     pub async fn metadata<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
         from_json(self.0.metadata().await?.as_str().as_bytes())
     }
 
-    /// Queues metadata that replaces the existing object as a whole. The flush checks its size. Fails if `metadata` is not a
-    /// JSON object.
+    /// Queues metadata that replaces the existing object as a whole. The flush checks the size. Fails if `metadata` is
+    /// not a JSON object.
     pub fn set_metadata(&self, metadata: impl Serialize) -> Result<(), ApiError> {
         let metadata = Json::parse(&to_json(&metadata)?).map_err(ApiError::InvalidJson)?;
         if !metadata.is_object() {
@@ -137,23 +138,23 @@ impl Thread {
         Ok(())
     }
 
-    /// Whether the thread has neither state nor metadata, with the queued writes applied.
+    /// Returns whether the thread has neither state nor metadata, with the queued writes applied.
     pub async fn empty(&self) -> Result<bool, ApiError> {
         let has_state = self.0.read(|document| !document.is_empty()).await?;
         Ok(!has_state && self.0.metadata().await? == Json::empty_object())
     }
 
-    /// Destroys the thread at once, and drops the queue unless this fails.
+    /// Destroys the thread immediately. If this succeeds, the queued writes are dropped.
     ///
-    /// The response carries a new id, and the request continues with the empty thread of that id. If ids come from a
-    /// provider, the id stays, and the next write begins a new life.
+    /// The response carries a new id, and the request continues with an empty thread under this new id. If ids come
+    /// from a provider, the id does not change, and the next write creates the thread again.
     pub async fn destroy(&self) -> Result<(), ApiError> {
         Ok(self.0.destroy().await?)
     }
 
-    /// Moves the thread to a new id at once, for a login or a leaked id. The old id opens nothing, and rejects writes for
-    /// the tombstone time. Everything stored with the thread moves, as do the queue, the turn and the callbacks of this
-    /// request. The response carries the new id.
+    /// Moves the thread to a new id immediately, for example after a login or if the id has leaked. The old id no
+    /// longer opens the thread, and rejects writes for the tombstone time. All data of the thread moves to the new id,
+    /// as do the queue, the turn and the callbacks of this request. The response carries the new id.
     ///
     /// ```
     /// # use threadkeep::{ApiError, Thread};
@@ -165,13 +166,13 @@ impl Thread {
     /// ```
     ///
     /// # Errors
-    /// [`ApiError::InvalidParameter`] if ids come from a provider, which would return the same id again.
+    /// [`ApiError::InvalidParameter`] if ids come from a provider, because the provider would return the old id again.
     pub async fn rotate(&self) -> Result<ThreadId, ApiError> {
         self.0.rotate().await
     }
 
-    /// Flushes the queue, and saves state and metadata as a checkpoint. A thread has at most 32 checkpoints, 4 MiB in total,
-    /// which end with the thread. A name has 1 to 128 bytes and no control characters.
+    /// Flushes the queue, and saves state and metadata as a checkpoint. A thread has at most 32 checkpoints, 4 MiB in
+    /// total. Checkpoints are deleted with the thread. A name has 1 to 128 bytes and no control characters.
     ///
     /// ```
     /// # use threadkeep::{ApiError, Thread};
@@ -200,8 +201,9 @@ impl Thread {
         Ok(found.map_or_else(Vec::new, |found| found.content))
     }
 
-    /// Flushes the queue, and restores state and metadata from a checkpoint, as one write with its own version. The
-    /// checkpoint stays. Fails with [`Refusal::CheckpointNotFound`](crate::errors::Refusal::CheckpointNotFound).
+    /// Flushes the queue, then restores state and metadata from a checkpoint in a separate write. The checkpoint is
+    /// kept. Fails with [`Refusal::CheckpointNotFound`](crate::errors::Refusal::CheckpointNotFound) if the checkpoint
+    /// does not exist.
     pub async fn restore(&self, checkpoint: u32) -> Result<Receipt, ApiError> {
         Ok(Receipt::of(&self.0.restore(checkpoint).await?))
     }
@@ -213,18 +215,20 @@ impl Thread {
         Ok(())
     }
 
-    /// Calls back when the thread is destroyed, on any replica, or expires. The callback gets the event with the final state
-    /// and metadata.
+    /// Runs `callback` when the thread expires or when any replica destroys it. `callback` gets the event with the
+    /// final state and metadata.
     ///
-    /// The callback runs once, for the next end, on the app's own runtime. One that fails runs again after 1, 2, 4 and 8
-    /// seconds, and is counted in [`Threads::callbacks`](super::Threads::callbacks). It is lost when this process ends; use
-    /// [`Events::subscribe`](threadkeep_events::Events::subscribe) for work that must survive a restart. If the thread does
-    /// not exist, the callback waits only if this request creates it.
+    /// `callback` runs on the app's own runtime, and only for the next end of the thread. A failed callback is retried
+    /// after 1, 2, 4 and 8 seconds. Failures are counted in [`Threads::callbacks`](super::Threads::callbacks). When
+    /// this process ends, waiting callbacks are lost. For work that must survive a restart, use
+    /// [`Events::subscribe`](threadkeep_events::Events::subscribe). If the thread does not exist yet, `callback` is
+    /// kept only if this request creates the thread.
     ///
-    /// Calls the store once, and does not extend the thread's life.
+    /// Calls the store immediately, and does not extend the thread's lifetime.
     ///
     /// # Errors
-    /// [`ApiError::Internal`] if the middleware has no events, or if 10,000 callbacks wait, or 100 for this thread.
+    /// [`ApiError::Internal`] if the middleware has no events, or if 10,000 callbacks, or 100 callbacks for this
+    /// thread, are already waiting.
     pub async fn on_destroyed<F, R, E>(&self, callback: F) -> Result<(), ApiError>
     where
         F: Fn(Notice) -> R + Send + Sync + 'static,
@@ -236,14 +240,16 @@ impl Thread {
 
     /// Writes the queue as one merge now. Returns `None` if the queue is empty.
     ///
-    /// Later reads of this request see the same state with its own writes, without concurrent writes by others.
+    /// Later reads of this request still see the fetched state with the writes of this request. They do not see
+    /// concurrent writes of other requests.
     ///
-    /// If you drop the future before it completes, the merge may or may not have been applied, and the next flush, including
-    /// the one before the response, fails with [`StoreError::Interrupted`](threadkeep_store::StoreError::Interrupted).
+    /// If you drop the future before it completes, the merge may or may not have been applied. The next flush,
+    /// including the flush before the response, then fails with
+    /// [`StoreError::Interrupted`](threadkeep_store::StoreError::Interrupted).
     ///
     /// # Errors
-    /// [`ApiError::Service`]. The queue is empty afterwards: a rejected merge changed nothing, and an ambiguous one must not
-    /// be repeated. The next read fetches the state again.
+    /// [`ApiError::Service`]. The queue is empty afterwards: a rejected merge changed nothing, and a merge with an
+    /// unknown outcome must not be repeated. The next read fetches the state again.
     pub async fn flush(&self) -> Result<Option<Receipt>, ApiError> {
         Ok(self.0.flush().await?.as_ref().map(Receipt::of))
     }

@@ -19,11 +19,13 @@ use threadkeep_store_memory::MemorySettings;
 
 /// The middleware that finds the caller's thread, and flushes its writes before the response.
 ///
-/// Build it once, clone it into each worker, and wrap it around an app or a scope, once per route.
+/// Build the middleware once, clone it into each worker, and wrap it around an app or a scope. A route must not be
+/// wrapped twice.
 ///
-/// Every response has `x-session-id`. `x-thread-id` and `Set-Cookie` carry the signed id, except in a 401, a 403 and an
-/// error that would reveal a new id before anything is stored under it. `Cache-Control: private, no-cache` is added if the
-/// handler sets none. Do not wrap routes that a shared cache may store: it would serve one caller's thread to another.
+/// Every response has `x-session-id`. `x-thread-id` and `Set-Cookie` carry the signed id. They are omitted from 401 and
+/// 403 responses, and from errors that would reveal a new id before anything is stored under this id. `Cache-Control:
+/// private, no-cache` is added unless the handler sets this header. Do not wrap routes whose responses a shared cache
+/// may store. The cache would serve one caller's thread to other callers.
 #[derive(Debug, Clone)]
 pub struct Threads {
     pub(super) services: Services,
@@ -40,8 +42,8 @@ impl Threads {
         ThreadsBuilder::new()
     }
 
-    /// Stores threads in the memory of this process, with a random signing key and default settings, for tests and trials.
-    /// Threads end with the process.
+    /// Stores threads in the memory of this process, with a random signing key and default settings, for tests and
+    /// trials. Threads end with the process.
     ///
     /// # Panics
     /// Panics outside of a Tokio runtime.
@@ -75,8 +77,8 @@ impl Threads {
         }
     }
 
-    /// Gives each worker its own store connection, which saves a thread wake-up per request. `backend` must be the one that
-    /// the service uses.
+    /// Gives each worker its own store connection, which saves a thread wake-up per request. `backend` must be the back
+    /// end that the service uses.
     #[doc(hidden)]
     #[must_use]
     pub fn with_backend(mut self, backend: Arc<dyn Backend>) -> Self {
@@ -84,8 +86,8 @@ impl Threads {
         self
     }
 
-    /// Enables [`Thread::on_destroyed`](super::Thread::on_destroyed). If the settings of `events` say so, ends of requests
-    /// are events too.
+    /// Enables [`Thread::on_destroyed`](super::Thread::on_destroyed). If the settings of `events` enable this, the end
+    /// of each request is also an event.
     #[doc(hidden)]
     #[must_use]
     pub fn with_events(self, events: Events) -> Self {
@@ -145,7 +147,7 @@ impl Threads {
         OwnedThreads::new(self.services.owners(), owner.clone())
     }
 
-    /// Sets the delay before a failed callback's second call. Call it before [`Self::with_events`].
+    /// Sets the delay before the first retry of a failed callback. Call this before [`Self::with_events`].
     #[doc(hidden)]
     #[must_use]
     pub fn with_first_pause(self, first_pause: Duration) -> Self {
@@ -155,7 +157,8 @@ impl Threads {
         }
     }
 
-    /// Returns the events, if enabled: subscribe to them, and stop them with the app.
+    /// Returns the handle of the event service, or `None` without events. Use the handle to subscribe, and to stop the
+    /// service with the app.
     #[must_use]
     pub fn events(&self) -> Option<&Events> {
         self.events.as_ref()
@@ -177,8 +180,8 @@ impl Threads {
         }
     }
 
-    /// Waits up to `limit` for callbacks and work after responses. Returns how many tasks are unfinished. Call it after the
-    /// server has stopped.
+    /// Waits up to `limit` for callbacks and work after responses. Returns how many tasks are still unfinished. Call
+    /// this after the server has stopped.
     pub async fn shutdown(&self, limit: Duration) -> usize {
         let left = self.background.shutdown(limit).await;
         if left > 0 {

@@ -33,7 +33,7 @@ impl Turns {
     }
 }
 
-/// A turn to take. Await it.
+/// A turn that is acquired when awaited.
 #[must_use]
 #[derive(Debug)]
 pub struct TakeTurn {
@@ -43,8 +43,8 @@ pub struct TakeTurn {
 
 /// A turn: a lease that allows one caller at a time to answer a conversation.
 ///
-/// The turn renews itself while it is held, and is released when dropped. All later writes of the request carry its token,
-/// and fail with [`Refusal::TurnLost`] once a later turn was granted.
+/// The turn renews itself while it is held, and is released on drop. All later writes of the request carry the token of
+/// the turn. They fail with [`Refusal::TurnLost`] once a later turn has been granted.
 #[derive(Debug)]
 pub struct Turn {
     held: Arc<Held>,
@@ -53,11 +53,11 @@ pub struct Turn {
 
 struct Held {
     service: TurnService,
-    /// The thread's current id.
+    /// Current id of the thread. A rotation changes this id.
     place: Arc<RwLock<ThreadId>>,
     token: TurnToken,
     ttl: Duration,
-    /// Whether the turn was released.
+    /// True if the turn was released.
     has_ended: AtomicBool,
     lost: CancellationToken,
 }
@@ -81,7 +81,7 @@ impl TakeTurn {
         self
     }
 
-    /// Waits up to `wait` while another turn is held. Callers of this process get the turn in the order of arrival.
+    /// Waits up to `wait` while another turn is held. Within this process, callers get the turn in order of arrival.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.request.wait = wait;
         self
@@ -128,18 +128,19 @@ impl IntoFuture for TakeTurn {
 }
 
 impl Turn {
-    /// Returns the token, for others that write on behalf of this turn: the header `x-turn-token` of the HTTP API.
+    /// Returns the token, for the header `x-turn-token` of the HTTP API. Clients that send it write on behalf of this
+    /// turn.
     #[must_use]
     pub fn token(&self) -> String {
         self.held.token.to_string()
     }
 
-    /// Returns when a later turn was granted because this one was not renewed in time.
+    /// Waits until this turn is lost: it was not renewed in time, and a later turn was granted.
     pub async fn lost(&self) {
         self.held.lost.cancelled().await;
     }
 
-    /// Releases the turn, and reports whether that fails. Dropping the turn releases it in the background.
+    /// Releases the turn, and returns an error if the release fails. On drop, the turn is released in the background.
     pub async fn end(self) -> Result<(), ApiError> {
         let held = &self.held;
         let id = held.place.read().await;

@@ -4,14 +4,14 @@ use actix_web::http::header::{ETAG, HeaderName, RETRY_AFTER};
 use crate::config::CorsOrigins;
 use threadkeep_web::THREAD_VERSION;
 
-/// How long a browser may cache a preflight response. Browsers cap it at two hours.
+/// How long a browser may cache a preflight response. Browsers limit this to two hours.
 const MAX_AGE_SECONDS: usize = 7_200;
 
 pub(super) fn middleware(origins: &CorsOrigins) -> Cors {
     let header = HeaderName::from_static;
     let cors = Cors::default()
         .allowed_methods(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
-        // tracing libraries add headers; access depends on the origin
+        // all headers are allowed because tracing libraries add their own; only the origin decides on access
         .allow_any_header()
         .expose_headers([
             ETAG,

@@ -57,18 +57,18 @@ use worker::Shared;
 
 /// Interval at which a stopping server checks for remaining clients.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Maximum time that a stopping server takes to release model responses, so that other replicas resume them.
+/// Time limit for a stopping server to release its model responses. Other replicas then resume them.
 const RELEASE: Duration = Duration::from_secs(1);
 
 pub struct Application {
     server: Server,
     address: SocketAddr,
-    /// The server for metrics, if they have their own address.
+    /// The server for metrics, if metrics have their own address.
     metrics: Option<(SocketAddr, Server)>,
     events: Events,
     sockets: Arc<SocketCounters>,
     responses: Option<ResponseService>,
-    /// Drives responses until it is dropped.
+    /// Runs model responses until dropped.
     _responses_thread: Option<ResponsesThread>,
     console: Option<ConsoleLinks>,
     readiness: Readiness,
@@ -92,7 +92,7 @@ pub enum AppError {
 }
 
 impl Application {
-    /// Opens the store and listens. Answers no client until it runs.
+    /// Opens the store and the listening socket. Requests are not answered until the application runs.
     pub async fn build(mut settings: Settings) -> Result<Self, AppError> {
         for warning in &settings.warnings {
             tracing::warn!("{warning}");
@@ -201,7 +201,8 @@ impl Application {
             let recorder = stats.route_recorder();
             let observer = Observer::new(http_metrics.clone(), recorder, logs, tracer.clone());
             let has_cors = origins != CorsOrigins::None;
-            // the outermost middleware comes last: it measures all others, and the envelope also covers preflights
+            // the last middleware is the outermost: the observer measures all others, and the envelope also covers
+            // preflights
             App::new()
                 .wrap(from_fn(refuse_head))
                 .wrap(Condition::new(has_cors, cors::middleware(&origins)))
@@ -223,7 +224,7 @@ impl Application {
             max_connections: settings.worker_max_connections,
             body_memory: (settings.worker_max_body_bytes, largest_body_bytes),
             keep_alive: settings.keep_alive,
-            // responses are released while connections can still answer their clients
+            // connections must stay open until the responses are released, because their clients still get an answer
             shutdown: match its_responses {
                 Some(_) => settings.shutdown + RELEASE,
                 None => settings.shutdown,
@@ -269,8 +270,9 @@ impl Application {
         self.run_until_stopped(stop).await
     }
 
-    /// Serves until `stop` resolves. Then the server reports that it is not ready for the drain time, stops accepting
-    /// connections, ends the streams, and returns when the running requests have ended or their time is up.
+    /// Serves until `stop` resolves, and then shuts down. During the drain time, the server still accepts requests but
+    /// reports that it is not ready. Then it ends the streams and stops accepting connections. Returns when the running
+    /// requests have ended, or after their time limit.
     pub async fn run_until_stopped(self, stop: impl Future<Output = ()>) -> Result<(), AppError> {
         tracing::info!(address = %self.address, "listening");
         let handle = self.server.handle();
@@ -322,8 +324,8 @@ impl fmt::Debug for Application {
     }
 }
 
-/// Waits for the requests of sockets whose connection has closed: a worker without connections stops at once, and cancels
-/// its tasks.
+/// Waits for the requests of web sockets whose connection has closed. A stopping worker without connections would
+/// cancel these requests immediately.
 async fn until_none_is_left(sockets: &SocketCounters) {
     while sockets.left() > 0 {
         sleep(POLL_INTERVAL).await;

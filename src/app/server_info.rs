@@ -2,7 +2,7 @@ use serde::Serialize;
 
 use crate::config::Settings;
 
-/// Facts for the greeting and for `/`. They contain no secret.
+/// Facts about the server for the greeting in the terminal and for `GET /`. They contain no secret.
 #[derive(Debug, Clone, Serialize)]
 pub struct ServerInfo {
     name: &'static str,
@@ -43,7 +43,8 @@ impl ServerInfo {
         format!("{} {}", self.name, self.version)
     }
 
-    /// Returns a heading and a sentence per topic. `base` is the URL of the server, or empty.
+    /// Returns a heading and a text for each topic. `base` is the URL of the server; an empty `base` makes links
+    /// relative.
     #[must_use]
     pub fn lines(&self, base: &str) -> [(&'static str, String); 4] {
         let store = match self.store {

@@ -12,7 +12,7 @@ use threadkeep_store_redis::{CallLimits, RedisSettings, RedisStore};
 /// Interval of store checks, in case no client probes `/readyz`.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
 
-/// Checks the store periodically: logs an error if Redis is configured to evict keys.
+/// Checks the store periodically. The check logs an error if Redis is configured to evict keys.
 pub(super) async fn watch(backend: Arc<dyn Backend>, readiness: Readiness) {
     loop {
         sleep(CHECK_EVERY).await;

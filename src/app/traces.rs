@@ -8,7 +8,8 @@ use threadkeep_trace::Tracer;
 pub(super) struct Traces(Option<Exporter>);
 
 impl Traces {
-    /// Starts the export if there is a collector, and registers its metrics. `replica` identifies this process in its spans.
+    /// Starts the export if a collector is configured, and registers the metrics of the export. `replica` identifies
+    /// this process in its spans.
     pub(super) fn start(
         settings: Option<&TraceSettings>,
         replica: &str,

@@ -50,7 +50,7 @@ pub(super) struct Worker {
 }
 
 impl Shared {
-    /// Call this on the worker's thread.
+    /// Builds the services of a worker. The caller must be on the thread of this worker.
     pub(super) fn worker(&self) -> Worker {
         let backend = self.backend.for_worker();
         let api = self.api(&backend);

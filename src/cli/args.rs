@@ -29,37 +29,37 @@ struct Args {
 pub(super) enum Command {
     /// Run the server (the default)
     Serve,
-    /// Run a server with example threads, writers at work and a scripted model
+    /// Run a demo server with example threads, live writers and a scripted model
     Demo {
         /// Open the console in a browser
         #[arg(long = "open")]
         opens_browser: bool,
     },
-    /// Sign a thread id, and print it as the header x-thread-id carries it
+    /// Sign a thread id, and print the value for the header x-thread-id
     Sign {
         /// Id to sign, such as thrd_6f1c...
         #[arg(value_name = "THREAD ID")]
         id: String,
     },
-    /// Verify a signed id, and print the id and the name of its key
+    /// Verify a signed id, and print the id and the name of the signing key
     Verify {
         /// Value of the header x-thread-id or of the cookie
         #[arg(value_name = "SIGNED ID")]
         signed: String,
     },
-    /// Print a new random secret of 32 bytes
+    /// Generate a random secret of 32 bytes, and print it
     Keygen {
-        /// Print it as `NAME:secret`, for signing_keys or api_keys
+        /// Print the secret as `NAME:secret`, for signing_keys or api_keys
         #[arg(long)]
         name: Option<String>,
     },
-    /// Print the value of each setting and its source, and check them all
+    /// Print the value and source of each setting, and validate all settings
     Config,
-    /// List all settings, which are flags and variables too (--listen, THREADKEEP_LISTEN)
+    /// List all settings with their flags and environment variables
     // generated only for `help settings`, because other commands do not need it
     #[command(defer(|settings| settings.override_help(settings_list::text())))]
     Settings {
-        /// Print the list as a page of Markdown
+        /// Print the list as Markdown
         #[arg(long = "markdown")]
         is_markdown: bool,
     },
@@ -105,7 +105,7 @@ fn command(settings: &[Setting]) -> clap::Command {
     Args::command().args(settings.iter().flat_map(Setting::names).map(flag))
 }
 
-/// The flag of a setting. Hidden in the help of commands; [`settings_list`] lists it.
+/// Returns the flag of a setting. The help of commands hides the flag, and [`settings_list`] lists it.
 fn flag(name: &'static str) -> Arg {
     Arg::new(name)
         .long(flag_of(name))

@@ -73,7 +73,7 @@ pub(super) enum CliError {
 }
 
 impl CliError {
-    /// Whether a retry may succeed.
+    /// Returns whether a retry may succeed.
     pub(super) fn may_pass(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::CutOff => true,

@@ -14,7 +14,7 @@ use super::remote::threads::{ForkRequest, ThreadQuery};
 pub(super) enum RemoteCommand {
     /// List, show, fork, erase, export and import threads of a running server
     Threads(Group<ThreadsCommand>),
-    // short for those of `threads`, which list them
+    // shortcuts for `threads export` and `threads import`, whose help mentions them
     #[command(hide = true)]
     Export {
         #[command(flatten)]
@@ -48,16 +48,16 @@ pub(super) struct Group<C: Subcommand> {
 
 #[derive(Debug, Args)]
 pub(super) struct Server {
-    /// URL of the server [default: THREADKEEP_URL, or the server that these settings start here]
+    /// URL of the server [default: THREADKEEP_URL, or the local server of these settings]
     #[arg(long = "server", value_name = "URL", global = true, display_order = 0)]
     pub(super) url: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ThreadsCommand {
-    /// Print threads, one per line: those of an owner newest first, or all by id
+    /// Print threads, one per line: all by id, or those of an owner, newest first
     List(ThreadQuery),
-    /// Print a thread with the keys of its state; this extends its life
+    /// Print a thread and its state; this extends the thread's lifetime
     Show {
         /// Id of the thread
         #[arg(value_name = "THREAD ID")]
@@ -66,11 +66,11 @@ pub(super) enum ThreadsCommand {
         #[arg(long = "json")]
         is_json: bool,
     },
-    /// Erase all that an owner has, and wait until nothing is left
+    /// Erase all data of an owner, and wait until the erasure is complete
     Erase {
         /// Owner whose threads and archives to erase
         owner: String,
-        /// Do not ask for a confirmation
+        /// Do not ask for confirmation
         #[arg(long = "yes")]
         is_confirmed: bool,
         /// Print JSON instead of a table
@@ -83,24 +83,24 @@ pub(super) enum ThreadsCommand {
     Import(ImportRequest),
 }
 
-/// Print all threads, one document per line; short: `threadkeep export`
+/// Print all threads, one JSON document per line (shortcut: `threadkeep export`)
 #[derive(Debug, Args)]
 pub(super) struct ExportRequest {
     /// Print only threads of this owner
     #[arg(long)]
     pub(super) owner: Option<String>,
-    /// Write to this file, and continue an interrupted export into it
+    /// Write to this file, and resume an interrupted export to it
     #[arg(long, value_name = "FILE")]
     pub(super) resume: Option<PathBuf>,
-    /// No effect: documents are JSON already
+    /// No effect: documents are always JSON
     #[arg(long = "json")]
     _is_json: bool,
 }
 
-/// Create the threads of an export from standard input; short: `threadkeep import`
+/// Import an export from standard input (shortcut: `threadkeep import`)
 #[derive(Debug, Args)]
 pub(super) struct ImportRequest {
-    /// Skip or replace threads that exist [default: stop at the first one]
+    /// Skip or replace threads that exist [default: stop at the first such thread]
     #[arg(long, value_name = "skip|replace", value_parser = ["skip", "replace"], hide_possible_values = true)]
     pub(super) if_exists: Option<String>,
     /// Print the counts as JSON
@@ -138,7 +138,7 @@ pub(super) struct EndedThread {
     /// Id of the ended thread
     #[arg(value_name = "THREAD ID")]
     pub(super) id: String,
-    /// Life of the thread, as in its event [default: the one that ended last]
+    /// Life of the thread, from its event [default: the life that ended last]
     #[arg(long)]
     pub(super) life: Option<String>,
 }
@@ -147,19 +147,19 @@ pub(super) struct EndedThread {
 pub(super) enum WebhooksCommand {
     /// Print the endpoints, one per line
     List,
-    /// Print events that wait for their delivery, oldest first, one per line
+    /// Print events that await delivery, oldest first, one per line
     Pending {
         /// Id of the endpoint, as `list` prints it
         #[arg(value_name = "WEBHOOK ID")]
         id: String,
     },
-    /// Print events that could not be delivered for a day, one per line
+    /// Print events whose delivery failed for a day, one per line
     Failed {
         /// Id of the endpoint, as `list` prints it
         #[arg(value_name = "WEBHOOK ID")]
         id: String,
     },
-    /// Deliver these events again, all or some
+    /// Deliver failed events again, all or some of them
     Replay {
         /// Id of the endpoint, as `list` prints it
         #[arg(value_name = "WEBHOOK ID")]

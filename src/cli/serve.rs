@@ -30,7 +30,8 @@ fn tell(text: &str) {
     drop(io::stderr().write_all(text.as_bytes()));
 }
 
-/// Prints the link that opens the console without an API key, and its successor whenever it is used.
+/// Prints the one-time link that opens the console without an API key. Prints a new link whenever the previous link has
+/// been used.
 pub(super) fn print_links(application: &Application) {
     let base = local_url(application.address());
     let Some(links) = application.console() else {

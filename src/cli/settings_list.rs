@@ -1,10 +1,10 @@
 use crate::config::Setting;
 
 const TEXT: &str = "\
-Settings with their defaults, in the form of threadkeep.toml or of the file that --config names.
+Settings with their defaults, in the format of threadkeep.toml or of the file that --config names.
 An environment variable overrides the file, and a flag overrides the variable.
 
-`threadkeep config` shows the current value of each, and its source.
+`threadkeep config` shows the current value and the source of each setting.
 ";
 
 const MARKDOWN: &str = "\
@@ -15,7 +15,7 @@ const MARKDOWN: &str = "\
 You can set each of these in `threadkeep.toml` in the working directory (or in the file that `--config` or
 `THREADKEEP_CONFIG` names), as an environment variable, or as a flag. A variable overrides the file, and a flag
 overrides the variable. The server rejects unknown settings. `threadkeep config` shows the value of each setting and
-where it comes from, with secrets masked. [Configuration](configuration.md) has the settings to decide on.
+where it comes from, with secrets masked. [Configuration](configuration.md) explains the settings to decide on.
 ";
 
 pub(super) fn text() -> String {
@@ -70,7 +70,7 @@ fn list(
     list
 }
 
-/// Formats the lines of a comment. Indented lines become code.
+/// Converts the comment of a setting to Markdown. Indented lines become a code block.
 fn paragraphs(help: &str) -> String {
     let mut text = String::new();
     let mut is_code = false;

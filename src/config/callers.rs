@@ -11,16 +11,16 @@ use threadkeep_identity::{
 
 #[derive(Debug, Clone, Default)]
 pub struct Callers {
-    /// Replaces signed ids.
+    /// Source of thread ids that replaces signed ids.
     pub provider: Option<Arc<dyn ThreadIdProvider>>,
     pub owners: Option<Owners>,
-    /// Key set that verifies tokens. A task refreshes it.
+    /// Key set that verifies tokens. A background task refreshes the set.
     pub jwks: Option<Jwks>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Credential {
-    /// A signed id for a thread; nothing for an owner.
+    /// For threads: a signed id. For owners: no credential.
     Own,
     Header,
     Token,
@@ -31,7 +31,7 @@ enum Keys {
     Set(Jwks),
 }
 
-/// Reads how callers are identified. `has_proxies` is whether the server trusts any proxy.
+/// Reads how callers are identified. `has_proxies` is true if the server trusts any proxy.
 pub(super) fn read(values: &mut Values, has_proxies: bool) -> Result<Callers, SettingsError> {
     let rules = [
         (
@@ -138,7 +138,7 @@ fn secret(values: &mut Values, identity: Credential) -> Result<Vec<u8>, Settings
     Ok(secret.text().as_bytes().to_vec())
 }
 
-/// Reads the key that verifies tokens, or the key set. Setting both is an error.
+/// Reads the key or the key set that verifies tokens. Fails if both are set.
 fn token_keys(
     key_file: &Given,
     jwks_url: &Given,

@@ -2,7 +2,7 @@
 
 use super::earlier_names;
 
-/// The documented default file, which is also the source of the defaults.
+/// The default settings file. It documents each setting, and the server reads the defaults from it.
 pub const DEFAULT_FILE: &str = include_str!("default.toml");
 
 #[derive(Debug, Clone, PartialEq, Eq)]

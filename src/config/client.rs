@@ -10,7 +10,8 @@ pub struct ClientSettings {
 }
 
 impl ClientSettings {
-    /// Reads `THREADKEEP_URL` and `THREADKEEP_API_KEY`; without them, the settings of a server on this machine.
+    /// Reads `THREADKEEP_URL` and `THREADKEEP_API_KEY`. Variables that are not set default to the settings of a server
+    /// on this machine.
     pub fn parse(layers: &Layers) -> Result<Self, SettingsError> {
         let (url, api_key) = layers.client();
         let mut values = layers.merge()?;

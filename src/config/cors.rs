@@ -37,7 +37,8 @@ impl CorsOrigins {
     }
 }
 
-/// Whether a browser could send this text as `Origin`. Origins are compared as text, so any other form would never match.
+/// Returns whether a browser could send this text as `Origin`. The server compares origins as text, so any other form
+/// would never match.
 fn is_origin(text: &str) -> bool {
     let Ok(uri) = text.parse::<Uri>() else {
         return false;

@@ -38,13 +38,13 @@ pub enum Fault {
     Needed(&'static str),
     #[error("key {number}: {rule}")]
     Key {
-        /// Number in the list, from 1. The text is omitted because it may contain a secret.
+        /// Position in the list, from 1. The item itself is omitted because it may contain a secret.
         number: usize,
         rule: &'static str,
     },
     #[error("item {number}: {rule}")]
     Item {
-        /// Number in the list, from 1. The text is omitted because it may contain a secret.
+        /// Position in the list, from 1. The item itself is omitted because it may contain a secret.
         number: usize,
         rule: &'static str,
     },

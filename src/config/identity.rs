@@ -8,7 +8,7 @@ use threadkeep_identity::{
     SameSite, Secure, TrustedProxies,
 };
 
-/// Returns the configured key ring. On a loopback address, it may be missing or weak.
+/// Returns the configured key ring. On a loopback address, keys may be missing or short.
 pub(super) fn signing_keys(
     values: &mut Values,
     listen: SocketAddr,
@@ -52,10 +52,10 @@ pub(super) fn signing_keys(
     }
 }
 
-/// Minimum bytes of an API key that cannot be guessed over a network: 128 bits if random.
+/// Minimum bytes of an API key. A random key of 16 bytes cannot be guessed over a network.
 const API_KEY_BYTES: usize = 16;
 
-/// Returns the keys of back ends. Short keys are accepted on a loopback address only.
+/// Returns the API keys of back ends. Short keys are accepted only on a loopback address.
 pub(super) fn api_keys(
     values: &mut Values,
     listen: SocketAddr,
@@ -93,7 +93,7 @@ pub(super) fn api_keys(
     Ok(ApiKeys::new(keys))
 }
 
-/// Parses the permissions of keys: `name:right+right,name:right`.
+/// Parses the rights of API keys: `name:right+right,name:right`.
 fn rights(
     values: &mut Values,
     keys: &[NamedSecret<'_>],

@@ -1,4 +1,4 @@
-//! The layers of settings, weakest first: the default file, a file, the environment, flags.
+//! Merges the layers of settings, weakest first: the default file, the settings file, the environment, and flags.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::{CONFIG, DEFAULT, Fault, Renamed, SettingsError, Values, renamed, tex
 #[derive(Debug, Clone, Default)]
 pub struct Layers {
     pub file: Option<PathBuf>,
-    /// The file to read if neither a flag nor the environment names one. It need not exist.
+    /// Settings file to read if neither a flag nor the environment names a file. The fallback file need not exist.
     pub fallback_file: Option<PathBuf>,
     /// The environment. Only `THREADKEEP_*` is used.
     pub environment: BTreeMap<String, String>,
@@ -21,8 +21,8 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// Merges the layers: each setting gets the value of the strongest layer, and its source. Fails if a layer contains an
-    /// unknown setting, or if the file cannot be read.
+    /// Merges the layers. Each setting gets its value from the strongest layer that contains the setting, and records
+    /// this source. Fails if a layer contains an unknown setting, or if the file cannot be read.
     pub fn merge(&self) -> Result<Values, SettingsError> {
         let defaults = parse(DEFAULT_FILE, Path::new(DEFAULT))?;
         let known: HashSet<&str> = defaults.0.keys().map(String::as_str).collect();
@@ -96,7 +96,8 @@ fn parse(text: &str, path: &Path) -> Result<Layer, SettingsError> {
         .map_err(|error| SettingsError::File(path.into(), toml_fault(&error.to_string())))
 }
 
-/// Returns the position and the reason. Between them, the parser quotes the line, which may contain a secret.
+/// Returns the position and the reason of a TOML error. Omits the line that the parser quotes between them, because the
+/// line may contain a secret.
 fn toml_fault(report: &str) -> Fault {
     let mut lines = report.lines();
     let place = lines.next().unwrap_or_default();
@@ -109,8 +110,8 @@ fn toml_fault(report: &str) -> Fault {
 struct Layer(Map<String, Value>);
 
 impl Layer {
-    /// Replaces earlier names of settings with the current ones, and adds them to `found`. If both are given, the value
-    /// under the current name counts.
+    /// Replaces earlier names of settings with the current names, and adds the renamed settings to `found`. If both
+    /// names are given, the value of the current name takes precedence.
     fn with_present_names(self, found: &mut BTreeSet<Renamed>) -> Self {
         let is_earlier = |(name, _): &(String, Value)| renamed(name).is_some();
         let (earlier, mut present): (Map<_, _>, Map<_, _>) =

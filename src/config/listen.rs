@@ -16,7 +16,7 @@ pub(super) fn read_optional(given: &Given) -> Result<Option<SocketAddr>, Setting
     given.filled().map(|_| read(given)).transpose()
 }
 
-/// Rejects names other than `localhost`: they could resolve to another address at each start.
+/// Rejects host names other than `localhost`, because they could resolve to a different address at each start.
 fn parse(text: &str) -> Option<SocketAddr> {
     let (host, port) = text.rsplit_once(':')?;
     let address = match host {

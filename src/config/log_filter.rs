@@ -1,13 +1,13 @@
-//! Checks the log filter: the syntax of [`EnvFilter`], without directives that would never match.
+//! Validates the log filter: the syntax of [`EnvFilter`], and that each directive can match.
 //!
-//! `EnvFilter` takes any word that is not a level for a target, so a misspelled level would switch the log off without an
-//! error. It also takes white space and semicolons for parts of a target.
+//! `EnvFilter` treats any word that is not a level as a target. A misspelled level would therefore switch the log off
+//! without an error. White space and semicolons would become parts of a target.
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-/// The crates of this program that log with `tracing`: the only valid targets without `::`, which modules of all crates
-/// have.
+/// The crates in this program that log with `tracing`. A directive that is only a target without `::`, and has no
+/// level, must name one of these crates.
 const CRATES: [&str; 21] = [
     "actix_http",
     "actix_router",
@@ -32,7 +32,7 @@ const CRATES: [&str; 21] = [
     "threadkeep_webhooks",
 ];
 
-/// The modules of the crate `threadkeep`. The others are separate crates.
+/// The modules of the crate `threadkeep`. All other parts of the program are separate crates.
 const MODULES: [&str; 5] = ["actix", "app", "cli", "config", "telemetry"];
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -94,7 +94,7 @@ fn check(directive: &str) -> Result<(), LogFilterError> {
     }
 }
 
-/// Whether a target can exist: the path of a module, or a name with that syntax.
+/// Returns whether `text` has the syntax of a target: a module path or a plain name.
 fn is_target(text: &str) -> bool {
     let is_legal = |char: char| char.is_ascii_alphanumeric() || "_-.".contains(char);
     text.split("::")

@@ -1,10 +1,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Bytes to assume if the system does not report its memory: those of a small machine.
+/// Bytes of memory to assume if the system does not report its memory.
 const UNKNOWN: u64 = 4 << 30;
 
-/// Bytes of memory that the process may use: the machine's, or the limit of its cgroup (cgroups(7)).
+/// Returns how many bytes of memory the process may use: the memory of the machine, or the limit of a cgroup if that is
+/// lower (cgroups(7)).
 pub(super) fn memory_bytes() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo");
     let machine = machine.ok().and_then(|text| mem_total(&text));
@@ -17,7 +18,7 @@ pub(super) fn memory_bytes() -> u64 {
         .unwrap_or(UNKNOWN)
 }
 
-/// `MemTotal:       16384000 kB` (proc(5)).
+/// Parses the line `MemTotal: 16384000 kB` (proc(5)) into bytes.
 fn mem_total(meminfo: &str) -> Option<u64> {
     let line = meminfo
         .lines()
@@ -26,9 +27,10 @@ fn mem_total(meminfo: &str) -> Option<u64> {
     kilobytes.checked_mul(1_024)
 }
 
-/// The files with the limits of a process's cgroups, from the lines `0::/path` (version 2) and `7:memory:/path` (version 1).
-/// A cgroup also limits those below it. In a container, the path may be that of the host while the mount's root is the
-/// cgroup itself. Without a limit, a file has no number, or one larger than any memory.
+/// Returns the files with the memory limits of a process. `groups` has lines such as `0::/path` (cgroups version 2) and
+/// `7:memory:/path` (version 1). The files of all parent cgroups are included, because a cgroup also limits its
+/// children. In a container, the path may be the path on the host although the mount's root is already the cgroup of
+/// the container. A file without a limit contains no number, or a number larger than any memory.
 fn limit_files(groups: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in groups.lines() {

@@ -56,7 +56,8 @@ fn mask_urls(text: &str) -> String {
     entries.collect::<Vec<_>>().join(",")
 }
 
-/// Whether the text has the form of a host with an optional port. Otherwise, it may be the beginning of a password.
+/// Returns whether the text has the form of a host with an optional port. Any other text may be the beginning of a
+/// password.
 fn is_host(text: &str) -> bool {
     let port = match text.rsplit_once(':') {
         Some((_, port)) if !text.ends_with(']') => port,
@@ -65,18 +66,18 @@ fn is_host(text: &str) -> bool {
     port.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Masks the passwords of a URL: the one before the host, where the user name stays, and those in the query of a socket's or
-/// a sentinel's URL.
+/// Masks the password before the host of a URL, and the passwords in the query of a socket or sentinel URL. The user
+/// name remains visible.
 pub(super) fn mask_url(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else {
         return MASK.into();
     };
-    // all text after it may be part of the password
+    // all text after `sentinel_password=` may be part of the password
     let (rest, hidden) = match rest.split_once("sentinel_password=") {
         Some((rest, _)) => (rest, format!("sentinel_password={MASK}")),
         None => (rest, String::new()),
     };
-    // An unescaped `/`, `?` or `@` in a password must not reveal the rest of it.
+    // An unescaped `/`, `?` or `@` in a password must not reveal the rest of the password.
     let (credentials, rest) = match rest.rsplit_once('@') {
         Some((credentials, rest)) => (Some(credentials), rest),
         None => (None, rest),

@@ -1,7 +1,7 @@
-//! The hosts under which clients may call the MCP endpoint, and the origins of pages that may.
+//! Reads the allowed hosts and origins of the MCP endpoint. These lists protect the endpoint from DNS rebinding.
 //!
-//! In a DNS rebinding attack, a page's host name resolves to this server. The browser sends that name in `Host`, so the page
-//! is rejected.
+//! In a DNS rebinding attack, a page's host name resolves to this server. The browser sends this name in `Host`, so the
+//! server rejects the request.
 
 use std::net::IpAddr;
 
@@ -17,14 +17,14 @@ const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpSettings {
-    /// Hosts, with a port or for all ports. Empty allows all.
+    /// Hosts that clients may send in `Host`. A host without a port allows all ports; an empty list allows all hosts.
     pub allowed_hosts: Vec<String>,
-    /// Origins, with a port or `:*`. Empty allows all.
+    /// Origins of pages, with a port or `:*`. An empty list allows all origins.
     pub allowed_origins: Vec<String>,
 }
 
-/// Reads the hosts. The host of the public URL is always allowed. Pages of allowed hosts may call the endpoint, as may pages
-/// of the origins that CORS allows.
+/// Reads the hosts, and derives the origins. The host of `public_url` is always allowed. Pages may call the endpoint if
+/// their host is allowed or if `cors` allows their origin.
 pub(super) fn read(
     given: &Given,
     public_url: &str,
@@ -85,7 +85,7 @@ fn with_any_port(host: &str) -> String {
     }
 }
 
-/// Adds the default port to an origin of CORS.
+/// Adds the default port to a CORS origin without a port.
 fn with_port(origin: &str) -> String {
     let (scheme, authority) = origin.split_once("://").unwrap_or(("", origin));
     let has_port = authority

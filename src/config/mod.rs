@@ -1,4 +1,5 @@
-//! Settings: a documented default file < a file < `THREADKEEP_*` environment < flags.
+//! Settings from the default file, a settings file, `THREADKEEP_*` variables and flags. Later sources override earlier
+//! sources.
 //!
 //! To add a setting, add an entry to `default.toml` and a field to [`Settings`]. Flags, help and the report of
 //! `threadkeep config` are derived from the entry.
@@ -58,7 +59,7 @@ pub use warning::Warning;
 
 pub const PREFIX: &str = "THREADKEEP_";
 
-/// The variable that names the settings file. It is not a setting.
+/// Environment variable with the path of the settings file. This variable is not a setting.
 pub const CONFIG: &str = "THREADKEEP_CONFIG";
 
 const DEFAULT: &str = "default";

@@ -16,13 +16,13 @@ const TAKEN: &str = "its name is taken by an earlier one";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelSettings {
     pub upstreams: Vec<UpstreamSetting>,
-    /// The models, never empty. The first match for a requested name is used.
+    /// Never empty. The first model that matches a requested name is used.
     pub models: Vec<ModelSetting>,
     /// Time limit for a model's answer, up to its last byte.
     pub upstream_timeout: Duration,
-    /// Maximum retries of a request to an upstream, 0 to 10.
+    /// Maximum number of retries of a request to an upstream, 0 to 10.
     pub upstream_retries: u32,
-    /// Token limit of requests that set none, for upstreams that require one: 1 to 1,000,000.
+    /// Token limit, 1 to 1,000,000, for upstreams that require a limit when a request sets none.
     pub upstream_max_output_tokens: u64,
     pub limits: ResponseLimits,
     pub online: OnlineSettings,
@@ -31,12 +31,12 @@ pub struct ModelSettings {
 /// A service that has models. The debug form omits the key and the path.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UpstreamSetting {
-    /// Its name in the settings: 1 to 64 of `A-Za-z0-9._-`.
+    /// Name in the settings: 1 to 64 characters of `A-Za-z0-9._-`.
     pub name: String,
     pub kind: UpstreamKind,
-    /// Base URL of its API: http or https, with a host, without credentials, query, fragment or trailing slash.
+    /// Base URL of the API: http or https, with a host, without credentials, query, fragment or trailing slash.
     pub url: String,
-    /// Its API key, in visible ASCII. Without one, requests carry no credential.
+    /// API key, in visible ASCII. Without a key, requests carry no credential.
     pub key: Option<String>,
 }
 
@@ -50,9 +50,9 @@ pub enum UpstreamKind {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelSetting {
-    /// The name that clients request: 1 to 128 visible ASCII characters without a comma. A trailing `*` matches any text.
+    /// Name that clients request: 1 to 128 visible ASCII characters without a comma. A trailing `*` matches any text.
     pub pattern: String,
-    /// The name of its upstream, one of [`ModelSettings::upstreams`].
+    /// Name of an upstream in [`ModelSettings::upstreams`].
     pub upstream: String,
     /// Model name to send upstream, with the rules of `pattern` but without `*`; `None` sends the requested name.
     pub name_there: Option<String>,
@@ -81,7 +81,7 @@ impl fmt::Debug for UpstreamSetting {
     }
 }
 
-/// Reads the settings, which are checked even without models.
+/// Reads the settings, and checks them even if no models are configured.
 pub(super) fn read(
     values: &mut Values,
     api_keys: &ApiKeys,
@@ -163,7 +163,7 @@ pub(super) fn url_of(text: &str) -> Result<String, &'static str> {
         }
         Err(_) => return Err(RULE),
     }
-    // the parser corrects other schemes and backslashes, and ignores control characters
+    // the URL parser silently accepts other schemes, backslashes and control characters
     let has_scheme = text.starts_with("http://") || text.starts_with("https://");
     let is_odd = |char: char| char.is_whitespace() || char.is_control();
     if !has_scheme || text.contains(['?', '#', '\\']) || text.contains(is_odd) {

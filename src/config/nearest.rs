@@ -1,4 +1,4 @@
-//! Suggests the setting that a misspelled name probably means.
+//! Suggests the setting whose name is closest to a misspelled name.
 
 /// Minimum similarity of a suggestion, from 0 to 1, as in clap.
 const ALIKE: f64 = 0.7;

@@ -6,7 +6,7 @@ use threadkeep_online::{FetchSettings, PrivateHost, SearchKind, SearchSettings};
 const SEARCH_FORM: &str = "a kind and a URL with a space between; the kinds are brave, searxng and tavily, and the URL is http or https, with a host and without user, query and fragment";
 const IMAGES_FORM: &str = "an upstream of `upstreams`, not of kind anthropic, and the name of a model there, with a space between";
 
-/// The tools of models that call other servers. Tools without settings are unavailable.
+/// Settings of model tools that call other servers. A tool without settings is unavailable.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OnlineSettings {
     pub search: Option<SearchSettings>,
@@ -16,9 +16,9 @@ pub struct OnlineSettings {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImagesSetting {
-    /// The name of its upstream, one of [`ModelSettings::upstreams`](super::ModelSettings::upstreams).
+    /// Name of an upstream in [`ModelSettings::upstreams`](super::ModelSettings::upstreams).
     pub upstream: String,
-    /// Its name there: 1 to 128 visible ASCII characters.
+    /// Name of the model at the upstream: 1 to 128 visible ASCII characters.
     pub model: String,
 }
 

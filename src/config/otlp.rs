@@ -6,9 +6,9 @@ use threadkeep_webhooks::EndpointUrl;
 #[derive(Clone)]
 pub struct TraceSettings {
     pub url: String,
-    /// Headers of each request, with lowercase names. Values are secrets.
+    /// Headers of each export request, with lowercase names. The values are secret.
     pub headers: Vec<(String, String)>,
-    /// The recorded share of new traces, 0 to 1.
+    /// Share of new traces to record, 0 to 1.
     pub ratio: f64,
 }
 

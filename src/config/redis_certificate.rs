@@ -33,7 +33,7 @@ pub(super) fn read(
     Ok(Some(files))
 }
 
-/// Returns the path. Rejects the content of a PEM file, because errors contain the path.
+/// Returns the path. Rejects PEM content instead of a path, because error messages would reveal the content.
 fn path(given: &Given) -> Result<Option<PathBuf>, SettingsError> {
     match given.filled() {
         Some(text) if text.contains(PEM) => {

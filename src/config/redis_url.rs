@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use super::mask::mask_url;
 
-/// The address of a Redis deployment. It may contain a password, which its debug form masks.
+/// The address of a Redis deployment. The debug form masks a password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisUrl(String);
 
@@ -16,7 +16,7 @@ impl RedisUrl {
         &self.0
     }
 
-    /// Whether all connections use TLS.
+    /// Returns whether all connections use TLS.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         self.0.starts_with("rediss")

@@ -1,4 +1,4 @@
-//! Renamed settings. Files, variables and flags may use the earlier names until the next release.
+//! Settings that were renamed. Files, variables and flags may still use the earlier names until the next release.
 
 pub(super) type Renamed = (&'static str, &'static str);
 

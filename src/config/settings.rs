@@ -28,7 +28,7 @@ pub struct Settings {
     pub worker_max_connections: usize,
     pub worker_max_body_bytes: u64,
     pub keep_alive: Duration,
-    /// Grace period for running requests after `drain`.
+    /// Time limit for requests that are still running after `drain`.
     pub shutdown: Duration,
     /// How long the server still accepts requests after SIGTERM, while `/readyz` answers 503.
     pub drain: Duration,
@@ -42,15 +42,15 @@ pub struct Settings {
     /// Idle lifetime of a conversation that a client of `OpenAI` creates.
     pub conversation_ttl: Duration,
     pub rates: RateLimits,
-    /// Whether ends of requests are logged as events.
+    /// True if the end of each request is an event.
     pub session_events: bool,
     /// Prefix of links to this service. If empty, links are paths.
     pub public_url: String,
     pub webhooks: Vec<Endpoint>,
     pub webhook_allow_private: bool,
-    /// `None` generates a key for this run.
+    /// `None` generates a random key for this run.
     pub signing_keys: Option<KeyRing>,
-    /// How long all replicas must have had a signing key before it signs.
+    /// How long all replicas must have had a signing key before this key signs.
     pub signing_key_wait: Duration,
     pub api_keys: ApiKeys,
     pub cookie: CookieSettings,
@@ -73,13 +73,13 @@ pub struct StoreSettings {
     pub redis_certificate: Option<ClientCertificate>,
     pub key_prefix: String,
     pub timeout: Duration,
-    /// Maximum calls in flight on each shared connection to Redis.
+    /// Maximum number of calls in flight on each shared connection to Redis.
     pub max_in_flight: usize,
-    /// Maximum calls that wait for a permit of such a connection.
+    /// Maximum number of calls that wait for a permit on such a connection.
     pub max_waiting: usize,
     pub retention: Retention,
     pub embedded_store_max_bytes: u64,
-    /// Redis replicas that must have a write before it is acknowledged.
+    /// Number of Redis replicas that must have a write before the server acknowledges it.
     pub wait_replicas: u16,
     pub read_cache_bytes: u64,
 }
@@ -90,7 +90,7 @@ pub struct LogSettings {
     pub filter: String,
     pub format: LogFormat,
     pub requests: bool,
-    /// Responses that take at least this long are logged as slow; `None` logs none.
+    /// Minimum duration of responses that are logged as slow. `None` logs no slow responses.
     pub slow: Option<Duration>,
 }
 
@@ -178,7 +178,7 @@ impl Settings {
     }
 }
 
-/// More than a machine has for a worker, and far below an overflow of sums.
+/// Maximum of memory settings, in bytes. More than any machine has, and small enough that sums cannot overflow.
 const MEMORY_BYTES_MAX: u64 = 1 << 40;
 
 fn signing_key_wait(values: &mut Values) -> Result<Duration, SettingsError> {
@@ -284,7 +284,7 @@ fn conversation_ttl(values: &mut Values) -> Result<Duration, SettingsError> {
     Ok(Duration::from_secs(seconds.within(bounds, rule)?))
 }
 
-/// More than a store should hold for one conversation, and far below an overflow of sums.
+/// Maximum of `history_max_bytes`. More than any conversation needs, and small enough that sums cannot overflow.
 const HISTORY_BYTES_MAX: u64 = 1 << 30;
 
 fn log(values: &mut Values) -> Result<LogSettings, SettingsError> {
@@ -310,7 +310,7 @@ fn slow_log(values: &mut Values) -> Result<Option<Duration>, SettingsError> {
     Ok((slow_ms > 0).then(|| Duration::from_millis(slow_ms)))
 }
 
-/// About 30 years, which fits the packed TTL of a thread and keeps sums of times from overflowing.
+/// About 30 years. Fits the packed TTL of a thread, and keeps sums of times from overflowing.
 const SECONDS_MAX: u64 = 1_000_000_000;
 
 fn seconds(given: &Given, min: u64) -> Result<Duration, SettingsError> {

@@ -2,19 +2,19 @@ use super::{CONFIG, PREFIX};
 
 pub(super) const CLIENT_URL: &str = "THREADKEEP_URL";
 pub(super) const CLIENT_API_KEY: &str = "THREADKEEP_API_KEY";
-/// Names the program that this project's test suites run.
+/// Variable with the path of the program that this project's test suites run.
 const PROGRAM: &str = "THREADKEEP_BIN";
 
-/// Returns the setting that a variable is meant for, in upper case.
+/// Returns the upper-case name of the setting that a variable sets. Returns `None` for other variables.
 pub(super) fn setting<'a>(variable: &'a str, value: &str) -> Option<&'a str> {
     let name = variable.strip_prefix(PREFIX)?;
     let is_other = [CONFIG, CLIENT_URL, CLIENT_API_KEY, PROGRAM].contains(&variable);
     (!is_other && !is_of_a_service(name, value)).then_some(name)
 }
 
-/// Whether Kubernetes has set the variable for a Service called `threadkeep` or `threadkeep-...`
-/// (<https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables>). A variable with a bare port
-/// is a misspelled setting.
+/// Returns whether Kubernetes has set the variable for a Service called `threadkeep` or `threadkeep-...`
+/// (<https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables>). A variable whose value
+/// is only a port number is a misspelled setting.
 fn is_of_a_service(name: &str, value: &str) -> bool {
     let words: Vec<_> = name.split('_').collect();
     match words[..] {

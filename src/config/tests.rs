@@ -392,7 +392,7 @@ fn owners_need_what_they_go_by() {
     assert!(refusal(&environment(&[("OWNER", "signed")])).contains("none, header or jwt"));
     for layers in [&[header, proxies, name][..], &[jwt, key, required]] {
         let callers = callers(environment(layers));
-        // no secret is needed, because ids stay signed
+        // no secret is needed, because the ids are still signed
         assert!(callers.owners.is_some() && callers.provider.is_none());
     }
     assert!(callers(Layers::default()).owners.is_none());

@@ -1,11 +1,12 @@
-//! Reads text files of other programs: Windows programs begin UTF-8 with a byte order mark, or write UTF-16.
+//! Reads text files that other programs have written. Windows programs may begin UTF-8 text with a byte order mark, or
+//! write UTF-16.
 
 use std::path::Path;
 use std::{fs, io};
 
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads a file without its byte order mark. UTF-16 gives [`InvalidData`](io::ErrorKind::InvalidData).
+/// Reads a file without its byte order mark. Rejects UTF-16 with [`InvalidData`](io::ErrorKind::InvalidData).
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = fs::read(path)?;
     remove_mark(&mut bytes)?;
@@ -20,7 +21,7 @@ pub(super) fn read_text(path: &Path) -> io::Result<String> {
 /// Removes a byte order mark from the beginning of a text. Fails for UTF-16.
 pub(crate) fn remove_mark(text: &mut Vec<u8>) -> io::Result<()> {
     match text[..] {
-        // UTF-16 with a mark, or with an ASCII letter first
+        // UTF-16 with a byte order mark, or with an ASCII letter first
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..] => {
             Err(invalid("it is UTF-16: save it as UTF-8"))
         }

@@ -47,8 +47,8 @@ impl Values {
         Provenance(self.given.iter().map(row).collect())
     }
 
-    /// Removes and returns a setting, so that tests can find settings that nothing reads. Panics if the setting is missing:
-    /// the default file has every setting, and each is read once.
+    /// Removes and returns a setting. Tests can then find settings that nothing reads. Panics if the default file has
+    /// no such setting, or if the setting was already taken.
     pub(super) fn take(&mut self, name: &str) -> Given {
         let index = self.given.iter().position(|given| given.name == name);
         self.given
@@ -60,7 +60,7 @@ impl Values {
         rows.map(|(earlier, present)| Warning::Renamed { earlier, present })
     }
 
-    /// Whether a setting that was not taken yet has a value.
+    /// Returns whether a setting has a value. The setting must not have been taken yet.
     pub(super) fn is_filled(&self, name: &str) -> bool {
         let given = self.given.iter().find(|given| given.name == name);
         given.is_some_and(|given| given.filled().is_some())

@@ -1,4 +1,5 @@
-/// Settings that the server accepts, some on a loopback address only, but that should be changed.
+/// A setting that the server accepts but that should be changed. The server accepts some of these settings only on a
+/// loopback address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Warning {
     #[error("no signing key is set: this run signs thread ids with a random one")]

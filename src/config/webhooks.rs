@@ -12,7 +12,7 @@ struct Item<'a> {
     types: EventTypes,
 }
 
-/// Returns the endpoints with their secrets, and whether they may have private addresses.
+/// Returns the endpoints with their secrets, and whether endpoints may have private addresses.
 pub(super) fn endpoints(values: &mut Values) -> Result<(Vec<Endpoint>, bool), SettingsError> {
     let allow_private = values
         .take("webhook_allow_private")
@@ -72,7 +72,7 @@ fn item(text: &str, allow_private: bool) -> Result<Item<'_>, &'static str> {
     })
 }
 
-/// Returns all secrets with the names of their endpoints, the newest of each endpoint first.
+/// Returns all secrets in the configured order, each with the name of its endpoint.
 fn secrets<'a>(
     given: &'a Given,
     items: &[Item<'_>],

@@ -1,11 +1,11 @@
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-/// The number of open client connections. Clones share it.
+/// The number of open client connections. Clones share the number.
 #[derive(Debug, Clone, Default)]
 pub struct Connections(Gauge);
 
-/// Counts as an open connection until it is dropped.
+/// Guard that counts as an open connection until the guard is dropped.
 #[derive(Debug)]
 pub struct OpenConnection(Gauge);
 

@@ -1,4 +1,4 @@
-//! Metrics of values that other parts keep, computed at each scrape.
+//! Metrics that are computed at each scrape, from values of other modules.
 
 use std::fmt;
 
@@ -69,7 +69,7 @@ pub(super) fn gauges<L: EncodeLabelSet>(
     Ok(())
 }
 
-/// Labels each number with the name `label` and its text as the value.
+/// Labels each number. `label` is the name of the label; the text of each pair is the value.
 pub(super) fn by<'a, N, const COUNT: usize>(
     label: &'a str,
     numbers: [(&'a str, N); COUNT],

@@ -3,7 +3,7 @@ use prometheus_client::registry::Registry;
 use super::current::{by, counters, gauge, register};
 use threadkeep_identity::Jwks;
 
-/// Registers the metrics of a key set. Without one they are 0, so that every replica exports them.
+/// Registers the metrics of a key set. Every replica exports these metrics; without a key set, they are 0.
 pub fn register_jwks(registry: &mut Registry, jwks: Option<Jwks>) {
     register(registry, move |encoder| {
         let counts = jwks.as_ref().map(Jwks::counts).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Labels of metrics. Each has few values, regardless of what clients send.
+//! Labels of metrics. Each label has a small set of values, regardless of what clients send.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(super) struct Tokens {
     pub(super) kind: &'static str,
 }
 
-/// Returns a method's name. Methods that no route takes share one name.
+/// Returns the label of a method. All methods that no route accepts share the label `other`.
 pub(super) fn method_label(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

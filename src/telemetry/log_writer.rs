@@ -1,4 +1,5 @@
-//! Writes log lines to stderr on a separate thread, so that no request waits for the reader of the log or fails with it.
+//! Writes log lines to stderr on a separate thread. A slow or broken reader of the log therefore cannot delay requests
+//! or make them fail.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -24,20 +25,21 @@ static WRITER: OnceLock<LogWriter> = OnceLock::new();
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
-/// The sending end of the queue of lines. It never fails: the log would report a failure on stderr with a macro that panics.
+/// The sender of the queue of lines. Writes never fail, because `tracing` would report the failure on stderr with a
+/// macro that can panic.
 #[derive(Debug, Clone)]
 pub(super) struct LogWriter(Sender<Message>);
 
 #[derive(Debug)]
 enum Message {
     Line(Vec<u8>),
-    /// Replies when all earlier lines were written or dropped.
+    /// Requests a reply after all earlier lines were written or dropped.
     Flush(SyncSender<()>),
 }
 
 struct Lines<W> {
     to: W,
-    /// Whether the last line was written only in part.
+    /// True if the last line was written only in part.
     is_cut: bool,
 }
 
@@ -46,7 +48,7 @@ impl LogWriter {
         if let Some(started) = WRITER.get() {
             return Ok(started);
         }
-        // bypasses the lock of `io::stderr`, for which a panic would wait
+        // bypasses the lock of `io::stderr`, because a panic in any thread must not wait for this lock
         let to = File::from(io::stderr().as_fd().try_clone_to_owned()?);
         let (sender, messages) = channel();
         let lines = Lines { to, is_cut: false };

@@ -18,7 +18,7 @@ pub enum LogError {
     Started(#[from] SetGlobalDefaultError),
 }
 
-/// Writes one JSON object per line, with fields next to `message`.
+/// Logs one JSON object per line. The fields of an event are members of this object, next to `message`.
 pub fn log_json(filter: &str) -> Result<(), LogError> {
     let subscriber = tracing_subscriber::fmt()
         .json()
@@ -37,8 +37,8 @@ pub fn log_text(filter: &str) -> Result<(), LogError> {
     start(subscriber.finish().with(quiet(filter)))
 }
 
-/// Maximum levels of libraries, so that requests neither fill the log nor leave private data in it. A filter that names the
-/// library removes the limit.
+/// Maximum log levels of libraries. They keep requests from filling the log and from leaving private data in the log. A
+/// filter that names a library removes its limit.
 const QUIET: [(&str, &str, LevelFilter); 4] = [
     // logs each malformed request as an error
     ("actix_http", "actix_http::h1::dispatcher", LevelFilter::OFF),
@@ -50,7 +50,8 @@ const QUIET: [(&str, &str, LevelFilter); 4] = [
     ("rmcp", "rmcp", LevelFilter::ERROR),
 ];
 
-/// Allows the levels of [`QUIET`]. The configured filter then decides.
+/// Limits libraries to the levels of [`QUIET`], except those that `filter` names. The configured filter applies in
+/// addition.
 fn quiet(filter: &str) -> Targets {
     let unnamed = QUIET
         .into_iter()

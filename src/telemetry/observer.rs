@@ -29,7 +29,7 @@ use threadkeep_trace as trace;
 use threadkeep_trace::{AttributeValue, Context, Ended, SpanKind, Times, Tracer};
 use threadkeep_web::ApiError;
 
-/// Label of errors of other protocols that have no code of this API.
+/// Label for errors of other protocols that have no error code of this API.
 const NO_CODE: &str = "other";
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -37,8 +37,8 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 /// Label of requests that match no route.
 const UNMATCHED: &str = "unmatched";
 
-/// One worker's handles of the metrics, so that a request looks up no label and takes no lock that workers share, except
-/// those of the statistics.
+/// Metric handles of one worker. With these handles, a request looks up no labels, and takes no lock that workers
+/// share, except the locks of the statistics.
 #[derive(Debug)]
 pub struct Observer {
     metrics: HttpMetrics,
@@ -57,12 +57,12 @@ struct CallerSeries {
     counter: Counter,
 }
 
-/// Which requests are logged, besides those that fail.
+/// Selects which requests are logged in addition to failed requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RequestLogs {
     /// Logs each request at level `info`.
     pub all: bool,
-    /// Logs responses that take at least this long; `None` logs none.
+    /// Minimum duration of responses that are logged as slow; `None` logs none.
     pub slow: Option<Duration>,
 }
 
@@ -201,8 +201,8 @@ impl Observer {
         }
         if caller.foreign_without_cookie && self.metrics.foreign_without_cookie.inc() == 0 {
             tracing::warn!(
-                "a page of another origin wrote without a cookie; if this was not its first write, its browser withholds \
-                 the cookie, and each of its writes gets a new thread: see docs/browser.md"
+                "a page of another origin wrote without a cookie; if the page has written before, its browser withholds \
+                 the cookie, and each write gets a new thread: see docs/browser.md"
             );
         }
         let mut callers = self.callers.borrow_mut();
@@ -227,7 +227,7 @@ impl Observer {
     }
 }
 
-/// Logs a call that only operators make. The parts of its path are hashed, because they may name a person.
+/// Logs a call to a route for operators. The parameters of the path are hashed, because they may name a person.
 fn audit(
     request: &HttpRequest,
     route: &str,
@@ -272,21 +272,21 @@ fn is_of_a_call_that_was_not_sent(error: &(dyn std::error::Error + 'static)) -> 
     errors.any(<dyn std::error::Error>::is::<CallRejected>)
 }
 
-/// Parses the trace that a request belongs to. Several headers are ignored, as the specification requires.
+/// Parses the header `traceparent`. A repeated header is ignored, as the specification requires.
 fn trace_parent(headers: &HeaderMap) -> Option<TraceParent> {
     let mut given = headers.get_all(TRACEPARENT);
     let parent = given.next()?.to_str().ok()?.parse().ok()?;
     given.next().is_none().then_some(parent)
 }
 
-/// The log line of a request. It omits the path, which may contain a whole id and keys.
+/// The log line of a request. Omits the path, which may contain a whole id and keys.
 struct Line<'a> {
     request: &'a HttpRequest,
     route: &'a str,
     status: StatusCode,
     duration: Duration,
     parent: Option<TraceParent>,
-    /// Whether the request failed only because the server is shutting down.
+    /// True if the request failed only because the server is shutting down.
     is_planned: bool,
 }
 
@@ -303,7 +303,7 @@ impl Line<'_> {
                 "cookie ignored: its signature is wrong"
             );
         }
-        // an unavailable store has been logged once already
+        // the store's unavailability has already been logged
         let is_told = self.is_planned || error.is_some_and(is_of_a_call_that_was_not_sent);
         let error = error.map(|error| display(Chain(error)));
         macro_rules! line {
@@ -328,9 +328,9 @@ impl Line<'_> {
         }
     }
 
-    /// Builds a span by the [conventions for
-    /// HTTP](https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-server), without the path, which may contain
-    /// a whole id and keys.
+    /// Builds a span according to the [conventions for
+    /// HTTP](https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-server), without the path, which may
+    /// contain a whole id and keys.
     fn span(&self, code: Option<&'static str>) -> Ended {
         let method = match method_label(self.request.method()) {
             "other" => "_OTHER",
@@ -352,7 +352,7 @@ impl Line<'_> {
         if let Some(caller) = self.request.extensions().get::<Caller>() {
             attributes.push(("threadkeep.thread.hash", format!("{:?}", caller.id).into()));
         }
-        // a 4xx is the caller's error
+        // a 4xx response is the client's error
         let has_failed = self.status.is_server_error();
         if has_failed {
             let status = || self.status.as_u16().to_string().into();

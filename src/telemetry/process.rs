@@ -10,7 +10,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-/// The process is measured if `/proc` exists.
+/// Registers the metrics of the process. Most of them require `/proc`.
 pub fn register_process(registry: &mut Registry) {
     let version = [("version", env!("CARGO_PKG_VERSION"))];
     let help = "Version of the server";
@@ -51,7 +51,7 @@ impl Collector for Process {
     }
 }
 
-/// `VmRSS:  1234 kB` (`proc_pid_status(5)`).
+/// Parses the line `VmRSS: 1234 kB` (`proc_pid_status(5)`) into bytes.
 fn resident_bytes() -> Option<f64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status
@@ -61,7 +61,8 @@ fn resident_bytes() -> Option<f64> {
     Some(kilobytes * 1024.0)
 }
 
-/// User and system time, fields 14 and 15 (`proc_pid_stat(5)`), in hundredths of a second on every supported Linux.
+/// Sums user and system time, fields 14 and 15 (`proc_pid_stat(5)`). Their unit is a hundredth of a second on every
+/// supported Linux.
 fn cpu_seconds() -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     // the program name, field 2, may contain spaces and parentheses

@@ -7,7 +7,7 @@ use prometheus_client::registry::{Registry, Unit};
 use super::current::{counter, gauge, register};
 use threadkeep_store::{CacheUse, Store};
 
-/// Registers the metrics of the read cache. Without one they are 0, so that every replica exports them.
+/// Registers the metrics of the read cache. Every replica exports these metrics; without a read cache, they are 0.
 pub fn register_read_cache(registry: &mut Registry, store: Arc<dyn Store>) {
     register(registry, move |encoder| {
         show(&store.cache_use().unwrap_or_default(), encoder)

@@ -7,7 +7,7 @@ use super::labels::Labels;
 use threadkeep_domain::Written;
 use threadkeep_store::{Destroyed, Erased, Reaped};
 
-/// From an empty state to the maximum.
+/// Buckets in bytes, from an empty state to the maximum.
 const BUCKETS: [f64; 10] = [
     256.0,
     1_024.0,

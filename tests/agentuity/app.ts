@@ -1,5 +1,5 @@
-// An app for Agentuity's runtime that executes the thread and key-value calls listed in a request. Version 2 serves it
-// directly, version 1 through start_v1.ts.
+// An app for Agentuity's runtime. Executes the thread and key-value calls that a request lists. Version 2 of the runtime
+// serves this file directly. Version 1 serves it through start_v1.ts.
 
 import { createApp, createRouter, hasWaitUntilPending } from "@agentuity/runtime";
 

@@ -7,7 +7,7 @@ import { ask } from "./visitor.mjs";
 const DAY = 86_400;
 const MISSING = { exists: false };
 
-// Returns what a call returns or throws in the app's own code.
+// Makes a call in the app. Returns the result or the error as an object.
 async function attempt(app, ...call) {
   const response = await ask(`${app.url}/api/kv`, { method: "POST", body: call });
   return response.json();

@@ -9,8 +9,8 @@ export class Link {
   #pairs = new Set();
   #cut = false;
 
-  // target: { port, host } or { path }. tap() runs for each connection and returns an object that receives the bytes by
-  // `up(chunk)` and `down(chunk)`, and the end by `closed()`.
+  // `target` is { port, host } or { path }. tap() runs for each connection. The object that it returns receives the bytes
+  // by `up(chunk)` and `down(chunk)`, and `closed()` when the connection ends.
   constructor(target, tap = undefined) {
     this.#target = target;
     this.#tap = tap;
@@ -27,7 +27,7 @@ export class Link {
     return this.#server.address().port;
   }
 
-  // Closes all connections, and each new one, until `mend`.
+  // Closes all connections. Rejects new connections until `mend`.
   cut() {
     this.#cut = true;
     for (const pair of this.#pairs) pair.forEach((socket) => socket.destroy());
@@ -37,7 +37,7 @@ export class Link {
     this.#cut = false;
   }
 
-  // Directs new connections to another server; open ones stay.
+  // Directs new connections to another server. Open connections are unaffected.
   move(target) {
     this.#target = target;
   }

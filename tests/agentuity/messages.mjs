@@ -29,7 +29,7 @@ export class Messages {
     this.#bytes = this.#bytes.subarray(end + 4);
   }
 
-  // Returns whether there was a whole frame.
+  // Reads one frame. Returns false if the frame is incomplete.
   #readFrame() {
     const bytes = this.#bytes;
     if (bytes.length < 2) return false;

@@ -6,7 +6,7 @@ import { Visitor, eventually, release, settled } from "./visitor.mjs";
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-// Pushes to threads from both processes, half of the time after a read, until `stop`.
+// Pushes to threads from both processes until `stop`. Half of the requests read first.
 class Traffic {
   #stopped = false;
   #next = 0;
@@ -30,7 +30,7 @@ class Traffic {
     }
   }
 
-  // Returns the numbers that frames wrote to a thread, in order. A frame's own number is its last one.
+  // Returns the last number that each write frame adds to the log, in the order of the frames.
   #writes(visitor) {
     const calls = this.stage.wire.of(visitor.id);
     const writes = calls.filter(({ action }) => action === "merge" || action === "save");
@@ -46,7 +46,8 @@ class Traffic {
     return acknowledged.map((write) => write.number);
   }
 
-  // Stops, and finds each acknowledged push once, and the initial content. Logs the counts.
+  // Stops the traffic. Asserts that each acknowledged push was stored exactly once and that the initial content still
+  // exists. Returns a line with the counts.
   async stop() {
     this.#stopped = true;
     await Promise.all(this.#runs);
@@ -74,7 +75,6 @@ class Traffic {
   }
 }
 
-// Disconnects both processes, and waits until they have reconnected.
 async function cutAndMend(stage) {
   const before = stage.wire.authenticated;
   stage.door.cut();
@@ -87,7 +87,7 @@ export const outages = [
     const traffic = await Traffic.start(stage);
     await traffic.advance(40);
     stage.redis.cut();
-    // longer than a request waits for the store
+    // longer than the store timeout
     await pause(5_000);
     stage.redis.mend();
     await traffic.advance(40);
@@ -106,7 +106,7 @@ export const outages = [
     const [a, b] = stage.apps;
     let visitor;
     let name;
-    // retry: on a busy machine, the app may reconnect before it reads, and then finds the name
+    // retry: on a busy machine, the app may reconnect before it reads, and then its read succeeds
     for (let tries = 0; name !== null; tries++) {
       assert.ok(tries < 50, "it is never cut off");
       visitor = new Visitor(stage);

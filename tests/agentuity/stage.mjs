@@ -10,7 +10,7 @@ const children = new Set();
 process.on("exit", () => children.forEach((child) => child.kill("SIGKILL")));
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(130));
 
-// Starts a program. Returns it, and the group that `line` captures from its output.
+// Starts a program and waits until its output matches `line`. Returns the process and the first group of the match.
 function start(log, line, env, program, ...args) {
   const child = spawn(program, args, { env, cwd: log.cwd, stdio: ["ignore", "pipe", "pipe"] });
   const file = createWriteStream(log.file, { flags: "a" });
@@ -39,7 +39,7 @@ export class Stage {
   #settings;
   #replicas = [];
 
-  // settings: program, redis (a socket), bun, directory (of app.ts and the runtime), entry, key, prefix, logs
+  // settings: program, redis (path of a socket), bun, directory (of app.ts and the runtime), entry, key, prefix, logs
   static async open(settings) {
     const stage = new Stage();
     stage.#settings = settings;
@@ -47,7 +47,7 @@ export class Stage {
     await stage.startReplica();
     stage.door = await Link.to(stage.#target, stage.wire.tap);
     const telemetry = { AGENTUITY_CLOUD_ORG_ID: "org_1", AGENTUITY_CLOUD_PROJECT_ID: "proj_1" };
-    // app a reports each request to /session, as a deployed app does
+    // app "a" reports each request to /session, as a deployed app does
     stage.apps = await Promise.all([stage.#startApp("a", telemetry), stage.#startApp("b", {})]);
     return stage;
   }
@@ -85,7 +85,7 @@ export class Stage {
     return replica;
   }
 
-  // Starts another replica behind the same address and stops the old one. Returns its exit code.
+  // Starts another replica behind the same address and stops the old replica. Returns the exit code of the old replica.
   async replaceReplica() {
     const before = this.#replicas.at(-1);
     await this.startReplica();
@@ -102,7 +102,7 @@ export class Stage {
       AGENTUITY_TRANSPORT_URL: door,
       AGENTUITY_CATALYST_URL: door,
       AGENTUITY_KEYVALUE_URL: door,
-      // nothing listens there
+      // nothing listens on this port
       AGENTUITY_STREAM_URL: "http://127.0.0.1:9",
       AGENTUITY_OTLP_URL: "http://127.0.0.1:9",
       PORT: "0",

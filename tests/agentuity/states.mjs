@@ -1,10 +1,10 @@
-// Checks the size limit of an app's state, and that /v1 returns the same state.
+// Checks the size limit of an app's state, and that /v1 returns the state that the app sees.
 
 import assert from "node:assert/strict";
 
 import { Visitor, ask, eventually } from "./visitor.mjs";
 
-// Returns the text of a state whose keys were set individually: keys are sorted by bytes.
+// Returns the JSON text that the server stores when keys are set one at a time: its keys are sorted by bytes.
 function textOf(entries) {
   const bytes = ([key]) => Buffer.from(key);
   const members = Object.entries(entries)
@@ -30,7 +30,7 @@ export const states = [
   ["a state of nearly 1 MiB is saved and restored", async (stage) => {
     const [a, b] = stage.apps;
     const visitor = new Visitor(stage);
-    // each quotation mark takes two bytes in the state, and four in the frame
+    // each quotation mark takes two bytes in the state and four in the frame
     const text = '"'.repeat(524_200);
     await visitor.do(a, ["get", "text"], ["set", "text", text]);
     assert.equal(stage.wire.of(visitor.id).at(-1).action, "save");
@@ -74,7 +74,7 @@ export const states = [
     const messages = ["from the app", "from /v1", "from /v1"];
     assert.deepEqual(await visitor.do(a, ["get", "messages"]), [messages]);
 
-    // a number that JavaScript cannot represent stays exact while no app loads it
+    // a number that JavaScript cannot represent stays exact until an app loads it
     const made = await current("/state/exact", { method: "PUT", text: "9007199254740993" });
     const theirs = new Visitor(stage, {
       cookie: made.headers.get("set-cookie").split(";")[0],

@@ -1,4 +1,4 @@
-// Tests concurrent writers of one thread.
+// Tests concurrent writers to one thread.
 
 import assert from "node:assert/strict";
 
@@ -6,7 +6,7 @@ import { Visitor, eventually, range, release, settled } from "./visitor.mjs";
 
 const sorted = (numbers) => [...numbers].sort((a, b) => a - b);
 
-// Runs `act` with `count` numbers in all apps concurrently, sequentially in each app.
+// Runs `act` once for each number below `count`. The elements of `apps` run concurrently, each one call at a time.
 async function inTurn(apps, count, act) {
   let next = 0;
   const go = async (app) => {

@@ -1,4 +1,4 @@
-// A user of the app with a thread, and the back end's view of that thread.
+// A user of the app, the user's thread, and the back end's view of that thread.
 
 import assert from "node:assert/strict";
 
@@ -6,8 +6,8 @@ const PATIENCE_MS = 300_000;
 
 export const range = (count) => Array.from({ length: count }, (_, n) => n);
 
-// Retries `look` until it does not throw, and returns its result. The runtime saves after it has answered, so states may lag
-// behind.
+// Retries `look` until it no longer throws, and returns its result. The runtime saves after it has answered, so the stored
+// state may change late.
 export async function eventually(look) {
   const end = performance.now() + PATIENCE_MS;
   for (;;) {
@@ -20,7 +20,7 @@ export async function eventually(look) {
   }
 }
 
-// `fetch` with a JSON body, given as a value or as text.
+// Calls `fetch` with a JSON body. `body` is a value, and `text` is JSON text.
 export function ask(url, { body, text = JSON.stringify(body), headers, ...init } = {}) {
   const type = text === undefined ? {} : { "content-type": "application/json" };
   const signal = AbortSignal.timeout(PATIENCE_MS);
@@ -43,7 +43,7 @@ export function release(app, name) {
 }
 
 export class Visitor {
-  // From the app: the cookie `atid` with its value, and the header `x-thread-id`.
+  // Credentials from the app: the cookie `atid` with its value, and the header `x-thread-id`.
   cookie;
   signed;
 
@@ -63,7 +63,7 @@ export class Visitor {
     return this.by === "cookie" ? { cookie: this.cookie } : { "x-thread-id": this.signed };
   }
 
-  // Runs steps in one request of the app. Returns the result of each.
+  // Runs `steps` in one request to the app. Returns the result of each step.
   async run(app, ...steps) {
     const init = { method: "POST", headers: this.credentials, body: steps };
     const response = await ask(`${app.url}/api/thread`, init);
@@ -75,7 +75,7 @@ export class Visitor {
     return response.json();
   }
 
-  // Like `run`, and waits for the save.
+  // Like `run`, but waits until the save has finished.
   async do(app, ...steps) {
     const answers = await this.run(app, ...steps);
     await settled(app);

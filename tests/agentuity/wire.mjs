@@ -1,10 +1,10 @@
-// Records the calls on /thread/ws and their answers.
+// Records the calls on /thread/ws and the server's answers.
 
 import { Messages } from "./messages.mjs";
 
 export class Wire {
-  // { connection, action, thread, data, answer }: the answer is undefined until it arrives, and { success: false, error:
-  // "closed" } if the connection ends first
+  // Each call is { connection, action, thread, data, answer }. `answer` is undefined until the answer arrives. If the
+  // connection closes first, `answer` is { success: false, error: "closed" }.
   calls = [];
   // number of accepted connections
   authenticated = 0;

@@ -43,7 +43,8 @@ async fn assert_works(server: &Server, servers: &[&RedisServer]) {
     assert_subscribes(&thread, servers).await;
 }
 
-/// A caller that waits for a turn is woken by a message on a separate connection.
+/// Asserts that a caller that waits for a turn is woken. The message that wakes it arrives on a separate Redis
+/// connection.
 async fn assert_subscribes(thread: &OwnThread, servers: &[&RedisServer]) {
     let turn = thread.post("turn", r#"{"ttl_seconds":600}"#).ok().await;
     let token = turn.json()["token"].as_str().unwrap().to_owned();
@@ -61,7 +62,7 @@ async fn assert_subscribes(thread: &OwnThread, servers: &[&RedisServer]) {
     assert_eq!(waiting.await.unwrap().status, 201);
 }
 
-/// Without a certificate, the start fails with a hint that Redis may require one.
+/// Asserts that the server does not start without a certificate, and that its error mentions client certificates.
 fn assert_is_needed(url: &str, authority: &Authority) {
     let (status, log) = without_certificate(url, authority).start_refused();
     assert!(!status.success());
@@ -184,7 +185,7 @@ async fn a_renewed_certificate_needs_no_restart() {
     let others = Authority::create();
     let renewed = others.issue("client");
 
-    // from now on, Redis accepts only the renewed certificate
+    // from here on, Redis accepts only the renewed certificate
     let trust = &others.own.certificate;
     redis.call(&["CONFIG", "SET", "tls-ca-cert-file", trust]);
     fs::copy(&renewed.certificate, &used.certificate).unwrap();

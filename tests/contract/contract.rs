@@ -1,4 +1,5 @@
-//! Black-box tests of the program. They do not link the library, so changes of the library do not recompile them.
+//! Black-box tests of the program. These tests do not link the library, so a change in the library does not recompile
+//! them.
 
 #![allow(
     clippy::unwrap_used,

@@ -19,7 +19,7 @@ struct Demo {
 }
 
 impl Demo {
-    /// Starts a demo. The environment has server settings, which a demo ignores.
+    /// Starts a demo. Its environment has server settings, which the demo must ignore.
     fn start() -> Self {
         let mut child = Command::new(places::program())
             .args(["demo", "--listen", "127.0.0.1:0"])
@@ -124,7 +124,7 @@ async fn writers_and_the_model_of_a_demo_share_one_thread() {
     let demo = Demo::start();
     let live = demo.thread("Live").await;
 
-    // the page and the agent write
+    // wait until both the page and the agent have written
     demo.until(&format!("{live}/state"), |state| {
         let has = |text: &str| {
             let messages = state["messages"].as_array().unwrap();
@@ -135,7 +135,7 @@ async fn writers_and_the_model_of_a_demo_share_one_thread() {
             && state["tokens"] != 0
     })
     .await;
-    // the model answers, and notes a fact with a tool
+    // wait until the model has answered, and has stored a fact with a tool
     let history = demo
         .until(&format!("{live}/history?limit=100"), |page| {
             let items = page["items"].as_array().unwrap();

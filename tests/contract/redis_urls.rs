@@ -1,8 +1,8 @@
-//! Parameters of Redis URLs: each one works, or the server does not start.
+//! Tests parameters of Redis URLs. Either a parameter takes effect, or the server does not start.
 
 use crate::support::server::{Backend, Server};
 
-/// Parts of the passwords below, which must not be logged.
+/// Parts of the passwords in the URLs below. The log must not contain them.
 const SECRETS: [&str; 2] = ["hidden", "s3cret"];
 
 #[test]

@@ -1,5 +1,5 @@
-//! Rolls out a new signing key, replica by replica. No client may lose its conversation, on any replica and in any order of
-//! the rollout.
+//! Rolls out a new signing key to two replicas, one at a time. In any order of the rollout, clients must not lose their
+//! conversations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ const NEW_SECRET: &str = "a-new-hmac-secret-of-the-tests-that-is-long-enough";
 #[derive(Debug)]
 struct Fleet {
     base: Builder,
-    /// `None` while it restarts.
+    /// A replica is `None` while it restarts.
     replicas: [RwLock<Option<Server>>; 2],
     turn: AtomicUsize,
 }
@@ -44,7 +44,8 @@ fn new_key() -> String {
 }
 
 impl Fleet {
-    /// Starts both with the old key. A stopped replica counts for `wait_seconds`.
+    /// Starts two replicas with the old key. `wait_seconds` is how long a stopped replica still counts as a replica
+    /// without the new key.
     fn start(wait_seconds: u64) -> Arc<Self> {
         let base = Server::builder(Backend::Redis)
             .set("THREADKEEP_SIGNING_KEY_WAIT_SECONDS", wait_seconds)
@@ -72,7 +73,7 @@ impl Fleet {
         *replica = Some(restarted.await.unwrap());
     }
 
-    /// Sends a request to each replica in turn, or to the other one during a restart.
+    /// Sends a request to the next replica in turn, or to the other replica if the next one is restarting.
     async fn send(&self, method: Method, path: &str, header: Option<(&str, &str)>) -> Answer {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         for place in turn.. {
@@ -205,7 +206,7 @@ async fn the_documented_order_loses_no_conversation() {
     }
     fleet.await_signing_with(NEW_SECRET).await;
     load.go_on().await;
-    // by then each client has an id signed with the new key
+    // by now, every client has an id that was signed with the new key
     for replica in [0, 1] {
         fleet.restart(replica, &[new_key()], "new").await;
         load.go_on().await;
@@ -245,7 +246,7 @@ async fn a_replica_that_is_away_for_a_while_still_counts() {
     let load = Load::start(&fleet);
     fleet.restart(0, &[new_key(), old_key()], "").await;
 
-    // it is the only running replica, so it has no peer to ask
+    // while replica 1 restarts, replica 0 has no running peer whose keys it could ask for
     fleet.restart(1, &[old_key()], "").await;
 
     load.go_on().await;
@@ -277,7 +278,7 @@ async fn a_replica_that_says_nothing_of_its_keys_holds_a_new_one_back() {
     let settings = replica.as_ref().unwrap().settings();
     drop(replica);
     let redis = crate::support::redis::shared();
-    // like a replica of a version that only takes part in the shared leases
+    // simulate a replica of an older version, which registers only in the shared leases
     let pool = format!(
         "{}:{{reaper}}:leases",
         settings.value("THREADKEEP_KEY_PREFIX")

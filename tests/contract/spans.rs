@@ -1,4 +1,4 @@
-//! Spans that a collector receives, parsed with OpenTelemetry's own message definitions.
+//! Tests the spans that a collector receives. Parses them with OpenTelemetry's own message definitions.
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value::Value};
@@ -72,7 +72,7 @@ fn arrived(collector: &Receiver) -> Vec<Arrived> {
     arrived
 }
 
-/// Stops a server while the collector of this runtime receives its last spans.
+/// Stops a server without blocking this runtime, because its collector must receive the server's last spans.
 async fn stopped(server: Server) -> Server {
     let stopping = spawn_blocking(move || {
         assert!(server.stop().success());
@@ -237,7 +237,7 @@ async fn traces_that_their_callers_do_not_record_are_not_recorded(backend: Backe
     let thread = server.client().thread();
 
     traced(thread.put("state/k", "1"), "00").ok().await;
-    // a request without a trace begins a new one
+    // a request without `traceparent` starts a new trace
     thread.get("state").ok().await;
     stopped(server).await;
 
@@ -260,7 +260,7 @@ async fn a_collector_that_fails_for_a_while_gets_the_spans_later(backend: Backen
     by_name(&arrived(&collector), PUT);
     let sent = r#"threadkeep_spans_total{outcome="sent"}"#;
     until(async || server.metric(sent).await > 0).await;
-    // a rejected export is not repeated either
+    // an export that the collector rejects is not retried
     collector.set(TRACES, Mood::Failing(400));
     server.client().thread().put("state/k", "1").ok().await;
     let failed = r#"threadkeep_spans_total{outcome="failed"}"#;
@@ -278,7 +278,7 @@ async fn a_collector_that_hangs_delays_no_request_and_no_end_for_long(backend: B
     for _ in 0..20 {
         thread.get("state").ok().await;
     }
-    // the server waits for the collector, but not until it answers
+    // before it exits, the server waits for the collector, but only for a limited time
     assert!(server.stop().success());
 
     assert!(server.log().contains("did not take the last spans in time"));

@@ -1,4 +1,4 @@
-//! Timing of sockets, in a server in this process with other time limits.
+//! Tests the time limits of Agentuity's WebSockets on a server in this process, with limits that each test sets.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl Local {
             HttpServer::new(move || App::new().configure(|config| protocol.configure(config)))
                 .workers(1)
                 .disable_signals()
-                // this applies to requests and not to sockets
+                // these two limits apply to HTTP requests, not to WebSockets
                 .keep_alive(10 * SHORT)
                 .client_request_timeout(20 * SHORT)
                 .bind("127.0.0.1:0")
@@ -89,7 +89,7 @@ async fn who_does_not_authenticate_in_time_is_closed_without_a_word() {
     });
     let mut socket = Socket::connect(local.address).await;
 
-    // after "success":false, the client would never reconnect
+    // the server sends no `"success":false`, because the client would then never reconnect
     assert_eq!(socket.closed().await, POLICY);
 }
 
@@ -104,7 +104,7 @@ async fn a_silent_client_is_asked_and_stays_while_it_answers() {
         let mut socket = Socket::open_at(local.address, SECRET).await;
 
         for _ in 0..25 {
-            // the library answers the ping
+            // the WebSocket library answers each ping
             let message = socket.next().await;
             assert!(matches!(message, Some(Message::Ping(_))), "{message:?}");
         }
@@ -147,7 +147,7 @@ async fn a_client_that_does_not_read_is_given_up_and_what_it_sent_is_done() {
     let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(1_000_000));
     socket.save(&id, &large).await;
 
-    // more than the socket buffers hold, and a write after it
+    // request more state than the socket buffers hold, and then send a write
     let restore = request("1", "restore", &about(&id, &[]));
     let set = r#"[{"op":"set","key":"a","value":1}]"#;
     let merge = request("2", "merge", &about(&id, &[("operations", set)]));
@@ -204,7 +204,7 @@ async fn a_save_is_compared_with_what_its_client_has_for_sure() {
         let (mut socket, id) = saved(&local).await;
 
         socket.restore(&id).await;
-        // when this returns, the client has acknowledged the state
+        // once this second call returns, the client has acknowledged the first state
         socket.restore(&new_id()).await;
         sleep(2 * IMPATIENT.client_timeout).await;
         socket.save(&id, r#"{"a":3}"#).await;
@@ -220,7 +220,7 @@ async fn what_a_client_may_have_given_up_waiting_for_was_not_given() {
     let local = Local::start(IMPATIENT);
     let (mut socket, id) = saved(&local).await;
 
-    // the client does not read, so it answers no ping
+    // the client does not read, and therefore answers no ping
     socket.request("1", "restore", &about(&id, &[])).await;
     until(async || local.counters.restore.done.get() == 1).await;
     sleep(2 * IMPATIENT.client_timeout).await;
@@ -235,7 +235,7 @@ async fn what_may_have_been_on_its_way_for_too_long_was_not_given() {
     let local = Local::start(IMPATIENT);
     let (mut socket, id) = saved(&local).await;
 
-    // it may have sent the request right after its last answer
+    // the server must assume that the client sent this request right after its previous message, and has given up on it
     sleep(2 * IMPATIENT.client_timeout).await;
     socket.request("1", "restore", &about(&id, &[])).await;
     socket.request("2", "save", &save(&id)).await;

@@ -1,4 +1,4 @@
-//! Checks dependencies between crates, by manifests, and between rooms (parts of the program), by sources.
+//! Checks the dependencies between crates (by their manifests) and between rooms, the top-level modules of `src/`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The rooms of the program and of the library for apps, and the rooms that each may use.
+/// Each room, with the rooms that it may use.
 const ROOMS: [(&str, &[&str]); 5] = [
     ("actix", &[]),
     ("config", &[]),
@@ -16,14 +16,14 @@ const ROOMS: [(&str, &[&str]); 5] = [
     ("cli", &["config", "telemetry", "app"]),
 ];
 
-/// Names that only some crates or rooms may use.
+/// Names that only the listed crates and rooms may use.
 const NAMES: [(&str, &[&str]); 6] = [
     // only the composition root selects the store
     ("RedisStore", &["store-redis", "app", "actix"]),
     ("RedisSettings", &["store-redis", "app", "actix", "lib"]),
-    // others handle a store's results, but call none of its methods
+    // other crates handle the results of a store, but call none of its methods
     ("dyn Store", &["service", "telemetry", "app"]),
-    // the store of client certificates, which are renewed while it runs
+    // store-redis reads client certificates, which may be renewed while the server runs
     (
         "std::fs",
         &["store-redis", "config", "telemetry", "cli", "fuzzing"],
@@ -60,7 +60,7 @@ impl Source {
         }
     }
 
-    /// Returns the rooms that paths from the crate root name, with `crate::` or enough `super::`.
+    /// Returns the rooms named in paths that begin with `crate::`, or with as many `super::` as lead to the crate root.
     fn rooms_named(&self) -> BTreeSet<String> {
         let from_the_root = self.text.split("crate::").skip(1);
         let up = "super::".repeat(self.depth);
@@ -73,7 +73,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Returns the first names of the path or braced paths at the start of `text`.
+/// Returns the first segment of the path, or of each path in braces, at the start of `text`.
 fn heads(text: &str) -> Vec<String> {
     let Some(group) = text.strip_prefix('{') else {
         return vec![name_at(text)];
@@ -125,7 +125,7 @@ struct Dependency {
     is_for_tests: bool,
 }
 
-/// The packages of the workspace, without their common prefix, and their dependencies.
+/// Returns the dependencies of each package of the workspace, by the package's name without `threadkeep-`.
 fn packages() -> BTreeMap<String, Vec<Dependency>> {
     let output = Command::new("cargo")
         .args(["metadata", "--no-deps", "--locked", "--format-version=1"])
@@ -152,7 +152,7 @@ fn short(name: &Value) -> String {
     name.strip_prefix("threadkeep-").unwrap_or(name).to_owned()
 }
 
-/// Parses the lines `crate -> crates` of the first diagram in ARCHITECTURE.md, from the top down.
+/// Parses the lines `crate -> crates` of the first diagram in ARCHITECTURE.md, from top to bottom.
 fn drawn() -> Vec<(String, BTreeSet<String>)> {
     let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let drawing = page.split("```").nth(1).unwrap().to_owned();
@@ -215,7 +215,7 @@ fn each_dependency_of_a_crate_is_used() {
             .map(|source| &source.text)
             .collect();
         if texts.is_empty() {
-            // the program, whose rooms share one manifest, or a tool
+            // skip tools, and the program, whose rooms share one manifest
             continue;
         }
         for dependency in dependencies {

@@ -43,7 +43,7 @@ impl Server {
             let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
             (line["message"] == "listening").then(|| line["address"].as_str().unwrap().to_owned())
         });
-        // a full pipe would stop the server
+        // keep reading, because a full pipe would block the server
         std::thread::spawn(move || lines.for_each(drop));
         Self {
             child,
@@ -52,7 +52,7 @@ impl Server {
     }
 
     fn signal(&self, signal: &str) {
-        // the shell's builtin, because not every machine has a program `kill`
+        // use the shell's builtin, because not every machine has a program `kill`
         let kill = format!("kill {signal} {}", self.child.id());
         let sent = Command::new("sh").args(["-c", &kill]).status();
         assert!(sent.unwrap().success());
@@ -220,7 +220,7 @@ fn a_signal_ends_the_server_after_what_runs() {
         assert_eq!(&interim, b"HTTP/1.1 100 Continue\r\n\r\n");
 
         server.signal(signal);
-        // connections are rejected after the signal, so it precedes the end of the body
+        // wait until connections are rejected, because the signal must arrive before the end of the body
         while TcpStream::connect(&server.address).is_ok() {
             std::thread::yield_now();
         }

@@ -1,5 +1,5 @@
-//! No write is answered before replicas have the data that the answer reports, even if an earlier write or another
-//! connection stored it.
+//! Tests confirmed writes: no write is answered before the replicas have all data that the answer reports, even data
+//! that an earlier write or a different connection stored.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::support::redis::RedisServer;
 use crate::support::replicated::Replicated;
 use crate::support::until;
 
-/// Runs writes and repeats that change nothing, and calls `look` after each.
+/// Runs writes that change nothing, such as replays. Calls `look` before the first of these writes and after each.
 async fn change_nothing(room: &Room, thread: &Subject, look: impl Fn(&str)) {
     let written = once("a", "request");
     let end = threadkeep_store::Destroy {
@@ -92,8 +92,8 @@ async fn without_it_nothing_is_written() {
     let redis = Arc::new(RedisServer::start());
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
     let thread = room.subject();
-    // count changes instead of comparing replication offsets: for a script that changes nothing, Redis 6.2 still sends its
-    // replicas an empty transaction
+    // count changes instead of comparing replication offsets, because Redis 6.2 sends its replicas an empty transaction
+    // even for a script that changes nothing
     let changes = || {
         let info = redis.call(&["INFO", "persistence"]);
         let line = info
@@ -122,7 +122,7 @@ async fn what_is_written_for_it_leaves_no_trace() {
         keys.sort_unstable();
         let lives = keys.iter().map(|key| {
             let cmd = redis::cmd("TTL").arg(key).query::<i64>(&mut connection);
-            // a test may take a while
+            // cap the lifetimes, which shrink while the test runs
             cmd.unwrap().clamp(-2, 100)
         });
         let lives: Vec<_> = lives.collect();
@@ -143,11 +143,11 @@ async fn what_is_written_for_it_leaves_no_trace() {
     assert!(before.1.contains(&-1) && before.1.contains(&100));
 }
 
-/// As many writes as permits, each in a WAIT that no replica ends.
+/// Number of writes that wait for a replica at the same time: one for each permit.
 const WAITING: usize = 15;
-/// Time limit of calls, whose WAITs last 210 s.
+/// Time limit of calls. Redis ends their `WAIT`s after 210 s.
 const PATIENCE: Duration = Duration::from_secs(240);
-/// Far shorter than [`PATIENCE`], and far longer than a busy machine needs to close connections and write once.
+/// Maximum time to close the abandoned connections and write once, on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 
 #[tokio::test]
@@ -175,7 +175,7 @@ async fn callers_that_leave_delay_no_other() {
         () = async { until(is_written).await; until(|| is_blocked(1)).await } => {}
     }
 
-    // the abandoned WAITs would have taken 210 s
+    // the `WAIT`s of the abandoned calls would have lasted 210 s
     assert!(left.elapsed() < SOON, "{:?}", left.elapsed());
 }
 
@@ -189,7 +189,7 @@ async fn connections_that_redis_has_closed_are_not_used_again() {
     servers
         .master
         .call(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
-    // opens a connection, by which time the fate of the others is known
+    // this read opens a connection; by then, the store has noticed that the other connections are closed
     assert_eq!(thread.value("k").await.as_deref(), Some("1"));
     let written = thread.try_merge(&[set("k", "2")]).await;
 

@@ -15,7 +15,7 @@ use crate::support::server::{Backend, Server};
 const PASSWORD: &str = "p@ss:w/rd%";
 const PASSWORD_IN_URL: &str = "p%40ss%3Aw%2Frd%25";
 
-/// The ACL rights from docs/redis.md, with the key prefixes of tests.
+/// The ACL rights in docs/redis.md, with the key prefixes of tests.
 static RIGHTS: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let page = include_str!("../../docs/redis.md");
     let line = page.lines().find(|line| line.starts_with("ACL SETUSER"));
@@ -49,7 +49,7 @@ async fn assert_works(url: &str) {
     assert_eq!(thread.state().await.unwrap(), r#"{"k":[1,2]}"#);
 }
 
-/// Returns the error for a rejected Redis, as text that may be logged.
+/// Connects to a Redis that must be rejected. Returns the error in every form in which it may be logged.
 async fn refusal(url: &str, key_prefix: &str) -> String {
     let error = connect(url, key_prefix).await.unwrap_err();
     let StoreError::Unavailable(cause) = &error else {
@@ -145,7 +145,7 @@ async fn a_redis_that_evicts_living_threads_is_refused() {
     }
 }
 
-/// Otherwise, NATs and load balancers drop the connection silently.
+/// Without keepalives, NATs and load balancers silently drop idle connections.
 #[tokio::test]
 async fn an_idle_connection_asks_redis_for_a_sign_of_life() {
     let redis = RedisServer::start();
@@ -153,7 +153,7 @@ async fn an_idle_connection_asks_redis_for_a_sign_of_life() {
     let thread = Subject::of(Arc::new(store));
     thread.merge(&[push("k", "1")]).await;
     let redis_end = format!("0100007F:{:04X}", redis.port());
-    // per connection: its port at Redis, whether it is established, and its timer, where 2 is the keepalive's
+    // for each established connection to Redis, whether its timer is the keepalive timer (2)
     let timers = || {
         let table = fs::read_to_string("/proc/net/tcp").unwrap();
         let rows = table.lines().map(|row| row.split_whitespace().collect());
@@ -203,7 +203,7 @@ async fn tls_works_with_a_trusted_certificate_and_with_no_other() {
     let own = authority.issue("redis");
     let (_redis, port) = RedisServer::start_encrypted(&RedisServer::encrypted(&own, &authority));
     let url = format!("rediss://127.0.0.1:{port}");
-    // trust is a process-wide setting, so this takes a separate server
+    // the trusted certificates are a setting of the whole process, so this takes a separate server
     let settings = Server::builder(Backend::Memory).redis(&url);
 
     let trusting = settings

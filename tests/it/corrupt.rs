@@ -1,5 +1,5 @@
-//! Values in Redis that another program has changed: the affected data is unavailable in every protocol, and all other data
-//! stays available.
+//! Tests values in Redis that were changed by a different program: only the affected data becomes unavailable, in every
+//! protocol.
 
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ async fn a_thread_that_says_it_is_larger_than_it_is_is_unavailable() {
     let mut connection = deployment.redis.connection();
     let mut get = redis::cmd("HGET");
     let mut meta: Vec<u8> = get.arg(&key).arg("M").query(&mut connection).unwrap();
-    // the size of all members, after format, life and version
+    // overwrite the size of all members, which follows the format, life and version
     meta[15..19].fill(0xff);
     let before = deployment.server.peak_bytes();
 
@@ -163,7 +163,7 @@ async fn lists_leave_out_what_cannot_be_read() {
         .server
         .await_log(|line| line.contains("unreadable record skipped"));
     let skipped = "threadkeep_unreadable_records_total";
-    // an archive, a namespace and an entry, one per list
+    // one record of each list: an archive, a namespace and an entry
     assert_eq!(deployment.server.metric(skipped).await, 3);
 }
 
@@ -208,6 +208,6 @@ async fn an_event_that_cannot_be_read_is_passed_over_by_all_readers() {
         }
         assert_eq!(read.len(), 2, "{most}: {read:?}");
     }
-    // each counts once, however often it is read
+    // each unreadable event counts once, however often it is read
     assert_eq!(room.backend.unreadable(), 6);
 }

@@ -49,7 +49,7 @@ async fn what_is_stored_follows_the_state_however_arrays_were_cut() {
     assert!(stored < 2 * state.len(), "{stored} for {}", state.len());
 }
 
-/// Returns keys that exist by the clock of a test, without the remains of each log: an empty stream and its horizon.
+/// Returns the keys that have not expired by `clock`, except the empty stream and the horizon that each log leaves.
 fn lasting_keys(connection: &mut Connection, clock: &Clock) -> Vec<String> {
     let mut keys: Vec<String> = redis::cmd("KEYS").arg("*}:*").query(connection).unwrap();
     keys.retain(|key| {
@@ -95,7 +95,7 @@ async fn what_is_past_its_retention_leaves_nothing() {
             assert!(restored.unwrap().is_some());
         }
     }
-    // ends of second lives turn the archives of the first ones into earlier ones
+    // when a second life ends, the archive of the first life becomes an earlier archive
     room.advance(35 * SECOND);
     room.reap().await;
     for thread in &threads {
@@ -108,8 +108,8 @@ async fn what_is_past_its_retention_leaves_nothing() {
     room.reap().await;
     assert!(!lasting_keys(&mut redis.connection(), &room.clock).is_empty());
 
-    // a restored archive is in no list, so its own expiry applies: the maximum time for which its event may be in the log,
-    // plus an hour
+    // a restored archive is in no list and expires by itself, an hour after the latest time at which the log can have
+    // its event
     room.advance(4_500 * SECOND);
     room.tidy().await;
 
@@ -136,7 +136,7 @@ async fn a_pause_of_redis_is_not_followed_by_a_connection_for_each_request() {
     let late = |number: u64| {
         let store = &store;
         async move {
-            // send requests at intervals, so that they time out at intervals
+            // spread the requests over time, and with them their timeouts
             tokio::time::sleep(Duration::from_millis(5 * number)).await;
             store.get_state(&id, Reader::ALL).await
         }
@@ -144,7 +144,7 @@ async fn a_pause_of_redis_is_not_followed_by_a_connection_for_each_request() {
     let answers = join_all((0..150).map(late)).await;
     redis.resume();
 
-    // later calls are rejected immediately
+    // the first call times out, and later calls may be rejected immediately
     assert!(matches!(
         answers[0],
         Err(WriteError::Store(StoreError::Timeout(300)))
@@ -215,7 +215,7 @@ async fn a_write_to_a_thread_that_nobody_watches_pays_for_itself_alone() {
     for name in ["evalsha", "hset"] {
         assert_eq!(commands(&mut connection, name), 3 * WRITES, "{name}");
     }
-    // the mark of subscribers to all threads is read once a second, and single writes move the end at most as often
+    // once a second, writes check for subscribers to all threads, and writes of one operation extend the lifetime
     let seconds = 1 + start.elapsed().as_secs();
     for (name, each, at_most) in [("time", 1, 3), ("pexpire", 1, 1), ("pttl", 3, 3)] {
         let calls = commands(&mut connection, name);
@@ -227,7 +227,7 @@ async fn a_write_to_a_thread_that_nobody_watches_pays_for_itself_alone() {
     }
 }
 
-/// After this process has just moved the end, a read asks only for the meta record.
+/// For a second after a read extends the lifetime of a thread, later reads fetch only the meta record.
 #[tokio::test]
 async fn a_read_of_what_is_known_asks_redis_for_no_content() {
     const READS: u64 = 100;
@@ -250,7 +250,7 @@ async fn a_read_of_what_is_known_asks_redis_for_no_content() {
     let mut connection = redis.connection();
     let reset = &mut redis::cmd("CONFIG");
     reset.arg("RESETSTAT").exec(&mut connection).unwrap();
-    // the write that creates a thread also creates a copy
+    // the write that creates a thread also caches the thread
     store.write(&id, &write).await.unwrap();
     store.get_state(&id, Reader::ALL).await.unwrap();
     assert_eq!(commands(&mut connection, "hgetall"), 0);
@@ -280,7 +280,7 @@ async fn a_read_of_what_is_known_asks_redis_for_no_content() {
         assert_eq!(commands(&mut connection, name), 0, "{name}");
     }
     assert_eq!(commands(&mut connection, "hget"), 8 * READS);
-    // the end moves once a second
+    // reads extend the lifetime once a second
     let moves = commands(&mut connection, "pexpire");
     assert!(moves <= seconds && moves == commands(&mut connection, "evalsha"));
     let cache = store.cache_use().unwrap();
@@ -372,7 +372,7 @@ async fn a_read_that_moves_no_end_leaves_the_thread_a_second_less_at_most() {
     }
 
     let mut differences = Vec::new();
-    // a pause of the machine makes single ends inexact, but not all of them
+    // retry, because a pause of the machine makes a single expiry inexact
     for _ in 0..50 {
         let expires_ms = thread.thread().await.unwrap().expires_ms;
         let left: i64 = redis::cmd("PTTL").arg(&key).query(&mut connection).unwrap();
@@ -402,7 +402,7 @@ async fn a_history_comes_back_with_its_thread_without_being_copied() {
 
     assert!(restored.unwrap().is_some());
     assert_eq!(scope.items().await.len(), 1_000);
-    // only the state, which the event of the end may still need
+    // Redis copies only the state, which the event of the end may still need
     assert_eq!(commands(&mut connection, "copy"), 1);
 }
 
@@ -424,7 +424,7 @@ async fn one_large_item_takes_the_place_of_many_in_a_few_steps() {
     let page = scope.page(HistoryFrom::After(0), 1_000).await.unwrap();
     assert_eq!(page.summary.len(), page.items.len() as u64);
     assert_eq!(page.summary.first_seq, page.items[0].seq);
-    // the summary no longer covers dropped items
+    // item 1 was dropped and can be added again, while item 900 still exists
     let again = [item("1", "2"), item("900", "900")];
     assert_eq!(scope.add(&again).await, [(902, false), (900, true)]);
 }

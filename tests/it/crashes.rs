@@ -1,4 +1,4 @@
-//! Replicas that are killed while they move a thread to another id or import it, and what others find afterwards.
+//! Kills replicas while they move a thread to a different id or import a thread, and checks what other replicas find.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl Place {
                 .arg(key)
                 .query(&mut connection)
                 .unwrap();
-            // -2: expired already
+            // -2: already expired
             left == -2 || (0..=60_000).contains(&left)
         })
     }

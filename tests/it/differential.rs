@@ -1,5 +1,5 @@
-//! Runs the same random lists on several stores. Redis, with its short and its long script, must do the same as the embedded
-//! store, which uses the domain's code.
+//! Runs the same random operation lists on several stores. Redis, with its short and its long write script, must behave
+//! like the embedded store, which uses the domain's code.
 
 use std::time::{Duration, Instant};
 
@@ -13,9 +13,9 @@ use crate::conformance::room;
 use crate::lists::{List, Outcome, Player, Step, list};
 use crate::scope_lists;
 
-/// Set it to the seed that a failure prints, to run the same lists again.
+/// Variable for the seed of the lists. Set it to the seed that a failure prints, to run the same lists again.
 const SEED: &str = "THREADKEEP_TEST_SEED";
-/// Set it to any value to run three times as many lists.
+/// Variable that triples the number of lists if it is set to any value.
 const ALL: &str = "THREADKEEP_TEST_ALL_LISTS";
 
 #[test]
@@ -95,8 +95,8 @@ fn check_scopes(
     });
 }
 
-/// Plays a list, and retries if the players disagree after a slow run: the clock keeps running, and times count in steps of
-/// five seconds.
+/// Plays a list. Retries a slow run if the players disagree, because the clock keeps running, and times are compared in
+/// steps of five seconds.
 fn in_time(play: impl Fn() -> Result<(), TestCaseError>) -> Result<(), TestCaseError> {
     const LONGEST: Duration = Duration::from_secs(2);
     for _ in 0..10 {
@@ -109,7 +109,7 @@ fn in_time(play: impl Fn() -> Result<(), TestCaseError>) -> Result<(), TestCaseE
     play()
 }
 
-/// Tests `most` random lists, or a third of them without [`ALL`].
+/// Tests `most` random lists if [`ALL`] is set, otherwise a third as many.
 fn run<S: Strategy>(most: u32, strategy: S, test: impl Fn(S::Value) -> Result<(), TestCaseError>) {
     let seed = std::env::var(SEED).map_or_else(|_| rand::random(), |seed| seed.parse().unwrap());
     let config = Config {

@@ -36,7 +36,7 @@ fn documents_that_the_program_prints_are_committed_as_it_prints_them() {
 fn every_file_that_the_architecture_names_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let files = files_below(root, &["src", "crates", "tests", "deploy", "docs"]);
-    // pages name a file of a crate by its path in the sources of that crate
+    // pages omit `crates/` and `/src` from the path of a crate's file
     let files: Vec<_> = files
         .iter()
         .map(|file| match file.split_once("/crates/") {
@@ -101,7 +101,7 @@ fn each_link_between_documents_leads_somewhere() {
         path.to_str().unwrap().to_owned()
     }));
     let is_page = |path: &str| Path::new(path).extension().is_some_and(|kind| kind == "md");
-    // pages of installed packages are not ours
+    // skip the pages of installed packages
     pages.retain(|path| is_page(path) && !path.contains("/target/"));
     let mut links = 0;
     for page in &pages {
@@ -145,7 +145,7 @@ fn the_readme_is_short() {
     assert!(committed("README.md").lines().count() <= 180);
 }
 
-/// Each proof is a file, or a filter that matches a test: a part of a function's name, or modules.
+/// A proof is a file or a test filter. A test filter is part of a function's name, or a module path.
 #[test]
 fn each_proof_in_the_readme_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -221,7 +221,7 @@ async fn every_metric_of_the_alerts_exists() {
     let mut page = String::new();
     for backend in [Backend::Memory, Backend::Redis] {
         let server = Server::shared(backend);
-        // a family appears with its first member
+        // a metric family is listed only after its first sample
         server.client().get("/v1/threads/current").ok().await;
         server.client().get("/v1/threads/none").send().await;
         page += &server.client().get("/metrics").ok().await.text();
@@ -276,7 +276,7 @@ fn metrics_of_page() -> BTreeMap<String, MetricRow> {
 
 #[test]
 fn the_page_of_metrics_has_the_names_of_the_source() {
-    // each precedes the name of a metric
+    // code that precedes the name of a metric
     const BEFORE: [&str; 6] = [
         "encoder,",
         "register(",
@@ -285,7 +285,7 @@ fn the_page_of_metrics_has_the_names_of_the_source() {
         "gauge(",
         "encode_descriptor(",
     ];
-    // names in the source lack the unit and the suffix of their type
+    // names in the source lack these suffixes for the unit and the type
     const ENDINGS: [&str; 7] = [
         "",
         "_total",
@@ -334,7 +334,7 @@ async fn the_page_of_metrics_has_the_types_and_labels_of_a_server() {
     let rows = metrics_of_page();
     for backend in [Backend::Memory, Backend::Redis] {
         let server = Server::shared(backend);
-        // a family appears with its first member
+        // a metric family is listed only after its first sample
         server.client().get("/v1/threads/current").ok().await;
         server.client().get("/v1/threads/none").send().await;
         let page = server.client().get("/metrics").ok().await.text();
@@ -359,7 +359,7 @@ async fn the_page_of_metrics_has_the_types_and_labels_of_a_server() {
                     .find_map(|ending| name.strip_suffix(*ending))
                     .filter(|family| kinds.get(*family) == Some(&"histogram"));
                 let metric = histogram.unwrap_or(name);
-                // names and values alternate
+                // between quotes, names and values of labels alternate
                 let (_, labels) = line.split_once('{').unwrap_or(("", ""));
                 let labels: BTreeSet<_> = labels
                     .split('"')

@@ -1,4 +1,4 @@
-//! When the memory of Redis is full, operations that free memory still work.
+//! Tests that operations that free memory still work when the memory of Redis is full.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -115,7 +115,7 @@ async fn a_scope_is_read_and_ended_though_a_key_got_another_lifetime() {
     assert!(scope.end().await);
 }
 
-/// Otherwise, a thread could not be destroyed.
+/// A request that destroys a thread is counted too, and must succeed while Redis is full.
 #[tokio::test]
 async fn what_is_written_is_counted() {
     let redis = Arc::new(RedisServer::start());
@@ -227,7 +227,7 @@ async fn a_full_embedded_store_is_told_by_every_protocol() {
     thread.delete("").ok().await;
 }
 
-/// A separate step makes room for a large item before the item is written.
+/// A store makes room for a large item in a separate step, before it writes the item.
 #[tokio::test]
 async fn a_history_that_cannot_be_added_to_drops_nothing() {
     let redis = RedisServer::start();

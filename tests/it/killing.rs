@@ -1,4 +1,4 @@
-//! Replicas in this process that are killed at a chosen call of the store, and what others find on Redis afterwards.
+//! Kills replicas in this process at a chosen call of the store. Tests check what other replicas then find in Redis.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use crate::conformance::room::{Room, redis_at};
 use crate::support::cutting::{Counted, Cut, CuttingProxy};
 use crate::support::redis::{self, RedisServer};
 
-/// More changes than any call makes.
+/// Maximum number of changes, more than any call makes.
 const MOST: u64 = 200;
 
 pub(crate) trait Replica {
-    /// Commands that may change what a killed replica leaves.
+    /// Redis commands that count as changes. A replica is killed at such a command.
     const CHANGES: &'static [&'static str];
 
     fn start(room: &Room) -> Self;
@@ -33,7 +33,7 @@ impl Place {
         R::start(&redis_at(&self.redis.url(), &self.prefix).await)
     }
 
-    /// Calls a replica that is killed at change `cut`. Returns whether it was killed before it answered.
+    /// Kills a replica before or after its change number `passed` during `call`. Returns whether that happened.
     pub(crate) async fn call_and_kill<R: Replica, T>(
         &self,
         about: &[&str],

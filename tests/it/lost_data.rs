@@ -1,4 +1,4 @@
-//! A thread whose data Redis has lost, by eviction or failover, is never combined with another life or the lost data.
+//! Tests that a thread whose data Redis lost is never combined with a different life or with the lost data.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +39,7 @@ async fn an_earlier_life_comes_back_with_its_scope_after_the_last_one_was_lost()
     );
 }
 
-/// A server that was briefly a replica has other contents over the same connections.
+/// A server that was briefly a replica may serve different data over the same connections.
 #[tokio::test]
 async fn a_copy_follows_no_write_to_another_content_of_its_version() {
     let redis = RedisServer::start();
@@ -75,7 +75,7 @@ async fn a_copy_follows_no_write_to_another_content_of_its_version() {
             .arg(dumped)
             .arg("REPLACE");
         restore.exec(&mut connection).unwrap();
-        // two contents of one version differ in their milliseconds
+        // wait, because two contents of the same version must have different times in milliseconds
         sleep(Duration::from_millis(2)).await;
         elsewhere.merge(&[set("kept", "1")]).await;
         thread.merge(&[write]).await;

@@ -1,4 +1,4 @@
-//! Tests of the library, of its stores, and of the program with the library's help.
+//! Integration tests of the library, its stores and the program.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Guarantees of the embedded store alone: expired threads are ended and freed without a request.
+//! Tests a guarantee that only the embedded store gives: expired threads are ended and freed without a request.
 
 use std::time::Duration;
 

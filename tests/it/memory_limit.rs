@@ -37,7 +37,7 @@ fn fill_with(bytes: usize) -> Operation {
     set("k", &format!("\"{}\"", "x".repeat(bytes)))
 }
 
-/// Fills a store with threads until it rejects more. Returns the first one.
+/// Fills a store with threads until the store is full. Returns the first thread.
 async fn fill(room: &Room) -> Subject {
     let first = room.subject();
     first.merge(&[set("a", "1"), set("b", "[1,2]")]).await;
@@ -89,7 +89,7 @@ async fn the_oldest_archives_make_room_with_their_events() {
     assert_eq!(counts.evicted_archives, evicted as u64);
     assert!(counts.used_bytes < 4 * MIB + 30_000);
     assert!(!counts.is_full);
-    // the log of a bucket reports that it was trimmed
+    // the log of the bucket reports that events were trimmed
     let bucket = store.bucket_of(&ended[0].id);
     let horizons = store.log_horizons(&[bucket]).await.unwrap();
     assert!(horizons[0] > Position::default());
@@ -254,7 +254,7 @@ async fn threads_that_write_at_once_overshoot_by_one_write_each() {
     const WRITERS: u64 = 8;
     const BYTES: u64 = 100_000;
     let (store, room) = bounded(4 * MIB);
-    // the watcher ends when the writers do, even if one fails
+    // the watcher ends once the last writer has dropped `writing`, even if a writer fails
     let writing = Arc::new(());
     let watched = Arc::downgrade(&writing);
     let watcher = {
@@ -287,14 +287,14 @@ async fn threads_that_write_at_once_overshoot_by_one_write_each() {
     }
 
     let most = watcher.await.unwrap();
-    // a value counts for a quarter more than its text
+    // a value counts as a quarter more than its text
     assert!(
         most < 4 * MIB + WRITERS * (BYTES * 5 / 4 + 10_000),
         "{most}"
     );
 }
 
-/// Otherwise, a store would fill up with dead entries.
+/// If ended threads and entries still counted, a store would fill up with them.
 #[tokio::test]
 async fn what_is_gone_is_no_longer_counted() {
     let clock = Clock::system();
@@ -319,13 +319,13 @@ async fn what_is_gone_is_no_longer_counted() {
 
     room.space("n").destroy().await;
     until(async || {
-        // threads that ended meanwhile are archived for the same time
+        // threads that end meanwhile are archived for another 60 s
         room.advance(Duration::from_secs(60));
         store.is_empty()
     })
     .await;
-    // Empty tables remain: 17 to 22 KB. However the ids fall into shards, a table of n entries has at most max(4, 16n/7)
-    // slots, under twice the usual number.
+    // empty hash tables remain, usually 17 to 22 KB; however the ids fall into shards, a table of n entries has at most
+    // max(4, 16n/7) slots, less than twice the usual number
     until(async || used(&store) < 40_000).await;
 }
 

@@ -1,5 +1,5 @@
-//! Every script accesses one cluster slot only. A single Redis does not check that, so a stray key would fail only in a
-//! cluster; this test reads the keys from `MONITOR`.
+//! Tests that every script accesses only one cluster slot. A single Redis does not check that, and an undeclared key
+//! would fail only in a cluster. The test reads the keys from `MONITOR`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -81,10 +81,10 @@ async fn a_script_touches_only_its_declared_keys_and_these_share_a_hash_tag() {
 #[tokio::test]
 async fn a_script_that_drops_keys_changes_nothing_while_its_slot_moves() {
     let cluster = Arc::new(RedisCluster::start());
-    // while slots move, some of the calls below take the whole time limit
+    // calls that meet a moving slot may take the whole time limit
     let room = cluster_within(Duration::from_secs(5), Arc::clone(&cluster)).await;
     let thread = room.subject();
-    // all data of its scripts exists, so that they are not rejected early
+    // create all data that the scripts use, because a script without data returns early
     thread.merge(&[set("a", "1")]).await;
     thread.destroy().await;
     room.advance(Duration::from_secs(120));
@@ -184,9 +184,8 @@ async fn logged(room: &Room, thread: &Subject) -> Vec<Event> {
     room.backend.read_log(&from, 1000).await.unwrap().remove(0)
 }
 
-/// Whether a key is declared, or a declared key of the same slot names it: an archive names those of earlier lives; a thread
-/// or archive, the scope, checkpoints and watch mark; a list, its parts; a list of threads, the threads and all their keys;
-/// any key of a bucket, its lists; and a list of responses, their events.
+/// Returns whether `key` is declared, or belongs to a declared key of the same slot. For example, the checkpoints of a
+/// thread belong to the thread, and the lists of a bucket belong to any key of the bucket.
 fn is_declared(key: &str, declared: &[String]) -> bool {
     let is_life = |rest: &str| rest.len() == 17 && rest.starts_with(':');
     let is_checkpoint = |rest: &str| {
@@ -226,7 +225,7 @@ fn is_declared(key: &str, declared: &[String]) -> bool {
         }
         let is_archive = known.contains("}:a:");
         match key.strip_prefix(known.as_str()) {
-            // or the key that tests whether the slot is moving
+            // the key itself, or the key that tests whether the slot is moving
             Some("" | ":") => true,
             Some(rest) => is_archive && is_life(rest),
             None if is_archive || known.contains("}:t:") => of_thread(known),
@@ -496,7 +495,7 @@ async fn end_and_restore(room: &Room, thread: &Subject) {
     let first = backend.get_archive(id, None).await.unwrap().unwrap();
     backend.restore(id, None, &thread.policy).await.unwrap();
     room.advance(thread.policy.ttl);
-    // a life after the archived one, which it displaces
+    // the archive of this later life displaces the archive of the first life
     thread.merge(&[set("k", "3")]).await;
     assert!(thread.destroy().await.existed);
     let life = first.head.life;

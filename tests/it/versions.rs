@@ -17,7 +17,7 @@ use crate::support::until;
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/redis.md");
 const HEAD: &str = "| version |";
 const THREADS: u64 = 2_000;
-/// Tolerance for allocations that do not grow with each thread, such as hash tables of keys.
+/// Tolerance in percent for allocations that do not grow with each thread, such as hash tables of keys.
 const TOLERANCE_PERCENT: u64 = 5;
 const MEASUREMENTS: usize = 5;
 
@@ -77,7 +77,7 @@ async fn the_row_of_this_version_is_as_measured() {
             "{version}: {name} is {cell} in {PAGE}, of {found:?}"
         );
     }
-    // the only other column is the version
+    // the page has one other column, for the version
     assert_eq!(stated.len(), found.len() + 1);
 }
 
@@ -117,8 +117,8 @@ fn is_close(stated: u64, found: u64) -> bool {
     stated.abs_diff(found) * 100 <= found * TOLERANCE_PERCENT
 }
 
-/// Measures the memory of a thread with `messages` messages of 100 bytes, or with only a number as its state. Repeats that
-/// until the result is close to `stated`, because Redis frees some memory later.
+/// Measures the memory of a thread with `messages` messages of 100 bytes. A thread with 0 messages has a number as its
+/// state. Repeats the measurement until it is close to `stated`, because Redis frees some memory later.
 async fn bytes_per_thread(redis: &Arc<RedisServer>, messages: usize, stated: &str) -> u64 {
     let stated = number(stated).unwrap();
     let mut bytes = 0;
@@ -152,8 +152,8 @@ async fn write_threads(redis: &Arc<RedisServer>, count: u64, messages: usize) {
         .await;
 }
 
-/// Returns the memory in use once no other client is connected. Redis 8 counts the heap of scripts, which `SCRIPT FLUSH`
-/// frees.
+/// Returns the memory in use once no other client is connected. Flushes the scripts first, because Redis 8 counts their
+/// heap.
 async fn used_memory(redis: &RedisServer) -> u64 {
     redis.call(&["SCRIPT", "FLUSH", "SYNC"]);
     until(async || redis.info("clients")["connected_clients"] == "1").await;

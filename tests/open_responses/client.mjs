@@ -1,4 +1,4 @@
-// A client that validates everything it receives.
+// A client that validates all objects and events that it receives.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -43,7 +43,7 @@ export class Client {
     return this.#ok("/compact", compaction, members);
   }
 
-  /** Returns the status of a compaction request that is sent unchanged. */
+  /** Sends exactly `body` as a compaction request. Returns the status. */
   async statusOfCompact(body) {
     return (await this.#post("/compact", body)).status;
   }
@@ -64,7 +64,7 @@ export class Client {
     });
   }
 
-  /** Sends requests over a socket, each after the end of the previous one. Returns the messages. */
+  /** Opens a socket for `use`, and closes it afterwards. Returns the result of `use`. */
   async connected(use) {
     const socket = new WebSocket(this.#url.replace(/^http/, "ws"), { headers: this.#headers });
     await once(socket, "open", { signal: AbortSignal.timeout(PATIENCE_MS) });
@@ -103,7 +103,7 @@ class Socket {
     return events;
   }
 
-  /** Requests a response that is not stored. */
+  /** Requests a response that the server does not store. */
   async respond(members) {
     return responseOf(await this.#events(members));
   }

@@ -1,8 +1,8 @@
-// Schemas of the Open Responses specification of 2026-04-24. Objects may have further members.
+// Schemas of the Open Responses specification of 2026-04-24. Objects may have additional members.
 
 import { createRequire } from "node:module";
 
-// `require` uses NODE_PATH, `import` does not
+// `require` uses NODE_PATH, but `import` does not
 const { z } = createRequire(import.meta.url)("zod");
 
 const text = z.string();
@@ -66,7 +66,7 @@ const functionChoice = typed("function", { name: text.optional() });
 const format = oneOf([
   typed("text", {}),
   typed("json_object", {}),
-  // the specification allows only null as the schema
+  // the specification allows only `null` for `schema`
   typed("json_schema", { name: text, description: nullable(text), schema: z.unknown(), strict: z.boolean() }),
 ]);
 

@@ -1,4 +1,4 @@
-// Rules of streams that schemas cannot express.
+// Checks rules for streams that a schema cannot express.
 
 import assert from "node:assert/strict";
 import { checked, event as eventSchema } from "./schemas.mjs";
@@ -7,7 +7,7 @@ const ENDS = ["response.completed", "response.failed", "response.incomplete"];
 
 export const isEnd = ({ type }) => ENDS.includes(type);
 
-// The concatenated deltas of one kind, by the part to which they belong.
+// Concatenates the deltas of each part of an item.
 class Texts {
   #texts = new Map();
 
@@ -26,7 +26,7 @@ class Texts {
   }
 }
 
-/** Checks the events of a stream, and returns its response. */
+/** Checks the events of a stream. Returns the final response. */
 export function responseOf(events) {
   for (const event of events) checked(eventSchema, event);
   assert.deepEqual(

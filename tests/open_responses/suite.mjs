@@ -1,5 +1,5 @@
-// The tests of Open Responses' compliance suite, with its names and other requests: for `show: TEXT`, the scripted upstream
-// answers with the request that it received, which shows what reached the model.
+// The tests of Open Responses' compliance suite, under the same names but with different requests. For the input `show:
+// TEXT`, the scripted upstream answers with the request that it received. The tests can then check what reached the model.
 
 import assert from "node:assert/strict";
 import { checked, response as responseSchema } from "./schemas.mjs";
@@ -19,7 +19,7 @@ function textOf(response) {
   return content[0].text;
 }
 
-// Checks that the request in a response has these texts.
+// Checks that the upstream's request, which `response` contains, has these texts.
 function assertShown(response, ...texts) {
   const request = textOf(response);
   for (const text of texts) assert.ok(request.includes(text), `${text} did not reach the model`);
@@ -40,7 +40,7 @@ export const HTTP = {
     ];
     const response = await client.respond({ input });
     assertShown(response, "I look it up.", "It is four.");
-    // the other kinds of upstreams have no phases
+    // upstreams of the other kinds do not support phases
     if (client.model === "responses") assertShown(response, "commentary", "final_answer");
   },
 

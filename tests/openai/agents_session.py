@@ -12,7 +12,7 @@ from agents.testing import ModelStep, ScriptedModel, assistant_message, function
 from openai import AsyncOpenAI, NotFoundError
 
 client = AsyncOpenAI(base_url=f"http://{sys.argv[1]}/v1")
-# the library warns if the last items of a conversation are not its own
+# hides the warning that the last items of a conversation are from another caller
 logging.getLogger("openai.agents").setLevel(logging.ERROR)
 CONFIG = RunConfig(tracing_disabled=True)
 
@@ -22,7 +22,7 @@ def session_of(conversation=None):
 
 
 def shown(items):
-    """Returns the texts of items that the test sent."""
+    """Returns the text of each item."""
     return [item.get("output") or item.get("arguments") or item["content"][0]["text"] for item in items]
 
 
@@ -49,7 +49,7 @@ async def check_items():
 
 
 async def check_pops_at_once():
-    """One of two callers that pop the same item gets 404, and no item is popped twice."""
+    """Checks that concurrent callers never pop the same item twice. A caller whose item is already popped gets 404."""
     session = session_of()
     await session.add_items([{"role": "user", "content": str(number)} for number in range(20)])
 
@@ -83,7 +83,7 @@ async def run(agent, text, session, streamed):
 
 
 async def check_runner(streamed):
-    """The model of a second run sees the items of the first, unchanged."""
+    """Checks that the model of a second run gets the items of the first run unchanged."""
     model = ScriptedModel([
         [function_call("lookup", {"name": "Ada"}, call_id="call_1")],
         [assistant_message("Ada is here.")],
@@ -91,7 +91,7 @@ async def check_runner(streamed):
     ])
     agent, session = Agent(name="a", model=model, tools=[lookup]), session_of()
     assert await run(agent, "Where is Ada?", session, streamed) == "Ada is here."
-    # another process continues it
+    # a new session object continues the conversation, as another process would
     session = session_of(session.session_id)
     assert await run(agent, "Where?", session, streamed) == "As I said."
     expected = ["Where is Ada?", '{"name":"Ada"}', "Ada is here", "Ada is here.", "Where?"]
@@ -102,7 +102,7 @@ async def check_runner(streamed):
 
 
 async def check_a_failed_call():
-    """After a failed call, the run starts again, and its input is stored once."""
+    """Checks that the input is stored only once when a run is retried after a failed model call."""
     model = ScriptedModel([
         ModelStep.raise_error(RuntimeError("the model is away")),
         [assistant_message("Hello.")],
@@ -114,7 +114,9 @@ async def check_a_failed_call():
 
 
 async def check_rewind():
-    """A run finds its own items unchanged at the end of the conversation, and pops them."""
+    """Checks that a run can remove its own items from the end of the conversation, and removes nothing if another caller
+    has added an item.
+    """
     session = session_of()
     await session.add_items([{"role": "user", "content": "before"}])
     before = await session.get_items()

@@ -1,11 +1,11 @@
-"""Gives the asynchronous client the interface of the synchronous one, so that the same checks run with both."""
+"""Gives the asynchronous client the interface of the synchronous client, so that the same checks run with both clients."""
 
 import asyncio
 import inspect
 
 from openai import AsyncOpenAI
 
-# the client's connections belong to one loop
+# all connections of the client belong to one event loop
 loop = asyncio.new_event_loop()
 
 
@@ -18,7 +18,7 @@ async def collect(pages):
 
 
 class Blocking:
-    """A part of an asynchronous client whose calls wait for their results."""
+    """Wraps a part of the asynchronous client. Its calls block until they have a result."""
 
     def __init__(self, inner):
         self.inner = inner
@@ -35,7 +35,7 @@ class Blocking:
 
 def blocking(value):
     if inspect.isawaitable(value):
-        # a list can be awaited for its first page, or iterated for all items
+        # a list object can be awaited for its first page, or iterated for all items
         is_list = hasattr(value, "__aiter__")
         value = loop.run_until_complete(first_page(value))
         return Blocking(value) if is_list else value

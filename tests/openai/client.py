@@ -30,7 +30,7 @@ def texts(items):
 
 
 def refused(error, code, param, call):
-    """Asserts that a call raises this error. Returns its text."""
+    """Asserts that `call` raises `error` with this code and parameter. Returns the message."""
     try:
         call()
     except error as found:
@@ -63,7 +63,9 @@ def check_objects():
 
 
 def check_items():
-    """Items of all kinds are returned unchanged, one of six deletions succeeds, and ids can be reused."""
+    """Checks that items of all kinds are returned unchanged, that only one of six concurrent deletions succeeds, and that
+    the id of a deleted item can be used again.
+    """
     conversation = conversations.create().id
     sent, added = kinds.items(), []
     for begin in range(0, len(sent), 20):
@@ -181,7 +183,7 @@ def check_errors():
 
 
 def check_unavailable(address):
-    """Checks errors of a server without its store."""
+    """Checks the errors of a server whose store is unavailable."""
     away = make_client(base_url=f"http://{address}/v1", max_retries=0).conversations
     for call in (lambda: away.create(), lambda: away.retrieve("conv_" + uuid.uuid4().hex)):
         try:
@@ -195,7 +197,7 @@ def check_unavailable(address):
 
 
 def check_limited(address):
-    """Checks errors of a server that allows two writes an hour."""
+    """Checks the errors of a server that allows two writes per hour."""
     limited = make_client(base_url=f"http://{address}/v1", max_retries=0).conversations
     conversation = limited.create().id
     try:
@@ -210,7 +212,7 @@ def check_limited(address):
 
 
 def check_broken_links():
-    """The client retries a POST when the connection breaks before the answer."""
+    """Checks that the client retries a POST when the connection breaks before the answer."""
     proxy = CuttingProxy(ADDRESS)
     link = make_client(base_url=f"http://{proxy.address}/v1").conversations
 

@@ -1,4 +1,4 @@
-// Does the same as clients.py for TypeScript clients. model-clients.sh calls clients.mjs ADDRESS KEY PACKAGES.
+// The TypeScript counterpart of clients.py. model-clients.sh calls clients.mjs ADDRESS KEY PACKAGES.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -26,7 +26,7 @@ const place = z.object({ city: z.string() });
 const weather = { name: "weather", description: "Tells the weather of a city." };
 const rain = async ({ city }) => `It rains in ${city}.`;
 
-// Collects a stream of [kind, delta], and checks that reasoning comes first.
+// Collects a stream of [kind, delta] pairs. Checks that reasoning precedes the text.
 async function heard(deltas) {
   const all = { thought: "", text: "" };
   for await (const [kind, delta] of deltas) {

@@ -1,5 +1,5 @@
-"""Uses reasoning and tool-calling models through Responses API clients on each kind of upstream, and prints the rows of
-docs/clients.md: clients.py ADDRESS KEY REQUIREMENT...
+"""Uses reasoning and tool-calling models through Responses API clients on each kind of upstream. Prints the rows of the
+table in docs/clients.md: clients.py ADDRESS KEY REQUIREMENT...
 
 The scripted model repeats the user's text, see crates/scripted-upstream/src/main.rs.
 """
@@ -29,10 +29,10 @@ class Place(BaseModel):
 
 OSLO = Place(city="Oslo")
 
-# Otherwise LiteLLM fetches the prices of models when it is imported.
+# Without this variable, LiteLLM downloads model prices when it is imported.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
-# one loop for all, because a client's connections belong to it
+# all clients share one event loop, because a client's connections belong to their loop
 LOOP = asyncio.new_event_loop()
 asyncio.set_event_loop(LOOP)
 
@@ -43,7 +43,7 @@ def check(condition, *what):
 
 
 def heard(events):
-    """Returns the reasoning and the text of a stream. Checks that reasoning comes first."""
+    """Returns the reasoning and the text of a stream. Checks that the reasoning comes first."""
     thought, text = "", ""
     for event in events:
         if event.type in ("response.reasoning_text.delta", "response.reasoning_summary_text.delta"):

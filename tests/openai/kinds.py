@@ -1,4 +1,4 @@
-"""Items of all kinds that the client knows, and one that it does not know yet."""
+"""Items of all kinds that the client supports, and an item of a kind that the client does not know."""
 
 
 def items():
@@ -49,6 +49,6 @@ def items():
         {"type": "of_tomorrow", "big": 9007199254740993, "nested": {"a": [None, 1.5]}},
     ]
     for item in made:
-        # the server adds it if it generates an id
+        # the server adds an id to an item without one
         item.setdefault("id", None)
     return made

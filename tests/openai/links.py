@@ -1,4 +1,4 @@
-"""Connections that break between a request and its answer."""
+"""A proxy that breaks connections between a request and its answer."""
 
 import socket
 import struct
@@ -6,7 +6,7 @@ import threading
 
 
 class CuttingProxy:
-    """Forwards connections to a server, and resets the next ones when the server begins to answer."""
+    """Forwards connections to a server. After `cut_next`, resets each connection as soon as the server begins to answer."""
 
     def __init__(self, address):
         host, port = address.rsplit(":", 1)
@@ -31,7 +31,7 @@ class CuttingProxy:
             while data := source.recv(65536):
                 if is_answer and self.cuts > 0:
                     self.cuts -= 1
-                    # resets the connection instead of closing it
+                    # reset the connection instead of closing it
                     target.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     break
                 target.sendall(data)

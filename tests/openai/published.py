@@ -1,7 +1,7 @@
-"""Runs the published tests of openai-agents against a server: a pytest plugin, loaded by openai.sh.
+"""A pytest plugin that runs the published tests of openai-agents against a server. openai.sh loads it.
 
-The tests' transport keeps items in a list. This plugin forwards each request that the list would take to the server, with a
-separate conversation, and returns the server's answer. Failures that a test injects stay.
+The transport of the tests keeps items in a list. This plugin also sends each request to a conversation of the server, and
+returns the server's answer. If a test injects a failure, the test still gets the failure.
 """
 
 import json
@@ -17,14 +17,14 @@ reached = set()
 
 
 def content(item):
-    """Returns an item without the members that the server adds."""
+    """Returns the members of an item that the server must return unchanged."""
     content = item.get("content")
     text = content if isinstance(content, str) else content and content[0]["text"]
     return [item.get(name) for name in ("role", "call_id", "name", "arguments", "output")] + [text]
 
 
 class ServedTransport(httpx.MockTransport):
-    """A test's transport, backed by a conversation of the server."""
+    """The transport of a test, backed by a conversation of the server."""
 
     conversation = None
 
@@ -59,7 +59,9 @@ class ServedTransport(httpx.MockTransport):
         return answer
 
     async def catch_up(self, server, expected, params):
-        """Adds items that the list had initially, or whose receipt the test has lost."""
+        """Adds the items that the server lacks: initial items of the list, and items of a request whose answer the test
+        discards.
+        """
         if params.get("order") != "asc":
             expected = expected[::-1]
         path, query, found = f"/conversations/{self.conversation['id']}/items", {"order": "asc"}, []

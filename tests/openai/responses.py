@@ -1,6 +1,6 @@
 """Runs responses of a scripted model with the published packages openai and openai-agents: responses.py ADDRESS
 
-The model answers with the user's text, or calls kv_increment first if the text asks it to count.
+The model answers with the user's text. If the text asks it to count, the model calls kv_increment first.
 """
 
 import asyncio
@@ -94,7 +94,7 @@ def check_streams(base_url):
         later = stream.until_done().get_final_response()
     assert later.output_text == "hello", later
     assert client.responses.retrieve(queued.id).status == "completed"
-    # the model is silent for longer than a stream may be
+    # the model pauses for longer than a stream may stay silent
     events = list(client.responses.create(model="scripted", input="hello", stream=True))
     assert events[-1].response.output_text == "hello", events[-1]
 
@@ -149,7 +149,7 @@ def check_compaction():
 
 
 async def check_compaction_session():
-    """Compacts an agent's session, as openai-agents does when a session is long."""
+    """Compacts the session of an agent, as openai-agents does for long sessions."""
     client = AsyncOpenAI(base_url=f"http://{ADDRESS}/v1")
     session = OpenAIResponsesCompactionSession("s", SQLiteSession("s"), client=client, compaction_mode="input")
     await session.add_items([{"role": "user", "content": "I like tea."}, {"role": "assistant", "content": "Noted."}])
@@ -162,7 +162,7 @@ async def check_compaction_session():
 
 
 def check_documents():
-    """Runs the documents' programs, with only the address, the key and the model replaced."""
+    """Runs the programs in the documentation. Replaces only the address, the key and the model."""
     for page, expected in [
         ("docs/model-loop.md", ["hello"] * 6 + ["404 model_not_found"]),
         ("docs/modelrelay.md", ["hello"]),

@@ -77,7 +77,7 @@ def check_async_client():
 
 
 def check_tool_loop():
-    """Checks that returned answers are valid input, and that a call without its result is not."""
+    """Checks that the upstream accepts its own answers as input, and rejects a call without a result."""
     lost = "the call call_1_1 has no result"
     with upstream(CALLS, ANSWER, faults=[f"request 3: {lost}"]) as settings:
         client = OpenAI(**settings)
@@ -126,7 +126,7 @@ def check_errors():
         assert limited.response.headers["retry-after"] == "1"
         assert limited.code == "rate_limit_exceeded"
         assert create(settings).choices[0].message.content == ANSWER["text"]
-        # now the client retries
+        # with one retry allowed, the client succeeds
         assert create({**settings, "max_retries": 1}).choices[0].message.content == ANSWER["text"]
     with upstream(ANSWER, faults=["request 1: wrong or missing key"]) as settings:
         fails(openai.AuthenticationError, lambda: create({**settings, "api_key": "sk-other"}))
@@ -134,7 +134,7 @@ def check_errors():
 
 def check_failures():
     def read(settings, stream, timeout):
-        """Returns the text of an answer up to the error that ends it, and the error."""
+        """Returns the text received before the error that ends the answer, and the error."""
         text = ""
         try:
             answer = create({**settings, "timeout": timeout}, stream=stream)
@@ -153,7 +153,7 @@ def check_failures():
         "hang": ("APITimeoutError", "APITimeoutError"),
     }
     for failure, errors in expected.items():
-        # if the machine pauses, two seconds may pass without any output
+        # retry with a long time limit, because two seconds may pass without output if the machine pauses
         for timeout in (2, 60) if failure == "hang" else (60,):
             reasons = []
             with upstream({**ANSWER, "failure": failure}) as settings:

@@ -51,7 +51,7 @@ def check_stream_helper():
 
 
 def check_tool_loop():
-    """Checks that returned answers are valid input, and that a call without its result is not."""
+    """Checks that the upstream accepts its own answers as input, and rejects a call without a result."""
     lost = "the call call_1_1 has no result"
     calls = {**CALLS, "reasoning": "Twice."}
     with upstream(calls, ANSWER, faults=[f"request 3: {lost}"]) as settings:
@@ -84,7 +84,7 @@ def check_errors():
             for stream in (False, True):
                 fails(error, lambda: create(settings, stream=stream))
     with upstream({**ANSWER, "failure": "error"}) as settings:
-        # the package leaves this event to its callers
+        # the package does not raise this event as an error
         assert list(create(settings, stream=True))[-1].type == "error"
     with upstream({**ANSWER, "failure": "cut_off"}) as settings:
         fails(openai.APIConnectionError, lambda: list(create(settings, stream=True)))

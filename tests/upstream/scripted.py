@@ -1,4 +1,4 @@
-"""Runs the scripted upstream for checks with the packages of providers. The argument is the program."""
+"""Runs the scripted upstream for checks with the packages of providers. The first argument is the path of the program."""
 
 import contextlib
 import json
@@ -14,7 +14,9 @@ CALLS = {"calls": [{"name": "kv_increment", "arguments": json.dumps({"key": key}
 
 @contextlib.contextmanager
 def upstream(*replies, faults=(), path="/v1"):
-    """Runs the program with `script`, and yields arguments for clients. Expects `mistakes` in requests."""
+    """Runs the scripted upstream with `replies`. Yields arguments for clients. At the end, asserts that the upstream found
+    exactly `faults` in the requests.
+    """
     with tempfile.NamedTemporaryFile("w", suffix=".json") as script:
         json.dump(replies, script)
         script.flush()

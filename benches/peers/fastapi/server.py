@@ -18,7 +18,7 @@ store = redis.from_url(os.environ["REDIS_URL"], decode_responses=True)
 
 
 def session_key(response: Response, session: Annotated[str | None, Cookie()] = None) -> str:
-    """Returns the key of the caller's session, which is created if there is none."""
+    """Returns the key of the caller's session. Creates a session if there is none."""
     if session is None:
         session = secrets.token_hex(16)
         response.set_cookie("session", session, httponly=True, samesite="lax")

@@ -1,9 +1,9 @@
-"""Compares the cost of a checkpoint with other checkpointers of LangGraph: langgraph_saver.py [CHECKPOINTS].
+"""Compares ThreadkeepSaver with other LangGraph checkpointers: langgraph_saver.py [CHECKPOINTS].
 
-THREADKEEP_URL and THREADKEEP_API_KEY name the server; REDIS_URL names a Redis, such as the server's. Each saver puts
-checkpoints of a growing conversation, with the writes of two tasks each, and reads them. Prints wall time and this
-process's CPU time per call, blocking and with 16 calls in flight. Skips savers that are not installed or do not work on
-this Redis: langgraph-checkpoint-redis requires RedisJSON and RediSearch, langgraph-checkpoint-plainredis neither.
+THREADKEEP_URL and THREADKEEP_API_KEY name the server. REDIS_URL names a Redis, which may be the server's. Each saver
+stores and reads the checkpoints of a growing conversation. Each checkpoint has the writes of two tasks. Prints wall
+time and this process's CPU time per call, for blocking calls and with 16 calls in flight. Skips savers that are not
+installed or do not work on this Redis. langgraph-checkpoint-redis needs RedisJSON and RediSearch.
 """
 
 from __future__ import annotations

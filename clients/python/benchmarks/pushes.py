@@ -1,7 +1,7 @@
-"""Measures the client's cost of a push: pushes.py [PUSHES].
+"""Measures the client's CPU time per push: pushes.py [PUSHES].
 
-THREADKEEP_URL and THREADKEEP_API_KEY name the server. Prints this process's CPU time per push, blocking and with 64 in
-flight, and the rate that this allows one core. The measured rate also depends on the server.
+THREADKEEP_URL and THREADKEEP_API_KEY name the server. Prints this process's CPU time per push, for blocking calls and
+with 64 calls in flight. Also prints the rate that one core could reach. The measured rate also depends on the server.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An agent of Google's ADK that stores its sessions in threadkeep. The model is a script and needs no key."""
+"""A Google ADK agent that stores its sessions in threadkeep. The scripted model needs no API key."""
 
 import asyncio
 import uuid

@@ -1,4 +1,4 @@
-"""An agent of Microsoft Agent Framework that stores its messages in threadkeep. The scripted model needs no key."""
+"""A Microsoft Agent Framework agent that stores its messages in threadkeep. The scripted model needs no API key."""
 
 import asyncio
 import uuid

@@ -1,4 +1,4 @@
-"""A LangChain model whose answers threadkeep caches, and a chat that stores its messages in threadkeep."""
+"""A LangChain model with a cache in threadkeep, and a chat that stores its messages in threadkeep."""
 
 import uuid
 

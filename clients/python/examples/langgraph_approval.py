@@ -1,4 +1,4 @@
-"""A LangGraph graph that waits for a person, with its checkpoints and its long-term memory in threadkeep."""
+"""A LangGraph graph that waits for approval. Stores its checkpoints and long-term memory in threadkeep."""
 
 import uuid
 from typing import TypedDict

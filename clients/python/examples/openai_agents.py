@@ -1,4 +1,4 @@
-"""An agent of the OpenAI Agents SDK that stores its conversation in threadkeep. The scripted model needs no key."""
+"""An OpenAI Agents SDK agent that stores its conversation in threadkeep. The scripted model needs no API key."""
 
 import asyncio
 import uuid

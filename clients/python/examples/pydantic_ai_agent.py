@@ -1,4 +1,4 @@
-"""An agent of Pydantic AI that stores its conversation in threadkeep. The model is a function and needs no key."""
+"""A Pydantic AI agent that stores its conversation in threadkeep. The model is a function and needs no API key."""
 
 import asyncio
 import uuid

@@ -1,4 +1,4 @@
-"""An agent of Strands that stores its snapshots in threadkeep. The model is a script and needs no key."""
+"""A Strands agent that stores its snapshots in threadkeep. The scripted model needs no API key."""
 
 import uuid
 

@@ -17,7 +17,7 @@ def first(items: Iterable[Any]) -> None:
 def whole_turn(thread: Thread) -> None:
     seen: set[str] = thread._runner.transport.seen  # type: ignore[attr-defined]
     with thread.turn(ttl_seconds=0.03):  # type: ignore[arg-type]
-        wait_until(lambda: any(request.startswith("PATCH") for request in seen))  # the turn renews itself
+        wait_until(lambda: any(request.startswith("PATCH") for request in seen))  # waits for a renewal
 
 
 def batch(thread: Thread) -> None:

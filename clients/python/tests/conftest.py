@@ -28,7 +28,7 @@ def redis() -> Iterator[Redis | None]:
     if os.environ.get("STORE") != "redis":
         yield None
         return
-    with tempfile.TemporaryDirectory() as directory:  # the path of a socket must be short
+    with tempfile.TemporaryDirectory() as directory:  # not `tmp_path`, which is too long for a socket
         redis = Redis(Path(directory))
         yield redis
         redis.stop()
@@ -57,7 +57,7 @@ def proxy(server: Server) -> Iterator[Proxy]:
 
 @pytest.fixture(params=["blocking", "async"])
 def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
-    """Creates blocking clients, or async ones with blocking methods."""
+    """Creates blocking clients, or async clients behind blocking methods."""
     clients: list[Any] = []
     portal = Portal()
 

@@ -64,7 +64,7 @@ BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"
 
 
 class Deletions:
-    """Deletes entries concurrently. The first deletion fails; the others wait until they are released."""
+    """Deletes entries concurrently. The first deletion fails. The other deletions wait for `released`."""
 
     def __init__(self, proxy: Proxy, client: AsyncThreadkeep, count: int) -> None:
         self.released = threading.Event()
@@ -91,7 +91,7 @@ class Deletions:
         return sum(request.startswith(b"DELETE") for request in self._proxy.requests)
 
     async def one_has_failed(self, sent: int) -> None:
-        """Waits until `sent` deletions are sent and the loop has seen the failure."""
+        """Waits until the client has sent `sent` deletions and has received the failure."""
         await asyncio.to_thread(wait_until, lambda: self.sent >= sent)
         await self._client.api_key()
         await self._client.api_key()

@@ -1,4 +1,4 @@
-"""The table of calls and methods in docs/python.md: every operation of openapi.json, except other protocols."""
+"""Tests the table of calls and methods in docs/python.md. It has each API operation, except other protocols."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from threadkeep._http.message import Request, Response
 REPOSITORY = Path(os.environ.get("REPOSITORY", Path(__file__).parents[3]))
 PAGE = REPOSITORY / "docs/python.md"
 METHODS = ("get", "put", "post", "patch", "delete")
-# calls of probes and collectors, and one that needs an API key, with which clients name a thread by its ID
+# calls for which the client has no method: probes, metrics, and an export that the client requests by thread ID
 WITHOUT_METHOD = {"GET /healthz", "GET /readyz", "GET /metrics", "GET /v1/threads/current/export"}
 HEADING = """## Calls and methods
 
@@ -33,10 +33,10 @@ other. The tests write this table with `WRITE_DOCS=1`.
 
 
 class Fake:
-    """Notes requests, and answers what lets a method continue."""
+    """A fake transport. Records requests, and returns a response with which any method can continue."""
 
     ANSWER = (
-        # texts, numbers, flags and lists by name: each answer has all of them
+        # every response has all of these strings, numbers, flags and lists
         dict.fromkeys(("id", "token", "owner", "name", "life", "reason", "url", "scope", "namespace"), "thrd_x")
         | dict.fromkeys(("version", "size_bytes", "limit_bytes", "ttl_seconds", "value", "limit_keys", "checkpoint"), 1)
         | {"total": 1}
@@ -73,7 +73,7 @@ def requests_of(example: Example, client: Threadkeep, subject: Any) -> set[str]:
     client._runner.transport = fake  # type: ignore[assignment]
     try:
         example(subject)
-    except RuntimeError:  # a stream begins, which is enough
+    except RuntimeError:  # the fake cannot stream, but has recorded the request
         pass
     return fake.seen
 
@@ -89,7 +89,7 @@ def operations() -> list[str]:
 
 
 def matching(request: str, known: list[str]) -> str:
-    """The operation of a request: the one with the fewest parameters that fits."""
+    """Returns the operation that matches a request. Of several matches, returns the one with the fewest parameters."""
 
     def fits(operation: str) -> bool:
         return re.fullmatch(re.sub(r"\\{[^/]*\\}", "[^/]+", re.escape(operation)), request) is not None
@@ -99,7 +99,7 @@ def matching(request: str, known: list[str]) -> str:
 
 @pytest.fixture(scope="module")
 def table() -> dict[str, list[str]]:
-    """Which methods make which call."""
+    """Returns the methods by operation."""
     known, found = operations(), defaultdict(list)
 
     def enter(name: str, requests: set[str]) -> None:
@@ -144,7 +144,7 @@ NO_CALL = "-"
 
 
 def methods_of(name: str, part: Any) -> set[str]:
-    """The methods of an object, and of the objects in it."""
+    """Returns the methods of an object and of its members."""
     found: set[str] = set()
     for member in (member for member in dir(part) if not member.startswith("_")):
         value = getattr(part, member)

@@ -63,7 +63,7 @@ def test_secrets_are_never_shown(connect: Any, tk: Threadkeep, server: Server) -
     assert server.url in repr(tk)
 
 
-@pytest.mark.parametrize("mark", [";", "."])  # of a header, and of a cookie
+@pytest.mark.parametrize("mark", [";", "."])  # the separator in headers, and in cookies
 def test_a_signed_id_in_a_wrong_place_is_neither_shown_nor_sent(connect: Any, proxy: Proxy, mark: str) -> None:
     tk = connect(proxy.url)
     thread = tk.thread(f"thrd_{'x' * 32}{mark}SIG/N%A")

@@ -1,4 +1,4 @@
-"""Arguments take precedence over the environment, for every kind of credential."""
+"""Tests that each kind of credential takes precedence over the environment."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def server_with_logins(redis: Redis | None, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture(autouse=True)
 def key_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sets a key that would show the threads of all users."""
+    """Sets an API key, which must not be used: it gives access to the threads of all users."""
     monkeypatch.setenv("THREADKEEP_API_KEY", API_KEY)
 
 
@@ -66,7 +66,7 @@ def test_a_login_sees_only_the_threads_of_its_user(connect: Any, server_with_log
     assert thread.get("a") == 1
     with pytest.raises(Forbidden):
         of_bob.current(thread.signed_id).read()
-    with pytest.raises(Unauthorized):  # the signed ID alone does not open it, and no API key is sent with it
+    with pytest.raises(Unauthorized):  # the signed ID alone is not enough here, and the client adds no API key
         connect(server_with_logins.url).current(thread.signed_id).read()
 
 

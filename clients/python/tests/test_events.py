@@ -32,7 +32,7 @@ class Listener:
 
 
 def until_heard(write: Callable[[], Any], listener: Listener) -> None:
-    """Writes until the listener receives an event, because a stream begins when it is connected."""
+    """Repeats `write` until the listener receives an event. The stream misses writes before it is connected."""
 
     def heard() -> bool:
         write()
@@ -95,7 +95,7 @@ def test_a_stream_survives_a_restart_of_the_server(connect: Any, own_server: Ser
         assert listener.events[-1].data["data"]["keys"] == ["after"]
         sequences = [event.data["data"]["sequence"] for event in listener.events]
         assert sequences == list(range(sequences[0], sequences[-1] + 1))
-    else:  # this store begins empty
+    else:  # the memory store is empty after the restart
         wait_until(lambda: "reset" in listener.types())
         until_heard(lambda: client.thread(id).set("after", 1), listener)
     client.thread(id).destroy()

@@ -1,4 +1,4 @@
-"""A successful response that lacks promised members is an error: a proxy may have sent it."""
+"""Tests that a successful response without promised members is an error. A proxy may send such a response."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.proxy import Proxy
 from threadkeep import InvalidResponse, Threadkeep, UnreadableThreads
 
 WITHOUT_BODY = {"destroy()", "checkpoints.delete(number)", "webhooks.delete(id)"}
-"""Calls whose successful response has no body."""
+"""Calls whose successful response is empty."""
 OF_VALUES = {"get(key)", "kv(namespace).get(key)"}
 """Calls whose response may be any value."""
 OBJECTS = {"read(*keys)", "stats()", "export()", "scope(name).call(tool)"}

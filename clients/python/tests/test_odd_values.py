@@ -1,4 +1,4 @@
-"""Values that Python cannot read as usual do not break lists, streams or other values."""
+"""Tests that values that Python cannot parse normally do not break lists, streams or other values."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def send(server: Server) -> Iterator[Send]:
 
 @pytest.fixture
 def odd(tk: Threadkeep, send: Send) -> Thread:
-    """Creates a thread with the number in its metadata, state and history, among other values."""
+    """Creates a thread with a huge number in its metadata, state and history."""
     thread = tk.threads.create(owner="of odd values", state={"a": 1, "z": 2})
     send(thread, "PATCH", "", f'{{"metadata":{{"n":{DIGITS},"name":"odd"}}}}')
     send(thread, "PUT", "/state/n", DIGITS)
@@ -125,7 +125,7 @@ def test_an_event_that_is_not_json_raises(connect: Any, proxy: Proxy) -> None:
 
 
 def test_a_deep_value_is_read_in_a_deep_call(tk: Threadkeep) -> None:
-    """Before Python 3.12, the levels of a value count among the calls that a thread may nest."""
+    """Before Python 3.12, nesting levels of a value and nested calls share one limit."""
     thread = tk.threads.create(state={"deep": deep(500)})
 
     def read(calls: int) -> Any:

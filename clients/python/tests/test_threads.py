@@ -266,7 +266,7 @@ def test_documents_move_threads(tk: Threadkeep) -> None:
 
 
 def test_a_name_that_the_caller_failed_to_find_opens_nothing_else(connect: Any, proxy: Proxy) -> None:
-    """None does not omit a parameter, which would name another thread, or the threads of all owners."""
+    """None must raise an error. If it had no effect, the call would apply to a different thread or to all owners."""
     tk = connect(proxy.url)
     thread = tk.thread("thrd_" + "7" * 32)
     calls: list[Callable[[], object]] = [

@@ -111,7 +111,7 @@ def test_a_turn_that_is_taken_again_renews_itself(connect: object, proxy: Proxy)
 def with_longer_ttls(attempt: Callable[[int], None]) -> None:
     """Tries TTLs of one and five seconds.
 
-    A lease expires if the machine pauses for longer than its TTL. Without renewal, the attempt fails with every TTL.
+    A lease expires if the machine pauses for longer than the TTL. Without renewals, the attempt fails with each TTL.
     """
     for ttl_seconds in (1, 5):
         with suppress(AssertionError, ThreadkeepError, TimeoutError):
@@ -127,7 +127,7 @@ async def test_a_cancelled_take_gives_back_the_turn_that_it_gets(proxy: Proxy) -
     cancelled = threading.Event()
     async with AsyncThreadkeep(proxy.url, api_key=API_KEY) as client:
         thread = await client.threads.create()
-        proxy.fault = lambda request: None if cancelled.wait() else b""  # before the server performs it
+        proxy.fault = lambda request: None if cancelled.wait() else b""  # holds the request back from the server
         taking = asyncio.ensure_future(thread.turn().__aenter__())
         await asyncio.to_thread(wait_until, lambda: takes(proxy))
         taking.cancel()

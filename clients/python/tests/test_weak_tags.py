@@ -1,4 +1,4 @@
-"""Proxies that compress bodies weaken ETags (nginx with `gzip on`) or extend them (Apache); others remove them."""
+"""Tests proxies that change ETags. With compression, nginx weakens ETags, and Apache extends them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes to a thread in another process: writer.py URL THREAD NAME. The URL may name a proxy with faults."""
+"""Writes to a thread in another process: writer.py URL THREAD NAME. URL may be that of a faulty proxy."""
 
 import sys
 

@@ -27,7 +27,7 @@ function threadsBy(settings: Settings, authorize: (own: string | undefined, id: 
   return byId;
 }
 
-/** Creates a client. It sends nothing until you use it. */
+/** Creates a client. Sends no request. */
 export function createClient(options: ClientOptions = {}): Client {
   const settings = settingsOf(options);
   const { signedId } = options;

@@ -1,4 +1,4 @@
-/** Throws for members that are undefined, such as `owner` from an unset variable: without it, a call concerns all owners. */
+/** Throws if an option is present but undefined. An undefined `owner`, for example, would select all owners. */
 export function checkDefined(options: object, ...names: string[]): void {
   for (const name of names) {
     if (name in options && (options as { [name: string]: unknown })[name] === undefined) {

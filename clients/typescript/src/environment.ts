@@ -8,13 +8,13 @@ const platform = globalThis as Platform;
 
 export const isPage: boolean = typeof platform.document === "object";
 
-/** Whether `fetch` accepts the option `cache`. In Cloudflare's older workers, it throws. */
+/** Whether `fetch` accepts the option `cache`. In older Cloudflare Workers, the option throws. */
 export const knowsCache: boolean = platform.navigator?.userAgent !== "Cloudflare-Workers";
 
 export function variable(name: string): string | undefined {
   try {
     return platform.process?.env?.[name] || undefined;
   } catch {
-    return undefined; // Deno without the permission
+    return undefined; // Deno without permission to read the environment
   }
 }

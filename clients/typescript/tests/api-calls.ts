@@ -26,7 +26,7 @@ export const ofThread: Example<Thread> = {
   "destroy()": (thread) => thread.destroy(),
   "turn()": async (thread) => {
     const turn = await thread.turn({ ttlSeconds: 0.03 });
-    await new Promise((resolve) => setTimeout(resolve, 50)); // the turn renews itself
+    await new Promise((resolve) => setTimeout(resolve, 50)); // long enough for a renewal
     await turn.release();
   },
   "turnState()": (thread) => thread.turnState(),
@@ -108,5 +108,5 @@ export const ofAdmin: Example<Admin> = {
   "apiKey()": (admin) => admin.apiKey(),
 };
 
-/** Calls without a method: those of probes and collectors, and one for API keys, whose clients name threads by ID. */
+/** Calls for which the client has no method: probes, metrics, and an export that the client requests by thread ID. */
 export const WITHOUT_METHOD = ["GET /healthz", "GET /readyz", "GET /metrics", "GET /v1/threads/current/export"];

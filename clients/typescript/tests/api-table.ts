@@ -3,7 +3,7 @@ import { createClient } from "threadkeep";
 import { createAdmin } from "threadkeep/admin";
 import { ofAdmin, ofClient, ofThread } from "./api-calls.js";
 
-/** Returns the calls in `openapi.json` as `METHOD /path`, except those of other protocols. */
+/** Returns the operations in `openapi.json` as `METHOD /path`. Omits operations of other protocols. */
 export function operations(openapi: string): string[] {
   const { paths } = JSON.parse(readFileSync(openapi, "utf8")) as { paths: { [path: string]: { [method: string]: object } } };
   const methods = ["get", "put", "post", "patch", "delete"];
@@ -55,7 +55,7 @@ export async function methodsByCall(openapi: string): Promise<Map<string, string
   return table;
 }
 
-/** Returns the operation for a request; HEAD counts as GET. A request without an operation is returned unchanged. */
+/** Returns the operation that matches a request, or else `request` itself. Treats HEAD as GET. */
 function match(request: string, known: string[]): string {
   const actual = request.replace(/^HEAD/, "GET").split("/");
   const fits = (operation: string) => {
@@ -66,7 +66,7 @@ function match(request: string, known: string[]): string {
   return fitting[0] ?? actual.join("/");
 }
 
-/** Renders the table as Markdown. Calls for `current` and for an ID share a row. */
+/** Renders the table as Markdown. One row lists a call with `current` and the same call with an ID. */
 export function markdown(table: Map<string, string[]>): string {
   const rows = new Map<string, string[]>();
   for (const [operation, methods] of table) {

@@ -20,7 +20,7 @@ test("each call of openapi.json has a method, and the table of the documentation
   assert.equal(readFileSync(page, "utf8"), text);
 });
 
-/** The TypeScript column of the table that both clients share. */
+/** Methods in the TypeScript column of docs/client-verbs.md. */
 const verbs = [...readFileSync(join(repository, "docs/client-verbs.md"), "utf8").matchAll(/^\|.*\| `([^`]+)` \|$/gm)].map(([, verb]) => verb!);
 
 test("the table of verbs has each method, and each of its methods exists", () => {

@@ -34,7 +34,7 @@ new ThreadkeepStore({ prefix: 7 });
 new ThreadkeepStore().unknown();
 `;
 
-/** Creates an empty project with the package. No parent folder has other packages. */
+/** Creates a project that has only this package installed, and no parent folder with packages. */
 function install(name: string, ...args: string[]): string {
   const project = join(folder, name);
   mkdirSync(project);

@@ -41,7 +41,7 @@ test("code that is not imported is not bundled", async () => {
 });
 
 test("each entry point for pages and back ends loads on its own, without the frameworks", () => {
-  // tests/typescript-adapters.sh checks what the adapters import
+  // tests/typescript-adapters.sh checks the adapters
   for (const name of [".", "./react", "./admin"]) {
     const code = `import(${JSON.stringify(name.replace(".", "threadkeep"))}).then((all) => console.log(Object.keys(all).length))`;
     const output = execFileSync(process.execPath, ["--input-type=module", "-e", code], {

@@ -1,4 +1,4 @@
-/** Proxies that compress weaken ETags (nginx with `gzip on`, Cloudflare) or extend them (Apache). Others remove them. */
+/** Tests proxies that change ETags. With compression, nginx and Cloudflare weaken ETags, and Apache extends them. */
 
 import assert from "node:assert/strict";
 import { before, test } from "node:test";

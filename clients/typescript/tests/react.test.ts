@@ -116,7 +116,7 @@ describe("useThread", () => {
     await inPage(page, "page.thread.set('count', 0)");
     const thread = await other(page);
     let reads = 0;
-    // every other read is slow, so that its response arrives after a newer one
+    // delays every other read, so that a response arrives after a newer response
     site.proxy.fault = ({ method, path }) => (method === "GET" && path.includes("/state") && reads++ % 2 ? { delayResponseMs: 150 } : undefined);
     for (let index = 1; index <= 20; index++) {
       await thread.merge([{ op: "increment", key: "count" }, { op: "push", key: "list", value: index, maxRecords: 5 }]);
@@ -153,7 +153,7 @@ describe("useThread", () => {
     const before = streams();
     const page = await live({ strict: true });
     assert.equal(streams() - before, 1);
-    // a stream lingers for 200 ms; retry if a pause of the page takes longer
+    // a stream stays open for 200 ms after its last use; retries if the page paused for too long
     let opened = -1;
     for (let ms = Infinity; ms > 150; ) {
       opened = streams();
@@ -184,7 +184,7 @@ describe("useThread", () => {
     await inPage(page, "page.thread.push('list', 1)");
     const thread = await other(page);
     await context.setOffline(true);
-    // the emulation does not close streams
+    // the emulation of an offline browser does not close streams
     site.proxy.fault = ({ path }) => (path.endsWith("/events") ? { drop: true } : undefined);
     site.cut();
     await until("it reconnects", async () => (await view(page)).status === "reconnecting");
@@ -253,7 +253,7 @@ describe("useThread", () => {
     const page = await live();
     await inPage(page, "page.thread.push('list', 1)");
     await shows(page, { list: [1] });
-    // usually long enough for the event to arrive first
+    // usually the event arrives before this response
     site.proxy.fault = ({ path }) => (path.endsWith("/rotate") ? { delayResponseMs: 500 } : undefined);
     await inPage(page, "page.createClient({}).current().rotate().then(() => {})");
     await inPage(page, "page.thread.push('list', 2)");
@@ -438,7 +438,7 @@ describe("writes while the server is away", () => {
 describe("errors", () => {
   test("a first read that gets 408 is repeated", async () => {
     const page = await openPage(context, site.url);
-    // Chromium retries some requests that get 408
+    // Chromium itself retries some requests after a 408
     await page.evaluate(`(() => {
       let reads = 0;
       const late = async (url, init) =>

@@ -1,4 +1,4 @@
-/** The programs of README.md without frameworks of back ends, which adapters/samples.test.mjs tests. */
+/** Runs the programs of README.md. adapters/samples.test.mjs runs the programs for back-end frameworks. */
 
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
@@ -19,7 +19,7 @@ function program(title: string): string {
   return /```tsx?\n(.*?)```/s.exec(section!)![1]!;
 }
 
-/** The three parts use one thread. Other clients write to it while it is watched, and end it. */
+/** Joins three samples that use one thread. A task changes and ends the thread while the last sample watches events. */
 const conversation = [
   program("A conversation"),
   'const answer = async (_: { signal: AbortSignal }) => ({ role: "assistant" as const, content: "Hi" });',
@@ -70,7 +70,7 @@ test("the code of docs/webhooks.md verifies deliveries", async () => {
   writeFileSync(file, transformSync(verification, { loader: "ts", target: "es2022" }).code);
   type Verify = (body: string, headers: Record<string, string>, secret: string, now?: number) => boolean;
   const { verify } = (await import(file)) as { verify: Verify };
-  // the example of the reference libraries of Standard Webhooks
+  // the example from the reference libraries of Standard Webhooks
   const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
   const [body, now] = ['{"test": 2432232314}', 1_614_265_330];
   const headers = {

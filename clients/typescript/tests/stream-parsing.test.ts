@@ -67,7 +67,7 @@ describe("streams", () => {
       const expected = {
         types: ["thread.updated", "history.appended", "reset"],
         cursors: ["c1", "c3", "c4"],
-        last: "c4", // of the last complete event
+        last: "c4", // the last complete event
       };
       const splits = [1, 2, 3, 7, bytes.length];
       for (const size of splits) {
@@ -117,7 +117,7 @@ describe("streams", () => {
       t.mock.timers.tick(10_000);
       await settle();
     }
-    assert.equal(opened, 1); // the next event was not requested
+    assert.equal(opened, 1); // reconnects only when the next event is requested
     const next = stream.next();
     await settle();
     t.mock.timers.tick(44_000);

@@ -261,7 +261,7 @@ describe("threads", () => {
     const owner = `ada ${Math.random()}`;
     for (const title of ["one", "two", "three"]) {
       await backEnd.threads.create({ owner, metadata: { title } });
-      // threads of the same millisecond would be sorted by ID
+      // threads created in the same millisecond would be sorted by ID
       await pause(2);
     }
     const first = await backEnd.threads.list({ owner, limit: 2, order: "created" });

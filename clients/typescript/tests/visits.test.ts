@@ -14,8 +14,8 @@ before(async () => {
 });
 
 /**
- * Returns an address without cookies. Pages of different hosts are as separate as contexts, but share processes: 200
- * contexts would take minutes to start.
+ * Returns a host name without cookies. Pages of different hosts share no data but share processes. 200 browser contexts
+ * would take minutes to start.
  */
 const urlOfHost = (index: number) => site.url.replace("127.0.0.1", `visitor-${index}.localhost`);
 

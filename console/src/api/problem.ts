@@ -12,14 +12,14 @@ export class Problem extends Error {
   }
 }
 
-/** Parses an error response. A proxy's response has no members. */
+/** Parses an error response. A response from a proxy may not be a problem object. */
 export function problemOf(status: number, text: string): Problem {
   try {
     const { code, detail, title, request_id, ...more } = JSON.parse(text) as Record<string, string>;
     if (code) return new Problem(status, code, detail ?? title ?? code, request_id, more);
   } catch {
   }
-  return new Problem(status, "no_answer", `Something between this page and the service answered ${status}.`);
+  return new Problem(status, "no_answer", `A proxy between this page and the service answered with status ${status}.`);
 }
 
 export function asProblem(error: unknown): Problem {
@@ -27,4 +27,4 @@ export function asProblem(error: unknown): Problem {
   return new Problem(0, "console", error instanceof Error ? error.message : String(error));
 }
 
-export const NO_ID = new Problem(0, "invalid_thread_id", "An id of a thread is thrd_ with 27 to 59 letters and digits behind it.");
+export const NO_ID = new Problem(0, "invalid_thread_id", "A thread id is thrd_ followed by 27 to 59 letters and digits.");

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { Problem, problemOf } from "./problem.js";
 
-/** The API key, which only the page's memory holds unless the user keeps it, so that reloading a tab discards it. */
+/** The API key, in the page's memory. A reload of the tab discards the key, unless the user chose to keep it. */
 let apiKey: string | undefined;
 
 export function useKey(key: string | undefined): void {
@@ -10,13 +10,13 @@ export function useKey(key: string | undefined): void {
 
 export const isReachable = signal(true);
 
-/** The 401 response for the API key in use, for example after a restart with other settings. */
+/** The 401 response that rejected the API key in use, for example after a restart with different settings. */
 export const refusal = signal<Problem | undefined>(undefined);
 
-/** Counts the service's returns after an outage. Pages reload when it changes. */
+/** Number of times that the service came back after an outage. Pages reload when the number changes. */
 export const returns = signal(0);
 
-/** URL of the service. The page is at `/console/` behind any prefix. */
+/** URL of the service. A proxy may add a path prefix before `/console/`. */
 export const base = new URL("..", document.baseURI).href.replace(/\/$/, "");
 
 const TIMEOUT_MS = 20_000;
@@ -54,7 +54,7 @@ export async function call(path: string, { method = "GET", body, headers, signal
   const init: RequestInit = {
     method,
     headers: { ...identity(), ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
-    // no cookie of a page's thread, and no cached copy
+    // sends no cookie, because it could name a page's thread; uses no cached response
     credentials: "omit",
     cache: "no-store",
     redirect: "error",
@@ -69,7 +69,7 @@ export async function call(path: string, { method = "GET", body, headers, signal
   } catch (error) {
     if (signal?.aborted) throw error;
     lost();
-    throw new Problem(0, "unreachable", "The service does not answer. The console tries again until it does.");
+    throw new Problem(0, "unreachable", "The service does not answer. The console retries until it does.");
   }
   if (!response.ok) {
     const problem = problemOf(response.status, text);
@@ -79,7 +79,7 @@ export async function call(path: string, { method = "GET", body, headers, signal
   return { status: response.status, headers: response.headers, text };
 }
 
-/** Parses the response as JSON. Only for objects of the service: clients' values must stay text. */
+/** Parses the response as JSON. Not for clients' values, which must remain text. */
 export async function callJson<T>(path: string, options?: Call): Promise<T> {
   return JSON.parse((await call(path, options)).text) as T;
 }

@@ -9,32 +9,32 @@ export interface StreamEvent {
 export interface Listener {
   onEvent: (event: StreamEvent) => void;
   onState?: (state: "open" | "closed") => void;
-  /** Called when the server rejects the stream, which then does not reconnect. */
+  /** Called when the server rejects the stream. The stream then does not reconnect. */
   onProblem?: (problem: Problem) => void;
 }
 
-/** Maximum silence. The server sends a comment every 15 s. */
+/** Time in ms without data after which a connection is considered dead. The server sends a comment every 15 s. */
 const SILENCE_MS = 45_000;
 const RETRY_MS = 1_000;
 const RETRY_MAX_MS = 15_000;
 /**
- * Time until a hidden tab closes its connection, because browsers allow six connections per host for all tabs. It resumes
- * from its cursor when it is visible again.
+ * Time until a hidden tab closes its stream, because browsers allow only six connections per host for all tabs. When
+ * the tab is visible again, the stream resumes from its cursor.
  */
 const HIDDEN_MS = 5_000;
 const HIDDEN = "hidden";
-/** Larger than every event of the service: a final state of 256 KiB, or names of a thousand keys. */
+/** Maximum length of an event. Real events are shorter: up to a state of 256 KiB, or the names of 1,000 keys. */
 const EVENT_MAX_UNITS = 8 * 1_048_576;
 
 /**
- * Listens to a stream until the returned function is called. Uses `fetch`, because `EventSource` cannot send an API key, and
- * reconnects with the last cursor.
+ * Listens to a stream until the returned function is called. Reconnects with the last cursor. Uses `fetch`, because
+ * `EventSource` cannot send an API key.
  */
 export function listen(path: string, query: Call["query"], listener: Listener): () => void {
   const controller = new AbortController();
   const { signal } = controller;
   let cursor: string | undefined;
-  /** Whether events may have been missed without a report by the service. */
+  /** Whether events may be missing although the service has sent no `reset`. */
   let hasLost = false;
   const run = async () => {
     for (let failures = 0; !signal.aborted; failures++) {
@@ -62,7 +62,7 @@ export function listen(path: string, query: Call["query"], listener: Listener): 
           continue;
         }
         if (problem.status === 400 && cursor !== undefined) {
-          // the service has restarted with another signing key, and rejects its earlier cursors
+          // the service rejects the cursor, because it has restarted with a different signing key
           cursor = undefined;
           hasLost = true;
           continue;
@@ -131,7 +131,7 @@ async function connect(url: string, cursor: string | undefined, outer: AbortSign
   }
 }
 
-/** Passes complete blocks to `sink`, and returns the rest. The service ends lines with LF only. */
+/** Passes complete events to `sink`, and returns the rest of the text. The service ends lines with LF only. */
 function take(text: string, sink: Sink): string {
   const blocks = text.split("\n\n");
   const rest = blocks.pop()!;

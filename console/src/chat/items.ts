@@ -1,7 +1,7 @@
 import { elementsOf, kindAt, membersOf, stringOf } from "../json/text.js";
 import type { Message } from "./messages.js";
 
-/** Types of items in OpenAI's Responses and Agents that are not messages, such as calls, results and reasoning. */
+/** Item types of OpenAI's Responses API and Agents SDK that are not messages, such as calls, results and reasoning. */
 const ITEM =
   /^(?:(?:function|custom_tool|mcp|web_search|file_search|computer|code_interpreter|image_generation|local_shell|shell|apply_patch|tool_search|hosted_tool)_call(?:_output|_result)?|mcp_(?:list_tools|approval_request|approval_response)|reasoning|compaction|item_reference)$/;
 
@@ -15,7 +15,7 @@ export function kindOf(members: ReadonlyMap<string, string>): string | undefined
 
 export function itemOf(kind: string, members: ReadonlyMap<string, string>, json: string): Message {
   const item: Message = { role: headingOf(kind, members), side: "other", text: "", parts: [], json };
-  // a call with its result shows the result after the arguments
+  // an item may hold a call and its result; the result then follows the arguments
   const isResult = RESULT.test(kind);
   const texts: string[] = [];
   for (const [name, raw] of members) {
@@ -33,7 +33,7 @@ export function itemOf(kind: string, members: ReadonlyMap<string, string>, json:
   return item;
 }
 
-/** Names a call by its tool, a result by its call, and other items by their kind. */
+/** Returns a heading: the tool for a call, the call for a result, the kind for other items. */
 function headingOf(kind: string, members: ReadonlyMap<string, string>): string {
   const name = stringOf(members.get("name"));
   const call = stringOf(members.get("call_id") ?? members.get("callId"));

@@ -9,7 +9,7 @@ export interface Words {
 const TEXT_MAX = 200;
 const ROLE_MAX = 30;
 
-/** Returns the newest message with text, or else a description of the newest message. */
+/** Returns the newest message with text. If no message has text, returns a description of the newest message. */
 export function lastWords(messages: readonly string[]): Words | undefined {
   const newestFirst = messages.toReversed().map(messageOf);
   const said = newestFirst.find(({ text }) => text.trim() !== "") ?? newestFirst[0];

@@ -2,12 +2,12 @@ import { Doc } from "../json/rows.js";
 import { elementsOf, kindAt, membersOf, stringOf } from "../json/text.js";
 import { itemOf, kindOf } from "./items.js";
 
-/** A message in the format of any model provider or framework, or an item among messages. */
+/** A message or other item, converted from the format of a model provider or framework. */
 export interface Message {
   role: string;
   side: "user" | "assistant" | "other";
   text: string;
-  /** Other parts: tool calls, results, images. */
+  /** Parts other than text: tool calls, results, images. */
   parts: Part[];
   json: string;
 }
@@ -16,7 +16,7 @@ export interface Part {
   name: string;
   json: string;
   text?: string;
-  /** Whether the part is the main content of its message, and therefore open. */
+  /** Whether the part is initially open, because it is the main content of its message. */
   isOpen?: boolean;
 }
 
@@ -25,13 +25,13 @@ type Members = ReadonlyMap<string, string>;
 /** Number of elements to inspect in an array that may hold messages. */
 const SAMPLE = 5;
 
-/** LangChain's role names in `type`. */
+/** Roles in LangChain's member `type`. */
 const LANGCHAIN = new Set(["human", "ai", "system", "tool", "function", "developer", "remove"]);
 
-/** Members of a message that hold parts next to `content`. */
+/** Members of a message, other than `content`, that hold parts. */
 const PARTS = /^(tool_calls|invalid_tool_calls|toolInvocations|toolCalls|function_call|tool_call_id|reasoning_content|refusal|error)$/;
 
-/** Returns the messages in an array, as JSON texts. Its first and last elements must be messages or items. */
+/** Returns the messages in an array, as JSON texts. Returns undefined unless sampled elements are messages or items. */
 export function messagesOf(doc: Doc): string[] | undefined {
   if (kindAt(doc.text, 0) !== "array") return undefined;
   const elements = doc.children(doc.root);
@@ -59,7 +59,7 @@ function formOf(members: Members): Form | undefined {
   return (type === undefined ? undefined : ofLangChain(type, members)) ?? ofAgentKit(members) ?? ofAdk(members);
 }
 
-/** Matches `{"type": "human", "content": ..}`, also inside `data` (stored messages) or `kwargs` (stored objects). */
+/** Matches `{"type": "human", "content": ..}`, including its stored forms with `data` or `kwargs`. */
 function ofLangChain(type: string, members: Members): Form | undefined {
   const data = members.get("data") ?? "";
   if (LANGCHAIN.has(type) && kindAt(data, 0) === "object") return { role: type, body: membersOf(data) };
@@ -106,7 +106,7 @@ export function messageOf(json: string): Message {
     }
     message.text = texts.join("\n\n");
   }
-  // no message may look empty
+  // shows the JSON, because a message must not look empty
   if (!message.text && message.parts.length === 0) message.parts.push({ name: form || kind ? "message" : "value", json });
   return message;
 }
@@ -127,7 +127,7 @@ function read(raw: string, name: string, texts: string[], parts: Part[]): void {
   }
 }
 
-/** Reads the messages of an agent's result: texts, tool calls and their results. */
+/** Adds the texts, tool calls and tool results of an agent's output to `texts` and `parts`. */
 function readOutput(raw: string, texts: string[], parts: Part[]): void {
   if (kindAt(raw, 0) !== "array") return void parts.push({ name: "output", json: raw });
   for (const part of elementsOf(raw)) {

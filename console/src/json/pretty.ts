@@ -1,7 +1,7 @@
-/** Maximum indented levels: at 512 levels, white space would outgrow the text. */
+/** Maximum number of indented levels. With 512 levels, the whitespace would be larger than the text. */
 const INDENTED_MAX = 12;
 
-/** Breaks compact JSON into lines. Adds only white space between tokens. */
+/** Breaks compact JSON into lines. Adds only whitespace between tokens. */
 export function pretty(text: string): string {
   const parts: string[] = [];
   let depth = 0;

@@ -2,7 +2,7 @@ import { type Child, type Kind, type Span, bytesOf, children, kindAt } from "./t
 
 export const GROUP = 1_000;
 
-/** A JSON text that caches its parsed parts. */
+/** A JSON text with a cache of its parsed parts. */
 export class Doc {
   #children = new Map<number, Child[]>();
   #bytes = new Map<number, number>();
@@ -31,16 +31,16 @@ export class Doc {
 }
 
 export interface Row {
-  /** Identifies the line, even after a change. */
+  /** Identifies the row, even after the value has changed. */
   path: string;
   depth: number;
   doc: Doc;
-  /** The key as in the text, an index, or the range of a group. */
+  /** The key as in the JSON text, an index, or the index range of a group. */
   label: string;
   kind: Kind | "group";
   value: Span;
   isOpen: boolean;
-  /** First child of a group, and the index after its last child. */
+  /** Index of a group's first child, and index after its last child. */
   range?: [number, number];
 }
 
@@ -54,7 +54,7 @@ interface Level {
   path: string;
 }
 
-/** Returns the visible lines below a value. Uses its own stack, because values nest to 512 levels. */
+/** Returns the visible rows below a value. Does not recurse, because values may have 512 levels. */
 export function rowsBelow(doc: Doc, path: string, isOpen: (path: string) => boolean): Row[] {
   const rows: Row[] = [];
   const levels: Level[] = [];

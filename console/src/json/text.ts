@@ -1,16 +1,17 @@
 /**
- * JSON as text. The service keeps values as sent: numbers of any length, duplicate keys, 512 levels. `JSON.parse` would
- * change some of these, so the console locates values in the text. Functions here do not recurse, and read the text once.
+ * Locates values in JSON texts. The service stores values unchanged, with numbers of any length, duplicate keys and 512
+ * levels. The console does not use `JSON.parse`, which would change some of them. Functions here read the text once,
+ * without recursion.
  */
 
-/** A part of a text; `end` is exclusive. */
+/** A part of a text. `end` is exclusive. */
 export interface Span {
   start: number;
   end: number;
 }
 
 export interface Child {
-  /** The key with its quotes; undefined for elements. */
+  /** The key with its quotes. Undefined for array elements. */
   key: Span | undefined;
   value: Span;
 }
@@ -86,7 +87,7 @@ export function children(text: string, span: Span): Child[] {
   return found;
 }
 
-/** Returns a member's value; of duplicate keys, the last. */
+/** Returns a member's value. If the key occurs several times, returns the last value. */
 export function member(text: string, span: Span, name: string): Span | undefined {
   const wanted = children(text, span).findLast(({ key }) => key && decoded(text, key) === name);
   return wanted?.value;
@@ -121,7 +122,7 @@ export function bytesOf(text: string): number {
     if (unit > 0x7f) bytes += unit > 0x7ff ? 2 : 1;
     if (unit >= 0xd800 && unit < 0xdc00) {
       const low = text.charCodeAt(i + 1);
-      if (low >= 0xdc00 && low < 0xe000) i++; // the pair has 4 bytes: its 2 units, and 2 more
+      if (low >= 0xdc00 && low < 0xe000) i++; // a surrogate pair has 2 units and 4 bytes
     }
   }
   return bytes;

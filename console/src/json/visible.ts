@@ -1,12 +1,12 @@
 /**
- * Matches characters that hide, reorder or break text: controls, direction marks, line separators, lone surrogates, and all
- * that browsers do not render, such as zero-width spaces, tags and variation selectors.
+ * Matches characters that hide, reorder or break text: controls, direction marks, line separators and lone surrogates.
+ * Also matches characters that browsers do not render, such as zero-width spaces, tags and variation selectors.
  */
 const UNSEEN = String.raw`[\p{Default_Ignorable_Code_Point}\p{Cs}\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\ufff9-\ufffb]`;
 
 /**
- * Matches an emoji with a modifier or a selector. Selectors and joiners are allowed only within emoji, because they hide
- * content elsewhere.
+ * Matches an emoji with a modifier or a selector. Selectors and joiners are allowed only within emoji. Elsewhere, they
+ * could hide content.
  */
 const EMOJI = String.raw`\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{Emoji_Modifier}?`;
 const SHOWN = String.raw`${EMOJI}(?:\u200d${EMOJI})*|[0-9#*]\ufe0f\u20e3`;
@@ -18,29 +18,29 @@ const escaped = (character: string) => {
   return code > 0xffff ? `\\u{${code.toString(16)}}` : "\\u" + code.toString(16).padStart(4, "0");
 };
 
-/** Escapes such characters. Right-to-left text stays; the page isolates it. */
+/** Escapes invisible characters. Does not change right-to-left text, which the page isolates. */
 export function visible(text: string): string {
   return text.replace(SHOWN_OR_UNSEEN, (found, shown) => (shown === undefined ? escaped(found) : found));
 }
 
-/** Returns visible text in one line, cut after `max` units with an ellipsis. */
+/** Returns visible text on one line. Text longer than `max` UTF-16 units ends in an ellipsis. */
 export function excerpt(text: string, max: number): string {
   const part = text.length > max ? whole(text.slice(0, max)) + "…" : text;
   return visible(part.replace(/[\n\t]/g, (unit) => (unit === "\n" ? "⏎" : " ")));
 }
 
-/** Units of the longest escape of a character. */
+/** Length of the longest escape of a character, in UTF-16 units. */
 const ESCAPE_UNITS = 6;
 
 /**
- * Decodes escapes in JSON for readers, because some programs escape all text beyond ASCII. Escapes of quotes, controls and
- * marks that hide text stay.
+ * Decodes escapes in JSON for display, because some programs escape everything beyond ASCII. Does not decode escapes of
+ * quotes, controls and invisible characters.
  */
 export function readable(json: string): string {
   return visible(unescaped(json));
 }
 
-/** Returns readable JSON in one line, cut after `max` units with an ellipsis. */
+/** Returns readable JSON on one line. JSON longer than `max` UTF-16 units ends in an ellipsis. */
 export function readableExcerpt(json: string, max: number): string {
   const part = json.slice(0, max * ESCAPE_UNITS);
   const text = unescaped(part);

@@ -92,7 +92,7 @@ export function ArchivesPage() {
       {archives.length === 0 && cursor === null && (
         <Empty title={since ? "No thread has ended since then." : "There are no archives."}>
           <p>
-            A thread that ends by itself or is destroyed stays here for <code>archive_seconds</code>, seven days by default.
+            A thread that expires or is destroyed is kept here for <code>archive_seconds</code> (default: seven days).
           </p>
         </Empty>
       )}
@@ -144,10 +144,10 @@ export function ArchivePage({ id }: { id: string }) {
         </h1>
       </header>
       {problem?.status === 404 ? (
-        <Empty title="There is no archive of this thread.">
-          <p>The thread has not ended, its time in the archives is over, or it was erased.</p>
+        <Empty title="This thread has no archive.">
+          <p>The thread has not ended, its archive has expired, or it was erased.</p>
           <p>
-            <a href={hrefOfThread(id)}>Look for the thread itself</a>
+            <a href={hrefOfThread(id)}>Open the thread</a>
           </p>
         </Empty>
       ) : (
@@ -172,7 +172,7 @@ export function ArchivePage({ id }: { id: string }) {
               <dd>{bytes(value.size_bytes)}</dd>
             </div>
             <div>
-              <dt>Items of history</dt>
+              <dt>History items</dt>
               <dd>{count(value.history_count ?? 0)}</dd>
             </div>
             <div class="wide">
@@ -218,7 +218,7 @@ export function ArchivePage({ id }: { id: string }) {
             go(hrefOfThread(id));
           }}
         >
-          <p>The thread lives again under its id, with state, metadata, keys, tasks and history as they were. Checkpoints stay gone.</p>
+          <p>Restores the thread under the same id, with its state, metadata, keys, tasks and history. Checkpoints are not restored.</p>
         </Confirm>
       )}
     </>

@@ -25,7 +25,7 @@ interface PendingList {
   total: number;
 }
 
-/** Events that an endpoint has not accepted yet, and events that wait for them. */
+/** Lists events that an endpoint has not yet accepted, and events that wait for an earlier event. */
 export function Pending({ id }: { id: string }) {
   const { value, problem, reload } = usePolled(
     (signal) => callJson<PendingList>(`/v1/webhooks/${id}/pending`, { query: { limit: ROWS }, signal }),
@@ -70,7 +70,7 @@ interface FailedList {
   next_cursor: string | null;
 }
 
-/** Events that an endpoint did not accept for a day. */
+/** Lists events whose delivery the service has given up after one day. */
 export function Failed({ id }: { id: string }) {
   const [more, setMore] = useState<{ failed: FailedEvent[]; next: string | null }>();
   const [problem, setProblem] = useState<Problem>();
@@ -91,7 +91,7 @@ export function Failed({ id }: { id: string }) {
         method: "POST",
         body: JSON.stringify(events ? { events } : {}),
       });
-      announce(`${count(replayed)} scheduled again`);
+      announce(`${count(replayed)} rescheduled`);
       setMore(undefined);
       first.reload();
     } catch (error) {

@@ -13,7 +13,7 @@ import { Empty, Failure, Missing } from "../ui/notices.js";
 import { Tree } from "../ui/tree.js";
 import { VirtualList } from "../ui/virtual-list.js";
 
-/** Maximum events, and units of their JSON. The event of an end may have a state of 256 KiB. */
+/** Maximum number of events in memory, and their total JSON length. One event can contain a state of 256 KiB. */
 const KEPT = 2_000;
 const KEPT_UNITS = 16 * 1_048_576;
 const GATHER_MS = 200;
@@ -95,7 +95,7 @@ export function EventsPage() {
         </button>
       </div>
       <fieldset class="chips">
-        <legend>Types; all without a choice</legend>
+        <legend>Types (none selected: all)</legend>
         {EVENT_TYPES.map((type) => (
           <label key={type} class="check">
             <input type="checkbox" checked={types.includes(type)} onChange={() => toggle(type)} /> {type}
@@ -105,11 +105,11 @@ export function EventsPage() {
       {problem && <Failure problem={problem} />}
       <p class="dim">
         {count(found.length)} {found.length === 1 ? "event" : "events"}, newest first
-        {events.length === KEPT && "; older ones have made room"}
+        {events.length === KEPT && "; older events were dropped"}
       </p>
       {found.length === 0 && !problem && (
         <Empty title={events.length > 0 ? "No event fits." : "No event has happened since this page was opened."}>
-          {events.length === 0 && <p>Events appear as threads are written to, end or move. Write to one, for example in the playground.</p>}
+          {events.length === 0 && <p>Events appear when a thread is written, ends or moves. Write to a thread, for example in the playground.</p>}
         </Empty>
       )}
       <VirtualList
@@ -169,7 +169,7 @@ function read(type: string, json: string, number: number): ShownEvent {
   if (data["metadata_changed"] === true) parts.push("metadata");
   if (data["reason"]) parts.push(String(data["reason"]));
   if (data["new_thread_id"]) parts.push(`to ${shortId(String(data["new_thread_id"]))}`);
-  if (data["first_seq"] !== undefined) parts.push(`places ${String(data["first_seq"])} to ${String(data["last_seq"])}`);
+  if (data["first_seq"] !== undefined) parts.push(`positions ${String(data["first_seq"])} to ${String(data["last_seq"])}`);
   if (data["version"] !== undefined) parts.push(`version ${String(data["version"])}`);
   return {
     number,

@@ -7,8 +7,8 @@ import { hashOf, recall, remember } from "../ids.js";
 import { Empty, Failure } from "../ui/notices.js";
 
 /**
- * Shows the page of the ID with this hash. Searches threads and then archives if this tab has not seen the ID, for example
- * after opening another person's link.
+ * Shows the page for the ID with this hash. If this tab does not know the ID, for example because the user opened a
+ * shared link, searches threads and archives for it.
  */
 export function Finder({ hash, among, page }: { hash: string; among: "threads" | "archives"; page: (id: string) => ComponentChild }) {
   const [id, setId] = useState(() => recall(hash));

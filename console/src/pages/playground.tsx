@@ -27,7 +27,7 @@ export function forgetPlayground(): void {
   thread.value = undefined;
 }
 
-/** Two writers of one thread, side by side. Both messages are kept, and both panes receive them. */
+/** Shows two writers of one thread side by side. Messages of both are kept, and both panes receive all messages. */
 export function PlaygroundPage() {
   const [problem, setProblem] = useState<Problem>();
   if (!can("threads")) return <Missing right="threads" />;
@@ -111,7 +111,7 @@ function Panes({ thread }: { thread: Thread }) {
       </section>
       <section class="step">
         <h2>3. Read it, and listen</h2>
-        <p class="dim">These lines carry the signed id of this thread, as a browser of your application would. They open no other thread.</p>
+        <p class="dim">These commands send the signed id of this thread, like a browser that uses your application. They can access no other thread.</p>
         <Command name="command to read" text={curl("GET", `/v1/threads/current/state/${KEY}?tail=20`, { headers: signed })} />
         <Command name="command to listen" text={curl("GET", "/v1/threads/current/events?values=true", { headers: signed }).replace("curl -s", "curl -sN")} />
         <div class="actions">

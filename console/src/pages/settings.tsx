@@ -46,8 +46,8 @@ export function SettingsPage() {
         </p>
         <p class="dim">
           {isKept.value
-            ? "This tab keeps it until you close the tab or forget the key, even if you reload the page."
-            : "It is in the memory of this tab only: the tab forgets it when it is closed or loaded again."}
+            ? "This tab keeps the key until you close the tab or forget the key, even if you reload the page."
+            : "The key is only in the memory of this tab. Closing or reloading the tab forgets the key."}
         </p>
         <p>
           <button type="button" onClick={() => close()}>
@@ -67,7 +67,7 @@ export function SettingsPage() {
       {value && value.length > 0 && (
         <>
           <p class="dim">
-            As <code>threadkeep config</code> prints them. A change needs a restart: set them in a file, as variables or as flags.
+            As printed by <code>threadkeep config</code>. To change a setting, use a file, variable or flag, and restart the server.
           </p>
           <div class="filters">
             <label class="field">

@@ -23,7 +23,7 @@ export function StatisticsPage() {
       {can("admin") && problem?.status === 404 && (
         <Empty title="This server does not offer hot threads.">
           <p>
-            They come from <code>GET /v1/stats</code>, which this version of the server does not have.
+            Hot threads come from <code>GET /v1/stats</code>, which this server version does not have.
           </p>
         </Empty>
       )}
@@ -50,7 +50,7 @@ function List({ title, rows, figure }: { title: string; rows: Ranking | undefine
     <section class="card">
       <h2>{title}</h2>
       {!rows && <p class="dim">Not offered.</p>}
-      {rows?.length === 0 && <p class="dim">None in this time.</p>}
+      {rows?.length === 0 && <p class="dim">None in this period.</p>}
       <ol class="rows">
         {rows?.slice(0, ROWS).map(([id, value]) => (
           <li key={id} class="row" data-line tabIndex={-1}>
@@ -74,7 +74,7 @@ interface Search {
 const search = signal<Search | undefined>(undefined);
 let controller = new AbortController();
 
-/** Reads the list of all threads without extending lifetimes, and keeps the largest. */
+/** Lists all threads, without extending their lifetimes, and keeps the largest threads. */
 async function find(): Promise<void> {
   controller.abort();
   controller = new AbortController();
@@ -121,10 +121,10 @@ function Largest() {
           </button>
         )}
       </div>
-      {!state && <p class="dim">The search reads the list of all threads, 100 with each request. It does not extend their lives.</p>}
+      {!state && <p class="dim">The search lists all threads, 100 per request. It does not extend their lifetimes.</p>}
       {state && (
         <p role="status">
-          {count(state.seen)} threads with {bytes(state.bytes)} {state.isRunning ? "so far" : "in all"}
+          {count(state.seen)} threads with {bytes(state.bytes)} {state.isRunning ? "so far" : "in total"}
         </p>
       )}
       <ol class="rows">

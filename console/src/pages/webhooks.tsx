@@ -47,7 +47,7 @@ export function WebhooksPage() {
       {deliveries.value && deliveries.value.size > 0 && (
         <>
           <p class="dim">
-            Counted by the replica that answers, since its start; read every {REFRESH_MS / 1_000} seconds, and pending deliveries with it.
+            Counted by the replica that answers, since its start. Counts and pending deliveries refresh every {REFRESH_MS / 1_000} seconds.
           </p>
           <dl class="tiles">
             {[...deliveries.value].map(([outcome, number]) => (
@@ -75,7 +75,7 @@ export function WebhooksPage() {
           <input type="search" data-search value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
         </label>
       )}
-      {value && value.length > 0 && found?.length === 0 && <p class="dim">No endpoint has this text.</p>}
+      {value && value.length > 0 && found?.length === 0 && <p class="dim">No endpoint contains this text.</p>}
       {found?.map((webhook) => (
         <section key={webhook.id} class="card" data-line tabIndex={-1}>
           <div class="card-head">
@@ -135,7 +135,7 @@ export function WebhooksPage() {
             reload();
           }}
         >
-          <p>Nothing more is delivered there, and its failed deliveries are forgotten.</p>
+          <p>Stops all deliveries to this endpoint, and deletes its failed deliveries.</p>
         </Confirm>
       )}
       {open?.kind === "secret" && (
@@ -154,7 +154,7 @@ export function WebhooksPage() {
       )}
       {secret !== undefined && (
         <Dialog title="The secret of the endpoint" onClose={() => setSecret(undefined)}>
-          <p>The service shows it only now. The receiver verifies deliveries with it.</p>
+          <p>The receiver verifies deliveries with this secret. The service shows the secret only once.</p>
           <p class="id">
             <code class="break">{secret}</code> <Copy text={secret} name="secret" />
           </p>

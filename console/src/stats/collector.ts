@@ -8,11 +8,11 @@ import type { Point, Sample, Snapshot } from "./samples.js";
 import { type Stats, snapshotOfStats } from "./stats.js";
 
 const INTERVAL_MS = 5_000;
-/** The second point follows sooner, because rates need two points. */
+/** Interval before the second point. Short, because a rate needs two points. */
 const FIRST_INTERVAL_MS = 1_000;
 /** 15 minutes. */
 const POINTS_MAX = 180;
-/** Maximum calls of each kind for one point: one per known replica, so that a balancer can reach all of them. */
+/** Maximum number of calls of each kind per point. One call per replica lets a load balancer reach all replicas. */
 const CALLS_MAX = 4;
 
 export type Source = "stats" | "metrics" | "nothing";
@@ -23,7 +23,7 @@ export const latest = signal<Snapshot | undefined>(undefined);
 export const replicas = signal<readonly Replica[]>([]);
 export const statsProblem = signal<Problem | undefined>(undefined);
 
-/** The series of one session. Responses of the two kinds name their process differently, so each kind has its own series. */
+/** The series of one session. `/v1/stats` and `/metrics` identify replicas differently, so each has its own series. */
 class Series {
   readonly stats = new Replicas();
   readonly metrics = new Replicas();
@@ -40,7 +40,7 @@ async function collect(): Promise<void> {
   if (own === series) publish();
 }
 
-/** Shuffles calls: a balancer that takes replicas in turn would always give the same call to the same replica. */
+/** Shuffles calls. Otherwise a round-robin load balancer could always send the same call to the same replica. */
 const shuffled = <T>(items: T[]): T[] => items.map((item) => [Math.random(), item] as const).sort(([a], [b]) => a - b).map(([, item]) => item);
 
 function publish(): void {
@@ -52,7 +52,7 @@ function publish(): void {
   source.value = hasStats ? "stats" : snapshot ? "metrics" : "nothing";
   replicas.value = main.heard(at);
   if (!snapshot) return;
-  // only the metrics have these
+  // only `/metrics` has these values
   const { created, ended, sizes } = metrics.snapshot(at) ?? snapshot;
   latest.value = { ...snapshot, created, ended, sizes };
   const sample = main.sample(at)!;
@@ -83,7 +83,7 @@ async function readStats(own: Series): Promise<void> {
   }
 }
 
-/** Reads `/metrics`, unless they are at another address. */
+/** Reads `/metrics`, unless the server serves them at a different address. */
 async function readMetrics(own: Series): Promise<void> {
   try {
     own.metrics.take(snapshotOf((await call("/metrics")).text, Date.now()));
@@ -99,7 +99,7 @@ async function tick(): Promise<void> {
   if (own === series) timer = setTimeout(() => void tick(), points.value.length < 2 ? FIRST_INTERVAL_MS : INTERVAL_MS);
 }
 
-// Collects figures during the whole session, so that the overview has a past.
+// Collects figures during the whole session, so that the overview can plot the past.
 effect(() => {
   const isOpen = session.value !== undefined;
   clearTimeout(timer);

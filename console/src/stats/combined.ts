@@ -1,8 +1,8 @@
 import type { HotThreads, Latency, Percentiles, Ranking, RouteFigures, Sample, Snapshot, StoreFigures } from "./samples.js";
 
 /**
- * Combines the figures of replicas: sums of counts and rates, percentiles of the slowest replica, and the newest figures of
- * the shared store.
+ * Combines the figures of replicas. Adds counts and rates. Takes percentiles from the slowest replica, and figures of
+ * the shared store from the newest snapshot.
  */
 export function combinedSnapshot(snapshots: readonly Snapshot[]): Snapshot | undefined {
   const newest = newestOf(snapshots);
@@ -23,7 +23,7 @@ export function combinedSnapshot(snapshots: readonly Snapshot[]): Snapshot | und
   };
 }
 
-/** Combines the points of replicas by the same rules. */
+/** Combines samples of replicas like `combinedSnapshot`. */
 export function combinedSample(samples: readonly Sample[]): Sample | undefined {
   const newest = newestOf(samples);
   if (!newest || samples.length === 1) return newest;

@@ -1,20 +1,20 @@
 import { combinedSample, combinedSnapshot } from "./combined.js";
 import { type Sample, type Snapshot, sampleOf } from "./samples.js";
 
-/** Silence after which a replica is omitted: it has stopped, or the balancer no longer reaches it. */
+/** Time without a response after which a replica is dropped, because it has stopped or is no longer reachable. */
 const SILENT_MS = 60_000;
 const REPLICAS_MAX = 100;
-/** Minimum period of a rate. A replica that answers sooner is not counted again. */
+/** Minimum time between two snapshots of a replica. An earlier response is ignored. */
 const SPAN_MIN_MS = 900;
 
 export interface Replica {
-  /** Number of the replica in this tab, by first response. */
+  /** Number of the replica in this tab, in the order of first responses. */
   number: number;
   snapshot: Snapshot;
   sample: Sample;
 }
 
-/** Keeps a series per replica. A load balancer sends each request to another replica. */
+/** Keeps one series per replica, because a load balancer may send each request to a different replica. */
 export class Replicas {
   #heard = new Map<string, Replica>();
   #numbers = 0;

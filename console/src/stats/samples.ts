@@ -1,21 +1,21 @@
-/** Figures of the service at one time. Members that its response lacks are undefined. */
+/** Figures of a replica at one time. A member is undefined if the response lacks it. */
 export interface Snapshot {
   replica: string;
   startedAt: number;
   at: number;
-  /** Requests since the start of the process, by method and route. */
+  /** Number of requests since the process started, by method and route. */
   requests: Map<string, number>;
   errors: number | undefined;
-  /** In milliseconds: of the last minute, or counts since the start. */
+  /** Latencies in ms: percentiles of the last minute, or counts since the process started. */
   latency: Latency;
   store: Latency;
   routes: RouteFigures[];
   storeRows: StoreFigures[];
   threads: number | undefined;
-  /** Since the start of the process. */
+  /** Number since the process started. */
   created: number | undefined;
   ended: number | undefined;
-  /** State sizes after writes, in bytes. */
+  /** Sizes of states after writes, in bytes. */
   sizes: Latency;
   memoryBytes: number | undefined;
   memoryLimitBytes: number | undefined;
@@ -58,7 +58,7 @@ export interface StoreFigures extends Percentiles {
   failures: number | undefined;
 }
 
-/** Figures between two snapshots of one replica, or of several replicas. */
+/** Figures for the time between two snapshots, of one replica or of several. */
 export interface Sample {
   at: number;
   rates: Map<string, number>;
@@ -102,7 +102,7 @@ export function sampleOf(before: Snapshot | undefined, after: Snapshot): Sample 
     total,
     latency: percentiles(before?.latency, after.latency),
     store: percentiles(before?.store, after.store),
-    // without an earlier snapshot, these are the sizes since the start
+    // a single snapshot has only the sizes since the process started, which are not shown
     sizes: before ? percentiles(before.sizes, after.sizes) : NOTHING,
     threads: after.threads ?? null,
     memoryBytes: after.memoryBytes ?? null,
@@ -119,7 +119,7 @@ export function percentiles(before: Latency, after: Latency): Percentiles {
   return { p50: at(0.5), p90: at(0.9), p99: at(0.99) };
 }
 
-/** Returns a quantile of cumulative buckets, linear within a bucket as in Prometheus. */
+/** Returns a quantile of cumulative buckets. Interpolates within a bucket like Prometheus. */
 function quantile(counts: (readonly [number, number])[], part: number): number | null {
   const all = counts.at(-1)?.[1] ?? 0;
   if (all <= 0) return null;

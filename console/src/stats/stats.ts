@@ -1,6 +1,6 @@
 import type { HotThreads, Percentiles, Snapshot } from "./samples.js";
 
-/** Response of `GET /v1/stats`, limited to members that the console reads. Every member may be missing. */
+/** Response of `GET /v1/stats`, with only the members that the console reads. Any member may be missing. */
 export interface Stats {
   replica?: { id?: string; version?: string; store?: string; started_at?: string; now?: string };
   window_seconds?: number;
@@ -66,7 +66,7 @@ export function snapshotOfStats(stats: Stats, at: number): Snapshot {
   const routes = stats.routes ?? [];
   const store = stats.store ?? [];
   const name = ({ method, route }: RouteStats) => `${method ?? ""} ${route ?? ""}`.trim();
-  // without a total, uses the busiest operation
+  // without a total for the store, uses the busiest operation
   const all = stats.all_store ?? store.toSorted((a, b) => (b.window?.calls ?? 0) - (a.window?.calls ?? 0))[0];
   return {
     replica: `${stats.replica?.id ?? ""} ${stats.replica?.started_at ?? ""}`.trim(),
@@ -83,7 +83,7 @@ export function snapshotOfStats(stats: Stats, at: number): Snapshot {
       ...percentilesOf(route.window),
     })),
     storeRows: store.map(({ part, operation, failures_total, window }) => ({
-      // parts have operations with the same name
+      // operations of different parts may have the same name
       operation: part ? `${part}.${operation}` : operation,
       calls: window?.calls ?? 0,
       failures: failures_total,

@@ -2,7 +2,7 @@ import { hrefOfThread } from "../ids.js";
 import { shortId } from "../format.js";
 import { announce } from "./announce.js";
 
-/** Copies a text. On pages without https, except localhost, browsers offer no clipboard, so this uses a command. */
+/** Copies a text. Uses `execCommand` if there is no clipboard API, which requires https or localhost. */
 async function copy(text: string, name: string): Promise<void> {
   try {
     if (navigator.clipboard) {
@@ -18,7 +18,7 @@ async function copy(text: string, name: string): Promise<void> {
     }
     announce(`Copied: ${name}`);
   } catch {
-    announce("The browser did not allow to copy.");
+    announce("The browser did not allow copying.");
   }
 }
 

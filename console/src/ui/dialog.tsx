@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 
-/** A modal dialog. The browser keeps the focus inside, and Escape closes it. */
+/** A modal dialog. The browser keeps the focus inside the dialog, and closes the dialog on Escape. */
 export function Dialog({
   title,
   onClose,

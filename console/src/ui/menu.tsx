@@ -6,14 +6,14 @@ export interface MenuItem {
   act: () => void;
 }
 
-/** A button that opens a menu. The arrow keys, Home and End move in it, and Escape closes it. */
+/** A button that opens a menu. The arrow keys, Home and End move the focus in the menu. Escape closes the menu. */
 export function Menu({ label, items }: { label: string; items: readonly MenuItem[] }) {
   const [isOpen, setOpen] = useState(false);
   const id = useId();
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   const itemsShown = () => [...root.current!.querySelectorAll<HTMLElement>("[role=menuitem]")];
-  /** Item to focus when the menu opens: 0 for the first, -1 for the last. */
+  /** Index of the item to focus when the menu opens. -1 means the last item. */
   const start = useRef(0);
 
   useLayoutEffect(() => {
@@ -52,7 +52,7 @@ export function Menu({ label, items }: { label: string; items: readonly MenuItem
       const next = { ArrowDown: (at + 1) % all.length, ArrowUp: at <= 0 ? -1 : at - 1, Home: 0, End: -1 }[key]!;
       all.at(next)?.focus();
     } else {
-      // page shortcuts are inactive under an open menu
+      // disables page shortcuts while the menu is open
       if (isOpen) event.stopPropagation();
       return;
     }
@@ -82,7 +82,7 @@ export function Menu({ label, items }: { label: string; items: readonly MenuItem
               tabIndex={-1}
               class={isDangerous ? "danger" : ""}
               onClick={() => {
-                // a dialog returns the focus to the button
+                // closes the menu first, so that a dialog later returns the focus to the button
                 close();
                 act();
               }}

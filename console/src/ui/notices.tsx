@@ -33,17 +33,17 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
-/** Replaces a page that the key may not open, and links to one that it may open. */
+/** Replaces a page for which the key lacks a right. Links to a page that the key may open. */
 export function Missing({ right }: { right: string }) {
   const page = firstPage();
   const label = PAGES.find(([name]) => name === page)?.[1];
   return (
     <Empty title="This API key does not open this page.">
       <p>
-        It needs the right <code>{right}</code>. Give it to the key with the setting <code>api_key_rights</code>, or use another key.
+        The page needs the right <code>{right}</code>. Grant it with the setting <code>api_key_rights</code>, or use another key.
       </p>
       <p>
-        This key opens <a href={`#/${page}`}>{label}</a>.
+        This key has access to <a href={`#/${page}`}>{label}</a>.
       </p>
     </Empty>
   );

@@ -10,16 +10,16 @@ export interface Line {
 }
 
 const LEAST_SECONDS = 60;
-/** Pixels between times below a plot, with seconds. */
+/** Minimum distance in pixels between time labels. Labels may include seconds. */
 const TIME_PIXELS = 64;
 
-/** Returns the range of a plot. uPlot's own range for a single time is years. */
+/** Returns the time range of a plot. By default, uPlot would show several years for a single point. */
 function span(times: ArrayLike<number>): [number, number] {
   const last = times[times.length - 1] ?? Date.now() / 1_000;
   return [Math.min(times[0] ?? last, last - LEAST_SECONDS), last];
 }
 
-/** Shows the newest values in the legend while no pointer is on the plot. */
+/** Shows the newest values in the legend, unless the pointer is on the plot. */
 function showNewest(plot: uPlot): void {
   const newest = plot.data[0].length - 1;
   if (plot.cursor.idx == null && newest >= 0) plot.setLegend({ idx: newest }, false);

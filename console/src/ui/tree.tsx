@@ -7,17 +7,17 @@ import { Copy } from "./copy.js";
 import { Dialog } from "./dialog.js";
 import { VirtualList } from "./virtual-list.js";
 
-/** Maximum indented levels. Deeper lines show the number of their level. */
+/** Maximum number of indented levels. Deeper lines show their level as a number. */
 const INDENTED_MAX = 16;
 const LINE_MAX = 300;
-/** Maximum units of a value in the dialog. Copying includes all. */
+/** Maximum length of a value in the dialog, in UTF-16 units. The copy button copies the whole value. */
 const SHOWN_MAX = 100_000;
 
 export interface TreeChange {
   before: string | undefined;
 }
 
-/** A collapsible tree of values, always rendered as text. */
+/** A collapsible tree of values. Renders all values as text, never as HTML. */
 export function Tree({
   name,
   values,
@@ -155,12 +155,12 @@ export function WholeValue({ text }: { text: string }) {
       <pre class="whole" dir="auto" tabIndex={0} aria-label="Value">
         {readable(text.slice(0, SHOWN_MAX))}
       </pre>
-      {text.length > SHOWN_MAX && <p class="dim">This is its beginning. Copy it to have all.</p>}
+      {text.length > SHOWN_MAX && <p class="dim">This is its beginning. Copy the value to get all of it.</p>}
     </>
   );
 }
 
-/** Returns whether a line is part of a change: a changed key, or a new value in it. */
+/** Returns whether a row is part of a change: a changed key, or a new value inside that key. */
 function isInChange(
   row: Row,
   key: string | undefined,

@@ -5,8 +5,8 @@ import { useActiveList } from "../keyboard.js";
 const SPARE = 8;
 
 /**
- * Renders only the visible lines, which have one height. Scrolls with the page, so that a phone has a single scroll area.
- * `j` and `k` move the focus.
+ * Renders only the visible lines. All lines have the same height. The list scrolls with the page, so that phones have
+ * only one scroll area. `j` and `k` move the focus.
  */
 export function VirtualList({
   name,
@@ -22,7 +22,7 @@ export function VirtualList({
   /** Renders a line. Spread `properties` onto its outer element. */
   row: (index: number, properties: RowProperties) => ComponentChild;
   role?: "list" | "tree";
-  /** Called once per scroll near the end, so that a user's action reads a bounded number of lines. */
+  /** Called when the user scrolls near the end. Called only once per scroll, to limit the number of lines to load. */
   onNearEnd?: (() => void) | undefined;
 }) {
   const ref = useRef<HTMLDivElement>(null);

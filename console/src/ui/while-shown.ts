@@ -1,7 +1,7 @@
 import type { RefObject } from "preact";
 import { useEffect } from "preact/hooks";
 
-/** Acts when an element comes into view. Aborts when it leaves the view or the page, or when `inputs` change. */
+/** Calls `act` when an element comes into view. Aborts `signal` when the element leaves, or when `inputs` change. */
 export function useWhileShown(ref: RefObject<Element | null>, act: (signal: AbortSignal) => void, inputs: unknown[]): void {
   useEffect(() => {
     let controller: AbortController | undefined;

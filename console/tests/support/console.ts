@@ -14,7 +14,7 @@ after(async () => (await browser)?.close());
 const contexts: BrowserContext[] = [];
 const errors: string[] = [];
 
-/** Opens a context with separate storage in the browser that support/run.ts has started. */
+/** Opens a context with its own storage in the browser that support/run.ts started. */
 export async function newContext(options: BrowserContextOptions = {}): Promise<BrowserContext> {
   browser ??= chromium.connect(process.env["BROWSER"]!);
   const context = await (await browser).newContext({ viewport: { width: 1280, height: 800 }, ...options });
@@ -23,7 +23,7 @@ export async function newContext(options: BrowserContextOptions = {}): Promise<B
   return context;
 }
 
-/** Opens a page of the console without a key. Errors of its scripts and violations of its policy fail the test. */
+/** Opens the console without a key. Script errors and Content-Security-Policy violations fail the test. */
 export async function openPage(server: Server, context: BrowserContext, fragment = ""): Promise<Page> {
   const page = await context.newPage();
   page.on("pageerror", (error) => errors.push(String(error.stack)));
@@ -42,7 +42,7 @@ export async function openPage(server: Server, context: BrowserContext, fragment
   return page;
 }
 
-/** Records announcements and changed rows, which a page shows for only a few seconds. */
+/** Records announcements and changed rows, because a page shows them for only a few seconds. */
 function noteWhatEnds(): void {
   const noted = ((globalThis as unknown as { noted: Set<string> }).noted = new Set());
   const note = () => document.querySelectorAll(".announcement, .tree-row.changed").forEach(({ textContent }) => noted.add(textContent!));
@@ -83,7 +83,7 @@ export async function api<T = any>(server: Server, method: string, path: string,
   const init: RequestInit = { method, headers };
   if (body !== undefined) init.body = typeof body === "string" ? body : JSON.stringify(body);
   let response = await fetch(server.url + path, init);
-  // if this process is paused for 5 s, the server times out before it receives the request
+  // retries after a 408: if this process pauses for 5 s, the server times out before it receives the request
   for (let tries = 0; response.status === 408 && tries < 3; tries++) response = await fetch(server.url + path, init);
   const text = await response.text();
   assert.ok(response.ok, `${method} ${path}: ${response.status} ${text}`);

@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 
-/** Side of a block in pixels, about a line of text, so that another font inks the same blocks. */
+/** Side of a block in pixels. About the height of a line, so that a different font inks the same blocks. */
 const BLOCK = 16;
-/** Left edge of the page's own area. All pages have the same menu. */
+/** Left edge of the compared area, in pixels. Excludes the menu, which is the same on all pages. */
 const LEFT = 192;
-/** Minimum mean difference from the background, of 255, of an inked block. */
+/** A block is inked if its mean difference from the background is at least this value, on a scale to 255. */
 const INKED = 3;
 
-/** Returns the share of inked blocks that only one of two pictures has; 1 for pictures of different sizes. */
+/** Returns the share of inked blocks that are inked in only one of two pictures. Returns 1 if their sizes differ. */
 export async function differenceOf(page: Page, ...paths: [string, string]): Promise<number> {
   const pictures = paths.map((path) => readFileSync(path).toString("base64"));
   return page.evaluate(

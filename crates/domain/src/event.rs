@@ -8,12 +8,12 @@ use super::threads::thread::Life;
 use super::threads::thread_id::ThreadId;
 use super::{Fingerprint, Heap, TraceParent, heap};
 
-/// Maximum number of keys that an event names. A change of more keys names none.
+/// Maximum number of keys that an event names. If more keys changed, the event names no keys.
 pub const MOST_KEYS_NAMED: usize = 1_000;
-/// Maximum bytes of the named keys as JSON strings.
+/// Maximum bytes of the named keys, encoded as JSON strings.
 pub const MOST_KEY_BYTES_NAMED: usize = 65_536;
 
-/// The position of an event in the log of its bucket. Positions increase even when the clock is set back.
+/// The position of an event in the log of its bucket. Positions increase even if the clock is set back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Position {
     /// Unix milliseconds, by the clock of the log.
@@ -36,17 +36,17 @@ pub struct EventId {
 pub struct Event {
     /// The id.
     pub id: EventId,
-    /// The thread, or any scope for a change of keys or tasks.
+    /// The thread that the event is about. For a change of keys or tasks, the changed scope.
     pub subject: ScopeId,
-    /// When the event happened, in Unix milliseconds. An expired thread ends at its time of expiry.
+    /// When the event happened, in Unix milliseconds. For an expired thread, the time of expiry.
     pub time_ms: u64,
-    /// The life of the thread; zero for a request about a thread that does not exist.
+    /// The life of the thread. Zero for a request about a thread that does not exist.
     pub life: Life,
-    /// The version of the thread after the event; of the scope, for a change of keys or tasks. An end has the last version.
+    /// The version of the subject after the event. If the thread has ended, its last version.
     pub version: u64,
-    /// Counts the logged events of a subject from 1; 0 for a request about a thread that does not exist.
+    /// The number of the event for its subject, from 1. Zero for a request about a thread that does not exist.
     pub sequence: u64,
-    /// The trace of the request that caused the event, if any; expiry has none. Boxed to keep events small.
+    /// The trace of the request that caused the event, if any. Expiry has no trace. Boxed to keep events small.
     pub trace: Option<Box<TraceParent>>,
     /// The kind of event.
     pub kind: EventKind,
@@ -64,19 +64,20 @@ pub enum EventKind {
     },
     /// A write to a watched thread.
     Updated {
-        /// The keys set, pushed to, incremented or deleted, as a JSON array of strings; `None` if too many to name.
+        /// The keys that were set, pushed to, incremented or deleted, as a JSON array of strings. `None` if there are
+        /// too many to name.
         keys: Option<Json>,
         /// Whether the metadata was set.
         metadata: bool,
     },
-    /// The end of a thread. Unless it was erased, its final state is archived under its id and life.
+    /// The end of a thread. Its final state is archived under its id and life, unless the thread was erased.
     Destroyed {
         /// Why the thread ended.
         reason: EndReason,
-        /// Whether the final state was lost, because no server ran for longer than the grace period.
+        /// Whether the final state was lost. A state is lost if no server runs for longer than the grace period.
         state_lost: bool,
     },
-    /// The move of a living thread to another id. Later events have the new id.
+    /// The move of a living thread to a different id. Later events have the new id.
     Rotated {
         /// The new id.
         to: ThreadId,
@@ -85,19 +86,20 @@ pub enum EventKind {
     Completed(Completed),
     /// A write to the keys of a watched scope.
     KvUpdated {
-        /// The keys set, deleted or incremented, as a JSON array of strings; `None` if there are too many to name.
+        /// The keys that were set, deleted or incremented, as a JSON array of strings. `None` if there are too many to
+        /// name.
         keys: Option<Json>,
     },
     /// A write to the task list of a watched scope.
     TaskListUpdated,
-    /// An append to the history of a watched thread. The version is the thread's, which an append does not change.
+    /// An append to the history of a watched thread. Appends do not change the version of the thread.
     HistoryAppended {
         /// The position of the first new item.
         first_seq: u64,
         /// The position of the last new item.
         last_seq: u64,
     },
-    /// The start of a thread as a copy of another one. Follows the event of its creation.
+    /// The creation of a thread as a copy of another thread. Follows the `Created` event of the copy.
     Forked {
         /// The source and its version. Boxed to keep events small.
         origin: Box<Origin>,
@@ -189,7 +191,7 @@ impl Event {
         subject_digest(&self.subject)
     }
 
-    /// Whether the subject is a scope, even one of a thread.
+    /// Returns whether the event is a change of the keys or tasks of a scope.
     #[doc(hidden)]
     #[must_use]
     pub fn is_of_scope(&self) -> bool {
@@ -199,7 +201,7 @@ impl Event {
         )
     }
 
-    /// Whether the event is a change, which may name keys, rather than an end, a move or a request.
+    /// Returns whether the event reports a change. The end of a thread, a move and a completed request are not changes.
     #[doc(hidden)]
     #[must_use]
     pub fn is_of_change(&self) -> bool {
@@ -243,7 +245,7 @@ impl Heap for Event {
 }
 
 impl EventKind {
-    /// Whether the passage of time caused the event, whichever request detected it.
+    /// Returns whether the thread expired. An expiry belongs to no request, even if a request detected it.
     #[doc(hidden)]
     #[must_use]
     pub fn is_of_time(&self) -> bool {
@@ -302,7 +304,7 @@ impl EventTypes {
         self.0 & 1 << event_type as u16 != 0
     }
 
-    /// Whether the set has types that are logged only on demand.
+    /// Returns whether the set has types that are logged only on demand.
     #[doc(hidden)]
     #[must_use]
     pub fn has_changes(self) -> bool {

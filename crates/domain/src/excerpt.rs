@@ -1,11 +1,12 @@
 use std::fmt::{self, Write};
 
-/// Untrusted text, made safe for messages and log lines: truncated, with invisible characters escaped as in Rust strings.
+/// Untrusted text for messages and log lines. Long text is truncated, and invisible characters are escaped as in Rust
+/// strings.
 #[derive(Debug, Clone, Copy)]
 pub struct Excerpt<'a>(pub &'a str);
 
 impl Excerpt<'_> {
-    /// Maximum bytes shown. All names of the API are shorter.
+    /// Maximum number of bytes shown. All names in the API are shorter.
     pub const MAX_BYTES: usize = 64;
 }
 
@@ -13,7 +14,7 @@ impl fmt::Display for Excerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut left = Self::MAX_BYTES;
         for character in self.0.chars() {
-            // no quotes surround the text, so they need no escape
+            // do not escape quotes, because the text is not enclosed in quotes
             let is_plain = matches!(character, '\'' | '"') || character.is_ascii_alphanumeric();
             let bytes = match is_plain {
                 true => 1,

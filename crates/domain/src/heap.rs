@@ -1,5 +1,5 @@
-//! Estimates the heap memory of values, in constant time from lengths and capacities. Estimates are never too low, so a
-//! client cannot make the allocator hold more than the estimate.
+//! Estimates the heap memory of values in constant time, from their lengths and capacities. An estimate is never too
+//! low, because memory limits depend on the estimates.
 
 #[doc(hidden)]
 pub trait Heap {
@@ -7,7 +7,8 @@ pub trait Heap {
     fn heap_bytes(&self) -> u64;
 }
 
-/// Returns the size of a block. Allocators round up to size classes (up to a quarter apart in jemalloc) and to 16 bytes.
+/// Returns the size of a heap block for `bytes` bytes. Allocators round up to 16 bytes and to size classes, which are
+/// up to a quarter apart in jemalloc.
 pub const fn block(bytes: usize) -> u64 {
     match bytes as u64 {
         0 => 0,
@@ -20,12 +21,14 @@ pub const fn array<T>(capacity: usize) -> u64 {
     block(capacity * size_of::<T>())
 }
 
-/// Returns the size of a hash map or set, which uses 7 of 8 slots and a control byte per slot.
+/// Returns the heap size of a hash map or set. A hash table fills at most 7 of 8 slots and adds a control byte per
+/// slot.
 pub const fn table<T>(capacity: usize) -> u64 {
     block(capacity * 8 / 7 * (size_of::<T>() + 1))
 }
 
-/// Returns the size of a B-tree with `len` elements: nodes have room for 11 and hold at least 5, except the root.
+/// Returns the heap size of a B-tree with `len` elements. A node has room for 11 elements. Except for the root, a node
+/// holds at least 5 elements.
 pub const fn tree<T>(len: usize) -> u64 {
     let nodes = match len {
         0 => 0,

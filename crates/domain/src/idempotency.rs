@@ -1,4 +1,4 @@
-//! Idempotency keys.
+//! Defines idempotency keys and the limits of the answers that are stored for them.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,17 +7,19 @@ use sha2::{Digest, Sha256};
 
 use super::threads::owner::{Access, OwnerTag};
 
-/// Minimum time that an answer is remembered.
+/// Minimum time that an answer is stored.
 pub const REMEMBERED: Duration = Duration::from_secs(60);
-/// Number of newest answers that are remembered longer, as long as the thread lives.
+/// Number of newest answers per thread that are stored longer than [`REMEMBERED`]. These answers expire with the
+/// thread, or after [`LONGEST`].
 pub const NEWEST: u64 = 64;
-/// Maximum time that an answer is remembered.
+/// Maximum time that an answer is stored.
 pub const LONGEST: Duration = Duration::from_secs(86_400);
-/// Maximum number of remembered answers. Beyond it, writes with new keys are rejected for a while.
+/// Maximum number of stored answers per thread. At the maximum, writes with new keys are rejected until an answer
+/// expires.
 pub const MOST: u64 = 65_536;
-/// The `limit` in a 429 when no further answer fits.
+/// Name of the limit that a 429 response reports when no further answer can be stored.
 pub const LIMIT_NAME: &str = "idempotency_keys";
-/// Maximum cost of remembered answers: the bytes of their metadata, and 8 for each result.
+/// Maximum cost of the stored answers. The cost is the bytes of their metadata plus 8 bytes per result.
 pub const MOST_COST_BYTES: u64 = 16 * 1_048_576;
 
 /// A client's idempotency key and a fingerprint of its request.
@@ -25,7 +27,7 @@ pub const MOST_COST_BYTES: u64 = 16 * 1_048_576;
 pub struct IdempotencyKey {
     /// Digest of the key, which is free text of up to 128 bytes.
     pub digest: Fingerprint,
-    /// Digest of method, path with query, and body.
+    /// Digest of the method, the path with its query, and the body.
     pub request: Fingerprint,
 }
 
@@ -34,7 +36,8 @@ pub struct IdempotencyKey {
 pub struct Fingerprint(pub [u8; 16]);
 
 impl Fingerprint {
-    /// Digests parts with their lengths, so that shifted boundaries change the result.
+    /// Digests each part with its length. Without lengths, moving a byte from one part to the next would not change the
+    /// digest.
     #[must_use]
     pub fn of(parts: &[&[u8]]) -> Self {
         let mut hash = Sha256::new();
@@ -54,7 +57,7 @@ impl Fingerprint {
 }
 
 impl IdempotencyKey {
-    /// Binds the key to the caller. Callers with different access never share a key.
+    /// Binds the key to callers with `access`. Callers with different access never share a key.
     pub fn of(self, access: Access) -> Self {
         let Fingerprint(digest) = &self.digest;
         let digest = match access {

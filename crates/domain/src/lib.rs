@@ -1,4 +1,5 @@
-//! Threads and the semantics of their operations, without async and I/O: every rule on which all stores must agree.
+//! Defines threads and the rules of operations on threads. All stores must follow these rules. The crate has no async
+//! code and no I/O.
 
 #![warn(missing_docs)]
 

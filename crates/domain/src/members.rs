@@ -138,8 +138,8 @@ impl<'a, K: Ord + Clone + Heap, V: Member<K>> Draft<'a, K, V> {
         }
     }
 
-    /// Removes a value, to be changed and put back. A value that was changed before is moved: a clone per push would be
-    /// quadratic.
+    /// Takes a value, which the caller changes and puts back. If this draft has already changed the value, the value is
+    /// moved. Cloning the value for each push would take quadratic time.
     pub(super) fn take(&mut self, key: &K) -> Option<V> {
         match self.changes.values.get_mut(key) {
             Some(changed) => {

@@ -7,7 +7,7 @@ pub const TTL_MAX: Duration = Duration::from_secs(946_080_000);
 /// Maximum TTL of a key in a scope: one year.
 pub const KEY_TTL_MAX: Duration = Duration::from_secs(31_536_000);
 
-/// Maximum bytes of a request body. Entries have a limit of their own.
+/// Maximum bytes of a request body. Key-value entries have a separate limit.
 pub const BODY_MAX_BYTES: u64 = 2 * 1_048_576;
 
 /// Limits and lifetimes of threads.
@@ -19,7 +19,7 @@ pub struct ThreadPolicy {
     pub max_keys: u32,
     /// Maximum bytes of the metadata as compact JSON.
     pub max_metadata_bytes: u64,
-    /// How long a thread without its own TTL lives after its last use.
+    /// How long a thread lives after its last use, unless the thread has its own TTL.
     pub ttl: Duration,
     /// Maximum age of a thread, regardless of use.
     pub max_age: Option<Duration>,

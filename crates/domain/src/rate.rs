@@ -3,11 +3,12 @@ use std::str::FromStr;
 const PERIOD_SECONDS_MAX: u64 = 86_400;
 const COUNT_MAX: u64 = 1_000_000;
 
-/// A rate limit by the generic cell rate algorithm ([ITU-T I.371](https://www.itu.int/rec/T-REC-I.371)): a burst, then one
-/// action per interval.
+/// A rate limit by the generic cell rate algorithm ([ITU-T I.371](https://www.itu.int/rec/T-REC-I.371)): a burst, then
+/// one action per interval.
 ///
-/// Its only state is `full_us`, the time when the whole burst is available again. There are no windows, so two bursts cannot
-/// follow each other; a period after a rest allows at most the saved burst and its own share.
+/// The only state is `full_us`, the time when the whole burst is available again. Because there are no fixed time
+/// windows, two full bursts cannot follow each other. A period of any length allows at most one burst, plus one action
+/// per interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     interval_us: u64,
@@ -52,7 +53,8 @@ pub struct RateLimits {
 }
 
 impl Rate {
-    /// Allows `count` (1 to 1,000,000) actions per `period_seconds` (1 to 86,400), and `burst` (1 to `count`) at once.
+    /// Allows `count` (1 to 1,000,000) actions per `period_seconds` (1 to 86,400), and up to `burst` (1 to `count`)
+    /// actions at once.
     pub fn new(count: u64, period_seconds: u64, burst: u64) -> Result<Self, RateError> {
         let is_legal = (1..=COUNT_MAX).contains(&count)
             && (1..=PERIOD_SECONDS_MAX).contains(&period_seconds)
@@ -61,28 +63,29 @@ impl Rate {
             return Err(RateError);
         }
         Ok(Self {
-            // rounded up, so that the rate is never exceeded
+            // rounded up, because a shorter interval would exceed the rate
             interval_us: (period_seconds * 1_000_000).div_ceil(count),
             burst,
         })
     }
 
-    /// Returns the time that one action uses up, in microseconds.
+    /// Returns the interval per action, in microseconds.
     #[must_use]
     pub fn interval_us(&self) -> u64 {
         self.interval_us
     }
 
-    /// Returns the time that a burst may use up, in microseconds.
+    /// Returns how far `full_us` may be ahead of the current time, in microseconds.
     #[must_use]
     pub fn tolerance_us(&self) -> u64 {
         self.interval_us * self.burst
     }
 
-    /// Takes one action, and returns the new `full_us`. The error is the wait in microseconds: from 1 up to one interval.
+    /// Takes one action and returns the new `full_us`. If the limit is exceeded, the error is the wait in microseconds,
+    /// from 1 to one interval.
     pub fn take(&self, full_us: u64, now_us: u64) -> Result<u64, u64> {
         let most_us = now_us + self.tolerance_us();
-        // a larger value comes from a clock that was set back, or from a wider limit before
+        // `full_us` may exceed `most_us` if the clock was set back or the limit was lowered
         let full_us = full_us.clamp(now_us, most_us) + self.interval_us;
         if full_us > most_us {
             Err(full_us - most_us)
@@ -91,7 +94,7 @@ impl Rate {
         }
     }
 
-    /// Returns one action, and the new `full_us`.
+    /// Gives back one action and returns the new `full_us`.
     #[must_use]
     pub fn give_back(&self, full_us: u64) -> u64 {
         full_us.saturating_sub(self.interval_us)

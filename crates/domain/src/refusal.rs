@@ -77,37 +77,37 @@ pub enum Refusal {
     /// The history changed since the compaction was computed.
     #[error("the history has {count} items up to `through`")]
     PrefixChanged {
-        /// The current number of items up to `through`.
+        /// The current number of items up to the `through` position of the request.
         count: u64,
     },
-    /// Too many items follow those that a compaction would replace.
+    /// Too many items follow the items that a compaction would replace.
     #[error("more than {limit_items} items follow `through`")]
     TooManyLaterItems {
         /// The limit.
         limit_items: u64,
     },
-    /// The id of an item belongs to another item.
+    /// An item has the id of a different, existing item.
     #[error("the id of item {item} belongs to another item already")]
     ItemIdReused {
         /// Index of the item.
         item: usize,
     },
-    /// An operation would append an item whose id belongs to another item.
+    /// An operation would append an item with the id of a different, existing item.
     #[error("the id of an appended item belongs to another item already")]
     AppendReusesId {
         /// Index of the operation.
         operation: usize,
     },
-    /// The precondition failed.
+    /// The version in the request is not the current version.
     #[error("the version is {}, not the one in the request; read again and retry", current.version)]
     VersionMismatch {
         /// The current version; 0 if the subject does not exist.
         current: Stamp,
     },
-    /// The data that the write is based on has changed. Compute the write again.
+    /// The data that the write is based on has changed. The caller must compute the write again.
     #[error("the data that the write is based on has changed")]
     Changed,
-    /// Another caller holds the turn, and it is exclusive or was requested.
+    /// Another caller holds the turn. The turn is exclusive, or the request asked for the turn.
     #[error("another caller holds the turn{}; retry then", until(*ends_ms))]
     TurnTaken {
         /// When the turn ends, by the store's clock.
@@ -115,7 +115,7 @@ pub enum Refusal {
         /// Milliseconds until the turn ends.
         left_ms: u64,
     },
-    /// The turn was given back, a later one was granted, or the thread has ended.
+    /// The turn was released, a later turn was granted, or the thread has ended.
     #[error("the turn has ended, or a later one was granted; take the turn again")]
     TurnLost,
     /// The thread belongs to another owner.
@@ -133,7 +133,7 @@ pub enum Refusal {
         /// The limit.
         limit_threads: u64,
     },
-    /// The caller has no API key, and the write changes a reserved key or clears a state that may have one.
+    /// The caller has no API key, and the write changes a reserved key or clears a state that may have reserved keys.
     #[error("only callers with an API key may write that key")]
     KeyReserved {
         /// Index of the operation.
@@ -142,10 +142,10 @@ pub enum Refusal {
     /// The thread already exists.
     #[error("the thread exists already")]
     ThreadExists,
-    /// The creation time of an imported thread is in the future by more than clocks differ.
+    /// The creation time of an imported thread is further in the future than the allowed clock skew.
     #[error("the thread was created later than now")]
     CreatedAhead,
-    /// The thread ended recently, and its id does not accept writes yet.
+    /// The thread ended recently, and its id still rejects writes.
     #[error(
         "the thread was destroyed or rotated; its id accepts writes again `tombstone_seconds` later"
     )]
@@ -163,7 +163,7 @@ pub enum Refusal {
     TooManyCheckpoints {
         /// Maximum number of checkpoints.
         limit_checkpoints: u32,
-        /// Maximum bytes of their states and metadata.
+        /// Maximum total bytes of the states and metadata of all checkpoints.
         limit_bytes: u64,
     },
     /// The scope requires explicit creation, and does not exist.
@@ -175,13 +175,13 @@ pub enum Refusal {
     /// The scope rejects writes, because its run has ended.
     #[error("the scope has ended")]
     ScopeEnded,
-    /// The thread of the scope must be created first.
+    /// The thread of the scope does not exist.
     #[error("the thread does not exist")]
     NoThread,
     /// The idempotency key was used for another request.
     #[error("the idempotency key was used for another request")]
     IdempotencyKeyReused,
-    /// The thread has no room to remember another idempotency key.
+    /// The thread cannot store another idempotency key.
     #[error(
         "the thread remembers too many idempotency keys; retry in {} s",
         retry_after_ms.div_ceil(1_000)
@@ -195,13 +195,13 @@ pub enum Refusal {
     RateLimited(#[from] RateLimited),
 }
 
-/// Formats the time; empty after the year 9999.
+/// Returns " until" and the formatted time, or an empty string after the year 9999.
 fn until(ms: u64) -> String {
     rfc3339(ms).map_or_else(String::new, |time| format!(" until {time}"))
 }
 
 impl Refusal {
-    /// Adjusts the index of the operation for a list with `before` earlier operations.
+    /// Adds `before`, the number of preceding operations, to the index of the operation.
     #[must_use]
     pub fn after(mut self, before: usize) -> Self {
         if let Some(operation) = self.operation_mut() {

@@ -1,16 +1,17 @@
 use std::time::Duration;
 
-/// An event that a durable consumer has not handled stays in the log for up to this many times [`Retention::log`].
+/// Maximum time in the log for an event that a durable consumer has not handled, as a multiple of [`Retention::log`].
 pub const LOG_HARD_FACTOR: u32 = 7;
 
 /// The retention of ended threads and events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// How long the data of an expired thread waits for the reaper. Stored per thread: a changed setting revives no thread.
+    /// How long the data of an expired thread is kept for the reaper. Stored per thread, because a changed setting must
+    /// not revive expired threads.
     pub grace: Duration,
-    /// How long the archive keeps a final state. With zero, the state stays only as long as its event is in the log.
+    /// How long the archive keeps a final state. If zero, the state is kept only while its event is in the log.
     pub archive: Duration,
-    /// How long an event stays in the log, unless a durable consumer has not handled it.
+    /// How long an event stays in the log. An event that a durable consumer has not handled stays longer.
     pub log: Duration,
 }
 

@@ -3,11 +3,11 @@ use std::str::FromStr;
 
 use super::Heap;
 
-/// Length of version 00: `00-` trace id `-` span id `-` flags.
+/// Length of a version 00 header: `00-`, the trace id, `-`, the span id, `-` and the flags.
 const LEN: usize = 55;
 const SAMPLED: u8 = 1;
 
-/// The position of a request in a trace ([W3C Trace Context](https://www.w3.org/TR/trace-context/)).
+/// The position of a request in a trace, as defined by [W3C Trace Context](https://www.w3.org/TR/trace-context/).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TraceParent {
     trace_id: [u8; 16],
@@ -27,7 +27,8 @@ impl Heap for TraceParent {
 }
 
 impl TraceParent {
-    /// Identifies a span of a trace. The specification forbids ids that are all zeros.
+    /// Creates a value from its parts. The specification forbids ids that are all zeros; this function does not check
+    /// them.
     #[must_use]
     pub fn new(trace_id: [u8; 16], span_id: [u8; 8], is_sampled: bool) -> Self {
         Self {
@@ -62,7 +63,8 @@ impl TraceParent {
     }
 }
 
-/// Parses version 00, and the same part of later versions, as the specification requires. Drops unknown flags.
+/// Parses version 00. Of later versions, reads only the part that version 00 defines, as the specification requires.
+/// Drops unknown flags.
 impl FromStr for TraceParent {
     type Err = TraceParentError;
 

@@ -6,10 +6,10 @@ use threadkeep_tls::install_tls_provider;
 
 pub const AGENT: &str = concat!("threadkeep/", env!("CARGO_PKG_VERSION"));
 
-/// Builds a client that follows no redirects, uses no proxy, sends no `Referer` and decompresses nothing. `configure` adds
-/// options.
+/// Builds a client that follows no redirects, uses no proxy, sends no `Referer` and decompresses nothing. `configure`
+/// adds options.
 ///
-/// On a machine without certificate authorities, http still works, and a warning says that `failing` does not.
+/// Without certificate authorities on the machine, the client supports only http, and logs `failing` as a warning.
 pub fn http_client(
     failing: &'static str,
     configure: impl Fn(ClientBuilder) -> ClientBuilder,
@@ -21,7 +21,7 @@ pub fn http_client(
                 .redirect(redirect::Policy::none())
                 .no_proxy()
                 .referer(false)
-                // not even if another crate of a build enables these features
+                // stays off even if another crate in the build enables these features
                 .no_gzip()
                 .no_brotli()
                 .no_zstd()
@@ -40,7 +40,7 @@ pub fn http_client(
     })
 }
 
-/// Whether an error or one of its sources is an `E`.
+/// Returns whether a source of `error` is an `E`.
 pub fn has_source<E: Error + 'static>(error: &dyn Error) -> bool {
     let mut source = error.source();
     while let Some(error) = source {

@@ -1,5 +1,5 @@
-//! Renders events as JSON of
-//! [CloudEvents 1.0](https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md).
+//! Renders events as JSON of [CloudEvents
+//! 1.0](https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md).
 
 use std::fmt::Write;
 
@@ -8,14 +8,15 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Archive, Archives, StoreError};
 
-/// Maximum size of a final state within an event, in bytes. The event links to a larger one.
+/// Maximum size of a final state within an event, in bytes. For a larger state, the event has a link.
 pub const MOST_STATE_BYTES: u64 = 262_144;
 
 const LAST: &str = "9999-12-31T23:59:59.999Z";
 
 /// Renders an event as compact JSON.
 ///
-/// The end of a thread contains the final state, or a link to it that begins with `public_url`. Fails if the final state cannot be read: an event reports a lost state only if it is lost.
+/// The event for the end of a thread contains the final state, or a link to the state that starts with `public_url`.
+/// Fails if the final state cannot be read, because an event must not report an unreadable state as lost.
 pub async fn cloud_event(
     archives: &dyn Archives,
     public_url: &str,
@@ -82,8 +83,8 @@ pub fn history_url(public_url: &str, id: &ThreadId, life: Life) -> String {
     format!("{public_url}/v1/archives/{id}/history?life={:016x}", life.0)
 }
 
-/// Renders the members that all types have. The subject of a thread's event is the thread id; that of another scope's event
-/// is the scope.
+/// Renders the members that all event types have. The subject is the thread id, or the scope if the event has no
+/// thread.
 fn head(event: &Event) -> String {
     let time = rfc3339(event.time_ms).unwrap_or_else(|| LAST.into());
     let (thread, scope) = (event.thread(), &event.subject);

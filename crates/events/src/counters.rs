@@ -19,17 +19,17 @@ pub struct EventCounters {
     pub threads_moved: Counter,
     /// Age of the oldest due thread that has not been ended, in milliseconds; 0 if no thread is due.
     pub reaper_lag_ms: Counter,
-    /// 1 if the reaper has stopped because its clock and the store's differ too much, else 0.
+    /// 1 if the reaper has stopped because the clocks of this replica and the store differ too much, else 0.
     pub reaper_stopped: Counter,
     /// Open streams of threads.
     pub thread_streams: Counter,
     /// Open streams of all threads.
     pub global_streams: Counter,
-    /// Streams whose reader was too slow.
+    /// Streams closed because their reader was too slow.
     pub streams_cut_off: Counter,
     /// Resets sent to readers that missed events.
     pub resets: Counter,
-    /// Ends of requests that were not logged, because too many waited or the store failed.
+    /// Ends of requests that were not logged, because the queue was full or the store failed.
     pub sessions_dropped: Counter,
     /// Unreadable records of events and endpoints that were skipped.
     pub unreadable: Counter,
@@ -48,7 +48,7 @@ pub struct DeliveryCounters {
     pub failed: Counter,
     /// Parked events.
     pub parked: Counter,
-    /// Time for which events have waited for delivery.
+    /// How long events have waited for delivery.
     pub lag: Lag,
 }
 

@@ -1,4 +1,4 @@
-//! Erases owners in the background, so that an erasure completes even if its callers stop waiting.
+//! Erases the data of owners in the background. An erasure completes even if its callers stop waiting.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,19 +11,20 @@ use super::{Consumers, Events, forget_lives};
 use threadkeep_domain::OwnerTag;
 use threadkeep_store::{Backend, Erased, StoreError};
 
-/// Concurrent erasures on a replica. Each holds up to 100,000 erased lives of 100 bytes.
+/// Maximum number of concurrent erasures on a replica. Each may hold 100,000 erased lives of 100 bytes in memory.
 const AT_ONCE: usize = 4;
-/// Maximum erasures on a replica, and maximum remembered results. Beyond it, callers get an incomplete result.
+/// Maximum number of running and waiting erasures on a replica, and of remembered results. Above this number, callers
+/// get an incomplete result.
 const MOST: usize = 1_000;
-/// Retention of the result of an erasure that ended without a waiting caller, for a repeat of the call.
+/// How long the result of an erasure is kept for a repeated call if no caller was waiting at the end.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
 /// The progress of an erasure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Erasing {
-    /// Numbers so far, for all callers on this replica.
+    /// Numbers so far, totaled over all callers on this replica.
     pub erased: Erased,
-    /// Whether everything is erased.
+    /// True if everything is erased.
     pub is_complete: bool,
 }
 
@@ -36,14 +37,14 @@ pub(super) struct Erasures {
 #[derive(Debug, Default)]
 struct State {
     running: HashMap<OwnerTag, Running>,
-    /// Time and numbers of ended erasures whose callers have not received them.
+    /// Results of ended erasures that no caller has received, with the time of the end.
     untold: HashMap<OwnerTag, (Instant, Erased)>,
 }
 
 #[derive(Debug)]
 struct Running {
     progress: watch::Receiver<Progress>,
-    /// Number of callers so far. The erasure includes everything that exists when the last one calls.
+    /// Number of callers so far. The erasure includes everything that exists when the last caller joins.
     callers: u64,
 }
 
@@ -78,11 +79,12 @@ impl Erasures {
 }
 
 impl Events {
-    /// Erases everything that an owner has: threads, archives, and their traces in the log and in pending deliveries. Waits
-    /// for up to `wait`; then the erasure continues in the background, and another call joins it.
+    /// Erases all data of an owner: threads, archives, and their traces in the log and in pending deliveries. Waits for
+    /// up to `wait`. Afterwards, the erasure continues in the background, and a repeated call joins it.
     ///
-    /// Threads that exist at the time of the call end for good, with a tombstone that lasts `tombstone`. Threads created for
-    /// the owner meanwhile may be erased or survive. After an error, a repeat resumes the erasure.
+    /// Threads that exist at the time of the call end permanently, with a tombstone that lasts for `tombstone`. Threads
+    /// that are created for the owner meanwhile may be erased or survive. After an error, a repeated call resumes the
+    /// erasure.
     #[doc(hidden)]
     pub async fn erase(
         &self,
@@ -104,7 +106,7 @@ impl Events {
         }
     }
 
-    /// Joins the running erasure of `owner`, or starts one. Returns `None` if too many run.
+    /// Joins the running erasure of `owner`, or starts one. Returns `None` if too many are running.
     fn join_erasure(
         &self,
         owner: OwnerTag,
@@ -168,7 +170,7 @@ impl Run {
             .send_modify(|now| now.ended = Some(ended.map_err(Arc::new)));
     }
 
-    /// Ends the erasure, unless more callers have joined. Returns their number in that case.
+    /// Ends the erasure if no further callers have joined. Otherwise, returns the new number of callers.
     fn end(&self, callers: u64) -> Option<u64> {
         let mut state = self.erasures.state();
         let now = state.running.get(&self.owner).map(|run| run.callers);
@@ -186,7 +188,8 @@ impl Run {
         None
     }
 
-    /// Each life keeps a record in the store until everything else is erased, so that another run resumes after a crash.
+    /// Erases all data of the owner. The store keeps a record of each erased life until everything else is erased, so
+    /// that a later run can resume after a crash.
     async fn erase(&self) -> Result<(), StoreError> {
         let (backend, owner) = (&*self.backend, self.owner);
         while let Some(some) = backend.erase_owned(owner, self.tombstone).await? {
@@ -200,7 +203,7 @@ impl Run {
             if lives.is_empty() {
                 return Ok(());
             }
-            // purge first, so that consumers that read the log again find it purged
+            // purge the log first, so that a consumer that reads the log again does not find the events
             backend.purge_log(owner, &lives).await?;
             forget_lives(backend, &lives).await?;
             self.consumers.poke();

@@ -12,16 +12,17 @@ use super::{EventCounters, Follower, WATCH_AGAIN, WATCH_LASTS, bytes_named};
 use threadkeep_domain::{Event, EventTypes, Position};
 use threadkeep_store::{Backend, Heads, StoreError};
 
-/// Maximum logs per read; those furthest behind come first.
+/// Maximum number of logs per read. The logs that are furthest behind are read first.
 const LOGS: usize = 16;
-/// Maximum events per log and read.
+/// Maximum number of events per log in one read.
 const MOST: usize = 64;
-/// A reader that was at the end of all logs within this time, in milliseconds, cannot have missed trimmed events.
+/// Time in milliseconds. A reader that was at the end of all logs less than this time ago cannot have missed trimmed
+/// events.
 const NEAR_MS: u64 = 2_000;
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
 
-/// The position of a reader of all events: a time of the log's clock. The reader has all earlier events, and perhaps some
-/// later ones.
+/// The position of a reader of all events, as a time of the log's clock. The reader has all earlier events, and may
+/// have some later events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Watermark(pub u64);
 
@@ -35,27 +36,26 @@ pub enum GlobalItem {
         /// The reader's position at this item.
         cursor: Watermark,
     },
-    /// An event was not logged, or has left the log.
+    /// The reader has missed events that were not logged or have left the log.
     Reset {
         /// The reader's position at this item.
         cursor: Watermark,
     },
 }
 
-/// The events of all threads, in order for each thread. Reads on demand, and buffers few events.
+/// A stream of the events of all threads, in order for each thread. Reads on demand, and buffers few events.
 #[derive(Debug)]
 pub struct GlobalStream {
     log: Arc<dyn Backend>,
     types: EventTypes,
     follower: Follower,
-    /// Position in each log, by bucket.
     positions: Vec<Position>,
     /// Position of the reader after the events in `ready`.
     reached: Watermark,
     ready: VecDeque<GlobalItem>,
-    /// Time at which all logs were last read to their end, by the log's clock.
+    /// When all logs were last read to their end, by the log's clock.
     arrived_ms: u64,
-    /// Time up to which the reader knows of missing events, by the log's clock.
+    /// Time up to which missing events have been reported to the reader, by the log's clock.
     told_ms: u64,
     changes: Option<Changes>,
     counters: Arc<EventCounters>,
@@ -117,7 +117,7 @@ impl GlobalStream {
         let since = self.changes.as_ref().map_or(0, |changes| changes.since);
         let now = self.reached;
         if cursor > now {
-            // the log is gone, or its clock was set back
+            // the log was deleted, or its clock was set back
             self.ready.push_back(GlobalItem::Reset { cursor: now });
             return;
         }
@@ -143,13 +143,13 @@ impl GlobalStream {
         }
     }
 
-    /// Returns the reader's position once it has all events so far; `None` if there are more.
+    /// Returns the reader's position if the reader has all events so far, or `None` if there are more.
     #[must_use]
     pub fn cursor(&self) -> Option<Watermark> {
         self.ready.is_empty().then_some(self.reached)
     }
 
-    /// Returns the start of the stream, before any item was taken.
+    /// Returns the position at which the stream starts. Call this before the first item is taken.
     #[must_use]
     pub fn start(&self) -> Watermark {
         self.reached
@@ -165,7 +165,7 @@ impl GlobalStream {
                 return Ok(item);
             }
             if self.read().await? {
-                // a store that never waits would block the other tasks of this worker
+                // yields, because a store that never waits would block the other tasks of this worker
                 yield_now().await;
                 continue;
             }
@@ -185,7 +185,8 @@ impl GlobalStream {
         }
     }
 
-    /// Renews the watch when due, and reports a gap. Retries a failed renewal before the watch expires.
+    /// Renews the watch when a renewal is due, and reports a gap to the reader. Retries a failed renewal before the
+    /// watch expires.
     async fn watch_again(&mut self) {
         let Some(changes) = &mut self.changes else {
             return;
@@ -206,7 +207,7 @@ impl GlobalStream {
         }
     }
 
-    /// Reads the logs that are furthest behind. Returns false if none is behind. Cancel safe.
+    /// Reads the logs that are furthest behind. Returns false if no log is behind. Cancel safe.
     async fn read(&mut self) -> Result<bool, StoreError> {
         let heads = self.follower.heads();
         let behind = self.behind(&heads);
@@ -222,17 +223,17 @@ impl GlobalStream {
             let cursor = self.reached;
             self.ready.push_back(GlobalItem::Reset { cursor });
         }
-        // the reader does not have these events yet
+        // the position before the events that are being read
         let cursor = self.reached;
         let mut bytes = 0;
         for ((bucket, _), events) in behind.iter().zip(read) {
             if bytes >= MOST_BYTES {
-                // the rest is read again once these are taken
+                // the rest is read again after these events are taken
                 break;
             }
             self.counters.events_read.add(events.len() as u64);
             let bucket = usize::from(*bucket);
-            // an empty read ended before its head was trimmed
+            // if nothing was read, all events up to the head have been trimmed
             let last = events.last().map(|event| event.id.position);
             let head = heads.positions[bucket];
             self.positions[bucket] = match last {
@@ -256,12 +257,12 @@ impl GlobalStream {
 
     fn reach(&mut self, heads: &Heads) {
         let reached = match self.behind(heads).first() {
-            // later events have no earlier time
+            // events that are logged later do not have an earlier time
             None => {
                 self.arrived_ms = heads.now_ms;
                 heads.now_ms
             }
-            // the other logs are known only up to these heads
+            // all other logs are known only up to their heads
             Some((_, furthest_behind)) => furthest_behind.ms.min(heads.now_ms),
         };
         self.reached = self.reached.max(Watermark(reached));
@@ -305,7 +306,7 @@ mod tests {
         let now_ms = stream.reached.0;
         let at = |ms| Position { ms, seq: 0 };
 
-        // one log has grown since all heads were read, and was read halfway; others may have grown too
+        // one log has grown since all heads were read, and was read halfway; other logs may have grown too
         let mut positions = vec![Position::default(); logs];
         positions[0] = at(now_ms + 500);
         stream.positions[0] = at(now_ms + 400);

@@ -1,4 +1,4 @@
-//! Events: reads the log and delivers its events, and ends expired threads.
+//! Reads the event log, delivers its events, and ends expired threads.
 
 #![warn(missing_docs)]
 
@@ -69,16 +69,16 @@ pub use threadkeep_domain::{
 };
 pub use threadkeep_store::{Archive, ArchiveHead};
 
-/// The settings of a replica's events.
+/// Settings for the events of a replica.
 #[derive(Debug, Clone)]
 pub struct EventSettings {
     /// Base of links to this service, such as `https://threads.example.com`. If empty, links are paths.
     pub public_url: String,
-    /// Whether to log the ends of requests.
+    /// True to log the ends of requests.
     pub session_events: bool,
     #[doc(hidden)]
     pub poll_every: Duration,
-    /// Maximum silence of a stream.
+    /// Maximum time without data on a stream.
     #[doc(hidden)]
     pub heartbeat: Duration,
     #[doc(hidden)]
@@ -100,8 +100,8 @@ impl Default for EventSettings {
     }
 }
 
-/// The events of one replica: all background work and queries. Clones share it; it stops with the last one, or on
-/// [`Self::shutdown`].
+/// Event processing for one replica, with background work and queries. All clones share the same background work. The
+/// work stops when the last clone is dropped, or on [`Self::shutdown`].
 #[derive(Debug, Clone)]
 pub struct Events(Arc<Inner>);
 
@@ -123,7 +123,7 @@ struct Inner {
 }
 
 impl Events {
-    /// Starts the background work on the current Tokio runtime. Panics outside of one.
+    /// Starts the background work on the current Tokio runtime. Panics outside of a runtime.
     #[doc(hidden)]
     #[must_use]
     pub fn start(backend: Arc<dyn Backend>, settings: EventSettings) -> Self {
@@ -157,7 +157,8 @@ impl Events {
         events
     }
 
-    /// Ends due threads and deletes data past its retention, in this replica's share of the buckets.
+    /// Starts the tasks that end due threads and delete data past its retention, in this replica's share of the
+    /// buckets.
     fn start_upkeep(&self) {
         let pool = reaper::pool();
         let (share, held) = watch::channel(Vec::new());
@@ -188,7 +189,7 @@ impl Events {
         self.0.end_streams.clone()
     }
 
-    /// Ends the background work, and releases the shares of this replica.
+    /// Ends the background work, and releases the leases of this replica.
     pub async fn shutdown(&self) {
         self.0.stop.cancel();
         self.0.tasks.close();
@@ -225,7 +226,7 @@ impl Events {
         cloud_event(archives, &self.0.settings.public_url, event).await
     }
 
-    /// Like [`Self::render`], with the new values of the changed keys if they are known and small enough.
+    /// Like [`Self::render`], but includes the new values of the changed keys if the values are known and small enough.
     #[doc(hidden)]
     pub async fn render_with_values(&self, event: &Event) -> Result<String, StoreError> {
         let json = self.render(event).await?;
@@ -235,8 +236,8 @@ impl Events {
         })
     }
 
-    /// Streams the events of a thread, after the cursor `after`, or from now on. Its changes are logged while the stream is
-    /// open, and a little longer. Does not extend the thread's lifetime.
+    /// Streams the events of a thread after the cursor `after`, or from now on. Changes of the thread are logged while
+    /// the stream is open, and for a short time afterwards. Does not extend the thread's lifetime.
     #[doc(hidden)]
     pub async fn thread_stream(
         &self,
@@ -244,7 +245,7 @@ impl Events {
         after: Option<ThreadCursor>,
     ) -> Result<ThreadStream, StoreError> {
         let backend = &self.0.backend;
-        // in this order: the listener receives events that are logged after the thread was read
+        // the order matters: the listener must receive all events that are logged after the thread was read
         let mut listener = self.0.tail.listen(*id);
         let watched = backend.watch(&[*id], watcher::WATCH_LASTS).await?;
         let watched = watched.first().ok_or(StoreError::Corrupt("no answer"))?;
@@ -259,7 +260,7 @@ impl Events {
         Ok(ThreadStream::new(*id, after, parts))
     }
 
-    /// Streams the events of all threads of `types`, after the cursor `after`, or from now on.
+    /// Streams all threads' events of the given types, after the cursor `after` or from now on.
     #[doc(hidden)]
     pub async fn global_stream(
         &self,
@@ -275,7 +276,8 @@ impl Events {
         GlobalStream::open(types, after, parts).await
     }
 
-    /// Queues the end of a request for the log if session events are on; never waits. A full queue drops and counts it.
+    /// Queues the end of a request for the log if session events are enabled. Never waits. If the queue is full, the
+    /// event is dropped and counted.
     #[doc(hidden)]
     pub fn session_completed(&self, id: &ThreadId, completed: impl FnOnce() -> Completed) {
         if let Some(sessions) = &self.0.sessions {
@@ -295,13 +297,13 @@ impl Events {
         self.0.settings.heartbeat
     }
 
-    /// Runs a task in the background. The task must end soon after [`Self::stopped`], and must not hold a clone of `self`,
-    /// which would keep the background work alive.
+    /// Runs a task in the background. The task must end soon after [`Self::stopped`], and must not hold a clone of
+    /// `self`, which would keep the background work alive.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.0.tasks.spawn(task);
     }
 
-    /// Runs a task in the background that may be dropped at any await.
+    /// Runs a background task that may be dropped at any await.
     #[doc(hidden)]
     pub fn spawn_until_stopped(&self, task: impl Future<Output = ()> + Send + 'static) {
         let stop = self.0.stop.clone();

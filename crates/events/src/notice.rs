@@ -7,7 +7,7 @@ use threadkeep_store::{Archive, Archives, StoreError};
 pub struct Notice {
     /// The event itself.
     pub event: Event,
-    /// Final state and metadata; set if the event is the end of a thread and they are not lost.
+    /// Final state and metadata. Set if the event is the end of a thread and the state is not lost.
     pub archive: Option<Archive>,
 }
 

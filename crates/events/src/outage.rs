@@ -4,7 +4,8 @@ use std::time::Duration;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Logs consecutive failures of one kind of work once, and computes growing pauses.
+/// Tracks consecutive failures of one kind of work. Logs only the first failure, and computes the growing pauses
+/// between attempts.
 #[derive(Debug)]
 pub struct Outage {
     what: &'static str,
@@ -12,7 +13,7 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// Creates an outage without failures. Log messages describe the work as `what`, such as "reading the log of
+    /// Creates an outage without failures. `what` describes the work in log messages, such as "reading the log of
     /// events".
     pub fn new(what: &'static str) -> Self {
         Self { what, failures: 0 }

@@ -1,4 +1,4 @@
-//! Ends expired threads, so that each end has an event.
+//! Ends expired threads and logs an event for each end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use super::{EventCounters, Outage, Pool};
 use threadkeep_domain::ThreadId;
 use threadkeep_store::{StoreError, Upkeep};
 
-/// Maximum threads of one bucket per step, which blocks the store.
+/// Maximum number of threads of one bucket that end in one step. A step blocks the store.
 const MOST: usize = 50;
-/// Buckets per query for due threads.
+/// Number of buckets in one query for due threads.
 const AT_ONCE: usize = 16;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// Maximum difference between the store's clock and this process's. Beyond it, one of them is wrong, and threads in use
-/// might be ended.
+/// Maximum difference between the clocks of the store and this process. If the difference is larger, one clock is
+/// wrong, and threads in use could be ended.
 const MOST_SKEW: Duration = Duration::from_secs(60);
 
 pub(super) fn pool() -> Pool {
@@ -36,7 +36,7 @@ pub(super) struct Reaper {
     pub(super) pool: Pool,
     pub(super) buckets: u16,
     pub(super) held: watch::Receiver<Vec<u16>>,
-    /// Set while due threads wait for their end.
+    /// Since when due threads have been waiting for their end.
     pub(super) behind_since: Option<Instant>,
 }
 
@@ -80,7 +80,6 @@ impl Reaper {
         }
     }
 
-    /// Ends due threads in all buckets of the share, up to the limits of one round.
     async fn round(&mut self) -> Result<Round, StoreError> {
         let buckets = {
             let slots = self.held.borrow_and_update();
@@ -102,7 +101,7 @@ impl Reaper {
                 };
                 self.end(*bucket, &ids).await?;
                 if self.held.has_changed().unwrap_or(true) {
-                    // another replica may hold these buckets now
+                    // a different replica may hold these buckets now
                     return Ok(Round::More);
                 }
             }
@@ -157,7 +156,6 @@ mod tests {
     use threadkeep_domain::Position;
     use threadkeep_store::{Due, Reaped};
 
-    /// Due threads of one bucket, with a clock that may be wrong.
     #[derive(Debug, Default)]
     struct Waiting {
         ids: Mutex<Vec<ThreadId>>,

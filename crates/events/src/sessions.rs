@@ -1,4 +1,4 @@
-//! Queues the ends of requests for the log, so that requests do not wait for it.
+//! Queues the ends of requests for the log, so that requests do not wait for the log.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use threadkeep_domain::{Completed, ThreadId, TraceParent};
 use threadkeep_store::{EventLog, StoreError};
 use threadkeep_trace as trace;
 
-/// Number of writers. Events of one thread are written in order, those of different threads concurrently.
+/// Number of writers. Events of one thread are written in order. Events of different threads are written concurrently.
 const WRITERS: usize = 8;
 /// Queue size of a writer.
 const ROOM: usize = 512;
@@ -58,7 +58,7 @@ impl Sessions {
         }
     }
 
-    /// Queues the end of a request; drops and counts it if the queue is full. Never waits.
+    /// Queues the end of a request. If the queue is full, drops and counts the event. Never waits.
     pub(super) fn log(&self, id: ThreadId, completed: Completed) {
         let mut hasher = DefaultHasher::new();
         id.hash(&mut hasher);
@@ -111,8 +111,8 @@ impl Writer {
         let _ = timeout(FAREWELL, last).await;
     }
 
-    /// Waits while the store is unavailable; the queue fills meanwhile. An event that may have been written is not retried:
-    /// it would count twice.
+    /// Writes an event. Waits while the store is unavailable; the queue fills meanwhile. An event that may have been
+    /// written is not retried, because it could be logged twice.
     async fn write(&mut self, ended: &Ended, stop: &CancellationToken) {
         loop {
             match ended.log(&*self.log).await {

@@ -1,4 +1,4 @@
-//! A replica's share of work that all replicas divide.
+//! Leases this replica's share of the work that all replicas divide.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 use super::Outage;
 use threadkeep_store::Leases;
 
-/// Time limit for releasing slots at shutdown. Slots that are not released in time become free when their leases expire.
+/// Time limit for releasing slots at shutdown. Slots that are not released in time become free when their leases
+/// expire.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A kind of work that is divided into slots. Slot `s` has the buckets `b` with `b % slots == s`.
@@ -29,8 +30,8 @@ impl Pool {
         (0..buckets).filter(is_in).collect()
     }
 
-    /// Holds a fair share of the slots until `stop`, and publishes it through `held`. Gives up slots whose lease may have
-    /// expired.
+    /// Leases a fair share of the slots until `stop`, and publishes the leased slots through `held`. Gives up slots
+    /// whose lease may have expired.
     pub(crate) async fn hold(
         self,
         leases: Arc<dyn Leases>,
@@ -42,14 +43,14 @@ impl Pool {
             let mut outage = Outage::new("renewing leases");
             let mut ends = None;
             loop {
-                // the lease starts during the call, so this is its earliest start
+                // the lease starts during the call, so it cannot start before `asked`
                 let asked = Instant::now();
                 let call = leases.hold(&self.name, self.slots, &holder, self.lasts);
                 match call.await {
                     Ok(slots) => {
                         outage.is_over();
-                        // another replica may have held an expired lease, so all workers must restart: the next renewal
-                        // returns the slots
+                        // the lease had expired, so a different replica may have held the slots meanwhile: all workers
+                        // stop now, and the next renewal starts them again
                         let ran_out = ends.is_some_and(|ends| Instant::now() >= ends);
                         let is_stale = ran_out && !held.borrow().is_empty();
                         ends = Some(asked + self.lasts);

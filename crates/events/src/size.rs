@@ -1,6 +1,6 @@
 use threadkeep_domain::{Event, EventKind};
 
-/// Bytes of the key names in an event.
+/// Returns the size of the key names in an event, in bytes.
 pub(super) fn bytes_named(event: &Event) -> usize {
     match &event.kind {
         EventKind::Created { keys, .. }

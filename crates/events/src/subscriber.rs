@@ -1,4 +1,4 @@
-//! Subscribers: code of an app that receives the events of all replicas.
+//! Subscribers, which are handlers in an app that receive the events of all replicas.
 
 use std::fmt;
 use std::future::Future;
@@ -12,7 +12,7 @@ use threadkeep_domain::{Event, EventTypes};
 use threadkeep_store::{Backend, StoreError};
 
 const PREFIX: &str = "app.";
-/// Maximum length of a consumer's name, without the prefix.
+/// Maximum length of a group's name, in bytes.
 const GROUP_BYTES: usize = 60;
 
 /// Why a subscription failed.
@@ -21,7 +21,7 @@ pub enum SubscribeError {
     /// The group name is invalid.
     #[error("the name of a group is 1 to 60 of A-Z, a-z, 0-9, `.`, `_` and `-`")]
     Group,
-    /// The group has a subscriber in this process.
+    /// The group already has a subscriber in this process.
     #[error("the group has a subscriber in this process already")]
     Taken,
     /// The store failed.
@@ -30,16 +30,19 @@ pub enum SubscribeError {
 }
 
 impl Events {
-    /// Subscribes to events of `types`, of all threads and all replicas, until `self` stops.
+    /// Subscribes to events of `types` from all threads and all replicas, until `self` stops.
     ///
-    /// Replicas that subscribe as the same group share the work: one of them handles each event. A new group gets events
-    /// from now on; an existing one resumes where it stopped, even if all its replicas were down. A group without members
-    /// for a day is deleted.
+    /// Replicas that subscribe with the same group share the work, and one of them handles each event. A new group gets
+    /// events from now on. An existing group resumes where it stopped, even if all its replicas were down. A group
+    /// without members for a day is deleted.
     ///
-    /// Each event is delivered at least once: those of one thread in order, those of different threads concurrently. If the
-    /// handler fails, the event is retried after 1, 2, 4 .. seconds, up to an hour, while later events of its thread wait.
-    /// After a day it is parked, and [`Self::parked`] lists it under the name `app.<group>`. `thread.updated` is logged only
-    /// while a consumer subscribes to it, so it starts a few seconds late.
+    /// Each event is delivered at least once. Events of one thread are delivered in order, and events of different
+    /// threads concurrently. If the handler fails, the event is retried after 1, 2, 4 ... seconds, up to an hour, while
+    /// later events of its thread wait. After a day, the event is parked, and [`Self::parked`] lists it under the name
+    /// `app.<group>`.
+    ///
+    /// `thread.updated` events are logged only while a consumer subscribes to that type, so they start a few seconds
+    /// late.
     pub async fn subscribe<F, R, E>(
         &self,
         group: &str,

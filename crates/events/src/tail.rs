@@ -1,4 +1,4 @@
-//! The end of the log. One poller per replica wakes all readers that wait for events.
+//! Follows the end of the log. One poller per replica wakes all readers that wait for events.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use super::{EventCounters, Listener, Listeners, Outage};
 use threadkeep_domain::{Position, ThreadId};
 use threadkeep_store::{Backend, Heads, StoreError};
 
-/// Maximum events per log and read.
+/// Maximum number of events per log in one read.
 const MOST: usize = 128;
-/// Interval of reads of all heads, which cost more than reading new events.
+/// Interval between reads of all heads. Reading all heads costs more than reading new events.
 const HEADS_EVERY: Duration = Duration::from_secs(1);
 
-/// The end of the log, as this replica knows it. Clones share it. Followers read the log and wake when it grows; listeners
-/// receive the events of a single thread.
+/// The end of the log as last read by this replica. All clones share the same view. Followers wake when the log grows,
+/// and read it themselves. Listeners receive the events of a single thread.
 #[derive(Debug, Clone)]
 pub struct Tail(Arc<Shared>);
 
@@ -170,7 +170,6 @@ impl Shared {
         Ok(seen)
     }
 
-    /// Updates the heads; wakes followers if a position changed.
     fn publish(&self, heads: Heads) {
         self.heads.send_if_modified(|known| {
             let is_new = known.positions != heads.positions;
@@ -180,8 +179,8 @@ impl Shared {
     }
 }
 
-/// Returns the position in each log up to which unread events may be missing. A full store drops even new events; other
-/// stores keep them for longer than an up-to-date reader needs.
+/// Returns the position in each log up to which unread events may have been deleted. A store with a memory limit may
+/// delete even new events. Other stores keep events for longer than an up-to-date reader needs them.
 pub(super) async fn horizons(
     backend: &dyn Backend,
     buckets: &[u16],
@@ -193,7 +192,8 @@ pub(super) async fn horizons(
 }
 
 impl Follower {
-    /// Returns the heads as of the last poll: all events up to them can be read. A later head completes [`Self::moved`].
+    /// Returns the heads as of the last poll. All events up to these heads can be read. [`Self::moved`] waits for newer
+    /// heads.
     pub fn heads(&mut self) -> Arc<Heads> {
         Arc::clone(&self.heads.borrow_and_update())
     }

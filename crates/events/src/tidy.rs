@@ -11,7 +11,7 @@ use threadkeep_domain::Position;
 use threadkeep_store::{Backend, StoreError};
 
 const PAUSE: Duration = Duration::from_secs(60);
-/// Buckets per call to the store.
+/// Number of buckets per call to the store.
 const AT_ONCE: usize = 16;
 
 pub(super) async fn run(
@@ -33,7 +33,7 @@ pub(super) async fn run(
             Err(error) => outage.goes_on(&error),
         };
         if buckets.is_empty() {
-            // no share yet; tidy it as soon as there is one
+            // this replica has no share yet, so wait until it has one
             if held.changed().await.is_err() {
                 return;
             }

@@ -5,8 +5,8 @@ use threadkeep_store::{EventLog, StoreError};
 
 const MOST_VALUE_BYTES: u64 = 65_536;
 
-/// Returns the values of an event's keys as a JSON object, without deleted keys. Returns `None` if the thread has changed
-/// again, the values exceed 64 KiB, or the event names no keys.
+/// Returns the values of an event's keys as a JSON object, without deleted keys. Returns `None` if the thread has
+/// changed again, the values exceed 64 KiB, or the event names no keys.
 pub(super) async fn values_of(
     log: &dyn EventLog,
     event: &Event,

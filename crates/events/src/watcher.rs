@@ -8,10 +8,11 @@ use tokio::time::{Instant, sleep};
 use super::{EventCounters, Outage, Tail};
 use threadkeep_store::{EventLog, StoreError};
 
-/// Lifetime of a watch without renewal. Given the interval, a thread is watched for at least 60 s after its last listener.
+/// Lifetime of a watch without renewal. Because of the renewal interval, a thread is watched for at least 60 s after
+/// its last listener has left.
 pub(super) const WATCH_LASTS: Duration = Duration::from_secs(90);
 pub(super) const WATCH_AGAIN: Duration = Duration::from_secs(20);
-/// Threads per renewal call.
+/// Number of threads per renewal call.
 const AT_ONCE: usize = 100;
 
 /// Renews the watches of all threads with listeners. Never returns.
@@ -35,7 +36,7 @@ async fn watch_all(
     counters: &EventCounters,
 ) -> Result<(), StoreError> {
     for some in tail.listeners().threads().chunks(AT_ONCE) {
-        // the watch starts during the call, so this is its earliest start
+        // the watch starts during the call, so it cannot start before `asked`
         let asked = Instant::now();
         let ids: Vec<_> = some.iter().map(|(_, id)| *id).collect();
         let watched = log.watch(&ids, WATCH_LASTS).await?;

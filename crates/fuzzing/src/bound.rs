@@ -4,25 +4,25 @@ use std::time::Duration;
 use allocation_counter::AllocationInfo;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Maximum cost of code per byte of its input. Bounds are linear, so code whose work is a product of two inputs exceeds them
-/// once the input is long enough.
+/// Maximum cost of code per byte of its input. Bounds are linear, so code that multiplies the sizes of two inputs
+/// exceeds them once the input is long enough.
 #[derive(Debug, Clone, Copy)]
 pub struct Bound {
     pub held: u64,
-    /// Bytes allocated, even if they are freed soon. This counts copies.
+    /// Bytes allocated in total, including freed bytes and copies.
     pub allocated: u64,
     /// CPU time of the thread in a debug build, in ns.
     pub nanos: u64,
 }
 
-/// Memory that any input may cost, however short.
+/// Memory that an input of any size may use.
 const CONSTANT_BYTES: u64 = 64 * 1024;
 const CONSTANT_TIME: Duration = Duration::from_millis(50);
-/// Another process can slow down a shared CPU, but hardly three times in a row.
+/// Maximum number of measurements. Other processes can slow down a shared CPU, but rarely three times in a row.
 const ATTEMPTS: usize = 3;
 
 impl Bound {
-    /// For code that scans its input a few times and builds a table of its parts. The shortest member of an object, `"":0,`,
+    /// For code that scans its input a few times and builds a table of its parts. An object's shortest member, `"":0,`,
     /// becomes a key, a value and a table entry.
     pub const LINEAR: Self = Self {
         held: 64,
@@ -62,7 +62,7 @@ impl Bound {
     }
 }
 
-/// Measures the cost of code. Counts memory and time of this thread only, because other tests run at the same time.
+/// Measures the cost of code. Counts only this thread's memory and time, because other tests run at the same time.
 fn measured<T>(code: impl Fn() -> T) -> (T, AllocationInfo, Duration) {
     let mut result = None;
     let start = thread_time();
@@ -77,7 +77,7 @@ fn measured<T>(code: impl Fn() -> T) -> (T, AllocationInfo, Duration) {
     }
 }
 
-/// Returns the CPU time of this thread, which does not depend on the load of the machine.
+/// Returns the CPU time of this thread, which does not depend on other processes.
 pub fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.try_into().expect("this clock starts at 0")

@@ -21,7 +21,7 @@ impl Corpus {
                 (name, fs::read(entry.path()).unwrap())
             })
             .collect();
-        // makes the inputs of a seed the same on every machine
+        // gives a seed the same inputs on every machine
         files.sort_unstable();
         Self { folder, files }
     }

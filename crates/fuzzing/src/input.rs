@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// Separates the parts of an input, on a line of its own.
+/// Separates the parts of an input. Stands on its own line.
 pub(super) const SEPARATOR: &[u8] = b"\n---\n";
 
 #[derive(Clone, Copy)]
@@ -22,8 +22,8 @@ impl<'a> Input<'a> {
         Some(text.strip_suffix('\n').unwrap_or(text))
     }
 
-    /// Splits the text into parts. The last part replaces missing ones, because code that compares two values often has a
-    /// special case for equal ones.
+    /// Splits the text into parts. Repeats the last part for missing ones, because code that compares two values often
+    /// has a special case for equal values.
     pub fn parts<const N: usize>(self) -> Option<[&'a str; N]> {
         let separator = std::str::from_utf8(SEPARATOR).ok()?;
         let mut parts = self.text()?.split(separator);
@@ -47,8 +47,8 @@ impl fmt::Debug for Input<'_> {
     }
 }
 
-/// Parses a text with a JSON library. Returns `None` for numbers beyond a double, lone surrogates and deep nesting, which
-/// the library rejects.
+/// Parses JSON. Returns `None` for numbers beyond a double, lone surrogates and deep nesting, which the library
+/// rejects.
 pub fn json(text: &str) -> Option<serde_json::Value> {
     serde_json::from_str(text).ok()
 }

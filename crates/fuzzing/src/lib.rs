@@ -1,15 +1,14 @@
-//! Fuzz targets: run code that reads untrusted input on inputs that are meant to break it.
+//! Fuzz tests for code that reads untrusted input.
 //!
-//! A target is a unit test next to the code that it covers, so it can call private functions and runs wherever the tests
-//! run; cargo-fuzz needs a nightly compiler. It calls [`fuzz`] with a name and a property. The property gets every file of
-//! `tests/corpus/<name>`, then small mutations of these, then mutations stretched to hundreds of kilobytes. It checks the
-//! result of the code, and wraps the code in [`Bound::hold`], which fails if the code allocates or works out of proportion
-//! to its input.
+//! A fuzz target is a unit test next to the code that it covers. It can call private functions, and needs no nightly
+//! compiler, unlike cargo-fuzz. The target calls [`fuzz`] with a name and a property. The property gets every file of
+//! `tests/corpus/<name>`, then small mutations of the files, then mutations of hundreds of kilobytes. It checks the
+//! result of the code, and runs the code in [`Bound::hold`], which fails if cost is out of proportion to input size.
 //!
-//! A failing input is shrunk and written to the corpus as `failed-<digest>`. Commit it under a better name together with the
-//! fix. The files are raw bytes, so other fuzzers can read them too.
+//! A failing input is shrunk and written to the corpus as `failed-<digest>`. Give the file a better name and commit it
+//! with the fix. The files are raw bytes, so other fuzzers can also read them.
 //!
-//! The default seed is fixed, so a change fails only for its own faults. To search for faults, run longer with other seeds:
+//! The default seed is fixed, so runs are repeatable. To search for bugs, use more rounds and other seeds:
 //!
 //! ```sh
 //! FUZZ_ROUNDS=100000 FUZZ_SEED=$RANDOM cargo test --locked --workspace --lib fuzz:: -- --nocapture
@@ -37,13 +36,13 @@ use corpus::Corpus;
 pub use input::{Input, json};
 use mutator::Mutator;
 
-/// Inputs per target in a normal test run: all targets together take about 20 s of one core.
+/// Number of inputs per target in a normal test run. All targets together take about 20 s of one core.
 const ROUNDS: u64 = 1_000;
-/// One of this many inputs is stretched, which costs as much as all others together.
+/// One input in this many is stretched. The stretched inputs cost as much as all other inputs together.
 const ROUNDS_PER_STRETCHED: u64 = 20;
 
-/// Runs a property on the corpus of a target and on mutations of it. Panics if the property does, and writes the failing
-/// input to the corpus.
+/// Runs `property` on the corpus of a target and on mutations of it. Panics if `property` panics, and writes the
+/// failing input to the corpus.
 pub fn fuzz(target: &str, property: impl Fn(Input<'_>)) {
     let fails =
         |input: &[u8]| catch_unwind(AssertUnwindSafe(|| property(Input::new(input)))).is_err();
@@ -64,7 +63,7 @@ pub fn fuzz(target: &str, property: impl Fn(Input<'_>)) {
         if fails(&input) {
             let shrunk = shrink::shrink(input, fails);
             let path = corpus.keep(&shrunk);
-            // the last message printed must be that of the shrunk input
+            // the last message printed must come from the shrunk input
             fails(&shrunk);
             panic!("{target} failed in round {round}; the input is in {path}");
         }

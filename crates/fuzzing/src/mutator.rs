@@ -1,7 +1,7 @@
 //! Mutates inputs of the corpus.
 //!
-//! The mutator relies only on common traits of formats: punctuation separates parts, brackets nest, and digits form a
-//! number. Most of its inputs are nearly valid.
+//! The mutator relies only on common traits of formats: punctuation separates parts, brackets nest, and digits form
+//! numbers. Most mutated inputs are nearly valid.
 
 use std::ops::Range;
 
@@ -10,11 +10,11 @@ use rand::{Rng as _, RngExt as _};
 
 use super::input::SEPARATOR;
 
-/// Size of most inputs: small, so that many can be tried.
+/// Maximum size of most inputs. Small inputs run faster, so more can be tried.
 const SMALL_BYTES: usize = 4_096;
-/// Size of stretched inputs, which exposes work that is a product of two inputs.
+/// Size of stretched inputs, large enough to expose code that multiplies the sizes of two inputs.
 const LARGE_BYTES: Range<usize> = 20_000..200_000;
-/// More levels than any parser accepts.
+/// Exceeds the nesting limit of every parser.
 const LEVELS: usize = 600;
 
 const PUNCTUATION: &[u8] = b"{}[](),:;\"'=&?%/.+-*$~ \t\r\n";
@@ -56,8 +56,8 @@ impl<'a> Mutator<'a> {
         input
     }
 
-    /// Returns a file of the corpus in which some parts are very long, sometimes with another change. Of several sections,
-    /// mostly one part each is stretched, because a product of two inputs shows only if both are long.
+    /// Returns a corpus file with some very long parts, sometimes with another change. In an input with several
+    /// sections, may stretch parts of each, because some code is slow only if two sections are long.
     pub(super) fn stretched(&mut self) -> Vec<u8> {
         let mut input = self.file().to_vec();
         if self.below(4) == 0 {
@@ -159,7 +159,7 @@ impl<'a> Mutator<'a> {
         }
     }
 
-    /// Repeats a text up to about `bytes` bytes: unchanged, so that keys repeat, or numbered, so that they differ.
+    /// Repeats `text` up to about `bytes` bytes, either unchanged or with numbers that make its keys differ.
     fn repeated(&mut self, text: &[u8], bytes: usize) -> Vec<u8> {
         let times = bytes / text.len().max(1);
         match self.below(2) {
@@ -168,7 +168,7 @@ impl<'a> Mutator<'a> {
         }
     }
 
-    /// Nests a bracketed part in itself repeatedly: `{"a":[1]}` and `[1]` become `{"a":{"a":[1]}}`.
+    /// Nests a bracketed part more deeply by repeating the text around it: `{"a":[1]}` becomes `{"a":{"a":[1]}}`.
     fn nest(&mut self, input: &mut Vec<u8>, levels: usize) {
         let brackets = brackets(input);
         let Some(outer) = self.one_of(&brackets) else {
@@ -184,7 +184,7 @@ impl<'a> Mutator<'a> {
         input.splice(outer, nested);
     }
 
-    /// Chooses a part of an input: mostly one between punctuation, such as a member with its comma.
+    /// Chooses a part of an input, usually between punctuation, such as a member with its comma.
     fn part(&mut self, input: &[u8]) -> Range<usize> {
         if input.is_empty() {
             return 0..0;
@@ -239,7 +239,7 @@ fn digits_after(input: &[u8], from: usize) -> Option<Range<usize>> {
     Some(start..start + len)
 }
 
-/// Repeats a part `times` times, with a different number after its first word each time.
+/// Repeats a part `times` times, each time with a different number after its first word.
 fn numbered(part: &[u8], times: usize) -> Vec<u8> {
     let word = part.iter().position(u8::is_ascii_alphanumeric).unwrap_or(0);
     let rest = part[word..]
@@ -265,7 +265,7 @@ fn sections(input: &[u8]) -> Vec<Range<usize>> {
     sections
 }
 
-/// Members and elements, without the following comma.
+/// Returns members and elements, without the following comma.
 fn members(input: &[u8]) -> Vec<Range<usize>> {
     let (mut open, mut found) = (Vec::new(), Vec::new());
     let (mut start, mut is_string) = (0, false);

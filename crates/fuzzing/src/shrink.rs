@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-/// A shorter input helps readers and keeps the corpus small, but is not worth more time.
+/// Time limit for shrinking. A shorter input only helps readers and keeps the corpus small.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// Removes pieces of an input as long as it still fails. Returns the shortest failing input.

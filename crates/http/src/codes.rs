@@ -1,10 +1,10 @@
-//! The codes of errors, with causes and remedies. `docs/http.md` and the OpenAPI document show them.
+//! Error codes with their causes and remedies, for `docs/http.md` and the OpenAPI document.
 
 #[derive(Debug)]
 pub(crate) struct Code {
     pub(crate) status: u16,
     pub(crate) code: &'static str,
-    /// The cause in one sentence, with the members that the code adds to the problem object.
+    /// Cause in one sentence. Names the members that the code adds to the problem object.
     pub(crate) meaning: &'static str,
     pub(crate) remedy: &'static str,
 }

@@ -17,7 +17,7 @@ impl Path {
 }
 
 impl Api {
-    /// Adds the API to an app, which must wrap it in [`super::envelope`].
+    /// Adds the API's routes to an app. The app must also be wrapped in [`super::envelope`].
     pub fn configure(&self, config: &mut ServiceConfig) {
         config.app_data(web::Data::new(self.clone()));
         add(config, OF_THREADS);

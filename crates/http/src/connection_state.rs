@@ -7,7 +7,8 @@ use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::ServiceRequest;
 use actix_web::web::Bytes;
 
-/// Tracks whether a client must send next, which its stream cannot show. Clients may be slow only between requests.
+/// Tracks whether the server waits for bytes from a client, which the stream alone does not show. Idle timeouts apply
+/// only while the server waits for the head of a request.
 #[derive(Debug, Clone, Default)]
 pub struct ConnectionState(Rc<Cell<State>>);
 
@@ -28,19 +29,20 @@ enum Phase {
     Switched,
 }
 
-/// A request in progress. Dropping it makes the server wait for the client again.
+/// A request in progress. Once it is dropped, the server waits for the client's next request.
 #[derive(Debug)]
 pub(super) struct Taken(Option<ConnectionState>);
 
 impl ConnectionState {
-    /// Returns the number of requests so far, if the server waits for a head.
+    /// Returns the number of requests so far if the server is waiting for the head of a request. Otherwise, returns
+    /// `None`.
     #[must_use]
     pub fn of_client(&self) -> Option<u64> {
         let state = self.0.get();
         (state.phase == Phase::Head).then_some(state.requests)
     }
 
-    /// Returns whether the server waits for bytes. Bytes that arrive at other times belong to a later request.
+    /// Returns whether the server is waiting for bytes. Bytes that arrive at other times belong to a later request.
     #[must_use]
     pub fn wants_bytes(&self) -> bool {
         self.0.get().phase != Phase::Answer

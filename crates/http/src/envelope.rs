@@ -1,4 +1,5 @@
-//! The middleware around all routes: session, body, problem object, and the headers that name the thread.
+//! Middleware around all routes: assigns a session, reads the body, formats errors as problem objects, and adds headers
+//! that name the thread.
 
 use std::time::Instant;
 
@@ -25,8 +26,8 @@ use threadkeep_trace as trace;
 use threadkeep_trace::Phase;
 use threadkeep_web::{ApiError, SESSION_ID, SessionId, with_problem};
 
-/// CSP of `/` and `/docs`: own files, calls to this server, and Swagger UI's inline styles and images. No frames, against
-/// clickjacking.
+/// Content security policy of `/` and `/docs`. Allows the server's own files, requests to the server, and Swagger UI's
+/// inline styles and images. Forbids frames, to prevent clickjacking.
 const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
      img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
@@ -73,8 +74,8 @@ pub async fn envelope<B: MessageBody + 'static>(
     if (is_endless(response.request().head()) || is_stream && is_old)
         && response.status() != StatusCode::SWITCHING_PROTOCOLS
     {
-        // otherwise actix would announce chunks: it sends none after a rejected upgrade, and HTTP/1.0 does not support them
-        // (RFC 9112, section 6.1); closing the connection ends the response instead
+        // actix would otherwise announce a chunked body. It sends no chunks after a rejected upgrade, and HTTP/1.0 does
+        // not support chunks (RFC 9112, section 6.1). Closing the connection ends the response instead.
         let head = response.response_mut().head_mut();
         head.no_chunking(true);
         head.set_connection_type(ConnectionType::Close);
@@ -88,7 +89,8 @@ pub async fn envelope<B: MessageBody + 'static>(
     })
 }
 
-/// Charges a large response to [`AnswerMemory`]. Without room, a read gets 503; the receipt of a finished write never does.
+/// Moves a large response into [`AnswerMemory`]. If there is no room, a read gets 503. A completed write always gets
+/// its response.
 async fn fit(response: ServiceResponse) -> ServiceResponse {
     let is_large = matches!(
         response.response().body().size(),
@@ -116,7 +118,7 @@ async fn fit(response: ServiceResponse) -> ServiceResponse {
     }
 }
 
-/// A browser hides a response from a page unless the response allows the page's origin.
+/// Copies the CORS headers. Without them, a browser would hide the error from the page.
 fn keep_cors(from: &HeaderMap, to: &mut HeaderMap) {
     for (name, value) in from {
         if name.as_str().starts_with("access-control-") {
@@ -130,14 +132,14 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
     let status = response.status();
     let headers = response.headers_mut();
     headers.insert(SESSION_ID, session.to_header());
-    // responses repeat text of clients, so a browser must not render one as a page
+    // responses contain text from clients, which a browser must not render as a page
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let path = request.match_info().as_str();
     if !is_ours(path) {
         if is_page(path) {
             headers.insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
         }
-        // identical for all clients, except for CORS headers and encoding
+        // the response is the same for all clients, except for CORS headers and encoding
         headers.append(VARY, HeaderValue::from_static("origin"));
         return;
     }
@@ -183,7 +185,7 @@ fn end<B>(response: &ServiceResponse<B>, session: SessionId, start: Instant) {
     });
 }
 
-/// Takes the path as decoded by the router: `/%761/` is `/v1/`.
+/// Expects a path that the router has decoded, because `/%761/` means `/v1/`.
 fn is_ours(path: &str) -> bool {
     (path == "/v1" || path.starts_with("/v1/")) && !is_of_openai(path)
 }
@@ -192,8 +194,8 @@ fn is_page(path: &str) -> bool {
     matches!(path, "/" | "/docs") || path.starts_with("/docs/")
 }
 
-/// Withholds the id in a 401, and a new id in a rejection other than a missing key. Also withholds the id of a destroyed
-/// thread, because a late response would replace the new id.
+/// Returns whether the response must not name the thread. True for 401, and for errors other than 404 if the thread id
+/// is new. Also true for 410, because a late response about a destroyed thread would replace the client's new id.
 fn is_kept_back(caller: &Caller, status: StatusCode) -> bool {
     let is_refusal = status.is_client_error() || status.is_server_error();
     let is_new = caller.source == Source::Minted;

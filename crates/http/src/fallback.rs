@@ -9,7 +9,8 @@ pub(super) fn not_found() -> Route {
     web::to(|| ready(Err::<&str, _>(ApiError::NotFound)))
 }
 
-/// `Check` extracts the thread or caller, which each request must pass first, or is `()`.
+/// Responds with 405 after the extractor `Check` has accepted the request. `Check` verifies the thread or the caller.
+/// `()` accepts every request.
 pub(super) fn not_allowed<Check: FromRequest + 'static>(allow: &'static str) -> Route {
     web::to(move |_: Check, method: Method| {
         ready(Err::<&str, _>(ApiError::MethodNotAllowed { method, allow }))

@@ -1,5 +1,7 @@
-//! For every request, actix's method routes collect the methods of a resource on the heap, for a possible 405. These routes
-//! do not. Instead, their resources need a [handler for other methods](super::fallback).
+//! Routes by HTTP method that do not allocate memory per request.
+//!
+//! For every request, actix's own method routes allocate a list of the resource's methods, for a possible 405. The
+//! resources here need a [default handler](super::fallback) that responds with 405 instead.
 
 use actix_web::http::Method;
 use actix_web::{FromRequest, Handler, Resource, Responder, Route, guard, web};

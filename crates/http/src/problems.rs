@@ -1,4 +1,4 @@
-//! Errors in the OpenAPI document: one response per status, which operations refer to.
+//! Error responses in the OpenAPI document: one response per status, which operations refer to.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use utoipa::{IntoResponses, Modify};
 
 use super::codes::of_status;
 
-/// Status and component name. No operation refers to 405, 414, 431 and 500, because any path may return them.
+/// Statuses and the names of their response components. No operation refers to 405, 414, 431 and 500, because any path
+/// may return them.
 const PROBLEMS: [(&str, &str); 17] = [
     ("400", "BadRequest"),
     ("401", "Unauthorized"),
@@ -49,7 +50,7 @@ problems! {
     ScopeProblems = "400" "401" "403" "404" "406" "409" "410" "412" "413" "415" "422" "429" "503";
     BackEndProblems = "400" "401" "403" "406" "503";
     AnyAnswerProblems = "400" "401" "403" "503";
-    /// An import, besides `BodyProblems` and `BackEndProblems`.
+    /// Errors of an import, in addition to `BodyProblems` and `BackEndProblems`.
     ImportProblems = "409" "410" "422" "429";
     BodyProblems = "413" "415";
     ToolProblems = "400" "406";
@@ -57,7 +58,7 @@ problems! {
     PreconditionFailed = "412";
     NotFound = "404";
     Conflict = "409";
-    /// A write with an idempotency key, which covers the body.
+    /// Errors of a write with an idempotency key. The server reads the body to recognize a retry.
     RepeatProblems = "413" "422" "429";
     Unavailable = "503";
 }

@@ -11,8 +11,9 @@ pub(super) struct Path {
     pub(super) allow: &'static str,
 }
 
-/// Defines tables of paths, and the list of operations in the OpenAPI document. HEAD is supported wherever GET is, by the
-/// same handler unless `=>` names one. An operation in parentheses is documented at another path.
+/// Defines tables of paths, and the list of operations in the OpenAPI document. Every path with GET also has HEAD, with
+/// the same handler unless `=>` names a different handler. An operation in parentheses is documented at a different
+/// path.
 macro_rules! paths {
     ($(
         $(#[$attribute:meta])*
@@ -67,12 +68,12 @@ macro_rules! allow {
 }
 
 paths! {
-    /// Before the paths of a thread, whose ids cannot be `import`.
+    /// Paths that must come before the paths of a thread. Otherwise, the router would take `import` for a thread id.
     static OF_THREADS:
         "/v1/threads/import" { POST threads::images::import_thread }
         "/v1/threads" { GET threads::lists::list_threads, POST threads::lifecycle::create_thread }
 
-    /// Below a thread, most used first: the router tries them in order.
+    /// Paths below a thread. The most used paths come first, because the router tries paths in order.
     static OF_A_THREAD:
         "/state" {
             GET threads::state::get_state,
@@ -93,7 +94,7 @@ paths! {
             POST threads::history::append_history,
             DELETE threads::history_removal::delete_history,
         }
-        // before items, which may have the ids `take`, `compact` and `segments`
+        // must come before items, because an item may have the id `take`, `compact` or `segments`
         "/history/take" {
             POST threads::history_removal::take_history,
             DELETE (threads::history_removal::delete_history_item),
@@ -134,7 +135,7 @@ paths! {
         }
 
     static OTHERS:
-        // before entries, which may have the keys `get` and `put`
+        // must come before entries, because an entry may have the key `get` or `put`
         "/v1/kv/{namespace:[^/]*}/get" {
             GET (kv::entries::get_entry),
             POST kv::batches::get_entries,
@@ -178,7 +179,7 @@ paths! {
         "/v1/settings" { GET admin::settings::get_settings }
         "/v1/stats" { GET admin::stats::get_stats }
         "/v1/mcp-urls" { POST tools::mcp_urls::create_mcp_url }
-        // POST, because the body names the scope
+        // POST instead of GET, because the body names the scope
         "/v1/scopes/keys/get" { POST scopes::values::get_values }
         "/v1/scopes/keys/set" { POST scopes::values::set_values }
         "/v1/scopes/keys/delete" { POST scopes::values::delete_key }

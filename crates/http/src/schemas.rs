@@ -1,4 +1,4 @@
-//! Schemas for the OpenAPI document. Other modules read and write these values as opaque text.
+//! Schemas that only the OpenAPI document uses. Other modules handle these values as JSON text.
 
 #![expect(dead_code, reason = "only the shapes are used")]
 
@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 pub(super) struct Receipt {
     /// The thread's version after the write.
     version: u64,
-    /// Bytes of the compact serialized state after the write.
+    /// Size of the compact JSON state after the write, in bytes.
     size_bytes: u64,
 }
 
@@ -19,9 +19,9 @@ pub(super) struct Receipt {
 pub(super) struct PushReceipt {
     /// The thread's version after the write.
     version: u64,
-    /// Bytes of the compact serialized state after the write.
+    /// Size of the compact JSON state after the write, in bytes.
     size_bytes: u64,
-    /// Elements of the array after the push.
+    /// Number of elements in the array after the push.
     length: u64,
 }
 
@@ -30,9 +30,9 @@ pub(super) struct PushReceipt {
 pub(super) struct IncrementReceipt {
     /// The thread's version after the write.
     version: u64,
-    /// Bytes of the compact serialized state after the write.
+    /// Size of the compact JSON state after the write, in bytes.
     size_bytes: u64,
-    /// The sum.
+    /// The value after the increment.
     value: i64,
 }
 
@@ -41,9 +41,9 @@ pub(super) struct IncrementReceipt {
 pub(super) struct DeleteReceipt {
     /// The thread's version after the write.
     version: u64,
-    /// Bytes of the compact serialized state after the write.
+    /// Size of the compact JSON state after the write, in bytes.
     size_bytes: u64,
-    /// Whether the key existed.
+    /// True if the key existed.
     deleted: bool,
 }
 
@@ -52,14 +52,14 @@ pub(super) struct DeleteReceipt {
 pub(super) struct MergeReceipt {
     /// The thread's version after the write.
     version: u64,
-    /// Bytes of the compact serialized state after the write.
+    /// Size of the compact JSON state after the write, in bytes.
     size_bytes: u64,
     /// The result of each operation, in order; absent for a merge patch.
     results: Option<Vec<OperationResult>>,
 }
 
-/// The result of one operation: `deleted` for a delete, `length` for a push, `values` for a pop, `value` for an increment,
-/// and `id`, `seq` and `repeated` for an append.
+/// The result of one operation: `deleted` for a delete, `length` for a push, `values` for a pop, `value` for an
+/// increment, and `id`, `seq` and `repeated` for an append.
 #[derive(ToSchema)]
 pub(super) struct OperationResult {
     deleted: Option<bool>,
@@ -67,11 +67,11 @@ pub(super) struct OperationResult {
     /// The removed elements, oldest first.
     values: Option<Vec<serde_json::Value>>,
     value: Option<i64>,
-    /// The item's id.
+    /// The id of the item.
     id: Option<String>,
-    /// The item's position in the history.
+    /// The position of the item in the history.
     seq: Option<u64>,
-    /// Whether the history already had the item.
+    /// True if the history already contained the item.
     repeated: Option<bool>,
 }
 
@@ -81,8 +81,8 @@ pub(super) struct Health {
     pub(super) status: &'static str,
 }
 
-/// A problem ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)). Match on `code`, which is stable; `detail` is for people.
-/// Some codes add members, such as `limit_bytes` or `operation`.
+/// An error, in the format of [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457). Handle errors by `code`, which is
+/// stable. `detail` is for people. Some codes add members, such as `limit_bytes` or `operation`.
 #[derive(ToSchema)]
 pub(super) struct Problem {
     r#type: String,
@@ -96,7 +96,7 @@ pub(super) struct Problem {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct KeyParam {
-    /// 1 to 256 bytes of UTF-8 without control characters, percent-encoded.
+    /// The key: 1 to 256 bytes of UTF-8 without control characters, percent-encoded.
     #[param(min_length = 1, max_length = 256)]
     key: String,
 }
@@ -104,21 +104,22 @@ pub(super) struct KeyParam {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(super) struct WriteHeaders {
-    /// Write only if the thread has one of up to 8 tags or versions (`"3"`). `"0"` requires that it does not exist, and `*`
-    /// that it exists. Weak tags never match.
+    /// Write only if the thread has one of these entity tags or versions (`"3"`), up to 8. `"0"` requires that the
+    /// thread does not exist, and `*` that it exists. Weak tags never match.
     #[param(
         rename = "If-Match",
         pattern = r#"^(\*|(W/)?"[0-9]+(-[0-9a-f]{16})?"( *, *(W/)?"[0-9]+(-[0-9a-f]{16})?"){0,7})$"#
     )]
     if_match: Option<String>,
-    /// Write only if the thread is still in this life. The value is the part of the thread's tag after the hyphen. This
-    /// prevents a browser tab from writing into a conversation that another tab has started.
+    /// Write only if the thread is still in this life. A thread that is created again under the same id starts a new
+    /// life. The value is the part of the thread's entity tag after the hyphen. Use this header to prevent a browser
+    /// tab from writing into a conversation that a different tab has started.
     #[param(rename = "x-thread-life", pattern = "^[0-9a-f]{16}$")]
     x_thread_life: Option<String>,
-    /// Makes a retry safe: a repeat with the same body gets the first answer and changes nothing.
+    /// Makes retries safe. A retry with the same body returns the first response and changes nothing.
     #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
     idempotency_key: Option<String>,
-    /// Write only if no later turn than this token's was granted.
+    /// The token of a turn. Write only if no later turn has been granted.
     #[param(rename = "x-turn-token")]
     x_turn_token: Option<String>,
 }
@@ -126,7 +127,7 @@ pub(super) struct WriteHeaders {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct OfNewParam {
-    /// The TTL of the thread if this write creates it.
+    /// Lifetime in seconds after the last use, if this write creates the thread.
     #[param(minimum = 60, maximum = 946_080_000)]
     ttl_seconds: Option<u64>,
 }
@@ -134,7 +135,7 @@ pub(super) struct OfNewParam {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct PeekParam {
-    /// With `true`, this read does not count as a use of the thread, and does not extend its lifetime.
+    /// If `true`, the read does not count as a use of the thread and does not extend its lifetime.
     peek: Option<bool>,
 }
 
@@ -149,7 +150,7 @@ pub(super) struct CheckpointParam {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct SegmentParam {
-    /// The segment's number.
+    /// The number of the segment.
     #[param(minimum = 1)]
     n: u64,
 }
@@ -157,7 +158,7 @@ pub(super) struct SegmentParam {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct ItemParam {
-    /// The item's id, percent-encoded.
+    /// The id of the item, percent-encoded.
     #[param(max_length = 128, pattern = "^[!-~]+$")]
     item: String,
 }
@@ -173,7 +174,7 @@ pub(super) struct TokenHeader {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct NamespaceParam {
-    /// 1 to 64 visible characters, percent-encoded.
+    /// The namespace: 1 to 64 visible characters, percent-encoded.
     #[param(min_length = 1, max_length = 64)]
     namespace: String,
 }
@@ -181,7 +182,8 @@ pub(super) struct NamespaceParam {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(super) struct EntryRepeatHeader {
-    /// Makes a retry safe: for at least a minute, a repeat with the same body gets the first response and changes nothing.
+    /// Makes retries safe. For at least a minute, a retry with the same body returns the first response and changes
+    /// nothing.
     #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
     idempotency_key: Option<String>,
 }
@@ -194,18 +196,19 @@ pub(super) struct WebhookParam {
     id: String,
 }
 
-/// Positions in a history, and a page between them.
+/// Query parameters for a page of a history.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct PlaceParams {
-    /// Return items after this position, oldest first. By default, from the beginning.
+    /// Return items after this position, oldest first. By default, starts at the beginning.
     after: Option<u64>,
-    /// Return items before this position, newest first. Not with `after`.
+    /// Return items before this position, newest first. Cannot be combined with `after`.
     before: Option<u64>,
-    /// `desc` without `before` starts at the end.
+    /// The order of the items: `asc` (oldest first) or `desc` (newest first). `desc` without `before` starts at the
+    /// end.
     #[param(pattern = "^(asc|desc)$")]
     order: Option<String>,
-    /// Items on the page, 100 by default.
+    /// Maximum number of items per page, 100 by default.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u64>,
 }

@@ -54,19 +54,19 @@ impl ApiKeys {
         Self(keys.into_iter().map(known).collect())
     }
 
-    /// Returns whether no key exists. Then no caller counts as a back end.
+    /// True if no API keys are configured. No caller is then treated as a back end.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns the key of the bearer credential. Compares digests in constant time, which reveals neither length nor prefix.
+    /// Returns the API key that the bearer credential names. Compares digests in constant time to stop timing attacks.
     #[must_use]
     pub fn verify(&self, headers: &HeaderMap) -> Option<&ApiKey> {
         self.find(bearer(headers)?.as_bytes())
     }
 
-    /// Returns the key with `secret`. Compares like [`Self::verify`].
+    /// Returns the key whose secret is `secret`. Compares digests in constant time.
     #[must_use]
     pub fn find(&self, secret: &[u8]) -> Option<&ApiKey> {
         let digest: [u8; 32] = Sha256::digest(secret).into();

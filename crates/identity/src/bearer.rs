@@ -1,9 +1,10 @@
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 
-/// Matches no key and no token.
+/// A credential that matches no key and no token.
 const UNKNOWN: &str = "";
 
-/// Returns the bearer credential. Two headers count as an unknown one: a proxy and this server could each believe another.
+/// Returns the bearer credential. With two `Authorization` headers, returns an unknown credential, because a proxy may
+/// have checked only one of the headers.
 #[must_use]
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION);

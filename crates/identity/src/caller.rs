@@ -14,12 +14,12 @@ pub struct Caller {
     pub source: Source,
     /// Name of the signing key, if the id came signed.
     pub key_name: Option<Arc<str>>,
-    /// Why the request's cookies were ignored, if a new id replaces them.
+    /// Why the request's cookies were rejected, if a new id replaced them.
     pub rejected_cookie: Option<RejectedCookie>,
-    /// Whether a page of another origin writes without cookies: on its first visit, or always if the browser withholds them.
+    /// Whether a page of another origin sent this write without cookies, for example on its first visit.
     pub foreign_without_cookie: bool,
     pub(super) replaced: Option<ThreadId>,
-    /// The signed id in the header's format, if the client sent exactly what a response would set.
+    /// The client's signed id in the header's format. `None` if a response must set a different value.
     pub(super) signed: Option<HeaderValue>,
 }
 
@@ -30,7 +30,7 @@ pub enum Source {
     Header,
     /// In the cookie.
     Cookie,
-    /// As a new id, because the request named none.
+    /// A new id, because the request named no thread.
     Minted,
     /// Through a [`ThreadIdProvider`](crate::ThreadIdProvider).
     Provider,
@@ -39,7 +39,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Returns the thread that follows `of`. `None` if a provider would name `of` again, which starts a new life at once.
+    /// Returns a new thread to replace `of`. `None` for a provider, which always names the same thread.
     #[must_use]
     pub fn successor(self, of: ThreadId) -> Option<Caller> {
         let fresh = || Caller::of(ThreadId::random(), Self::Minted).replacing(of);
@@ -83,7 +83,7 @@ impl Caller {
         }
     }
 
-    /// Returns a copy that the signing key `name` has verified.
+    /// Returns a copy whose id was verified by the signing key `name`.
     #[must_use]
     pub fn with_key(self, name: Arc<str>) -> Self {
         Self {

@@ -10,7 +10,7 @@ use super::replacement::ReplacementCookie;
 use super::{Caller, Source};
 use threadkeep_domain::{KeyRing, ThreadId};
 
-/// Longest lifetime that browsers accept: 400 days (draft-ietf-httpbis-rfc6265bis, section 5.5).
+/// Maximum cookie lifetime that browsers accept: 400 days (draft-ietf-httpbis-rfc6265bis, section 5.5).
 pub const MAX_AGE_SECONDS: u32 = 34_560_000;
 
 /// The cookie's name and attributes.
@@ -26,7 +26,7 @@ pub struct CookieSettings {
     pub partitioned: bool,
     /// Domain that the cookie covers, with its subdomains. `None` covers the host only.
     pub domain: Option<String>,
-    /// Seconds that browsers keep the cookie, up to 34,560,000. The thread's own lifetime takes precedence.
+    /// How many seconds browsers keep the cookie, up to 34,560,000. The thread itself may expire earlier.
     pub max_age_seconds: u32,
 }
 
@@ -58,7 +58,7 @@ pub enum CookieError {
     /// The name is empty, or has a character that is not allowed (RFC 6265, section 4.1.1).
     #[error("the name of a cookie must be a token of visible ASCII")]
     Name,
-    /// A prefix of the name promises attributes that the settings do not have.
+    /// The name has a prefix, such as `__Host-`, that requires other attributes.
     #[error(
         "a cookie named `__Host-` must be secure always and without a domain, one named `__Secure-` secure always"
     )]
@@ -158,7 +158,7 @@ impl Cookie {
         }
     }
 
-    /// Checks all cookies of the name, because a browser may send several, set for different paths or domains.
+    /// Checks every cookie with this name, because a browser may send several for different paths or domains.
     pub(super) fn find(&self, headers: &HeaderMap, ring: &KeyRing) -> Caller {
         let mut rejected_cookie = None;
         for value in named(&self.settings.name, headers) {
@@ -173,7 +173,7 @@ impl Cookie {
         }
     }
 
-    /// Returns `caller`, or the caller that replaces it, whose id the response then sets.
+    /// Returns `caller`, or the caller that the replacement cookie names. The response then sets the new caller's id.
     fn replacing(&self, caller: Caller, headers: &HeaderMap, ring: &KeyRing) -> Caller {
         let next = self.replacement.next_of(&caller.id, headers, ring);
         match next {
@@ -189,7 +189,7 @@ impl Cookie {
         let attributes = self.attributes.of(is_https);
         let name = &self.settings.name;
         let escapes = memchr3_iter(b'+', b'/', b'=', signed.as_bytes()).count();
-        // exact capacity, which avoids a reallocation when the bytes become a header value
+        // the exact capacity avoids a reallocation when the bytes become a header value
         let around = name.len() + 1 + attributes.len();
         let mut text = Vec::with_capacity(around + signed.len() + 2 * escapes);
         text.extend_from_slice(name.as_bytes());
@@ -216,7 +216,7 @@ impl Attributes {
     }
 }
 
-/// Returns cookie values as bytes: another application's cookie that is not text must not hide ours.
+/// Returns values as bytes, because another application's cookie that is not UTF-8 must not hide this server's cookie.
 pub(super) fn named<'a>(name: &str, headers: &'a HeaderMap) -> impl Iterator<Item = &'a [u8]> {
     let lines = headers.get_all(COOKIE).map(HeaderValue::as_bytes);
     let pairs = lines.flat_map(|line| line.split(|byte| *byte == b';'));
@@ -227,7 +227,7 @@ pub(super) fn named<'a>(name: &str, headers: &'a HeaderMap) -> impl Iterator<Ite
     })
 }
 
-/// Converts `signed` from the header's format to the cookie's, with base64 escaped as by `encodeURIComponent`.
+/// Appends `signed` in the cookie's format to `text`. Escapes base64 like `encodeURIComponent`.
 pub(super) fn write_value(text: &mut Vec<u8>, signed: &[u8]) {
     let id_bytes = memchr(b';', signed).unwrap_or(signed.len());
     let (id, signature) = signed.split_at(id_bytes);

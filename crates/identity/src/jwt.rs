@@ -13,7 +13,7 @@ use super::verifier::{JwtSettings, Verified, Verifier};
 use super::{ProviderError, ThreadIdProvider, TrustedProxies, ring_provider};
 use threadkeep_domain::{KeyRing, SigningKey, ThreadId};
 
-/// Derives thread ids from the claim `sub` of the bearer token (RFC 7519) by a keyed hash. Verifies signature and `exp`.
+/// Derives thread ids from the bearer token's `sub` claim with a keyed hash. Verifies signature and `exp` (RFC 7519).
 pub struct JwtSubject {
     keys: TokenKeys,
     ring: KeyRing,
@@ -33,7 +33,7 @@ pub enum JwtError {
     /// The RSA key is private, or its size is out of range.
     #[error("the RSA key is no public key of 2,048 to 8,192 bits")]
     RsaSize,
-    /// A public key without PEM armor. As a shared secret, it would allow anyone to sign.
+    /// A public key without PEM armor. If it were used as a shared secret, anyone could sign tokens.
     #[error(
         "this looks like a public key without its lines `-----BEGIN ...-----` and `-----END \
          ...-----`, so it is not taken for a shared secret; add them"
@@ -47,7 +47,7 @@ pub enum JwtError {
     Unknown,
 }
 
-/// Rejects public keys in forms without PEM armor, which anyone could sign with: JWK, DER, and base64 on one or more lines.
+/// Rejects public keys without PEM armor (JWK, DER or base64), because anyone could sign tokens with a public key.
 fn shared_secret(key: &[u8]) -> Result<&[u8], JwtError> {
     let is_space = |byte: &u8| byte.is_ascii_whitespace();
     let text: Vec<u8> = key.iter().copied().filter(|byte| !is_space(byte)).collect();
@@ -64,8 +64,8 @@ fn shared_secret(key: &[u8]) -> Result<&[u8], JwtError> {
     Ok(key)
 }
 
-/// Returns whether `bytes` are one ASN.1 sequence, like keys and certificates (ITU-T X.690, section 8.1). One in 65,536
-/// random secrets in base64 also matches. Replace such a secret.
+/// Returns whether `bytes` are one ASN.1 sequence, as keys and certificates are (ITU-T X.690, section 8.1). One in
+/// 65,536 random base64 secrets also matches and is rejected. Generate a different secret.
 fn is_der(bytes: &[u8]) -> bool {
     let [0x30, length, rest @ ..] = bytes else {
         return false;
@@ -116,7 +116,7 @@ impl TokenKeys {
         }
     }
 
-    /// Returns when the request's token expires: a past time if it does not verify now.
+    /// Returns when the request's token expires. Returns a past time if the token does not verify now.
     pub(super) fn valid_until(&self, request: &HttpRequest) -> Option<SystemTime> {
         let token = bearer(request.headers())?;
         match self.verify(token) {
@@ -127,17 +127,17 @@ impl TokenKeys {
 }
 
 impl JwtSubject {
-    /// Verifies tokens with `key`: a public key in PEM form, or a shared secret of visible ASCII (HS256, HS384, HS512). Only
-    /// `key` determines the allowed algorithms. `secret` keys the hash that makes the ids.
+    /// Verifies tokens with `key`, which is a public key in PEM form or a shared secret of visible ASCII (HS256, HS384,
+    /// HS512). The allowed algorithms depend only on `key`. `secret` keys the hash that derives the thread ids.
     ///
-    /// Installs a [`CryptoProvider`](jsonwebtoken::crypto::CryptoProvider) over `ring`, unless the application has installed
-    /// one. It also signs, but computes no thumbprints.
+    /// Installs a [`CryptoProvider`](jsonwebtoken::crypto::CryptoProvider) over `ring`, unless the application has
+    /// installed a provider. The installed provider can also sign, but cannot compute thumbprints.
     pub fn new(key: &[u8], settings: &JwtSettings, secret: &[u8]) -> Result<Self, JwtError> {
         Ok(Self::with(TokenKeys::one(key, settings)?, secret))
     }
 
-    /// Verifies tokens with the keys of a set, which you must [keep fresh](Jwks::keep_fresh). `secret` keys the hash that
-    /// makes the ids.
+    /// Verifies tokens with the keys of a set, which you must [keep fresh](Jwks::keep_fresh). `secret` keys the hash
+    /// that derives the thread ids.
     #[must_use]
     pub fn from_jwks(keys: Jwks, secret: &[u8]) -> Self {
         Self::with(TokenKeys::Set(keys), secret)

@@ -1,4 +1,4 @@
-//! Identifies callers: verifies the signed thread id of a request, and returns it in the response.
+//! Identifies callers: verifies the signed thread id of a request, and adds the signed id to the response.
 
 #![warn(missing_docs)]
 
@@ -85,7 +85,7 @@ pub struct Identity {
     origins: Arc<Origins>,
     provider: Option<Arc<dyn ThreadIdProvider>>,
     owners: Option<Owners>,
-    /// Whether a refusal was logged: of a page of another host, and of a page behind a proxy that changes `Host`.
+    /// Whether a rejection was logged for a page of another host, and for a page behind a proxy that changes `Host`.
     logged: Arc<[AtomicBool; 2]>,
 }
 
@@ -95,7 +95,7 @@ pub enum IdentityError {
     /// The header `x-thread-id` is malformed, unsigned or tampered with.
     #[error("the thread id is not signed by this service")]
     InvalidSignature,
-    /// A page of another origin wrote with a cookie, or with another credential that browsers add on their own.
+    /// A page without permission wrote with a cookie, or with another credential that browsers add automatically.
     #[error("the origin may not write by cookie")]
     OriginNotAllowed,
     /// The configured provider does not know the caller.
@@ -127,7 +127,7 @@ impl Identity {
         }
     }
 
-    /// Trusts what `proxies` report about a request's scheme and client.
+    /// Trusts the scheme, host and client address that `proxies` report.
     #[must_use]
     pub fn trust(self, proxies: TrustedProxies) -> Self {
         Self {
@@ -136,7 +136,7 @@ impl Identity {
         }
     }
 
-    /// Allows pages of `origins` to write by cookie, as the host's own pages may.
+    /// Allows pages of `origins` to write by cookie, like pages of the server's own host.
     #[must_use]
     pub fn allow_origins(self, origins: impl IntoIterator<Item = String>) -> Self {
         let origins = Origins {
@@ -149,7 +149,7 @@ impl Identity {
         }
     }
 
-    /// Treats pages of the origin `own` as the host's own, even if a proxy changes `Host`.
+    /// Treats pages of the origin `own` as the server's own, even if a proxy changes `Host`.
     #[must_use]
     pub fn at_origin(self, own: String) -> Self {
         let origins = Origins {
@@ -162,7 +162,7 @@ impl Identity {
         }
     }
 
-    /// Takes thread ids from `provider` instead of header, cookie and new ids.
+    /// Takes thread ids only from `provider`, instead of from headers, cookies or new ids.
     #[must_use]
     pub fn provide(self, provider: Arc<dyn ThreadIdProvider>) -> Self {
         Self {
@@ -192,7 +192,7 @@ impl Identity {
         &self.proxies
     }
 
-    /// Returns the caller's thread: from the provider, header or cookie, or a new one. Does not access the store.
+    /// Returns the thread that the provider, header or cookie names, or else a new thread. Does not access the store.
     pub fn identify(&self, request: &HttpRequest) -> Result<Caller, IdentityError> {
         if let Some(provider) = &self.provider {
             let id = provider
@@ -213,7 +213,7 @@ impl Identity {
         if caller.source == Source::Cookie {
             self.check_origin(request)
                 .inspect_err(|_| self.log_refusal(request))?;
-            // pages of every site send this cookie, so a request without an origin must not count
+            // browsers add such a cookie to requests from any site, so a write must name its origin
             let is_cross_site = self.cookie.settings.same_site == SameSite::None;
             if is_cross_site && is_write(request) && !has_origin(request) {
                 return Err(IdentityError::OriginNotAllowed);
@@ -244,7 +244,7 @@ impl Identity {
         Ok(Behalf::Caller(owner))
     }
 
-    /// Returns when the credentials of a request expire. `None` if they do not.
+    /// Returns when the credentials of a request expire. `None` if they never expire.
     #[must_use]
     pub fn valid_until(&self, request: &HttpRequest) -> Option<SystemTime> {
         let provider = self.provider.as_ref();
@@ -277,8 +277,8 @@ impl Identity {
         self.provider.is_some()
     }
 
-    /// Returns the thread that the provider names; without a provider, the one that the request proves by its signed header.
-    /// Where callers log in, a signed id proves nothing.
+    /// With a provider, returns the thread that the provider names, and ignores signed ids. Without a provider, returns
+    /// the thread whose signed id is in the header.
     #[must_use]
     pub fn proven_caller(&self, request: &HttpRequest) -> Option<Caller> {
         if self.has_provider() {
@@ -287,14 +287,14 @@ impl Identity {
         self.by_header(request.headers()).ok()
     }
 
-    /// Returns the caller's own thread, unless it would be new.
+    /// Returns the caller's thread. `None` if the caller is rejected or the id is new.
     #[must_use]
     pub fn known_caller(&self, request: &HttpRequest) -> Option<Caller> {
         let caller = self.identify(request).ok()?;
         (caller.source != Source::Minted).then_some(caller)
     }
 
-    /// Returns the thread in the header `x-thread-id`, which must occur once and verify.
+    /// Returns the thread in the header `x-thread-id`. Rejects a repeated header and an id that does not verify.
     pub fn by_header(&self, headers: &HeaderMap) -> Result<Caller, IdentityError> {
         let mut values = headers.get_all(THREAD_ID);
         let (Some(value), None) = (values.next(), values.next()) else {
@@ -319,12 +319,13 @@ impl Identity {
             .expect("ids and base64 are visible ASCII")
     }
 
-    /// Adds the caller's signed id to a response: always as the header, and as the cookie if the browser's value changes or
-    /// the response `renews` it. An id that replaces another is also sent in the replacement cookie, so that a late response
-    /// to an earlier request does not restore the old id.
+    /// Adds the caller's signed id to a response. Always sets the header. Sets the cookie only if the browser's value
+    /// changes or `renews` is true. If the id replaces another id, also sets the replacement cookie, because a late
+    /// response to an earlier request could otherwise restore the old id.
     ///
-    /// Callers of a provider get no cookie, because they have another credential. Neither do new callers from another site:
-    /// the browser may have withheld their cookie, or a page without write permission may have just filled the thread.
+    /// Callers of a provider get no cookie, because they have another credential. New callers from another site get
+    /// none either: the browser may have withheld their cookie, or a page without permission may have filled the
+    /// thread.
     pub fn hand_back(
         &self,
         caller: &Caller,
@@ -332,7 +333,7 @@ impl Identity {
         renews: bool,
         headers: &mut HeaderMap,
     ) {
-        // the client already has an id that the newest key signed
+        // false if the client already has this id, signed with the newest key
         let is_news = caller.signed.is_none();
         let signed = match &caller.signed {
             Some(signed) => signed.clone(),
@@ -357,7 +358,7 @@ impl Identity {
         headers.insert(THREAD_ID, signed);
     }
 
-    /// Returns the URL of this service as the client sees it, also behind a trusted proxy. `None` without a valid host.
+    /// Returns this service's URL as the client sees it, even behind a trusted proxy. `None` without a valid host.
     #[must_use]
     pub fn address(&self, request: &HttpRequest) -> Option<String> {
         let host = self.proxies.host(request);
@@ -373,7 +374,7 @@ impl Identity {
         is_plain.then(|| format!("{scheme}://{host}"))
     }
 
-    /// Logs only the first refusal of each kind, because a wrong setting causes one for every write of every page.
+    /// Logs only the first rejection of each kind, because a wrong setting rejects every write of every page.
     fn log_refusal(&self, request: &HttpRequest) {
         let is_proxied = origins::is_same_origin(request);
         if self.logged[usize::from(is_proxied)].swap(true, Ordering::Relaxed) {
@@ -398,7 +399,7 @@ impl Identity {
         );
     }
 
-    /// Rejects a write with a credential that browsers add on their own, unless a page that may write sent it.
+    /// Rejects a write with a credential that browsers add automatically, unless the page that sent it may write.
     fn check_origin(&self, request: &HttpRequest) -> Result<(), IdentityError> {
         if is_write(request) && !self.origins.may_write(request, &self.proxies) {
             return Err(IdentityError::OriginNotAllowed);
@@ -414,7 +415,7 @@ fn is_write(request: &HttpRequest) -> bool {
     )
 }
 
-/// Maps a provider's error, and logs why a credential was rejected, which the response does not reveal.
+/// Converts a provider's error. Logs why a credential was rejected, because the response does not reveal it.
 fn of_provider(
     error: ProviderError,
     rejected: fn(ProviderError) -> IdentityError,

@@ -1,8 +1,8 @@
 //! Origins whose pages may write on a user's behalf.
 //!
-//! Browsers add a cookie to requests from any page, and `SameSite` excludes only pages of other sites: a neighboring
-//! subdomain or port belongs to the same site. Therefore, a write counts only if the browser reports that a page of this
-//! host, or of an allowed origin, made it.
+//! Browsers add a cookie to requests from any page. `SameSite` excludes only pages of other sites, and a neighboring
+//! subdomain or port belongs to the same site. Therefore, a write is accepted only if the browser reports that a page
+//! of this host, or of an allowed origin, sent it.
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{HOST, HeaderName, HeaderValue, ORIGIN};
@@ -20,10 +20,10 @@ pub(super) struct Origins {
 impl Origins {
     /// Returns whether the page that made a request may write on its user's behalf.
     ///
-    /// A page of an allowed origin may, regardless of `Sec-Fetch-Site`, which is `same-site` or `cross-site` for all of
-    /// them. Otherwise, each header present must name the host's own page: `Origin` its origin, and `Sec-Fetch-Site`
-    /// `same-origin`, or `none` for a request that no page made. A client that sends neither is not a browser, or is one
-    /// from before 2020.
+    /// A page of an allowed origin may write, whatever its `Sec-Fetch-Site` is. For other pages, each header that is
+    /// present must name the host's own page: `Origin` must be the host's origin. `Sec-Fetch-Site` must be
+    /// `same-origin`, or `none` for a request that no page made. A client that sends neither is not a browser, or
+    /// predates 2020.
     pub(super) fn may_write(&self, request: &HttpRequest, proxies: &TrustedProxies) -> bool {
         let is_own = match origin(request) {
             Origin::Absent => true,
@@ -99,7 +99,7 @@ pub(super) fn is_same_origin(request: &HttpRequest) -> bool {
     is_of_site("same-origin", request)
 }
 
-/// Another site led to the request. Browsers then withhold a stricter cookie, which a new one must not replace.
+/// True if a different site caused the request. The browser may withhold cookies that a new cookie must not replace.
 pub(super) fn is_cross_site(request: &HttpRequest) -> bool {
     is_of_site("cross-site", request)
 }

@@ -8,11 +8,11 @@ use futures_util::future::BoxFuture;
 use super::TrustedProxies;
 use threadkeep_domain::ThreadId;
 
-/// Finds the thread of a request without signed ids, such as one per logged-in user. Must not block, because it runs on the
-/// worker that serves the request.
+/// Finds the thread of a request without signed ids, such as one thread per logged-in user. Must not block, because it
+/// runs on the worker that serves the request.
 pub trait ThreadIdProvider: fmt::Debug + Send + Sync {
-    /// Returns whether browsers add the credential on their own, like a login cookie at a proxy. Writes must then come from
-    /// the host's own pages or an allowed origin, because any site could write on a user's behalf.
+    /// Returns whether browsers add the credential automatically, like a proxy's login cookie. If so, only the host's
+    /// own pages and allowed origins may write, because any site could otherwise write on a user's behalf.
     fn is_ambient(&self) -> bool {
         true
     }
@@ -29,8 +29,8 @@ pub trait ThreadIdProvider: fmt::Debug + Send + Sync {
         proxies: &TrustedProxies,
     ) -> Result<ThreadId, ProviderError>;
 
-    /// Returns when the credential expires, which ends streams: a past time if it is rejected now, `None` if it never
-    /// expires.
+    /// Returns when the credential expires, at which time the server ends its streams. Returns a past time if the
+    /// credential is rejected now, and `None` if the credential never expires.
     fn valid_until(&self, _request: &HttpRequest) -> Option<SystemTime> {
         None
     }

@@ -58,8 +58,8 @@ impl TrustedProxies {
         self.has_sent(request).then(|| said.next())?
     }
 
-    /// Returns the client's address: behind trusted proxies, the last address that is not a proxy's. Stops at the first
-    /// entry from the end that is not an address, because the client itself may have sent the entries before it.
+    /// Returns the client's address: behind trusted proxies, the last forwarded address that is not a proxy's. Stops at
+    /// the last entry that is not an address, because the client may have forged the entries before it.
     #[must_use]
     pub fn client(&self, request: &HttpRequest) -> Option<IpAddr> {
         let mut client = request.peer_addr()?.ip();
@@ -78,15 +78,15 @@ impl TrustedProxies {
         Some(client)
     }
 
-    /// A dual-stack socket shows IPv4 addresses as IPv6, so compares their canonical form.
+    /// Compares canonical forms, because a dual-stack socket reports IPv4 addresses as IPv6.
     fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|range| range.contains(&address))
     }
 }
 
-/// Returns the entries from last to first, so that of the nearest proxy comes first. Entries stay bytes: if one that is
-/// not text were skipped, the one before it would take its position.
+/// Returns the entries from last to first. The nearest proxy's entry comes first. Entries are bytes: if an entry that
+/// is not text were skipped, the entry before it would take its position.
 fn entries_from_last<'a>(
     request: &'a HttpRequest,
     name: &HeaderName,
@@ -97,7 +97,7 @@ fn entries_from_last<'a>(
     entries.map(<[u8]>::trim_ascii)
 }
 
-/// Parses an address, which some proxies send with a port.
+/// Parses an address. Some proxies add a port.
 fn forwarded(entry: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(entry).ok()?;
     let with_port = || text.parse::<SocketAddr>().map(|address| address.ip());

@@ -1,16 +1,16 @@
-//! The cookie that keeps a late response from restoring an old id.
+//! The cookie that prevents a late response from restoring an old id.
 //!
-//! A response that replaces the browser's id (a rotation, or "new chat") may overtake the response to an earlier request,
-//! which then sets the old id again. Therefore, the new id is also sent in a second cookie, with the ids that it replaces.
-//! The second cookie lives as long as the first one, because the browser's next request may come at any time. If the browser sends
-//! a replaced id, the server uses the new id, and the response sets the first cookie again.
+//! A response that replaces the browser's id (a rotation, or "new chat") may arrive before the response to an earlier
+//! request, which then sets the old id again. Therefore, the new id is also sent in a second cookie, with the ids that
+//! it replaces. Both cookies have the same lifetime, because the browser's next request may come at any time. If the
+//! browser sends a replaced id, the server uses the new id, and the response sets the first cookie again.
 
 use actix_web::http::header::{HeaderMap, HeaderValue};
 
 use super::{Attributes, Caller, CookieSettings, named, verify, write_value};
 use threadkeep_domain::{KeyRing, ThreadId};
 
-/// Maximum replaced ids in a cookie, latest first.
+/// Maximum number of replaced ids in a cookie, latest first.
 const REPLACED_MAX: usize = 4;
 
 #[derive(Debug)]

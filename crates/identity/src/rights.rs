@@ -29,7 +29,7 @@ pub enum Right {
     Admin,
 }
 
-/// A text that names no right.
+/// A text that is not the name of a right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown right `{0}`; allowed: all, threads, threads.read, scopes, kv, kv/<namespace>, events, webhooks, owners, admin"
@@ -119,7 +119,7 @@ impl Default for Rights {
     }
 }
 
-/// Parses `right+right`, with at least one right.
+/// Parses one or more rights, separated by `+`.
 impl FromStr for Rights {
     type Err = RightError;
 

@@ -1,4 +1,4 @@
-//! Uses `ring`, which TLS already uses. `jsonwebtoken`'s back ends would add 25 crates or a C build.
+//! Signs and verifies with `ring`, which TLS already uses. `jsonwebtoken`'s back ends would add 25 crates or a C build.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{ErrorKind, Result, new_error};
@@ -20,7 +20,7 @@ use signature::{Error, Signer, Verifier};
 static PROVIDER: CryptoProvider = CryptoProvider {
     signer_factory: |algorithm, key| Ok(Box::new(Keyed::new(*algorithm, key.family(), key)?)),
     verifier_factory: |algorithm, key| Ok(Box::new(Keyed::new(*algorithm, key.family(), key)?)),
-    // only for thumbprints and JWKs of private keys, which this crate never makes
+    // needed only for thumbprints and for JWKs of private keys, which this crate never creates
     key_utils: KeyUtils {
         rsa_pub_components_from_private_key: |_| Err(unsupported()),
         rsa_pub_components_from_public_key: |_| Err(unsupported()),
@@ -34,18 +34,18 @@ fn unsupported() -> jsonwebtoken::errors::Error {
     new_error(ErrorKind::UnsupportedAlgorithm)
 }
 
-/// Installs `ring` as the provider of this process, unless the application has installed one.
+/// Installs the `ring` provider for this process, unless the application has installed a provider.
 pub(super) fn install() {
     let _ = PROVIDER.install_default();
 }
 
-/// Returns whether `ring` can verify with `key`: it requires an RSA modulus of 256 to 1,024 bytes.
+/// Returns whether `ring` can verify with `key`. An RSA modulus must have 256 to 1,024 bytes.
 pub(super) fn supports(key: &DecodingKey) -> bool {
     match key.kind() {
         DecodingKeyKind::RsaModulusExponent { n, .. } => {
             (256..=1_024).contains(&without_zeros(n).len())
         }
-        // the structure's header and an exponent of up to 5 bytes take 12 to 20 bytes
+        // the DER header and an exponent of up to 5 bytes add 12 to 20 bytes to the modulus
         DecodingKeyKind::SecretOrDer(der) if key.family() == AlgorithmFamily::Rsa => {
             (256 + 12..=1_024 + 20).contains(&der.len())
         }
@@ -53,7 +53,7 @@ pub(super) fn supports(key: &DecodingKey) -> bool {
     }
 }
 
-/// Strips leading zeros, which some issuers write (RFC 7518, section 6.3.1.1) and `ring` rejects.
+/// Strips leading zeros, which `ring` rejects but some issuers write (RFC 7518, section 6.3.1.1).
 fn without_zeros(number: &[u8]) -> &[u8] {
     let zeros = number.iter().take_while(|byte| **byte == 0).count();
     &number[zeros..]
@@ -100,7 +100,7 @@ struct Keyed<K> {
 }
 
 impl<K: Clone> Keyed<K> {
-    /// Rejects a key of another family. Otherwise, a public key could pass for a shared secret.
+    /// Rejects a key of a different family. Otherwise, a public key could be used as a shared secret.
     fn new(algorithm: Algorithm, family: AlgorithmFamily, key: &K) -> Result<Self> {
         if algorithm.family() != family {
             return Err(new_error(ErrorKind::InvalidKeyFormat));

@@ -15,13 +15,13 @@ const RESERVED: AsciiSet = NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// Gives anyone with its query (`scope=<scope>&expires=<seconds>&sig=<tag>`) access to one scope, for clients that accept no
-/// headers. Valid until it expires or its signing key is removed.
+/// Grants access to one scope through a signed query (`scope=<scope>&expires=<seconds>&sig=<tag>`), for clients that
+/// cannot set headers. Valid until the grant expires or its signing key is removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScopeGrant {
-    /// The scope that the grant opens.
+    /// The scope that the grant gives access to.
     pub scope: Scope,
-    /// Expiration in Unix seconds. `None`: valid as long as the key is in the ring.
+    /// Expiration in Unix seconds. `None` means that the grant is valid as long as the key is in the ring.
     pub expires: Option<u64>,
 }
 
@@ -37,7 +37,7 @@ impl ScopeGrant {
         format!("scope={scope}{expires}&sig={}", URL_SAFE_NO_PAD.encode(tag))
     }
 
-    /// Verifies the decoded parameters of a query. `None` if no key signed them or they expired, without revealing which.
+    /// Verifies the decoded parameters of a query. `None` if no key signed them or the grant has expired.
     #[must_use]
     pub fn open(
         ring: &KeyRing,
@@ -59,7 +59,7 @@ impl ScopeGrant {
     }
 }
 
-/// A number is never empty, so an empty part means no expiration.
+/// Returns the signed parts. An empty second part means that the grant never expires.
 fn parts<'a>(scope: &'a str, expires: Option<&'a str>) -> [&'a [u8]; 2] {
     [scope.as_bytes(), expires.unwrap_or_default().as_bytes()]
 }

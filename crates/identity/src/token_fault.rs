@@ -2,7 +2,7 @@ use jsonwebtoken::errors::{Error, ErrorKind};
 
 use super::ProviderError;
 
-/// Why a token was rejected, for the log. Errors of the library may quote the token, so they are not kept.
+/// Why a token was rejected, for the log. Excludes the library's errors, because they may quote the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TokenFault {
     #[error("the signature of the token does not match the key")]

@@ -4,7 +4,7 @@ use actix_web::http::header::HeaderName;
 use super::{ProviderError, ThreadIdProvider, TrustedProxies};
 use threadkeep_domain::{KeyRing, SigningKey, ThreadId};
 
-/// Derives thread ids from a header's value by a keyed hash, only from a trusted proxy, because anyone can send the header.
+/// Derives thread ids from a header's value with a keyed hash. Accepts the header only from a trusted proxy.
 #[derive(Debug)]
 pub struct TrustedHeader {
     name: HeaderName,
@@ -12,7 +12,7 @@ pub struct TrustedHeader {
 }
 
 impl TrustedHeader {
-    /// Another `secret` gives every caller another thread, so it is not one of the signing keys, which rotate.
+    /// `secret` must not be a signing key, because signing keys rotate, and a new secret changes every caller's thread.
     #[must_use]
     pub fn new(name: HeaderName, secret: &[u8]) -> Self {
         let key = SigningKey::new("identity", secret);

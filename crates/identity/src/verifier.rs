@@ -8,22 +8,22 @@ use serde::Deserialize;
 use super::token_fault::TokenFault;
 use super::{ProviderError, ring_provider};
 
-/// Tolerated clock difference between the issuer and this machine. Extends `exp` and `nbf` by this much.
+/// Tolerated clock difference between the issuer and this machine. Applies to `exp` and `nbf`.
 const LEEWAY_SECONDS: u64 = 60;
 
 /// Requirements on tokens.
 #[derive(Debug, Clone, Default)]
 pub struct JwtSettings {
-    /// Required issuer (`iss`). `None` accepts any issuer with the key.
+    /// Required issuer (`iss`). `None` accepts every issuer.
     pub issuer: Option<String>,
     /// Required audience (`aud`). `None` rejects tokens with an audience.
     pub audience: Option<String>,
 }
 
 pub(super) struct Verified {
-    /// Not empty.
+    /// Never empty.
     pub(super) subject: String,
-    /// Expiration of the token, with the leeway.
+    /// Expiration of the token, including the leeway.
     pub(super) valid_until: Option<SystemTime>,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Verifier {
 struct Claims {
     sub: String,
     exp: f64,
-    /// Must be a single string: in a list, one matching issuer would be enough.
+    /// Must be a single string. If lists were allowed, one matching issuer would be enough.
     #[serde(default, rename = "iss")]
     _issuer: Option<String>,
 }
@@ -67,11 +67,11 @@ impl Verifier {
     pub(super) fn verify(&self, token: &str) -> Result<Verified, ProviderError> {
         let token = decode::<Claims>(token, &self.key, &self.validation)
             .map_err(|error| ProviderError::from(TokenFault::from(error)))?;
-        // an unknown extension may make the token void (RFC 7515, section 4.1.11), and this server knows none
+        // an unknown extension may make the token invalid (RFC 7515, section 4.1.11)
         if token.header.crit.is_some() {
             return Err(TokenFault::Extension.into());
         }
-        // it names no caller, and all callers with such a token would share a thread
+        // an empty subject names no caller, and all such callers would share a thread
         if token.claims.sub.is_empty() {
             return Err(ProviderError::Missing);
         }

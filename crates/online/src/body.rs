@@ -5,12 +5,13 @@ use flate2::write::GzDecoder;
 use reqwest::Response;
 use reqwest::header::CONTENT_ENCODING;
 
-/// Maximum members of one gzip body. Servers send one, and even an empty member costs 10 us.
+/// Maximum number of members in a gzip body. Servers usually send a single member, and even an empty member costs 10
+/// µs.
 const MEMBERS_MAX: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyError {
-    /// The body exceeds the limit, compressed or decompressed, or has too many gzip members.
+    /// The body exceeds the size limit, compressed or decompressed, or has too many gzip members.
     TooLong,
     /// The body has an encoding other than gzip.
     Encoding,
@@ -18,7 +19,7 @@ pub(super) enum BodyError {
     Broken,
 }
 
-/// Reads a body to its end. Stops as soon as the body exceeds the limit.
+/// Reads a whole body. Stops as soon as the body exceeds `max_bytes`.
 pub(super) async fn read_body(
     mut response: Response,
     max_bytes: usize,

@@ -8,17 +8,17 @@ use super::fetch::{FetchError, PrivateHost, Requests, Wanted, parse_url};
 use threadkeep_responses::{GeneratedImage, StatelessError, UpstreamError};
 use threadkeep_upstreams::{HttpClient, OpenAiImages, UpstreamImage, UpstreamSettings};
 
-/// Maximum size of an image. Base64 adds a third, and a response has room for 8 MiB.
+/// Maximum size of an image in bytes. Base64 adds a third, and a response may have up to 8 MiB of images.
 const IMAGE_MAX_BYTES: usize = 6 * 1_048_576;
-/// Maximum size of an answer, which contains an image in base64.
+/// Maximum size of an upstream's answer in bytes. An answer contains an image in base64.
 const ANSWER_MAX_BYTES: u64 = 9 * 1_048_576;
-/// Limit for an image at a URL, including all redirects.
+/// Time limit for fetching an image from a URL, including all redirects.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone)]
 pub struct ImageSettings {
     pub http: HttpClient,
-    /// Its limit on the size of an answer has no effect.
+    /// The limit on the size of an answer in these settings has no effect.
     pub upstream: UpstreamSettings,
     pub model: String,
 }
@@ -36,7 +36,7 @@ impl Painter {
             ..settings.upstream
         };
         let (host, port) = upstream.url.authority();
-        // the upstream may serve the images itself, from a private address
+        // the upstream may serve its images from its own private address
         let itself = PrivateHost::new(host, port);
         Self {
             requests: Requests::new(vec![itself]),
@@ -44,7 +44,7 @@ impl Painter {
         }
     }
 
-    /// Generates an image within `left`.
+    /// Generates an image. Fails if the image takes longer than `left`.
     pub(super) async fn generate(
         &self,
         prompt: &str,
@@ -87,7 +87,8 @@ impl Painter {
     }
 }
 
-/// Returns why there is no image. Only the sender of the request may see the upstream's message; the model may not.
+/// Returns the reason why there is no image, for the model. Omits the upstream's message, which only the client that
+/// sent the request may see.
 fn reason(error: &UpstreamError) -> &'static str {
     match error {
         UpstreamError::Refused(_) => "the upstream refused the prompt",

@@ -1,7 +1,7 @@
-//! Tools of models that call other servers: web search, web pages and images.
+//! Tools of models that call other servers: web search, web pages and image generation.
 //!
-//! Their results come from untrusted servers: size and duration are limited, and the model gets them as results, never as
-//! instructions. Errors, logs and debug forms contain no queries, URLs or texts.
+//! The results come from untrusted servers. Their size and duration are limited, and the model receives them as
+//! results, never as instructions. Errors, logs and `Debug` output contain no queries, URLs or texts.
 
 mod body;
 mod fetch;

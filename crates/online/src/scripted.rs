@@ -1,4 +1,4 @@
-//! A test server with a scripted reply for each path.
+//! Test server with a scripted reply for each path.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -7,11 +7,11 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 pub(super) enum Reply {
-    /// Sends bytes, and then closes the connection.
+    /// Sends bytes, then closes the connection.
     Bytes(Vec<u8>),
-    /// Sends bytes, and then stalls.
+    /// Sends bytes, then stalls.
     Stall(Vec<u8>),
-    /// Sends the first bytes, and then repeats the others.
+    /// Sends the first bytes once, then repeats the second bytes.
     Endless(Vec<u8>, Vec<u8>),
 }
 
@@ -30,7 +30,7 @@ pub(super) fn reply(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Reply
 }
 
 impl Scripted {
-    /// Replies to requests by path and query.
+    /// Starts a server. `answer` maps the path and query of a request to a reply.
     pub(super) async fn start(answer: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
         Self::on("127.0.0.1:0", answer).await
     }
@@ -87,7 +87,7 @@ async fn send(stream: &mut TcpStream, reply: Reply) {
     }
 }
 
-/// Reads a request with its body; `None` at the end of the connection.
+/// Reads a request with its body. Returns `None` at the end of the connection.
 async fn request(stream: &mut TcpStream) -> Option<String> {
     let mut text = String::new();
     let mut bytes = [0; 4_096];

@@ -1,4 +1,4 @@
-//! Reads lists in bodies only up to their maximum length.
+//! Reads arrays in bodies, up to their maximum length.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,10 +6,10 @@ use std::ops::Deref;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 
-/// The first elements of a list: up to `MOST + 1`, enough to detect that it is too long.
+/// The first elements of an array. Keeps up to `MOST + 1` elements, so that the caller can detect an array that is too
+/// long.
 ///
-/// Later elements are checked to be JSON and not kept, because a parsed value can take a hundred times the bytes that a
-/// client sends for it.
+/// Further elements are only checked to be JSON. Parsed values can take a hundred times as many bytes as their text.
 #[derive(Debug)]
 pub(super) struct Leading<T, const MOST: usize>(Vec<T>);
 

@@ -1,4 +1,4 @@
-//! Third-party protocols, translated to calls of the services and back. A protocol owns no state and no rules.
+//! Third-party protocols, translated to calls of the services. A protocol owns no state and no rules.
 
 pub mod agentuity;
 mod frame;

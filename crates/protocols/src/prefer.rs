@@ -1,4 +1,4 @@
-//! The client's preference to wait (RFC 7240).
+//! Reads the client's preference to wait (RFC 7240).
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use actix_web::http::header::{HeaderMap, HeaderName};
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 const WAIT_MAX_SECONDS: u64 = 60;
 
-/// Returns how long the caller waits for another client's turn: `Prefer: wait=N`, 1 to 60 s.
+/// Returns how long the caller will wait for a turn that a different client holds. The header is `Prefer: wait=N`, with
+/// 1 to 60 seconds.
 pub(super) fn wait(headers: &HeaderMap) -> Duration {
     let values = headers.get_all(PREFER);
     let texts = values.filter_map(|value| value.to_str().ok());

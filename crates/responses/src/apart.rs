@@ -1,4 +1,4 @@
-//! Calls to models that do not belong to a response.
+//! Calls to models outside of a response, such as compactions and token counts.
 
 use std::time::Instant;
 
@@ -15,8 +15,8 @@ use threadkeep_trace as trace;
 use threadkeep_trace::Phase;
 
 impl Shared {
-    /// Runs a question of `bytes` bytes on the runtime of the responses. Counts as a response. Stops when the caller drops
-    /// it or the process stops.
+    /// Runs a question of `bytes` bytes on the runtime of the responses. The question counts toward the process's
+    /// limits on responses. Stops when the caller drops the future or the process stops.
     pub(crate) async fn run_apart<T: Send + 'static>(
         &self,
         bytes: usize,
@@ -50,7 +50,7 @@ impl Shared {
         }
     }
 
-    /// Records the outcome and duration of an upstream's answer.
+    /// Records the outcome and duration of a request to an upstream.
     pub(crate) fn observed<T>(
         &self,
         model: &FoundModel,

@@ -4,16 +4,16 @@ use crate::media::{self, MediaAt};
 use crate::values::model::{Function, Model, Parameters};
 use crate::values::request::InputItem;
 
-/// The models of a deployment, in the order in which names are matched.
+/// The models of a deployment. If a name matches several entries, the first entry counts.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog(Arc<[CatalogEntry]>);
 
-/// A model, or all models with a common name prefix.
+/// A model, or all models whose names have a common prefix.
 #[derive(Debug, Clone)]
 pub struct CatalogEntry {
-    /// The name for callers. A trailing `*` matches any name with that prefix.
+    /// Name of the model in requests. A trailing `*` matches any name with that prefix.
     pub name: String,
-    /// The name at the upstream, if it differs.
+    /// Name of the model at the upstream; `None` if it is the same.
     pub name_there: Option<String>,
     pub upstream_name: Arc<str>,
     pub upstream: Arc<dyn Model>,
@@ -23,7 +23,7 @@ pub struct CatalogEntry {
 pub(crate) struct FoundModel {
     pub(crate) upstream_name: Arc<str>,
     pub(crate) upstream: Arc<dyn Model>,
-    /// The name at the upstream.
+    /// Name of the model at the upstream.
     pub(crate) name: String,
 }
 
@@ -33,7 +33,7 @@ impl Catalog {
         Self(entries.into())
     }
 
-    /// Lists the names without a wildcard.
+    /// Lists the model names without a wildcard.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let names = self.0.iter().map(|entry| entry.name.as_str());
         names.filter(|name| !name.ends_with('*'))
@@ -44,19 +44,19 @@ impl Catalog {
         self.find(name).is_some()
     }
 
-    /// Returns the first image or file that the upstream of the model rejects.
+    /// Returns the position of the first image or file that the model's upstream rejects.
     #[must_use]
     pub fn refused_media(&self, name: &str, input: &[InputItem]) -> Option<MediaAt> {
         media::refused(&*self.find(name)?.upstream, input)
     }
 
-    /// Returns the first field that the upstream of the model cannot express and that would change the answer.
+    /// Returns the first field that would change the answer and that the model's upstream cannot express.
     #[must_use]
     pub fn lacks(&self, name: &str, parameters: &Parameters) -> Option<&'static str> {
         self.find(name)?.upstream.lacks(parameters)
     }
 
-    /// Returns the first custom tool if the upstream of the model supports none.
+    /// Returns the first custom tool in `functions` if the model's upstream does not support custom tools.
     #[must_use]
     pub fn refused_custom_tool<'a>(
         &self,

@@ -5,9 +5,9 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Json, Window};
 use threadkeep_store::HistoryFrom;
 
-/// Maximum bytes of earlier items in a question.
+/// Maximum size of the earlier items in a question, in bytes.
 const WINDOW_MAX_BYTES: usize = 8 * 1_048_576;
-/// Items per call to the store.
+/// Number of items to read per call to the store.
 const PAGE: usize = 500;
 
 pub(crate) struct Earlier {
@@ -20,7 +20,7 @@ pub(crate) struct Earlier {
 }
 
 impl Shared {
-    /// Maximum exchanges of a conversation in a question; 0 for all.
+    /// Returns the maximum number of exchanges of a conversation in a question; 0 for no limit.
     pub(crate) fn window_exchanges(&self, request: &ResponseRequest) -> usize {
         let limit = self.limits.window as usize;
         match request.window_exchanges {
@@ -29,7 +29,8 @@ impl Shared {
         }
     }
 
-    /// Reads the items of a conversation before `before`: those of `exchanges` exchanges, or of all for 0, up to 8 MiB.
+    /// Reads the items of a conversation before sequence number `before`. Returns the items of the last `exchanges`
+    /// exchanges, or of all exchanges if 0, up to 8 MiB.
     pub(crate) async fn earlier(
         &self,
         scope: &ScopeId,

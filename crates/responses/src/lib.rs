@@ -1,8 +1,8 @@
-//! Model responses that call tools of this service.
+//! Runs model responses, and the calls of this service's tools that the models make.
 //!
-//! Each response runs in its own task, the driver. Each answer of the model and each call is an entry in the response's
-//! journal. The effect of a call and its entry are one step of the store, so another driver can resume the response at any
-//! time.
+//! Each response runs in its own task, its driver. The driver writes each answer of the model and each call to the
+//! response's journal. The effect of a call and its journal entry are written in one step of the store. A different
+//! driver can therefore resume the response at any time.
 
 mod apart;
 mod catalog;

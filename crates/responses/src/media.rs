@@ -1,21 +1,21 @@
-//! Images and files in the input of a response. An upstream may not support them.
+//! Finds images and files that an upstream does not support in the input of a response.
 
 use crate::values::model::{MediaPlace, Model};
 use crate::values::request::InputItem;
 use threadkeep_domain::{ItemKind, member_elements, member_text};
 
-/// Position of an image or a file in an input.
+/// Position of an image or a file in the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MediaAt {
     /// Index of the item.
     pub item: usize,
     /// Member of the item: `content` or `output`.
     pub member: &'static str,
-    /// Index of the part.
+    /// Index of the part in the member.
     pub part: usize,
 }
 
-/// Returns the first image or file that an upstream rejects.
+/// Returns the position of the first image or file that an upstream rejects.
 pub(crate) fn refused(upstream: &dyn Model, input: &[InputItem]) -> Option<MediaAt> {
     input.iter().enumerate().find_map(|(item, input)| {
         let (place, name) = place_of(input.value.as_str())?;
@@ -29,7 +29,7 @@ pub(crate) fn refused(upstream: &dyn Model, input: &[InputItem]) -> Option<Media
     })
 }
 
-/// Returns the member of an item whose parts become part of a prompt.
+/// Returns which member of an item has parts for the prompt, and where these parts appear in the prompt.
 fn place_of(item: &str) -> Option<(MediaPlace, &'static str)> {
     match ItemKind::of(item)? {
         ItemKind::Message => {

@@ -15,16 +15,16 @@ use crate::values::response::EndedResponse;
 use threadkeep_domain::{Fingerprint, Refusal, ResponseId, ResponseLimits};
 use threadkeep_service::ServiceError;
 
-/// The responses that this process drives, and the callers that wait for them.
+/// The responses that this process drives, and the broadcasts through which callers wait for them.
 #[derive(Debug)]
 pub(crate) struct Running {
     responses: Mutex<HashMap<ResponseId, RunningResponse>>,
     limit: usize,
-    /// Bytes of all responses.
+    /// Memory that all responses hold, in bytes.
     held: AtomicU64,
     held_max: u64,
     pub(crate) tasks: TaskTracker,
-    /// Cancelled when the process starts to stop. Rejects new responses.
+    /// Cancelled when the process starts to stop. From then on, new responses are rejected.
     pub(crate) closing: CancellationToken,
     /// Cancelled when drivers must release their responses.
     pub(crate) stop: CancellationToken,
@@ -37,16 +37,16 @@ struct RunningResponse {
     ended: Arc<SetOnce<EndedResponse>>,
 }
 
-/// The slot of a response that this process drives. Dropping it frees the slot.
+/// The slot of a response that this process drives. Dropping the slot frees it.
 #[derive(Debug)]
 pub(crate) struct Place {
     running: Arc<Running>,
     id: ResponseId,
     pub(crate) broadcast: Arc<Broadcast>,
-    /// Set when a caller of this process ends the response.
+    /// Set when a caller in this process ends the response.
     pub(crate) ended: Arc<SetOnce<EndedResponse>>,
     held: AtomicU64,
-    /// The shutdown waits for this token.
+    /// The shutdown waits until this token is dropped.
     _token: TaskTrackerToken,
 }
 
@@ -63,8 +63,8 @@ impl Running {
         }
     }
 
-    /// Joins the response with `id`, or reserves a slot for it. Fails if the id belongs to another request, there are too
-    /// many responses, or the process is stopping.
+    /// Joins the response `id` if this process drives it; otherwise, reserves a slot for it. Fails if the id belongs to
+    /// a different request, there are too many responses, or the process is stopping.
     pub(crate) fn join(
         self: &Arc<Self>,
         id: ResponseId,
@@ -118,7 +118,7 @@ impl Running {
         self.responses().len() as u64
     }
 
-    /// Returns the response if this process drives it.
+    /// Returns the broadcast of a response if this process drives it.
     pub(crate) fn find(&self, id: &ResponseId) -> Option<Arc<Broadcast>> {
         let responses = self.responses();
         responses
@@ -129,15 +129,15 @@ impl Running {
     /// Stops the driver of an ended response at once.
     pub(crate) fn note_ended(&self, ended: &EndedResponse) {
         if let Some(response) = self.responses().get(&ended.id) {
-            // the first end counts
+            // ignores all ends except the first
             response.ended.set(ended.clone()).ok();
         }
     }
 
-    /// Rejects new responses, waits for running ones for up to `patience`, then releases the rest.
+    /// Rejects new responses. Waits up to `patience` for running responses, then makes their drivers release them.
     pub(crate) async fn shutdown(&self, patience: Duration) {
         {
-            // no response joins meanwhile
+            // holds the lock so that no response joins meanwhile
             let _responses = self.responses();
             self.closing.cancel();
         }
@@ -156,8 +156,8 @@ impl Running {
 }
 
 impl Place {
-    /// Frees the slot, then publishes the end, so that a caller that repeats the request after the end does not join an
-    /// ended response.
+    /// Frees the slot before publishing the end. A caller that repeats the request after the end therefore does not
+    /// join an ended response.
     pub(crate) fn end(self, result: ResponseResult) {
         self.leave();
         self.broadcast.show(Progress::Done(result));
@@ -172,7 +172,7 @@ impl Place {
         }
     }
 
-    /// Reserves memory for the response. Fails with [`ResponseError::TooMany`] over the limit of the process.
+    /// Reserves memory for the response. Fails with [`ResponseError::TooMany`] if the process would exceed its limit.
     pub(crate) fn hold(&self, bytes: u64) -> Result<(), ResponseError> {
         if self.grow(bytes) <= self.running.held_max {
             return Ok(());
@@ -182,7 +182,7 @@ impl Place {
         Err(ResponseError::TooMany)
     }
 
-    /// Counts memory of the response even over the limit. Returns the bytes of all responses.
+    /// Counts memory of the response, even above the limit. Returns the number of bytes that all responses hold.
     pub(crate) fn grow(&self, bytes: u64) -> u64 {
         self.held.fetch_add(bytes, Ordering::Relaxed);
         self.running.held.fetch_add(bytes, Ordering::Relaxed) + bytes
@@ -194,7 +194,7 @@ impl Drop for Place {
         let held = self.held.load(Ordering::Relaxed);
         self.running.held.fetch_sub(held, Ordering::Relaxed);
         self.leave();
-        // a driver that was dropped with its runtime has published no end
+        // a driver that was dropped with its runtime has not published an end
         let stopped = Err(Arc::new(ResponseError::Stopping));
         self.broadcast.show(Progress::Done(stopped));
     }

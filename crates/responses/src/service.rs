@@ -21,26 +21,26 @@ use threadkeep_store::ResponseView;
 use threadkeep_trace as trace;
 use threadkeep_trace::Phase;
 
-/// Interval of sweeps for responses without drivers.
+/// Interval between sweeps for responses without drivers.
 const SWEEP_EVERY: Duration = Duration::from_secs(30);
-/// Maximum responses per bucket and sweep.
+/// Maximum number of responses per bucket and sweep.
 const SWEPT: usize = 64;
 
-/// The model responses of a process. Clones share state.
+/// The model responses of a process. Clones share their state.
 #[derive(Debug, Clone)]
 pub struct ResponseService(pub(crate) Arc<Shared>);
 
 impl ResponseService {
-    /// Returns a token that is cancelled when the process stops and rejects new responses.
+    /// Returns a token that is cancelled when the process starts to stop. From then on, new responses are rejected.
     #[must_use]
     pub fn closing(&self) -> CancellationToken {
         self.0.running.closing.clone()
     }
 
-    /// Starts the service. `threads` and `scopes` must use the same store as `stores`, and have no rate limits.
+    /// Starts the service. `threads` and `scopes` must use the same store as `stores`, and must not have rate limits.
     ///
     /// # Panics
-    /// Outside of a Tokio runtime, which runs the responses.
+    /// Panics outside of a Tokio runtime, which runs the responses.
     #[must_use]
     pub fn start(
         stores: ResponseStores,
@@ -72,8 +72,8 @@ impl ResponseService {
         ResponseId::in_bucket(self.0.responses.bucket_of_scope(scope), entropy)
     }
 
-    /// Runs a response to its end. A repeat waits for the same response, resumes it, or returns its earlier end. The
-    /// response continues if the caller stops waiting.
+    /// Runs a response to its end. A repeated request waits for the same response, resumes it, or returns its earlier
+    /// end. The response continues even if the caller stops waiting.
     pub async fn run(&self, new: NewResponse) -> ResponseResult {
         let (broadcast, is_joined) = self.0.drive(new).map_err(Arc::new)?;
         let _spending = trace::spend(Phase::Waiting);
@@ -97,7 +97,7 @@ impl ResponseService {
         ResponseStream::of_new(&self.0, id, broadcast, is_joined).await
     }
 
-    /// Streams the events of a response after event `after`, or all.
+    /// Streams the events of a response that follow event `after`. Without `after`, streams all events.
     pub async fn listen(
         &self,
         protocol: Protocol,
@@ -107,9 +107,9 @@ impl ResponseService {
         ResponseStream::of_known(&self.0, protocol, id, after).await
     }
 
-    /// Returns the response that a request without an idempotency key repeats: the last one of the thread, if its
-    /// fingerprint matches and its answer has not reached the caller. After a complete answer, a user may send the same
-    /// input again.
+    /// Returns the response that a request without an idempotency key repeats: the last response of the thread. Its
+    /// fingerprint must match, and its answer must not have reached the caller. Once an answer has been delivered, the
+    /// same input is a new request.
     pub async fn repeated(
         &self,
         thread: &ThreadId,
@@ -131,7 +131,8 @@ impl ResponseService {
         }
     }
 
-    /// Returns the current state of a response. Fails with [`ResponseError::NoResponse`] for a response of another protocol.
+    /// Returns the current state of a response. Fails with [`ResponseError::NoResponse`] if the response belongs to a
+    /// different protocol.
     pub async fn get(
         &self,
         protocol: Protocol,
@@ -155,13 +156,13 @@ impl ResponseService {
         })
     }
 
-    /// Returns whether a response is stored, so that a repeat of its request gets its answer or resumes it.
+    /// Returns whether a response is stored. If it is, a repeated request gets its answer or resumes it.
     pub async fn knows(&self, id: &ResponseId) -> Result<bool, ResponseError> {
         Ok(self.0.responses.get_response(id).await?.is_some())
     }
 
-    /// Returns the response that added the newest items to a conversation if it is newer than `response`. Skips up to 50
-    /// newer items that did not come from a response.
+    /// Returns the response that added the newest items to a conversation if that response is newer than `response`.
+    /// Skips up to 50 newer items that no response has added.
     pub async fn later_than(
         &self,
         scope: &ScopeId,
@@ -180,7 +181,7 @@ impl ResponseService {
         Ok(view.map(|view| view.scope))
     }
 
-    /// Cancels a response. An ended response stays unchanged.
+    /// Cancels a response. Has no effect if the response has ended.
     pub async fn cancel(
         &self,
         protocol: Protocol,
@@ -191,7 +192,7 @@ impl ResponseService {
         ended.ok_or(ResponseError::NoResponse)
     }
 
-    /// Deletes a response; cancels it first if it runs. The conversation keeps its items.
+    /// Deletes a response, and cancels it first if it is running. Its items remain in the conversation.
     pub async fn delete(&self, protocol: Protocol, id: &ResponseId) -> Result<(), ResponseError> {
         self.cancel(protocol, id).await?;
         let deleted = self.0.responses.delete_response(id).await;
@@ -201,7 +202,7 @@ impl ResponseService {
         }
     }
 
-    /// Takes care of responses without drivers at intervals. Never returns.
+    /// Runs [`Self::look_after_open`] at intervals. Never returns.
     pub async fn sweep(self) {
         loop {
             sleep(SWEEP_EVERY).await;
@@ -211,7 +212,7 @@ impl ResponseService {
         }
     }
 
-    /// Closes responses without drivers, or resumes them if they run in the background.
+    /// Resumes background responses that have no driver, and closes other responses that have no driver.
     pub async fn look_after_open(&self) -> Result<(), ResponseError> {
         let buckets: Vec<u16> = (0..self.0.buckets).collect();
         let due = self.0.responses.due_responses(&buckets, SWEPT).await;
@@ -246,7 +247,7 @@ impl ResponseService {
         Ok(())
     }
 
-    /// Rejects new responses, waits for running ones for up to `patience`, and leaves the rest to other processes.
+    /// Rejects new responses. Waits up to `patience` for running responses, then releases them to other processes.
     pub async fn shutdown(&self, patience: Duration) {
         self.0.running.shutdown(patience).await;
     }

@@ -15,7 +15,7 @@ use threadkeep_domain::{ResponseId, ResponseLimits};
 use threadkeep_service::{ScopeService, ThreadService};
 use threadkeep_store::{Backend, Clock, HistoryFrom, ResponseView, Responses, Scopes};
 
-/// Number of newest items to search for one that a response added.
+/// Number of newest items that are searched for an item that a response added.
 const PASSED_OVER: usize = 50;
 
 #[derive(Debug)]
@@ -84,7 +84,8 @@ impl Shared {
         }
     }
 
-    /// Returns a response of `protocol`, and its request.
+    /// Returns a stored response and its request. Fails with [`ResponseError::NoResponse`] if the response belongs to a
+    /// different protocol.
     pub(crate) async fn known(
         &self,
         protocol: Protocol,
@@ -99,7 +100,6 @@ impl Shared {
         }
     }
 
-    /// See [`ResponseService::later_than`].
     pub(crate) async fn later_than(
         &self,
         scope: &ScopeId,

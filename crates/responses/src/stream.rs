@@ -18,19 +18,20 @@ use crate::values::stored::Stored as _;
 use threadkeep_domain::{Failure, Json, Outcome, ResponseId, Usage};
 use threadkeep_store::{ResponseView, StoreError};
 
-/// Interval of polls for events of a response in another process. It doubles up to the maximum while there are no events.
+/// Interval between polls for events of a response in a different process. The interval doubles up to the maximum while
+/// no events arrive.
 const LISTEN_EVERY: Duration = Duration::from_millis(100);
 const LISTEN_EVERY_MAX: Duration = Duration::from_secs(1);
-/// Interval of checks whether a response without new events has failed.
+/// Interval at which to check whether a response without new events has failed.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// Events per call to the store.
+/// Number of events to read per call to the store.
 const PAGE: usize = 16;
-/// Numbers of the initial items. The stored events follow from `FIRST`.
+/// Numbers of the first items of a stream. The stored events are numbered from `FIRST`.
 const CREATED: u64 = 0;
 const RUNNING: u64 = 1;
 const FIRST: u64 = 2;
 
-/// The numbered events of a response: from 0, without gaps, and the same for each reader.
+/// Streams the events of a response. Events are numbered from 0, without gaps, and each reader gets the same numbers.
 #[derive(Debug)]
 pub struct ResponseStream {
     shared: Arc<Shared>,
@@ -42,7 +43,7 @@ pub struct ResponseStream {
     next: u64,
     ready: VecDeque<ResponseEvent>,
     source: Source,
-    /// Time of the last check or event.
+    /// When the state of the response was last checked, or the last event arrived.
     looked: Instant,
     /// Whether the response had no driver at the last check.
     is_left: bool,
@@ -53,9 +54,9 @@ pub struct ResponseStream {
 enum Source {
     /// A driver in this process.
     Here(Arc<Broadcast>, watch::Receiver<Progress>),
-    /// The store, which another process writes.
+    /// The store, to which a different process writes.
     Store,
-    /// The events are complete; only the end is left.
+    /// All events have been streamed, and only the end remains.
     End(ResponseResult),
     /// The stream has ended.
     Nothing,
@@ -65,15 +66,15 @@ enum Source {
 pub enum StreamItem {
     /// The response exists.
     Created,
-    /// The response runs.
+    /// The response is running.
     Running,
     Event(ResponseEvent),
     Ended(EndedResponse),
-    /// The response cannot continue for now; repeating the request may resume it.
+    /// The response has stopped. Repeating the request may resume it.
     Failed(Arc<ResponseError>, SoFar),
 }
 
-/// The progress of a stopped response.
+/// The result of a stopped response so far.
 #[derive(Debug, Default)]
 pub struct SoFar {
     /// Complete output items.
@@ -82,7 +83,7 @@ pub struct SoFar {
 }
 
 impl ResponseStream {
-    /// Streams a response that this process was asked to run.
+    /// Streams a response after [`Shared::drive`] has started or joined it.
     pub(crate) async fn of_new(
         shared: &Arc<Shared>,
         id: ResponseId,
@@ -115,7 +116,7 @@ impl ResponseStream {
         })
     }
 
-    /// Streams a stored response, after event `after` or from the beginning.
+    /// Streams a stored response after event `after`. Without `after`, streams it from the beginning.
     pub(crate) async fn of_known(
         shared: &Arc<Shared>,
         protocol: Protocol,
@@ -173,7 +174,7 @@ impl ResponseStream {
         }
     }
 
-    /// Falls back to complete items if the events of the response have expired.
+    /// Switches to complete items if the events of the response have expired.
     pub(crate) fn or_whole(self) -> Self {
         match self.ended() {
             Some(ended) if are_expired(&self.shared, &ended.outcome) => Self {
@@ -190,7 +191,7 @@ impl ResponseStream {
         &self.id
     }
 
-    /// Returns the request, maybe without its input.
+    /// Returns the request, possibly without its input.
     #[must_use]
     pub fn request(&self) -> &ResponseRequest {
         &self.request
@@ -221,8 +222,9 @@ impl ResponseStream {
     /// Returns the next item with its number, or `None` after the end. Cancel safe.
     ///
     /// # Errors
-    /// [`ResponseError::Stopping`] if another process resumes the response, or only a repeat of the request will, and
-    /// [`ResponseError::Service`]. A reader can resume after the last number that it received.
+    /// [`ResponseError::Stopping`] if this process can no longer stream the response: a different process or a repeated
+    /// request may resume the response. [`ResponseError::Service`] if the store fails. A reader can resume after the
+    /// last number that it received.
     pub async fn next(&mut self) -> Result<Option<(u64, StreamItem)>, ResponseError> {
         let number = self.next;
         if matches!(self.source, Source::Nothing) {
@@ -234,7 +236,7 @@ impl ResponseStream {
             _ => match self.event().await {
                 Ok(Some(event)) => StreamItem::Event(event),
                 Ok(None) => self.end().await?,
-                // the response was deleted, or the reader was too slow
+                // the response was deleted, or the reader was so slow that events have expired
                 Err(error @ (ResponseError::NoResponse | ResponseError::StreamExpired)) => {
                     self.source = Source::Nothing;
                     StreamItem::Failed(Arc::new(error), SoFar::default())
@@ -284,7 +286,8 @@ impl ResponseStream {
             match &mut self.source {
                 Source::End(_) | Source::Nothing => return Ok(None),
                 Source::Here(broadcast, progress) => {
-                    // read the progress before the events: at the end, all events are then available
+                    // reads the progress before the events, because all events are available once the progress shows
+                    // the end
                     let shown = progress.borrow_and_update().clone();
                     let told = match self.request.is_streamed {
                         true => broadcast.told_from(place),
@@ -328,7 +331,8 @@ impl ResponseStream {
         }
     }
 
-    /// Reads the last events of a response whose driver has stopped, unless another driver has resumed it.
+    /// Reads the last events of a response whose driver has stopped. Continues with events from the store if a
+    /// different driver has resumed the response.
     async fn drain(&mut self, place: u64, result: ResponseResult) -> Result<(), ResponseError> {
         self.ready = match &result {
             Ok(ended) if !self.request.is_streamed => {
@@ -347,25 +351,25 @@ impl ResponseStream {
             self.source = Source::Store;
             return Ok(());
         }
-        // the end follows the events; the next call reads the store again
+        // ends only when no event is left; until then, each call reads more events from the store
         if self.ready.is_empty() || !self.request.is_streamed {
             self.source = Source::End(result);
         }
         Ok(())
     }
 
-    /// Waits for another process, and checks the state of the response at intervals.
+    /// Pauses between reads of the store. Checks the state of the response at intervals.
     async fn look(&mut self) -> Result<(), ResponseError> {
         if self.looked.elapsed() >= LOOK_EVERY {
             self.looked = Instant::now();
             let view = self.shared.responses.get_response(&self.id).await?;
             let view = view.ok_or(ResponseError::NoResponse)?;
             if let Some(failure) = failure_of(&self.id, &self.request, &view)? {
-                // include the events since the last read
+                // includes the events since the last read
                 let failed = Err(Arc::new(ResponseError::Failed(failure)));
                 return self.drain(self.next - FIRST, failed).await;
             }
-            // only a repeat of the request would resume it
+            // only a repeated request would resume it
             let is_left =
                 view.driven.is_none() && view.answer.is_none() && !self.request.is_background;
             if is_left && self.is_left {
@@ -381,7 +385,7 @@ impl ResponseStream {
         }
     }
 
-    /// Reads events from the store. Returns whether the response has ended.
+    /// Reads events from the store. Also returns whether the response has ended.
     async fn read_store(
         &self,
         place: u64,
@@ -403,7 +407,7 @@ fn read(events: &[bytes::Bytes]) -> Result<VecDeque<ResponseEvent>, StoreError> 
         .collect()
 }
 
-/// Returns why the last driver of a response stopped, unless another one has resumed it.
+/// Returns why the last driver of a response stopped. Returns `None` if a driver has resumed the response.
 fn failure_of(
     id: &ResponseId,
     request: &ResponseRequest,
@@ -415,7 +419,7 @@ fn failure_of(
     Ok(Course::replay(*id, request, &view.journal)?.failure)
 }
 
-/// Converts the output to events, for a response that was not streamed while it ran.
+/// Converts the output to events, for a response that did not write events while it ran.
 fn whole_output(outcome: &Outcome) -> Vec<ResponseEvent> {
     let mut events = Vec::new();
     for (index, item) in (0..).zip(&outcome.output) {
@@ -424,7 +428,7 @@ fn whole_output(outcome: &Outcome) -> Vec<ResponseEvent> {
     events
 }
 
-/// Counts the events of a response so far.
+/// Returns the number of events that a response has so far.
 fn events_of(request: &ResponseRequest, view: &ResponseView, ended: Option<&Outcome>) -> u64 {
     match (request.is_streamed, ended) {
         (true, _) => view.journal.next_event,

@@ -13,7 +13,7 @@ use crate::wire::{Event, Stage};
 
 const GARBAGE: &str = r#"{"choices":[{"delta":{"content":<html>"#;
 
-/// A step of a delivery. The connection takes another request unless the last step is `Close`.
+/// A step of a delivery. After the last step, the connection takes another request, unless that step is `Close`.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Send(Vec<u8>),
@@ -56,7 +56,7 @@ pub(crate) async fn deliver<W: AsyncWrite + Unpin>(
     for step in steps {
         match step {
             Step::Send(bytes) => writer.write_all(&bytes).await?,
-            // the shortest sleep takes a millisecond
+            // a sleep takes at least a millisecond
             Step::Wait(Duration::ZERO) => yield_now().await,
             Step::Wait(pause) => sleep(pause).await,
             Step::Pass(lock) => lock.pass().await,

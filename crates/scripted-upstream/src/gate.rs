@@ -4,7 +4,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
-/// Holds answers until it is opened or dropped.
+/// Delays answers until the gate is opened or dropped.
 #[derive(Debug)]
 pub struct Gate {
     lock: Lock,
@@ -12,7 +12,7 @@ pub struct Gate {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Lock {
-    /// Closed once the gate is open; before that, each permit passes one answer.
+    /// Closed when the gate opens. Before that, each permit releases one answer.
     permits: Arc<Semaphore>,
     waiting: watch::Sender<usize>,
 }
@@ -35,12 +35,12 @@ impl Gate {
         self.lock.permits.close();
     }
 
-    /// Passes the answer that has waited longest.
+    /// Releases the answer that has waited longest.
     pub fn open_for_one(&self) {
         self.lock.permits.add_permits(1);
     }
 
-    /// Waits up to 30 s until at least `count` answers wait.
+    /// Waits until at least `count` answers wait at the gate. Panics after 30 s.
     pub async fn waiting(&self, count: usize) {
         let mut waiting = self.lock.waiting.subscribe();
         let enough = waiting.wait_for(|waiting| *waiting >= count);
@@ -62,14 +62,14 @@ impl Drop for Gate {
 impl Lock {
     pub(crate) async fn pass(&self) {
         let _counted = Counted::at(&self.waiting);
-        // fails once the gate is open
+        // `acquire` fails once the gate is open
         if let Ok(permit) = self.permits.acquire().await {
             permit.forget();
         }
     }
 }
 
-/// Counts an answer until it passes or its client disconnects.
+/// Counts an answer as waiting until the answer is released or its client disconnects.
 struct Counted<'a>(&'a watch::Sender<usize>);
 
 impl<'a> Counted<'a> {

@@ -58,7 +58,7 @@ async fn line<R: AsyncBufRead + Unpin>(reader: &mut R) -> io::Result<String> {
     Ok(line.trim_end().to_owned())
 }
 
-/// Waits until the client closes a connection whose request was read.
+/// Waits until the client closes a connection after sending a request.
 pub(crate) async fn closed<R: AsyncBufRead + Unpin>(reader: &mut R) {
     match reader.fill_buf().await {
         Ok(bytes) if !bytes.is_empty() => std::future::pending().await,

@@ -1,4 +1,4 @@
-//! A model provider for tests, which answers from a script and records mistakes in requests.
+//! A model provider for tests. It answers from a script and records mistakes in requests.
 //!
 //! ```
 //! # async fn test() {
@@ -15,8 +15,8 @@
 //! # }
 //! ```
 //!
-//! Each provider API is a module that implements the `Wire` trait: its path, the mistakes that it finds in requests,
-//! and the format of its answers. All other modules are independent of the API.
+//! Each provider API is a module that implements the `Wire` trait: the API's path, checks for mistakes in requests, and
+//! the format of answers. All other modules are independent of the API.
 
 mod chat;
 mod delivery;

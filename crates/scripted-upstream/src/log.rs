@@ -14,9 +14,9 @@ pub(crate) struct Log {
 pub(crate) struct Entries {
     pub(crate) requests: Vec<ModelRequest>,
     pub(crate) faults: Vec<String>,
-    /// Number of dropped requests, the oldest ones.
+    /// Number of old requests that were dropped.
     dropped: usize,
-    /// Maximum number of requests, and of faults; `None` keeps all.
+    /// Maximum number of requests, and of faults. `None` keeps all.
     limit: Option<usize>,
 }
 
@@ -62,7 +62,7 @@ impl Log {
         read(&self.entries.borrow())
     }
 
-    /// Waits up to 30 s until `condition` holds.
+    /// Waits until `condition` holds. Panics after 30 s.
     pub(crate) async fn until(&self, condition: impl Fn(&Entries) -> bool, claim: &str) {
         let mut entries = self.entries.subscribe();
         let holds = entries.wait_for(|entries| condition(entries));

@@ -1,7 +1,7 @@
 //! Runs a scripted upstream for any client until it is stopped: `scripted-upstream [SCRIPT.json]`.
 //!
-//! Prints its URL and its key, one per line, and repeats the script. Without a script, the text of the user selects the
-//! reply: see [`told`]. `GET /faults` lists the mistakes in all requests.
+//! Prints its URL and its key, one per line, and answers with the script's replies, over and over. Without a script,
+//! the user's text selects the reply: see [`told`]. `GET /faults` lists the mistakes in all requests.
 
 use std::error::Error;
 use std::time::Duration;
@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     std::future::pending().await
 }
 
-/// Repeats the results of calls, or the text of the user, which can begin with a command:
+/// Repeats the results of calls, or the user's text, which can begin with a command:
 ///
 /// - `think: TEXT` adds reasoning before the text.
 /// - `call: NAME ARGUMENTS` calls a function, even one that the request does not offer.

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::gate::{Gate, Lock};
 
-/// A text that errors contain by default, except for status 400. No client of the service may see it.
+/// Part of the default message of errors other than 400. The service must never show it to clients.
 pub const PRIVATE_DETAIL: &str = "account org-of-the-operator at 10.0.0.7";
 
 /// The reply to one request: an answer of a model, an error or silence.
@@ -11,11 +11,11 @@ pub struct Reply {
     pub(crate) kind: Kind,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) delay: Duration,
-    /// The size of pieces in bytes, and the pause between them.
+    /// Size of the body's pieces in bytes, and the pause before each piece.
     pub(crate) pieces: Option<(usize, Duration)>,
-    /// Holds the answer in the middle.
+    /// Delays the answer in the middle.
     pub(crate) lock: Option<Lock>,
-    /// Number of stream deltas before the middle; half of them by default.
+    /// Number of deltas before the middle of a stream. With `None`, half of the events come before the middle.
     pub(crate) middle: Option<usize>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Answer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     pub(crate) id: Id,
-    /// A custom tool's call, which the Messages API does not have.
+    /// Whether the call is for a custom tool, which the Messages API does not support.
     pub(crate) is_custom: bool,
     pub(crate) name: String,
     pub(crate) arguments: String,
@@ -52,23 +52,23 @@ pub struct Call {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Id {
-    /// No other call of the upstream has this id.
+    /// An id that no other call of the upstream has.
     Unique,
     Fixed(String),
     Absent,
 }
 
-/// How an answer fails after it has begun.
+/// How an answer fails after its beginning was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     /// The connection breaks in the middle.
     CutOff,
-    /// The body ends properly, but before the finish reason. A whole answer ends in the middle of its JSON.
+    /// The body ends without an error before the answer is complete.
     EndsEarly,
     Garbage,
-    /// An error with status 200: an event in the middle, or the body.
+    /// An error with status 200, in the middle of a stream or as the whole body.
     Error,
-    /// Nothing follows the middle, and the connection stays open.
+    /// Nothing follows the middle, and the connection remains open.
     Hang,
 }
 
@@ -80,7 +80,7 @@ impl Reply {
         })
     }
 
-    /// Calls without a text. [`Reply::text`] with [`Reply::and_calls`] has both.
+    /// Calls without a text. For both, use [`Reply::text`] with [`Reply::and_calls`].
     pub fn calls<C: Into<Call>>(calls: impl IntoIterator<Item = C>) -> Self {
         Self::empty().and_calls(calls)
     }
@@ -96,7 +96,7 @@ impl Reply {
         Self::text("This text has an end that").finish_reason(reason)
     }
 
-    /// An error. Its message contains [`PRIVATE_DETAIL`], unless the status is 400.
+    /// An error. Unless the status is 400, the message contains [`PRIVATE_DETAIL`].
     #[must_use]
     pub fn status(status: u16) -> Self {
         let message = match status {
@@ -149,7 +149,7 @@ impl Reply {
     }
 }
 
-/// Details of answers. Panics for other replies.
+/// Options for answers. Panic for other replies.
 impl Reply {
     #[must_use]
     pub fn and_calls<C: Into<Call>>(self, calls: impl IntoIterator<Item = C>) -> Self {
@@ -183,7 +183,7 @@ impl Reply {
         self.with(|answer| answer.refusal = Some(text.into()))
     }
 
-    /// Sets the finish reason. The default is `tool_calls` for answers with calls, otherwise `stop`.
+    /// Sets the finish reason. The default is `tool_calls` for answers with calls, and `stop` for other answers.
     #[must_use]
     pub fn finish_reason(self, reason: &str) -> Self {
         self.with(|answer| answer.finish = Some(reason.into()))
@@ -199,7 +199,7 @@ impl Reply {
         self.with(|answer| answer.failure = Some(failure))
     }
 
-    /// Like [`Reply::fails`], but in a stream after `deltas` deltas.
+    /// Like [`Reply::fails`], but a stream fails after `deltas` deltas.
     #[must_use]
     pub fn fails_after(mut self, deltas: usize, failure: Failure) -> Self {
         self.middle = Some(deltas);
@@ -243,7 +243,7 @@ impl Reply {
         self
     }
 
-    /// Sends the body in pieces of `bytes` bytes, which may split a character, with a pause before each.
+    /// Sends the body in pieces of `bytes` bytes, with a pause before each piece. A piece may end within a character.
     #[must_use]
     pub fn in_pieces(mut self, bytes: usize, pause: Duration) -> Self {
         assert!(bytes > 0, "a piece has at least one byte");
@@ -258,7 +258,7 @@ impl Reply {
         self
     }
 
-    /// Like [`Reply::held_midway`], but in a stream after `deltas` deltas. A delta has up to four characters.
+    /// Like [`Reply::held_midway`], but a stream waits after `deltas` deltas of up to four characters each.
     #[must_use]
     pub fn held_after(mut self, deltas: usize, gate: &Gate) -> Self {
         self.middle = Some(deltas);
@@ -277,7 +277,7 @@ impl Call {
         }
     }
 
-    /// Like [`Call::new`], for a custom tool, whose input is any text.
+    /// Creates a custom tool's call, whose input may be any text.
     pub fn custom(name: impl Into<String>, input: impl Into<String>) -> Self {
         Self {
             is_custom: true,
@@ -318,7 +318,7 @@ impl<N: Into<String>, A: Into<String>> From<(N, A)> for Call {
 }
 
 impl Answer {
-    /// Orders the parts: `calls` come last, or first if [`Reply::calls_first`] was set.
+    /// Orders the parts of an answer: calls come last, or first after [`Reply::calls_first`].
     pub(crate) fn in_order<T>(&self, others: Vec<T>, calls: Vec<T>) -> Vec<T> {
         match self.calls_first {
             true => calls.into_iter().chain(others).collect(),

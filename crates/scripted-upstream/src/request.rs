@@ -4,16 +4,16 @@ use crate::wire::{Context, Wire};
 
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
-    /// The number of the request at this upstream, from 1.
+    /// Number of the request at this upstream, from 1.
     pub number: usize,
     pub path: String,
-    /// Pairs of a name in lower case and a value.
+    /// Pairs of a lowercase name and a value.
     pub headers: Vec<(String, String)>,
-    /// Null if it is not JSON.
+    /// Null if the body is not JSON.
     pub body: Value,
-    /// The client closed the connection before the answer was complete.
+    /// Whether the client closed the connection before the answer was complete.
     pub is_abandoned: bool,
-    /// The answer was complete, or failed as scripted.
+    /// Whether the answer was complete, or failed as scripted.
     pub is_answered: bool,
     pub(crate) wire: &'static dyn Wire,
 }
@@ -40,13 +40,13 @@ impl ModelRequest {
         self.wire.messages(&self.body)
     }
 
-    /// The text of the user's last message; empty without one.
+    /// Returns the text of the user's last message, or an empty text.
     #[must_use]
     pub fn user_text(&self) -> String {
         self.wire.user_text(&self.body)
     }
 
-    /// The texts of trailing call results, in order: those of the last step.
+    /// Returns the results of the last step's calls, in order.
     #[must_use]
     pub fn results(&self) -> Vec<String> {
         self.wire.results(&self.body)

@@ -21,10 +21,10 @@ use crate::wire::{WIRES, Wire};
 
 pub const KEY: &str = "sk-the-secret-of-the-scripted-upstream";
 
-/// A model provider on its own port. Dropping it closes the port and all connections.
+/// A model provider on its own port. Dropping the value closes the port and all connections.
 ///
-/// A request with a wrong key gets 401, and one with another mistake in its body 400. Neither consumes a reply of the
-/// script. Mistakes in headers are only recorded.
+/// A request with a wrong key gets 401, and a request with a mistake in its body gets 400. Neither uses up a reply of
+/// the script. Mistakes in headers are only recorded.
 #[derive(Debug)]
 pub struct Upstream {
     address: SocketAddr,
@@ -41,7 +41,7 @@ struct Shared {
     log: Log,
 }
 
-/// Operations other than answers of models. A test must enable each with [`Upstream::serve`].
+/// Operations other than model answers. A test must enable each operation with [`Upstream::serve`].
 const OPERATIONS: [&str; 3] = [
     "/v1/responses/compact",
     "/v1/responses/input_tokens",
@@ -68,7 +68,7 @@ impl Upstream {
         Self::start_with(Shared::default()).await
     }
 
-    /// Starts an upstream for other clients, whose headers it allows. Panics if no port is free.
+    /// Starts an upstream for other clients, which may send any headers. Panics if no port is free.
     pub async fn start_for_any_client() -> Self {
         Self::start_with(Shared {
             allows_any_header: true,
@@ -90,13 +90,13 @@ impl Upstream {
         }
     }
 
-    /// The URL for the setting `upstreams`, `http://127.0.0.1:PORT/v1`.
+    /// Returns the URL for the setting `upstreams`, `http://127.0.0.1:PORT/v1`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// The URL without `/v1`, for upstreams of the kind `anthropic`.
+    /// Returns the URL without `/v1`, for upstreams of the kind `anthropic`.
     #[must_use]
     pub fn root_url(&self) -> String {
         format!("http://{}", self.address)
@@ -107,30 +107,30 @@ impl Upstream {
         KEY
     }
 
-    /// Adds replies for the next requests, one per request in order of arrival. A request without a reply is a mistake and
-    /// gets 500.
+    /// Adds replies for the next requests, one per request in order of arrival. A request without a reply is a mistake
+    /// and gets 500.
     pub fn script(&self, replies: impl IntoIterator<Item = Reply>) {
         lock(&self.shared.script).replies.extend(replies);
     }
 
-    /// Replies with `function` once the script is exhausted.
+    /// Calls `function` for replies once the script is exhausted.
     pub fn answer_with(&self, function: impl FnMut(&ModelRequest) -> Reply + Send + 'static) {
         lock(&self.shared.script).function = Some(Box::new(function));
     }
 
-    /// Answers an operation other than a model's answer, such as `/v1/responses/compact`, with `answer`.
+    /// Answers requests for `path`, such as `/v1/responses/compact`, with `answer`.
     pub fn serve(&self, path: &str, answer: Value) {
         let mut operations = lock(&self.shared.operations);
         operations.answers.insert(path.into(), answer);
     }
 
-    /// The paths and bodies of requests for such operations, in order of arrival.
+    /// Returns the paths and bodies of requests for operations, in order of arrival.
     #[must_use]
     pub fn operations(&self) -> Vec<(String, Value)> {
         lock(&self.shared.operations).bodies.clone()
     }
 
-    /// Holds the replies to all later requests until the gate is opened or dropped. Errors for wrong requests pass.
+    /// Delays the replies to later requests until the gate is opened or dropped. Errors for wrong requests do not wait.
     #[must_use]
     pub fn hold(&self) -> Gate {
         let gate = Gate::new();
@@ -143,7 +143,7 @@ impl Upstream {
         self.shared.log.limit(limit);
     }
 
-    /// All requests in order of arrival, including wrong ones.
+    /// Returns all requests in order of arrival, including wrong requests.
     #[must_use]
     pub fn requests(&self) -> Vec<ModelRequest> {
         self.shared.log.read(|entries| entries.requests.clone())
@@ -154,7 +154,7 @@ impl Upstream {
         self.shared.log.read(|entries| entries.requests.len())
     }
 
-    /// Waits up to 30 s until there are at least `count` requests, and returns all.
+    /// Waits until at least `count` requests have arrived, and returns all requests. Panics after 30 s.
     pub async fn await_requests(&self, count: usize) -> Vec<ModelRequest> {
         let claim = format!("there should be {count} requests");
         let log = &self.shared.log;
@@ -163,7 +163,7 @@ impl Upstream {
         self.requests()
     }
 
-    /// Waits up to 30 s until clients have abandoned at least `count` requests.
+    /// Waits until clients have abandoned at least `count` requests. Panics after 30 s.
     pub async fn await_abandoned(&self, count: usize) {
         let claim = format!("{count} requests should be abandoned");
         let log = &self.shared.log;
@@ -177,7 +177,7 @@ impl Upstream {
         .await;
     }
 
-    /// The mistakes in all requests. Tests assert that the list is empty.
+    /// Returns the mistakes in all requests. Tests assert that there are no mistakes.
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
         self.shared.log.read(|entries| entries.faults.clone())
@@ -191,7 +191,7 @@ impl Drop for Upstream {
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
-    // connections end when this set is dropped
+    // dropping this set closes the connections
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         let shared = Arc::clone(&shared);
@@ -305,7 +305,7 @@ impl Shared {
         }
     }
 
-    /// Answers requests that are not for a model. `GET /faults` lists the mistakes; any other request is a mistake.
+    /// Answers all requests other than model requests. `GET /faults` lists the mistakes. Unknown routes are mistakes.
     fn other(&self, request: &HttpRequest) -> (u16, Value) {
         let HttpRequest { method, path, .. } = request;
         if (method.as_str(), path.as_str()) == ("GET", "/faults") {
@@ -336,7 +336,7 @@ impl fmt::Debug for Script {
     }
 }
 
-/// Ignores poisoning: a panic in a test's function must not hide its cause.
+/// Ignores poisoning, because a second panic would hide the cause of a panic in a test's function.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -12,10 +12,10 @@ pub(crate) const WIRES: [&dyn Wire; 3] = [&Chat, &Messages, &Responses];
 pub(crate) trait Wire: fmt::Debug + Sync {
     fn path(&self) -> &'static str;
 
-    /// The header with the key, and the prefix of its value.
+    /// Returns the header that contains the key, and the prefix before the key.
     fn key_header(&self) -> (&'static str, &'static str);
 
-    /// Headers that all requests of this API have besides the usual ones.
+    /// Returns the additional headers that this API requires.
     fn headers(&self) -> &'static [&'static str];
 
     fn faults(&self, body: &Value) -> Vec<String>;
@@ -51,15 +51,15 @@ pub(crate) struct Event {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Announces another part.
+    /// Announces a part of the answer.
     Frame,
-    /// Contains a piece of a text or of arguments.
+    /// Contains a piece of a text or of a call's arguments.
     Delta,
-    /// Ends the answer. Without it, the client has no complete answer.
+    /// Ends the answer, which is incomplete without this event.
     End,
 }
 
-/// Returns the log probabilities of a text, whose pieces are the tokens, with `top` alternatives at each position.
+/// Returns the log probabilities of a text. Its pieces are the tokens, each with `top` alternatives.
 pub(crate) fn logprobs(text: &str, top: &Value) -> Vec<Value> {
     let token = |text: &str| json!({"token": text, "logprob": -0.25, "bytes": text.as_bytes()});
     let tokens = pieces(text).into_iter().map(|piece| {
@@ -72,7 +72,7 @@ pub(crate) fn logprobs(text: &str, top: &Value) -> Vec<Value> {
     tokens.collect()
 }
 
-/// Splits a text into pieces of a few characters, as models write.
+/// Splits a text into pieces of up to four characters, similar to the tokens of models.
 pub(crate) fn pieces(text: &str) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     chars

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 
 const HEADERS: &str = "user-agent: threadkeep/1\r\ncontent-type: application/json\r\n";
 
-/// A decoded answer: its head, and the body without chunk framing.
+/// A response with its body decoded from chunks.
 struct Answer {
     head: String,
     body: String,

@@ -10,9 +10,9 @@ pub struct ArchiveService {
     threads: ThreadService,
 }
 
-/// Archives per call to the store. Metadata of up to 128 KiB each makes 6 MiB; 1,000 archives would make 128 MiB.
+/// Number of archives to read per call to the store. With 128 KiB of metadata each, a call returns about 6 MiB.
 const AT_ONCE: usize = 50;
-/// A page ends after this number of bytes of metadata.
+/// Metadata size at which a page ends early, in bytes.
 const PAGE_MAX_BYTES: usize = 4 * 1_048_576;
 
 impl ArchiveService {
@@ -21,14 +21,14 @@ impl ArchiveService {
         Self { archives, threads }
     }
 
-    /// Returns the archive of `life`, or of the life that ended last.
+    /// Returns the archive of `life`, or of the thread's last life if `life` is `None`.
     pub async fn get(&self, id: &ThreadId, life: Option<Life>) -> Result<Archive, ServiceError> {
         let archive = self.archives.get_archive(id, life).await?;
         archive.ok_or(ServiceError::ArchiveNotFound)
     }
 
-    /// Lists up to `limit` archives after `after`, in the order in which they were made. A page with over 4 MiB of metadata
-    /// ends early.
+    /// Lists up to `limit` archives after `after`, in the order in which they were made. A page ends early when its
+    /// metadata exceeds 4 MiB.
     pub async fn list(
         &self,
         after: &ArchivePlace,
@@ -53,11 +53,12 @@ impl ArchiveService {
         Ok(page)
     }
 
-    /// Restores `life`, or the life that ended last. Fails with [`ServiceError::ThreadExists`] while the thread lives.
+    /// Restores a thread from the archive of `life`, or of its last life if `life` is `None`. Fails with
+    /// [`ServiceError::ThreadExists`] if the thread exists.
     pub async fn restore(&self, id: &ThreadId, life: Option<Life>) -> Result<Thread, ServiceError> {
         let policy = self.threads.policy();
         let restored = if self.threads.limits_owners() {
-            // not a later life: the reserved slot belongs to this owner
+            // restores exactly this life, because the slot is reserved for its owner
             let Archive { head, owner, .. } = self.get(id, life).await?;
             let restoring = self.archives.restore(id, Some(head.life), policy);
             self.threads.with_place(owner, restoring).await

@@ -1,4 +1,4 @@
-//! Bounds several calls to the store by the time limit of one call, because a client waits for all of them.
+//! Applies the time limit of a single call to several calls, because a client waits for all of them.
 
 use std::time::Duration;
 
@@ -19,8 +19,8 @@ pub(crate) fn in_time<T, E: From<StoreError>>(
     timeout(limit, work).map(move |bounded| bounded.unwrap_or_else(too_late))
 }
 
-/// Repeats `attempt` for up to `limit` while concurrent writes change the values that it is based on. Returns
-/// [`Refusal::Changed`] when no time is left for another attempt.
+/// Runs `attempt`, and repeats it for up to `limit` while concurrent writes interfere. Returns [`Refusal::Changed`]
+/// when no time is left for another attempt.
 pub(crate) async fn until_unchanged<T, F>(
     limit: Duration,
     attempt: impl Fn() -> F,
@@ -35,7 +35,7 @@ where
             match attempt().await {
                 Err(ServiceError::Refused(Refusal::Changed)) => {
                     let now = start.elapsed();
-                    // another attempt would be cut off, and could then have taken effect
+                    // does not start an attempt that the timeout would interrupt, because it might still take effect
                     if now + (now - begun) > limit {
                         return Err(Refusal::Changed.into());
                     }

@@ -21,7 +21,7 @@ impl CheckpointService {
         }
     }
 
-    /// Returns a service over the same checkpoints that acts for the callers of `threads`.
+    /// Returns a copy that acts on behalf of the callers of `threads`.
     #[must_use]
     pub fn with_threads(&self, threads: ThreadService) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl CheckpointService {
         }
     }
 
-    /// Saves state and metadata. This is not a write: the version does not change.
+    /// Saves the state and metadata of a thread as a checkpoint. The thread's version does not change.
     pub async fn save(
         &self,
         id: &ThreadId,
@@ -66,7 +66,7 @@ impl CheckpointService {
         Ok(found.ok_or(Refusal::CheckpointNotFound)?)
     }
 
-    /// Restores state and metadata from a checkpoint. Returns the whole thread.
+    /// Replaces a thread's state and metadata with those of a checkpoint. Returns the whole thread.
     pub async fn restore(
         &self,
         id: &ThreadId,

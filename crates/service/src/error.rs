@@ -10,7 +10,7 @@ pub enum ServiceError {
     NotAnArray { stamp: Stamp },
     #[error("the thread exists already")]
     ThreadExists,
-    /// The thread left no archive, or its archive has expired.
+    /// The thread has no archive, or its archive has expired.
     #[error("the archive does not exist")]
     ArchiveNotFound,
     #[error("the entry does not exist")]
@@ -18,16 +18,16 @@ pub enum ServiceError {
     #[error("the entry would have {attempted_bytes} bytes; the limit is {limit_bytes}")]
     EntryTooLarge {
         limit_bytes: u64,
-        /// Size of the entry, had the write succeeded.
+        /// Size that the entry would have had.
         attempted_bytes: u64,
     },
-    /// More namespaces match than the service sorts.
+    /// More namespaces match than the service can sort.
     #[error("more than {limit} namespaces match `name`; narrow it, or omit `sort`")]
     TooManyNamespaces { limit: usize },
-    /// A write was rejected and changed nothing, or the scope does not exist.
+    /// The store rejected a write and changed nothing, or the scope does not exist.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A task list rejected a change; nothing has changed.
+    /// A change of a task list was rejected, and nothing changed.
     #[error(transparent)]
     Tasks(#[from] TaskError),
     #[error(transparent)]

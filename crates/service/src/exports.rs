@@ -7,15 +7,15 @@ use super::{ImageService, ServiceError};
 use threadkeep_domain::{Access, Image, Owner, ThreadId};
 use threadkeep_store::{OwnedPlace, Owners, StoreError, ThreadOrder};
 
-/// Threads per call to the list.
+/// Number of threads per call that lists threads.
 const AT_ONCE: usize = 100;
 
-/// Cursor of an export: the last thread that was exported.
+/// Cursor of an export: the position of the last exported thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportPlace {
-    /// Position among all threads, ordered by id.
+    /// Position in the list of all threads, which is ordered by id.
     Thread(ThreadId),
-    /// Position among the threads of an owner, newest first, by creation time and id.
+    /// Position in the list of an owner's threads, which is ordered by creation time and id, newest first.
     Owned(OwnedPlace),
 }
 
@@ -23,13 +23,13 @@ pub enum ExportPlace {
 #[error("a place of an export is a thread id, or milliseconds, `-` and a thread id")]
 pub struct ExportPlaceError;
 
-/// Iterates over the threads of an owner, or all threads, and reads each one on demand.
+/// Iterates over the threads of an owner, or over all threads. Reads each thread on demand.
 #[derive(Debug)]
 pub struct Export {
     images: ImageService,
     owners: Arc<dyn Owners>,
     owner: Option<Owner>,
-    /// Last thread that was listed; `None` before the first page.
+    /// Cursor of the next page of the list; `None` before the first page.
     after: Option<ExportPlace>,
     is_listed: bool,
     listed: VecDeque<(ExportPlace, ThreadId)>,
@@ -44,7 +44,7 @@ pub struct Exported {
 }
 
 impl Export {
-    /// Begins an export after `after`. Fails if `after` is a cursor of another list.
+    /// Begins an export that continues after the cursor `after`. Fails if `after` is a cursor of a different list.
     pub(super) fn new(
         images: ImageService,
         owners: Arc<dyn Owners>,
@@ -74,7 +74,8 @@ impl Export {
         self.done
     }
 
-    /// Returns the next thread, even an unreadable one, or `None` at the end. Skips threads that end during the export.
+    /// Returns the next thread, or `None` at the end. Includes unreadable threads, and skips threads that end during
+    /// the export.
     pub async fn next(&mut self) -> Result<Option<Exported>, ServiceError> {
         loop {
             while let Some((place, id)) = self.listed.front().copied() {

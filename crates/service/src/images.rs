@@ -1,4 +1,4 @@
-//! Reads and writes threads as a whole: exports, imports and forks.
+//! Exports, imports and forks whole threads.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,8 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{EventLog, Images, Imported, WriteError};
 
-/// Number of ids to try for one in a given bucket; there are up to 256 buckets. If none matches, the copy crosses buckets.
+/// Number of candidate ids to try when a copy should be in the bucket of its source. There are up to 256 buckets. If no
+/// candidate matches, the copy is in a different bucket.
 const TRIED_IDS: u32 = 4_096;
 
 #[derive(Debug, Clone)]
@@ -20,19 +21,18 @@ pub struct ImageService {
     scopes: ScopePolicies,
 }
 
-/// Options of a fork.
 #[derive(Debug)]
 pub struct ForkDraft {
-    /// An object. Default: the metadata of the source.
+    /// A JSON object. Default: the metadata of the source.
     pub metadata: Option<Json>,
-    /// Default: the owner of the caller, else that of the source.
+    /// Default: the caller's owner. Without one, the owner of the source.
     pub owner: Option<Owner>,
     pub included: Included,
-    /// Checkpoint to copy state and metadata from. Default: the current ones.
+    /// Number of the checkpoint to copy state and metadata from. Default: the current state and metadata.
     pub checkpoint: Option<u32>,
     /// Sequence number of the last history item to copy. Default: all items.
     pub until: Option<u64>,
-    /// Idle lifetime. Default: that of the source.
+    /// Idle lifetime of the copy. Default: that of the source.
     pub ttl: Option<Duration>,
 }
 
@@ -60,8 +60,8 @@ impl ImageService {
         &self.scopes
     }
 
-    /// Returns everything that a thread holds at one moment, or `None` if it does not exist. Does not extend the thread's
-    /// lifetime.
+    /// Returns a snapshot of everything that a thread holds, or `None` if the thread does not exist. Does not extend
+    /// the thread's lifetime.
     pub async fn export(
         &self,
         id: &ThreadId,
@@ -70,7 +70,6 @@ impl ImageService {
         Ok(self.images.export(id, access).await?)
     }
 
-    /// Creates a thread from an image.
     pub async fn import(
         &self,
         threads: &ThreadService,
@@ -105,7 +104,7 @@ impl ImageService {
             .await
     }
 
-    /// Copies `source` to `id`. `options` apply to the source.
+    /// Copies the thread `source` to `id`. `options` apply to `source`.
     pub async fn fork(
         &self,
         threads: &ThreadService,
@@ -138,7 +137,7 @@ impl ImageService {
                 .await?
                 .and_then(|thread| thread.owner),
         };
-        // even if the source gets another owner meanwhile: the slot is reserved for this one
+        // the slot is reserved for this owner, even if the source gets a different owner meanwhile
         let owner = fork.owner.or(its_owner.as_ref());
         let placed = Fork {
             owner,
@@ -149,8 +148,8 @@ impl ImageService {
         threads.with_place(owner.map(Owner::tag), forking).await
     }
 
-    /// Returns the first candidate id in the bucket of `source`, where a copy is cheapest. `id` maps a number to a
-    /// candidate.
+    /// Returns the first candidate id in the bucket of `source`, because a copy within a bucket is the cheapest. `id`
+    /// maps a number to a candidate.
     #[must_use]
     pub fn id_near(&self, source: &ThreadId, id: impl Fn(u32) -> ThreadId) -> ThreadId {
         let bucket = self.buckets.bucket_of(source);

@@ -1,4 +1,4 @@
-//! Services over threads, independent of HTTP and Redis.
+//! Services over threads, scopes and namespaces, independent of HTTP and Redis.
 
 mod archives;
 mod attempts;
@@ -66,9 +66,9 @@ pub struct ThreadService {
     policy: Arc<ThreadPolicy>,
     timeout: Duration,
     access: Access,
-    /// Whether reads leave the expiry unchanged.
+    /// Whether reads leave the expiry time unchanged.
     peeks: bool,
-    /// Owner that a write assigns to a thread without one.
+    /// Owner that a write assigns to a thread without an owner.
     owner: Option<Owner>,
     owner_limit: Option<OwnerLimit>,
     gate: RateGate,
@@ -79,7 +79,7 @@ pub struct ThreadService {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WriteOptions {
     pub precondition: Option<Precondition>,
-    /// Turn under which the write runs.
+    /// Turn (lease of the thread) under which the write runs.
     pub turn: Option<TurnToken>,
     pub idempotency: Option<IdempotencyKey>,
 }
@@ -94,8 +94,8 @@ impl WriteOptions {
 }
 
 impl ThreadService {
-    /// Creates a service over `store`, which bounds its own calls. A merge patch that keeps conflicting with other writers
-    /// fails after `timeout`.
+    /// Creates a service over `store`, which bounds its own calls. A merge patch that keeps conflicting with other
+    /// writers fails after `timeout`.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, policy: ThreadPolicy, timeout: Duration) -> Self {
         Self {
@@ -142,8 +142,8 @@ impl ThreadService {
         }
     }
 
-    /// Returns a copy that acts on behalf of `owner`, or of a caller without one. Writes assign `owner` to threads without
-    /// an owner.
+    /// Returns a copy that acts on behalf of `owner`, or of a caller without an owner. Writes assign `owner` to threads
+    /// without an owner.
     #[must_use]
     pub fn on_behalf_of(&self, owner: Option<Owner>) -> Self {
         Self {
@@ -184,7 +184,8 @@ impl ThreadService {
         self.access
     }
 
-    /// Scopes an idempotency key to the caller, so that a caller never receives the answer of another one.
+    /// Scopes an idempotency key to the caller, so that a caller never receives a response meant for a different
+    /// caller.
     pub(crate) fn own(&self, key: Option<IdempotencyKey>) -> Option<IdempotencyKey> {
         key.map(|key| key.of(self.access))
     }
@@ -198,9 +199,9 @@ impl ThreadService {
         self.timeout
     }
 
-    /// Counts a write against the rate limits, and fails if the client exceeds them.
+    /// Counts a write against the rate limits. Fails if the client exceeds a limit.
     pub async fn admit(&self, id: &ThreadId) -> Result<(), ServiceError> {
-        // without a client, no counter could record the write
+        // without a client there is no counter to charge
         if self.gate.has_limits() && RateSubject::is_known() {
             let counted = self.limited(id, true, async { Ok(()) });
             counted.await?;

@@ -10,9 +10,9 @@ use threadkeep_store::{Owners, PlaceToken, WriteError};
 
 /// Limits the number of threads of an owner.
 ///
-/// An owner's threads are spread over all buckets, so a single step cannot count them and add one. A write that gives an
-/// owner a thread therefore first reserves a slot atomically, and then counts: threads that are not listed yet have reserved
-/// slots. A slot that a crash leaves behind expires.
+/// An owner's threads are spread over all buckets, so the store cannot count them and add a thread in one atomic step.
+/// A write that gives a thread to an owner first reserves a slot atomically, then counts the owner's listed threads and
+/// reserved slots. A slot that is not released, for example after a crash, expires.
 #[derive(Debug, Clone)]
 pub(super) struct OwnerLimit {
     owners: Arc<dyn Owners>,
@@ -20,16 +20,16 @@ pub(super) struct OwnerLimit {
     timeout: Duration,
 }
 
-/// Lifetime of a slot that is not released. A write in flight has succeeded or failed by then.
+/// Lifetime of a slot that is not released. By then, a write in flight has succeeded or failed.
 const PLACE_LASTS: Duration = Duration::from_secs(60);
-/// Maximum attempts to reserve a slot while concurrent writes compete for the last ones.
+/// Maximum number of attempts to reserve a slot while concurrent writes compete for the last slots.
 const ATTEMPTS: u32 = 20;
-/// Time limit for the write of a whole thread, in as many calls as its size needs. It is shorter than the lifetime of a
+/// Time limit for the write of a whole thread, which may take several calls. Must be shorter than the lifetime of a
 /// slot.
 const WHOLE_THREAD: Duration = Duration::from_secs(45);
 
 impl OwnerLimit {
-    /// `timeout` bounds a write as a whole; `owners` bounds its own calls.
+    /// `timeout` bounds a write as a whole. `owners` bounds its own calls.
     pub(super) fn new(owners: Arc<dyn Owners>, limit_threads: u64, timeout: Duration) -> Self {
         Self {
             owners,
@@ -38,8 +38,8 @@ impl OwnerLimit {
         }
     }
 
-    /// Runs a write that gives a thread to `owner` while a slot is reserved. Fails with [`Refusal::TooManyThreads`] if no
-    /// slot is free.
+    /// Reserves a slot, runs a write that gives a thread to `owner`, and releases the slot. Fails with
+    /// [`Refusal::TooManyThreads`] if the owner has reached the limit.
     pub(super) async fn with_place<T>(
         &self,
         owner: OwnerTag,
@@ -75,7 +75,7 @@ impl OwnerLimit {
             if others + self.owners.count_owned(owner).await? < self.limit_threads {
                 return Ok(place);
             }
-            // some of the listed threads may have just expired
+            // the count may include threads that have just expired
             let living = self.owners.measure_owned(owner).await?.threads;
             if others + living < self.limit_threads {
                 return Ok(place);
@@ -90,7 +90,7 @@ impl OwnerLimit {
         Err(Refusal::TooManyThreads { limit_threads }.into())
     }
 
-    /// A slot that cannot be released expires.
+    /// Releases a slot. If the call fails, the slot expires.
     async fn release(&self, owner: OwnerTag, place: PlaceToken) {
         if let Err(error) = self.owners.release_place(owner, place).await {
             tracing::debug!(%error, "place of an owner's thread not released: it counts until it expires");

@@ -12,15 +12,15 @@ pub struct OwnerService {
     archives: Arc<dyn Archives>,
 }
 
-/// Top-level metadata members and their required values, as text.
+/// Names of top-level metadata members, and the values that the members must have, as text.
 #[derive(Debug, Clone, Default)]
 pub struct MetadataFilter(pub Vec<(String, String)>);
 
-/// Threads per call to the store: a few MiB with the largest metadata.
+/// Number of threads per call to the store. With the largest metadata, a call returns a few MiB.
 const AT_ONCE: usize = 50;
-/// Maximum calls per page when few threads match the filter.
+/// Maximum number of calls per page when few threads match the filter.
 const ROUNDS: usize = 20;
-/// A page ends after this number of bytes of metadata.
+/// Metadata size at which a page ends early, in bytes.
 const PAGE_MAX_BYTES: usize = 4 * 1_048_576;
 
 impl OwnerService {
@@ -29,7 +29,8 @@ impl OwnerService {
         Self { owners, archives }
     }
 
-    /// Checks whether a caller may see a thread, or the traces of an ended one. Does not extend the thread's lifetime.
+    /// Checks whether a caller may access a thread, or the data of an ended thread. Does not extend the thread's
+    /// lifetime.
     pub async fn check(&self, id: &ThreadId, access: Access) -> Result<(), ServiceError> {
         if access != Access::All {
             access.check(self.owners.owner_of(id).await?)?;
@@ -37,9 +38,9 @@ impl OwnerService {
         Ok(())
     }
 
-    /// Returns whether a caller may see the events of a life, whose owner may differ from the current owner of `id`. Returns
-    /// `None` if the owner is unknown: the life has just expired, was erased, or has moved to another id. Does not extend
-    /// the thread's lifetime.
+    /// Returns whether a caller may see the events of a life, whose owner may differ from the current owner of `id`.
+    /// Returns `None` if the owner is not available: the life has just expired, was erased, or has moved to a different
+    /// id. Does not extend the thread's lifetime.
     pub async fn sees_life(
         &self,
         id: &ThreadId,
@@ -57,7 +58,8 @@ impl OwnerService {
         Ok(Some(access.check(owner).is_ok()))
     }
 
-    /// Returns a thread without its state if the caller may read it. Does not extend the thread's lifetime.
+    /// Returns a thread without its state. Fails if the caller may not read the thread. Does not extend the thread's
+    /// lifetime.
     pub async fn peek(
         &self,
         id: &ThreadId,
@@ -75,8 +77,8 @@ impl OwnerService {
         Ok(self.owners.count_threads().await?)
     }
 
-    /// Lists up to `limit` threads of an owner after `after`, newest first. A page ends early after 1,000 examined threads
-    /// or over 4 MiB of metadata.
+    /// Lists up to `limit` threads of an owner after `after`, newest first. A page ends early after 1,000 examined
+    /// threads or 4 MiB of metadata.
     pub async fn list_owned(
         &self,
         owner: &Owner,
@@ -94,7 +96,8 @@ impl OwnerService {
         page(read, after, limit, filter).await
     }
 
-    /// Lists up to `limit` of all threads after `after`, ordered by id. A page before the end may be short or empty.
+    /// Lists up to `limit` threads of all owners after `after`, ordered by id. Every page except the last may be short
+    /// or empty.
     pub async fn list_threads(
         &self,
         after: Option<ThreadId>,
@@ -107,8 +110,8 @@ impl OwnerService {
         page(read, after, limit, filter).await
     }
 
-    /// Begins an export of the threads of `owner`, or of all threads, after `after`. Fails if `after` is a cursor of another
-    /// list.
+    /// Begins an export of the threads of `owner`, or of all threads without `owner`. The export continues after the
+    /// cursor `after`. Fails if `after` is a cursor of a different list.
     pub fn export(
         &self,
         images: ImageService,
@@ -134,7 +137,7 @@ impl MetadataFilter {
     }
 }
 
-/// Compares a string, an integer or a boolean with its text form; other values never match.
+/// Compares a string, an integer or a boolean with its text form. Other values never match.
 fn is_text(value: &str, text: &str) -> bool {
     match value.as_bytes()[0] {
         b'"' => serde_json::from_str::<String>(value).is_ok_and(|value| value == text),
@@ -144,7 +147,7 @@ fn is_text(value: &str, text: &str) -> bool {
     }
 }
 
-/// Reads a page of matching threads in several rounds if necessary.
+/// Reads a page of matching threads, in several rounds if necessary.
 async fn page<P: Copy>(
     read: impl AsyncFn(Option<P>, usize) -> Result<ThreadPage<P>, StoreError>,
     after: Option<P>,

@@ -1,10 +1,11 @@
 //! Finds the busiest of any number of threads in fixed memory.
 //!
-//! The algorithm is Space-Saving (Metwally, Agrawal and El Abbadi, 2005) in partitions. A hash selects the partition of a thread, and
-//! each partition has a few counters. A thread without a counter takes over the smallest one of its partition, whose count
-//! becomes the error of the new count. So the true count is between count - error and count, and a thread with more than a
-//! sixteenth of its partition's total always has a counter. With 64 partitions, that is about a thousandth of the whole.
-//! Searching a partition reads four cache lines, without a map or a heap.
+//! The algorithm is Space-Saving (Metwally, Agrawal and El Abbadi, 2005), applied to each partition. A hash selects the
+//! partition of a thread, and each partition has a few counters. A thread without a counter takes over the smallest
+//! counter of its partition. The old count of that counter becomes the error of the new count. The true count is
+//! therefore between count - error and count. A thread with more than a sixteenth of its partition's total always has a
+//! counter. With 64 partitions, that is about a thousandth of the total of all partitions. Searching a partition reads
+//! four cache lines, and needs no map or heap.
 
 #[cfg(test)]
 use std::hash::{BuildHasherDefault, DefaultHasher};
@@ -12,14 +13,14 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 use super::Slot;
 use threadkeep_domain::ThreadId;
 
-/// Hashes randomly, so that clients cannot choose ids that share a partition.
+/// Hashes with a random seed, so that clients cannot choose ids that share a partition.
 #[cfg(not(test))]
 pub(super) type Hasher = std::hash::RandomState;
 /// Makes tests reproducible.
 #[cfg(test)]
 pub(super) type Hasher = BuildHasherDefault<DefaultHasher>;
 
-/// A power of two.
+/// Number of partitions, which must be a power of two.
 pub(super) const PARTITIONS: usize = 64;
 const COUNTERS: usize = 16;
 
@@ -39,7 +40,7 @@ pub(super) struct Partition {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hashed<'a> {
     pub(super) id: &'a ThreadId,
-    /// Threads with equal hashes would share a counter, which is unlikely with 64 random bits.
+    /// Hash of the id. Threads with equal hashes would share a counter, which is unlikely with 64 random bits.
     pub(super) hash: u64,
 }
 
@@ -55,7 +56,7 @@ impl HotThreads {
             self.0 = vec![Partition::EMPTY; PARTITIONS];
         }
         let place = thread.hash >> (u64::BITS - PARTITIONS.ilog2());
-        // keeps the hash of a thread different from that of an unused counter
+        // the last bit keeps the hash of a thread different from 0, which marks an unused counter
         self.0[place as usize].add(thread.hash | 1, thread.id, weight);
     }
 

@@ -8,7 +8,7 @@ pub(super) const LISTED: usize = 20;
 #[derive(Debug, Default)]
 pub(super) struct Largest {
     states: Vec<Large>,
-    /// Smaller states are ignored, because the list is full.
+    /// Size below which states are ignored, because the list is full of larger states.
     floor: u64,
 }
 

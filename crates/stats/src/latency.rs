@@ -2,11 +2,11 @@ use std::time::Duration;
 
 use super::Slot;
 
-/// The first bucket has all durations below 2^10 ns.
+/// Exponent of the upper bound of the first bucket, which has all durations below 2^10 ns.
 const FIRST_BIT: u32 = 10;
-/// Powers of two up to 2^36 ns, 69 s; the last bucket has all longer ones.
+/// Number of powers of two that have buckets, up to 2^36 ns (69 s). The last bucket has all longer durations.
 const POWERS: usize = 26;
-/// Buckets per power of two, so that a bucket is at most a quarter wider than its lower bound.
+/// Number of buckets per power of two. A bucket is at most a quarter as wide as its lower bound.
 const PARTS: usize = 4;
 const BUCKETS: usize = POWERS * PARTS + 1;
 
@@ -54,7 +54,7 @@ impl Latency {
         (self.count() > 0).then_some(self.longest)
     }
 
-    /// Returns a percentile to within an eighth, or `None` without durations.
+    /// Returns a percentile with an error of up to an eighth, or `None` without durations.
     pub(super) fn percentile(&self, percent: u64) -> Option<Duration> {
         let wanted = (self.count() * percent).div_ceil(100);
         let mut seen = 0;

@@ -12,6 +12,6 @@ pub struct Level {
     pub store_limit_bytes: Option<u64>,
     pub connections: u64,
     pub event_streams: u64,
-    /// How long the oldest event that this replica must deliver to an endpoint has waited, in ms.
+    /// Age of the oldest event that this replica still has to deliver to an endpoint, in milliseconds.
     pub delivery_lag_ms: u64,
 }

@@ -1,6 +1,7 @@
-//! Statistics of the last minute of this replica: busy threads, routes, and the latency of the store.
+//! Statistics of this replica for the last minute: the busiest threads, the routes, and the latency of the store.
 //!
-//! Each worker has its own recorders, so that no request waits for another worker. A report merges them.
+//! Each worker has its own recorders, so that no request waits for a different worker. A report merges the recorders of
+//! all workers.
 
 mod busiest;
 mod hot;
@@ -29,7 +30,7 @@ pub use report::{
 };
 pub use routes::RouteRecorder;
 
-/// The statistics of this process. Clones share them.
+/// The statistics of this process, which all clones share.
 #[derive(Debug, Clone)]
 pub struct Stats(Arc<Shared>);
 
@@ -38,7 +39,7 @@ struct Shared {
     id: String,
     clock: Clock,
     started_at: SystemTime,
-    /// Shared by all workers, so that a thread is in the same partition everywhere.
+    /// Shared by all workers, so that a thread is in the same partition for each worker.
     hasher: Hasher,
     kinds: Mutex<Vec<(&'static str, &'static str)>>,
     stores: Mutex<Vec<Arc<StoreRecorder>>>,
@@ -81,14 +82,14 @@ impl Stats {
         kinds.len() - 1
     }
 
-    /// Returns a recorder for the store calls of one worker. Reuses that of a worker that has ended.
+    /// Returns a recorder for the store calls of one worker. Reuses the recorder of a worker that has ended.
     #[must_use]
     pub fn store_recorder(&self) -> Arc<StoreRecorder> {
         let new = || StoreRecorder::new(self.0.clock, self.0.hasher.clone());
         unused_or(&mut lock(&self.0.stores), new)
     }
 
-    /// Like [`Self::store_recorder`], for the requests of one worker.
+    /// Returns a recorder for the requests of one worker. Reuses the recorder of a worker that has ended.
     #[must_use]
     pub fn route_recorder(&self) -> Arc<RouteRecorder> {
         let new = || RouteRecorder::new(self.0.clock);
@@ -100,7 +101,7 @@ impl Stats {
         let _ = self.0.levels.set(Box::new(levels));
     }
 
-    /// Builds a report. This takes a few milliseconds, so do not call it on the thread of a worker.
+    /// Builds a report. Takes a few milliseconds, so do not call this on a worker's thread.
     #[must_use]
     pub fn report(&self) -> Report {
         self.report_at(Instant::now())
@@ -212,7 +213,7 @@ fn unused_or<T>(recorders: &mut Vec<Arc<T>>, new: impl FnOnce() -> T) -> Arc<T> 
     recorder
 }
 
-/// Ignores poisoning: a panic leaves valid numbers.
+/// Ignores poisoning, because a panic leaves valid numbers.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use super::{Clock, Hashed, Hasher, HotThreads, Largest, Latency, Window};
 use threadkeep_domain::ThreadId;
 
-/// Records the store calls of one worker. Its lock is uncontended, except while a report reads it.
+/// Records the store calls of one worker. The lock is uncontended, except while a report reads the recorder.
 ///
-/// A recorder takes up to 1.7 MiB for any number of threads, and 3 KiB per kind of call.
+/// A recorder takes up to 1.7 MiB for any number of threads, plus 3 KiB per kind of call.
 #[derive(Debug)]
 pub struct StoreRecorder {
     clock: Clock,
@@ -21,7 +21,7 @@ pub struct Call<'a> {
     pub kind: usize,
     pub ended: Instant,
     pub took: Duration,
-    /// Whether the store failed. A refusal is not a failure.
+    /// True if the store failed. A refusal is not a failure.
     pub has_failed: bool,
     pub used: Option<Use<'a>>,
 }
@@ -83,7 +83,7 @@ impl StoreRecorder {
         }
     }
 
-    /// Keep the guard briefly: the worker waits for it.
+    /// Locks the numbers. Keep the guard briefly, because the worker waits for the lock.
     pub(super) fn parts(&self) -> MutexGuard<'_, Parts> {
         // a panic leaves valid numbers, so poisoning is ignored
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)

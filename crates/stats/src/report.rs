@@ -7,7 +7,7 @@ use threadkeep_domain::ThreadId;
 #[derive(Debug, Clone)]
 pub struct Report {
     pub replica: Replica,
-    /// The time that recent counts cover: up to 60 s.
+    /// Period that the recent counts cover, up to 60 s.
     pub window: Duration,
     /// Sorted by route and method.
     pub routes: Vec<RouteRow>,
@@ -39,7 +39,7 @@ pub struct Requests {
     pub errors_total: u64,
     pub client_errors: u64,
     pub errors: u64,
-    /// Recent requests, and the time until their responses started.
+    /// Durations of recent requests, each until the response started.
     pub durations: Durations,
 }
 
@@ -52,7 +52,7 @@ pub struct CallRow {
     pub durations: Durations,
 }
 
-/// Durations of recent requests or calls; `None` without any.
+/// Durations of recent requests or calls. The durations are `None` if `count` is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Durations {
     pub count: u64,

@@ -3,11 +3,11 @@ use std::time::{Duration, Instant};
 
 use super::{Clock, Latency, Slot, Window};
 
-/// Records the requests of one worker. Its lock is uncontended, except while a report reads it.
+/// Records the requests of one worker. The lock is uncontended, except while a report reads the recorder.
 #[derive(Debug)]
 pub struct RouteRecorder {
     clock: Clock,
-    /// At most one entry per route and method of the server, 3 KiB each.
+    /// One entry of 3 KiB per route and method that the server has.
     routes: Mutex<Vec<Route>>,
 }
 
@@ -49,7 +49,8 @@ impl RouteRecorder {
         }
     }
 
-    /// Returns the number for [`Self::record`] of a route and method. `route` is a template, never a path.
+    /// Returns the number of a route and method for [`Self::record`]. `route` must be a template, never the path of a
+    /// request.
     #[must_use]
     pub fn number(&self, route: &Arc<str>, method: &'static str) -> usize {
         let mut routes = self.routes();

@@ -1,4 +1,4 @@
-//! Under any load, the lists are correct and memory is bounded.
+//! Tests that under any load, the lists are correct and memory is bounded.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ fn call<'a>(id: &'a ThreadId, is_write: bool, bytes: u64, ended: Instant) -> Cal
     }
 }
 
-/// Zipf-distributed numbers below a million: rank n has a share in proportion to 1/n.
+/// Zipf-distributed numbers below a million. The share of rank n is proportional to 1/n.
 struct Skewed(u64);
 
 impl Skewed {
@@ -56,7 +56,7 @@ fn the_hottest_of_a_million_threads_are_named_in_fixed_memory() {
     let (mut writes, mut reads) = (HashMap::new(), HashMap::new());
     let start = stats.0.clock.started;
     let mut skewed = Skewed(0x2545_f491_4f6c_dd1d);
-    // every thread once, and as many uses of a skewed load, over a minute and a half
+    // one use of each of a million threads, and a million uses of a skewed load, over 90 s
     let mut load = Vec::with_capacity(2_000_000);
     for number in 0..1_000_000 {
         load.extend([number, skewed.next().unwrap()]);

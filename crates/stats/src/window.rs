@@ -1,9 +1,9 @@
-//! Statistics of the last minute, in slots that are reused.
+//! Keeps statistics of the last minute in slots that are reused.
 
 use std::time::{Duration, Instant};
 
 const SLOT: Duration = Duration::from_secs(10);
-/// Number of slots: the current one and those before it, so that no value is older than 60 s.
+/// Number of slots, including the current slot. As a result, no value is older than 60 s.
 const SLOTS: usize = 6;
 
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +38,8 @@ impl Clock {
 }
 
 impl<T: Slot> Window<T> {
-    /// Returns slot `number`, which replaces an earlier one. If a later slot has replaced it, returns that one.
+    /// Returns slot `number`, which replaces an earlier slot. If a later slot has already replaced slot `number`,
+    /// returns the later slot.
     pub(super) fn at(&mut self, number: u64) -> &mut T {
         let Numbered { number: of, part } = &mut self.0[number as usize % SLOTS];
         if *of < number {

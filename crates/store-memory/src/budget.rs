@@ -1,8 +1,8 @@
-//! Counts the store's memory, and limits it.
+//! Counts and limits the store's memory.
 //!
-//! Each part of the store is behind a lock, and is counted when the lock is released, so that no change can escape the
-//! count. The count is an estimate of the allocator's blocks (`domain::heap`). Writes are accepted while it is below the
-//! limit, so each concurrent writer may exceed the limit by one write.
+//! Each part of the store is behind a lock. The part is counted when the lock is released, so that no change escapes
+//! the count. The count is an estimate of the allocator's blocks (`domain::heap`). Writes are accepted while the count
+//! is below the limit. Each concurrent writer may therefore exceed the limit by one write.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,12 +18,12 @@ pub(super) struct Budget {
     used_bytes: AtomicU64,
     evicted_archives: AtomicU64,
     evicted_events: AtomicU64,
-    /// Whether writes were rejected, and not enough was freed since.
+    /// True if writes were rejected, and too little memory has been freed since.
     is_full: AtomicBool,
 }
 
 pub(super) trait Part: Heap {
-    /// When the oldest evictable item was stored; [`u64::MAX`] without one.
+    /// Returns when the oldest evictable item was stored, or [`u64::MAX`] if no item is evictable.
     fn oldest_ms(&self) -> u64 {
         u64::MAX
     }
@@ -42,7 +42,7 @@ struct Counted<T> {
     bytes: u64,
 }
 
-/// A part while its lock is held. Dropping this counts its memory.
+/// A part while its lock is held. Dropping this guard counts the part's memory.
 #[derive(Debug)]
 pub(super) struct Held<'a, T: Part> {
     counted: MutexGuard<'a, Counted<T>>,
@@ -61,13 +61,13 @@ impl Budget {
         }
     }
 
-    /// Below this size, writes may add data.
+    /// Returns the size below which writes may add data.
     pub(super) fn limit_bytes(&self) -> u64 {
         self.limit_bytes
     }
 
-    /// Below this size, a full store accepts writes again. It is a sixteenth under the limit, so that the state does not
-    /// change with each end and each write.
+    /// Returns the size below which a full store accepts writes again. It is a sixteenth below the limit, because the
+    /// store would otherwise become full again after a few writes.
     pub(super) fn relaxed_bytes(&self) -> u64 {
         self.limit_bytes - self.limit_bytes / 16
     }
@@ -76,14 +76,14 @@ impl Budget {
         self.is_full.load(Ordering::Relaxed)
     }
 
-    /// Returns the bytes to free until fewer than `below_bytes` are in use, or `None` if that is the case.
+    /// Returns how many bytes to free until fewer than `below_bytes` are in use, or `None` if fewer are in use already.
     pub(super) fn excess(&self, below_bytes: u64) -> Option<u64> {
         let used_bytes = self.used_bytes.load(Ordering::Relaxed);
         let excess = used_bytes.checked_sub(below_bytes)?;
         Some(excess + 1)
     }
 
-    /// Logged once until there is room again.
+    /// Returns the error for a rejected write. Logs a warning once until there is room again.
     pub(super) fn refuse(&self) -> StoreError {
         if !self.is_full.swap(true, Ordering::Relaxed) {
             let limit_bytes = self.limit_bytes;
@@ -128,8 +128,8 @@ impl<T: Part> Locked<T> {
         }
     }
 
-    /// Ignores poisoning: a panic under the lock leaves no partial write, because drafts are computed first and then moved
-    /// into the part.
+    /// Ignores poisoning. A panic under the lock leaves no partial write, because changes are computed first and then
+    /// moved into the part.
     pub(super) fn hold<'a>(&'a self, budget: &'a Budget) -> Held<'a, T> {
         Held {
             counted: self.part.lock().unwrap_or_else(PoisonError::into_inner),
@@ -138,7 +138,8 @@ impl<T: Part> Locked<T> {
         }
     }
 
-    /// When the oldest evictable item was stored, read without the lock; [`u64::MAX`] without one.
+    /// Returns when the oldest evictable item was stored, or [`u64::MAX`] if no item is evictable. Does not take the
+    /// lock.
     pub(super) fn oldest_ms(&self) -> u64 {
         self.oldest_ms.load(Ordering::Relaxed)
     }
@@ -158,13 +159,13 @@ impl<T: Part> DerefMut for Held<'_, T> {
     }
 }
 
-/// All parts share the counter, so it is updated only after a change.
+/// Updates the shared counters only if they change, because all parts write to them.
 impl<T: Part> Drop for Held<'_, T> {
     fn drop(&mut self) {
         let (before, now) = (self.counted.bytes, self.counted.part.heap_bytes());
         if now != before {
             self.counted.bytes = now;
-            // wraps around for a negative difference, as does the addition below
+            // a negative difference wraps around, and the addition below wraps it back
             let change = now.wrapping_sub(before);
             self.budget.used_bytes.fetch_add(change, Ordering::Relaxed);
         }

@@ -1,20 +1,21 @@
 use super::{BATCH, Shards};
 use threadkeep_store::StoreError;
 
-/// Maximum archives and events that one write evicts. Even the smallest ones together exceed the largest write, so that a
-/// flood of writes cannot outrun eviction.
+/// Maximum number of archives and events that one write evicts. Even if all of them are small, they are together larger
+/// than the largest write, so a flood of writes cannot outrun eviction.
 const MOST_FOR_A_WRITE: usize = 4_096;
 
 enum Eviction {
-    /// There is room: another writer has made it, and may have used it up since.
+    /// There is room, because a different writer freed memory. That memory may be in use again.
     Needless,
     Impossible,
-    /// Number of evicted archives and events. 0 if the oldest ones were removed by another task.
+    /// Number of evicted archives and events; 0 if a different task removed the oldest ones first.
     Done(usize),
 }
 
 impl Shards {
-    /// Admits a write that may add data. Evicts if necessary; [`StoreError::Full`] if nothing evictable is left.
+    /// Admits a write that may add data, after evicting old data if necessary. Fails with [`StoreError::Full`] if
+    /// nothing evictable is left.
     pub(super) fn admit(&self) -> Result<(), StoreError> {
         match self.has_room() {
             true => Ok(()),
@@ -22,11 +23,11 @@ impl Shards {
         }
     }
 
-    /// Whether there is room, after evicting the oldest archives and events if necessary.
+    /// Returns whether there is room. Evicts the oldest archives and events if necessary.
     pub(super) fn has_room(&self) -> bool {
         let limit_bytes = self.budget.limit_bytes();
         let mut left = MOST_FOR_A_WRITE;
-        // concurrent writers may use the room up at once
+        // concurrent writers may use the freed memory at once
         while self.budget.excess(limit_bytes).is_some() {
             match self.evict(limit_bytes) {
                 Eviction::Needless => return true,
@@ -38,7 +39,8 @@ impl Shards {
         true
     }
 
-    /// Frees the excess. A full store frees more, so that the next write does not fill it again.
+    /// Frees memory until the store is below the limit. A full store frees more, so that the next write does not fill
+    /// it again.
     pub(super) fn relax(&self) {
         let below_bytes = match self.budget.is_full() {
             true => self.budget.relaxed_bytes(),
@@ -52,7 +54,7 @@ impl Shards {
     fn evict(&self, below_bytes: u64) -> Eviction {
         // freed after both locks are released
         let mut gone = Vec::new();
-        // concurrent writers would evict for each other's excess, and not the oldest data
+        // one eviction at a time, because concurrent evictions would free too much, and not only the oldest data
         let _alone = super::lock(&self.evicting);
         let Some(excess) = self.budget.excess(below_bytes) else {
             return Eviction::Needless;
@@ -67,7 +69,8 @@ impl Shards {
         Eviction::Done((evicted.archives + evicted.events) as usize)
     }
 
-    /// Returns the shard with the oldest evictable item, and the time before which no other shard has one.
+    /// Returns the shard with the oldest evictable item, and when the oldest evictable item of all other shards was
+    /// stored.
     fn oldest(&self) -> Option<(usize, u64)> {
         let (mut oldest, mut second) = ((u64::MAX, 0), u64::MAX);
         for (index, shard) in self.shards.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The embedded store: the domain's reference semantics behind locks.
+//! The embedded store, which implements the domain's reference semantics in memory, behind locks.
 
 mod budget;
 mod deployment;
@@ -47,16 +47,16 @@ use threads::owner_reservations::OwnerReservations;
 use threads::turns::ENDED_KEPT;
 
 const SHARDS: usize = 64;
-/// Items ended, freed or deleted under one lock: about a tenth of a millisecond.
+/// Maximum number of items that are ended, freed or deleted under one lock, which takes about a tenth of a millisecond.
 const BATCH: usize = 64;
 
-/// Default limit of the store's memory. The server asks the machine instead.
+/// Default memory limit of the store in bytes. The server uses a limit that depends on the machine instead.
 const DEFAULT_MAX_BYTES: u64 = 1 << 30;
 
-/// A store in the memory of this process. Clones share it, and dropping the last one frees it.
+/// A store in the memory of this process. Clones share the data, and dropping the last clone frees the data.
 ///
-/// An expired thread is hidden at once, and ended within a second or two. Its final state and its events then last for their
-/// retention.
+/// An expired thread is hidden at once, and ended within about two seconds. Its final state and its events are then
+/// kept for their retention periods.
 #[derive(Clone)]
 pub struct MemoryStore(Arc<Shards>);
 
@@ -71,7 +71,7 @@ struct Shards {
     counters: Locked<Counters>,
     reservations: Locked<OwnerReservations>,
     budget: Budget,
-    /// Threads whose turns were released while another caller waits.
+    /// Reports threads whose turns were released while another caller waits.
     ended_turns: broadcast::Sender<ThreadId>,
     evicting: Mutex<()>,
 }
@@ -81,8 +81,8 @@ struct Shards {
 pub struct MemorySettings {
     /// Lifetimes of ended threads and events. The grace period does not apply.
     pub retention: Retention,
-    /// Memory limit of the store. At the limit, the oldest archives and events are deleted; without any, writes fail with
-    /// [`StoreError::Full`]. The count is an estimate; resident memory stays below one and a half times the limit.
+    /// Memory limit of the store. At the limit, the oldest archives and events are deleted. If none are left, writes
+    /// fail with [`StoreError::Full`]. The used memory is an estimate; resident memory stays below 1.5 times the limit.
     pub max_bytes: u64,
 }
 
@@ -123,8 +123,9 @@ impl MemoryStore {
         Self(shards)
     }
 
-    /// Counts the items that take up memory: ids (of threads, tombstones, remembered results and watched threads), scopes
-    /// without threads, final states, events, members of lists, entries of namespaces, and rate counters.
+    /// Returns the number of items that take up memory. These are ids (of threads, tombstones, remembered results and
+    /// watched threads), scopes without threads, final states, events, list members, namespace entries, and rate
+    /// counters.
     #[must_use]
     pub fn len(&self) -> usize {
         let shards: usize = self.0.each().map(|shard| shard.len()).sum();
@@ -136,14 +137,14 @@ impl MemoryStore {
         self.len() == 0
     }
 
-    /// Reads a live thread and extends its life, under one lock.
+    /// Reads a live thread under one lock. Extends the thread's lifetime if `reader` touches it.
     fn read<T>(
         &self,
         id: &ThreadId,
         reader: Reader,
         read: impl FnOnce(&LiveThread) -> T,
     ) -> Result<Option<Found<T>>, WriteError> {
-        // taken after the lock, so that times of an id never go back
+        // the time is read after locking, so that the times of an id never go back
         let mut shard = self.0.of(id);
         let living = shard.find(id, reader, self.0.clock.now_ms())?;
         Ok(living.map(|living| Found {
@@ -223,7 +224,8 @@ impl Shards {
         self.spaces().sweep(now_ms, BATCH, &mut gone)
     }
 
-    /// Returns the usage of namespaces. If expired entries would be counted, frees some of them instead, and returns `None`.
+    /// Returns the usage of namespaces. If expired entries would still be counted, frees some of them and returns
+    /// `None`.
     fn measure(&self, namespaces: &[Namespace]) -> Option<Vec<Usage>> {
         let mut gone = Gone::default();
         let mut spaces = self.spaces();
@@ -233,8 +235,8 @@ impl Shards {
         (!is_more).then(|| namespaces.iter().map(usage).collect())
     }
 
-    /// Deletes some entries of a namespace, and the namespace with the last one. Returns how many of them had not expired,
-    /// or `None` if the namespace no longer exists.
+    /// Deletes some entries of a namespace. If no entries are left, deletes the namespace. Returns how many of the
+    /// deleted entries had not expired, or `None` if the namespace no longer exists.
     fn delete_some(&self, namespace: &Namespace) -> Option<u64> {
         let mut gone = Gone::default();
         let now_ms = self.clock.now_ms();
@@ -377,14 +379,14 @@ impl Store for MemoryStore {
     }
 
     async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
-        // the archive of the thread may be evicted next
+        // allowed in a full store, because the archive of the thread can be evicted next
         let has_room = self.0.has_room();
         Ok(self.change(id, |entry, step| entry.destroy(destroy, has_room, step))?)
     }
 
     async fn rotate(&self, id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError> {
         let has_room = self.0.has_room();
-        // in the same shard, whose lock makes the rotation atomic
+        // the new id is in the same shard, whose lock makes the rotation atomic
         let place = self.0.place_of(id);
         let to = ThreadId::random_where(|to| self.0.place_of(to) == place);
         let mut shard = self.0.of(id);

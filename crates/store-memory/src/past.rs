@@ -19,7 +19,7 @@ pub(super) struct Past {
     pub(super) retention: Retention,
     pub(super) log: Log,
     pub(super) ended_threads: EndedThreads,
-    /// Erased lives with the times of their first writes, while the log may name their keys.
+    /// Erased lives with the times of their first writes, kept while the log may name their keys.
     pub(super) erased: BTreeMap<(OwnerTag, ThreadId, Life), u64>,
     /// Start and end of the period in which all changes are logged.
     all_watched: (u64, u64),
@@ -55,10 +55,10 @@ impl Past {
         self.log.len() + self.ended_threads.len()
     }
 
-    /// Logs all changes until `until_ms`. Returns the time since when they have been logged.
+    /// Logs all changes until `until_ms`. Returns when the current uninterrupted watch began.
     pub(super) fn watch_all(&mut self, until_ms: u64, now_ms: u64) -> u64 {
         let (since_ms, former_ms) = self.all_watched;
-        // changes earlier in this millisecond were not logged
+        // earlier changes in this millisecond were not logged
         let since_ms = if former_ms > now_ms {
             since_ms
         } else {
@@ -68,7 +68,7 @@ impl Past {
         since_ms
     }
 
-    /// Logs the effect of a write on a scope if a consumer wants it. `sequence` counts the scope's events.
+    /// Logs the effect of a write on a scope if all threads are watched. `sequence` counts the scope's events.
     pub(super) fn log_scope(
         &mut self,
         subject: &ScopeId,
@@ -123,7 +123,8 @@ impl Past {
         now_ms < self.all_watched.1
     }
 
-    /// The archive of a life, or of the one that ended last, unless it has expired.
+    /// Returns the archive of `life`, or of the life that ended last. Returns `None` if the archive has expired or was
+    /// restored.
     pub(super) fn archive(
         &self,
         id: &ThreadId,
@@ -135,13 +136,13 @@ impl Past {
         (is_kept && !last.is_restored).then_some(last)
     }
 
-    /// Archives made at or before this time are past their retention.
+    /// Returns the newest archive time that is past the retention.
     pub(super) fn too_old_ms(&self, now_ms: u64) -> u64 {
         now_ms.saturating_sub(millis(self.retention.archive))
     }
 
-    /// Deletes up to `limit` items past their retention. Final states move into `gone`, and are freed after the lock is
-    /// released. Returns whether there are more.
+    /// Deletes up to `limit` items past their retention. Moves final states into `gone`; the caller frees them after
+    /// releasing the lock. Returns whether there are more.
     pub(super) fn tidy(
         &mut self,
         slowest: Option<Position>,
@@ -167,9 +168,9 @@ impl Past {
         oldest.into_iter().flatten().min()
     }
 
-    /// Deletes up to `limit` of the oldest events and final states stored by `until_ms`, until `bytes` bytes are free. Final
-    /// states move into `gone`, and are freed after the lock is released. A final state is deleted after the event of its
-    /// end, as in [`Self::tidy`].
+    /// Deletes up to `limit` of the oldest events and final states that were stored by `until_ms`, until `bytes` bytes
+    /// are free. Moves final states into `gone`; the caller frees them after releasing the lock. As in [`Self::tidy`],
+    /// a final state is deleted only after the event of its end.
     pub(super) fn evict(
         &mut self,
         until_ms: u64,
@@ -221,8 +222,8 @@ impl Step<'_> {
         }
     }
 
-    /// Starts a life with the content of an ended one, whose entry then remains only for the event of its end. Event numbers
-    /// continue after the last one of the id.
+    /// Starts a new life with the content of the ended `life`. The entry of the ended life is then kept only for the
+    /// event of its end. Event numbers continue after the last number of the id.
     pub(super) fn restore(
         &mut self,
         life: Option<Life>,
@@ -260,8 +261,8 @@ impl Step<'_> {
         self.append(time_ms, living.stamp, living.sequence, kind)
     }
 
-    /// Logs the effect of a write on the thread's scope: changes of keys and tasks if a consumer wants them, and new history
-    /// items if the thread is watched.
+    /// Logs the effect of a write on the thread's scope. Logs changes of keys and tasks if all threads are watched, and
+    /// new history items if this thread is watched.
     pub(super) fn log_scope(
         &mut self,
         living: &mut LiveThread,

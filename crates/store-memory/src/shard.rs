@@ -1,4 +1,4 @@
-//! A share of the ids behind one lock.
+//! A shard: a share of all ids, behind one lock.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ impl Shard {
         self.listed.threads()
     }
 
-    /// Returns a live thread that the caller may use, and extends its life.
+    /// Returns a live thread and extends its lifetime. Fails if the caller has no access to the thread.
     pub(super) fn touch(
         &mut self,
         id: &ThreadId,
@@ -74,7 +74,8 @@ impl Shard {
         }
     }
 
-    /// Returns a live thread that the caller may use, and extends its life if the read counts as a use.
+    /// Returns a live thread, and extends its lifetime if `reader` touches it. Fails if the caller has no access to the
+    /// thread.
     pub(super) fn find(
         &mut self,
         id: &ThreadId,
@@ -94,7 +95,7 @@ impl Shard {
         self.slots.get_mut(id)?.living_mut(now_ms)
     }
 
-    /// Returns the thread, without extending its life, and the responses.
+    /// Returns the thread, without extending its lifetime, and the responses.
     pub(super) fn with_responses(
         &mut self,
         id: &ThreadId,
@@ -167,7 +168,7 @@ impl Shard {
         })
     }
 
-    /// Returns an owner's threads before `place` in its list, newest first.
+    /// Returns an owner's threads that sort before `place`, newest first.
     pub(super) fn owned_before(
         &self,
         owner: OwnerTag,
@@ -177,8 +178,8 @@ impl Shard {
         self.listed.before(owner, order, place)
     }
 
-    /// Erases up to `limit` threads of an owner, then archives. Their content moves into `gone`, to be freed after the lock
-    /// is released. Returns `None` if nothing was left.
+    /// Erases up to `limit` threads of an owner, then archives. Moves their content into `gone`; the caller frees it
+    /// after releasing the lock. Returns `None` if nothing was left.
     pub(super) fn erase_owned(
         &mut self,
         owner: OwnerTag,
@@ -187,7 +188,7 @@ impl Shard {
         now_ms: u64,
         gone: &mut ErasedContent,
     ) -> Option<Erased> {
-        // responses of ended lives, which may have outlived their archives
+        // responses of ended lives may outlive the archives
         let left = self.responses.erase_ended(owner, limit);
         if !left.is_empty() {
             gone.responses = left;
@@ -271,7 +272,8 @@ impl Shard {
         self.slots.get(id)?.living(now_ms)
     }
 
-    /// Returns a scope that does not belong to a thread. A use extends the life of a scope with an idle lifetime.
+    /// Returns a scope that does not belong to a thread. If `is_use` is true, also extends the lifetime of a scope that
+    /// has an idle lifetime.
     pub(super) fn get_scope(
         &mut self,
         scope: &ScopeId,
@@ -291,7 +293,7 @@ impl Shard {
             .is_some_and(|(key, entry)| entry.has_answer(key, now_ms))
     }
 
-    /// Whether a full store accepts a write: one that only deletes, or a retry.
+    /// Returns whether a full store accepts `write`. Retries and writes that only delete data are accepted.
     pub(super) fn lets_in(&mut self, id: &ThreadId, write: &Write<'_>, now_ms: u64) -> bool {
         self.has_answered(id, write.conditions.idempotency, now_ms)
             || write.only_deletes() && self.living_mut(id, now_ms).is_some()
@@ -335,7 +337,7 @@ impl Shard {
         self.scopes.change(scope, |entry| change(entry, past))
     }
 
-    /// Writes to a scope. An expired scope moves into `expired`, to be freed after the lock is released.
+    /// Writes to a scope. Moves an expired scope into `expired`; the caller frees it after releasing the lock.
     pub(super) fn write_scope(
         &mut self,
         scope: &ScopeId,
@@ -353,7 +355,7 @@ impl Shard {
         }
     }
 
-    /// Whether a compaction is a retry of a remembered one.
+    /// Returns whether a compaction is a retry whose result is remembered.
     pub(super) fn knows_compaction(
         &self,
         id: &ThreadId,
@@ -389,8 +391,8 @@ impl Shard {
         self.slots.get(id).is_some_and(Entry::has_thread)
     }
 
-    /// Ends and frees up to `limit` due threads and as many scopes. Scopes move into `gone`, to be freed after the lock is
-    /// released. Returns whether more are due.
+    /// Ends and frees up to `limit` due threads, and as many scopes. Moves scopes into `gone`; the caller frees them
+    /// after releasing the lock. Returns whether more are due.
     pub(super) fn sweep(&mut self, now_ms: u64, limit: usize, gone: &mut Vec<HeldScope>) -> bool {
         let (past, listed) = (&mut self.past, &mut self.listed);
         let responses = &mut self.responses;

@@ -1,4 +1,4 @@
-//! The entries of a shard by id, and the time of each entry's next check.
+//! Stores the entries of a shard by id, and when to check each entry next.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -6,14 +6,14 @@ use std::ops::Bound;
 use threadkeep_domain::heap::{self, Heap};
 
 pub(super) trait Due {
-    /// Time of the next check. A time in the past means that the entry is empty.
+    /// Returns the time of the next check. A time in the past means that the entry is empty.
     fn due_ms(&self) -> u64;
 }
 
-/// Entries by id.
+/// Entries by id, with a queue of checks.
 ///
-/// A use does not move an entry in the queue. An entry that was used since it was queued is moved to its actual due time
-/// when it comes up, so a use costs nothing here.
+/// Using an entry does not move it in the queue, and therefore costs nothing here. At the time of the check, an entry
+/// that was used meanwhile is queued again at its actual due time.
 #[derive(Debug)]
 pub(super) struct Slots<K, E> {
     /// Boxed, because entries are large.
@@ -26,7 +26,8 @@ pub(super) struct Slots<K, E> {
 struct Slot<E> {
     entry: E,
     queued_ms: u64,
-    /// The bytes counted for the entry and its id. The entry may be smaller since a read removed expired data.
+    /// Bytes counted for the entry and its id. The entry may have become smaller since, because reads remove expired
+    /// data.
     heap_bytes: u64,
 }
 
@@ -55,12 +56,13 @@ impl<K: Clone + Ord + Heap, E: Default + Due + Heap> Slots<K, E> {
         slots.map(|(id, slot)| (id, &slot.entry))
     }
 
-    /// Returns an entry for a use, which must not make it due earlier.
+    /// Returns an entry. The caller must not make the entry due earlier.
     pub(super) fn get_mut(&mut self, id: &K) -> Option<&mut E> {
         self.slots.get_mut(id).map(|slot| &mut slot.entry)
     }
 
-    /// Changes an entry. Creates it if it does not exist, and keeps a new one only if it is needed.
+    /// Changes an entry, and creates the entry first if it does not exist. A new entry is stored only if it is not
+    /// empty after the change.
     pub(super) fn change<T>(&mut self, id: &K, change: impl FnOnce(&mut E) -> T) -> T {
         if let Some(slot) = self.slots.get_mut(id) {
             let changed = change(&mut slot.entry);
@@ -94,7 +96,7 @@ impl<K: Clone + Ord + Heap, E: Default + Due + Heap> Slots<K, E> {
         passed.map(|place| &place.1)
     }
 
-    /// Checks an entry, then requeues it at its due time or frees it. Returns `None` if it does not exist.
+    /// Checks an entry, then queues it again or frees it. Returns `None` if the entry does not exist.
     pub(super) fn look_at<T>(
         &mut self,
         id: &K,
@@ -135,7 +137,7 @@ impl<K: Clone + Ord + Heap, E: Default + Due + Heap> Slots<K, E> {
 }
 
 impl<E: Heap> Slot<E> {
-    /// Updates the count of an entry. The id counts twice, because the queue has a copy.
+    /// Updates the byte count of an entry. The id counts twice, because the queue has a copy.
     fn count<K: Heap>(&mut self, id: &K, in_all: &mut u64) {
         let own_bytes = heap::array::<Self>(1);
         let heap_bytes = own_bytes + self.entry.heap_bytes() + 2 * id.heap_bytes();

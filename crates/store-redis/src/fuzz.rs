@@ -1,4 +1,4 @@
-//! Fuzz target for data in Redis, which another program may have written.
+//! Fuzz target for data read from Redis, which another program may have written.
 
 use redis::Value;
 
@@ -49,7 +49,7 @@ fn reads_states(texts: &[&[u8]], bytes: usize) {
     }
 }
 
-/// Builds a reply from `texts`: integers where they parse, nil where they are empty, strings otherwise.
+/// Builds a reply from `texts`: an integer for each text that parses as one, nil for an empty text, a string otherwise.
 fn reads_replies(texts: &[&[u8]], bytes: usize) {
     let value = |text: &&[u8]| match str::from_utf8(text).ok().and_then(|text| text.parse().ok()) {
         Some(number) => Value::Int(number),

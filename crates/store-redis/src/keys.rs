@@ -1,4 +1,5 @@
-//! Key names. All keys of a thread share a bucket, which is one cluster slot, so one script can change them together.
+//! Names of keys in Redis. All keys of a thread are in one bucket, which is one cluster slot, so one script can change
+//! them together.
 
 use super::transport::{SLOTS, slot_of};
 use threadkeep_domain::scope::ScopeId;
@@ -7,15 +8,15 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Counted, Listing, ThreadOrder};
 
-/// Buckets in a deployment, recorded in Redis at the first start.
+/// Number of buckets in a deployment. It is recorded in Redis at the first start.
 pub(super) const BUCKETS: usize = 256;
 
 #[derive(Debug)]
 pub(super) struct KeyNames {
     prefix: String,
-    /// Exists while the changes of all threads are logged.
+    /// Key that exists while the changes of all threads are logged.
     pub(super) watch_all: String,
-    /// Channel that announces ended turns to waiting callers.
+    /// Channel that announces released turns to waiting callers.
     pub(super) ended_turns: String,
     buckets: Vec<Bucket>,
 }
@@ -25,17 +26,17 @@ pub(super) struct KeyNames {
 pub(super) struct Bucket {
     /// Prefix and hash tag of the bucket's keys.
     start: String,
-    /// Threads by the time of their next check.
+    /// Ids of threads by the time of their next check.
     pub(super) deadlines: String,
     /// Sorted ids of all threads.
     pub(super) ids: String,
     pub(super) log: String,
-    /// Position up to which events have been deleted from the log.
+    /// Key of the position up to which events have been deleted from the log.
     pub(super) horizon: String,
-    /// A copy of the log in progress, and the key that names its maker.
+    /// The copy of the log while the log is rewritten, and the key that names the maker of the copy.
     pub(super) log_copy: [String; 2],
     pub(super) archives: String,
-    /// Open responses by due time.
+    /// Open responses by the time at which they are due.
     pub(super) due_responses: String,
     pub(super) entry_heads: String,
     pub(super) entry_members: String,
@@ -75,7 +76,7 @@ pub(super) struct ListKeys {
     pub(super) members: String,
     /// Members by the time of their next check.
     pub(super) due: String,
-    /// Maps members to the parts of their owners.
+    /// Maps each member to its owner's part of the list.
     pub(super) owners: String,
     /// The part of the list with the owner's members.
     pub(super) part: Option<String>,
@@ -99,7 +100,7 @@ impl KeyNames {
         format!("{}:consumers", self.prefix)
     }
 
-    /// One empty key per bucket. Setting it proves that the bucket accepts writes.
+    /// Returns one empty key per bucket. Setting it proves that the bucket accepts writes.
     pub(super) fn probes(&self) -> impl Iterator<Item = String> {
         let buckets = self.buckets.iter();
         buckets.map(|bucket| [&bucket.start, ":probe"].concat())
@@ -109,7 +110,8 @@ impl KeyNames {
         format!("{}:r:{kind}", self.prefix)
     }
 
-    /// Namespaces by name, by creation and by idle end, and ended namespaces. All four share a slot.
+    /// Returns the keys of namespaces by name, by creation and by idle end, and of ended namespaces. All four are in
+    /// one slot.
     pub(super) fn namespaces(&self) -> [String; 4] {
         ["names", "newest", "idle", "ended"]
             .map(|kind| format!("{}:{{namespaces}}:{kind}", self.prefix))
@@ -120,7 +122,7 @@ impl KeyNames {
         format!("{}:{{namespaces}}:answers:{mark}", self.prefix)
     }
 
-    /// Namespaces and keys are free text, so key names contain only their hash.
+    /// Returns the keys of an entry. Namespaces and keys are free text, so names in Redis contain only their hash.
     pub(super) fn entry(&self, namespace: &Namespace, key: &EntryKey) -> EntryKeys<'_> {
         let parts = [namespace.as_str().as_bytes(), key.as_str().as_bytes()];
         let Fingerprint(hash) = Fingerprint::of(&parts);
@@ -136,7 +138,7 @@ impl KeyNames {
         }
     }
 
-    /// Leases, in the slot of the consumer of the same name.
+    /// Returns the key of the leases of `pool`, in the slot of the consumer with the same name.
     pub(super) fn pool(&self, pool: &str) -> String {
         format!("{}:{{{pool}}}:leases", self.prefix)
     }
@@ -168,7 +170,7 @@ impl KeyNames {
         self.bucket_of(id).thread(id)
     }
 
-    /// Scope names are free text, so key names contain digests.
+    /// Returns the keys of a scope. Names of scopes without a thread are free text, so keys contain their digests.
     pub(super) fn scope(&self, scope: &ScopeId) -> ScopeKeys<'_> {
         if let Some(id) = scope.thread() {
             let bucket = self.bucket_of(id);
@@ -182,7 +184,8 @@ impl KeyNames {
         bucket.scope(&name)
     }
 
-    /// Counters of an address share a slot. A scope's counters are in the slot of the scope.
+    /// Returns the key of a rate counter. All counters of an address are in one slot; counters of a scope are in the
+    /// slot of the scope.
     pub(super) fn rate(&self, whose: Counted<'_>, name: RateName) -> String {
         let (start, id) = match whose {
             Counted::Address(Fingerprint(digest)) => {
@@ -198,7 +201,7 @@ impl KeyNames {
         format!("{start}:l:{id}:{}", name.as_str())
     }
 
-    /// Reservations for new threads of `owner`.
+    /// Returns the key of the reservations for new threads of `owner`.
     pub(super) fn places(&self, owner: OwnerTag) -> String {
         format!("{}:{{owner.{owner}}}:places", self.prefix)
     }
@@ -268,12 +271,12 @@ impl Bucket {
         format!("{}:{number}", self.checkpoints(id))
     }
 
-    /// Archive of the thread's last life. Keys of earlier archives append the life.
+    /// Returns the key of the archive of the thread's last life. The key of an earlier archive appends its life.
     pub(super) fn archive(&self, id: &ThreadId) -> String {
         self.name(":a:", id)
     }
 
-    /// Threads of an owner, by first or by last write.
+    /// Returns the key of the owner's threads in this bucket, by first or by last write.
     pub(super) fn owned(&self, owner: OwnerTag, order: ThreadOrder) -> String {
         let kind = match order {
             ThreadOrder::Created => ":c:",
@@ -282,12 +285,12 @@ impl Bucket {
         format!("{}{kind}{owner}", self.start)
     }
 
-    /// Lives of the owner's threads that have ended or changed their owner.
+    /// Returns the key of the owner's lives that have ended or changed their owner.
     pub(super) fn ended(&self, owner: OwnerTag) -> String {
         format!("{}:oa:{owner}", self.start)
     }
 
-    /// Erased lives of the owner's threads, until their events are purged.
+    /// Returns the key of the owner's erased lives, which are listed until their events are purged.
     pub(super) fn erased(&self, owner: OwnerTag) -> String {
         format!("{}:oe:{owner}", self.start)
     }
@@ -296,12 +299,12 @@ impl Bucket {
         [&self.start, ":m:", &hex::encode(import)].concat()
     }
 
-    /// Exists while the thread is watched.
+    /// Returns a key that exists while the thread is watched.
     pub(super) fn watch(&self, id: &ThreadId) -> String {
         self.name(":w:", id)
     }
 
-    /// Keys of the scope of an ended life, next to the life's archive.
+    /// Returns the keys of the scope of an ended life.
     pub(super) fn final_scope(&self, id: &ThreadId, life: Life) -> ScopeKeys<'_> {
         self.scope(&format!("{id}:{:016x}", life.0))
     }
@@ -323,7 +326,7 @@ impl Bucket {
     }
 }
 
-/// Prefix of a namespace's members in the sets of a bucket.
+/// Returns the prefix that all members of a namespace have in the sets of a bucket.
 pub(super) fn namespace_mark(namespace: &Namespace) -> [u8; 16] {
     Fingerprint::of(&[namespace.as_str().as_bytes()]).0
 }
@@ -332,17 +335,17 @@ pub(super) fn bucket_number(id: &ThreadId) -> usize {
     hash(id.as_bytes())
 }
 
-/// FNV-1a, because ids from other systems may be random in only a few of their bytes.
+/// Hashes with FNV-1a, because ids from other systems may be random in only a few of their bytes.
 fn hash(name: &[u8]) -> usize {
     let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    // the low bits of FNV mix worst, so the high bits are folded in
+    // the low bits of FNV are mixed worst, so the high bits are folded into them
     ((hash ^ (hash >> 32)) % BUCKETS as u64) as usize
 }
 
-/// Picks for each bucket the smallest decimal whose slot lies in the bucket's equal share of the slots, so that 3, 6 or 16
-/// masters hold equal shares of the buckets.
+/// Returns one hash tag per bucket: the smallest decimal number whose slot lies in the bucket's equal share of all
+/// slots. So 3, 6 or 16 masters hold equal shares of the buckets.
 fn tags() -> Vec<String> {
     let mut tags = vec![String::new(); BUCKETS];
     let mut missing = BUCKETS;

@@ -1,7 +1,7 @@
-//! A store over plain Redis 6.2 or later, or Valkey, without modules.
+//! A store in plain Redis 6.2 or later, or Valkey, without modules.
 //!
-//! A thread is one hash, so it has one expiry, one cluster slot and one read. The header of `lua/shared/prelude.lua`
-//! documents its fields.
+//! A thread is one hash, so one expiry, one cluster slot and one read suffice for all its data. The header of
+//! `lua/shared/prelude.lua` documents the fields of the hash.
 
 mod client_certificate;
 mod deployment;
@@ -55,7 +55,7 @@ pub use transport::url::RedisUrlError;
 
 #[derive(Clone)]
 pub struct RedisSettings {
-    /// A `redis://`, `rediss://` or `unix://` URL with user, password and database, or one of the forms for several hosts.
+    /// A `redis://`, `rediss://` or `unix://` URL with user, password and database, or a URL for several hosts.
     pub url: String,
     /// Client certificate for servers that require one (`tls-auth-clients`). Needs a TLS URL.
     pub client_certificate: Option<ClientCertificate>,
@@ -64,18 +64,18 @@ pub struct RedisSettings {
     pub timeout: Duration,
     pub bounds: CallLimits,
     pub retention: Retention,
-    /// Number of replicas that must confirm a request's write before it is answered; 0 for none.
+    /// Number of replicas that must confirm a write before the request is answered; 0 for none.
     ///
-    /// Each such write waits on its own connection, and fails with [`StoreError::Unconfirmed`] if confirmations are late.
-    /// Background writes, such as leases and the ends of expired threads, do not wait.
+    /// Each such write waits on its own connection. It fails with [`StoreError::Unconfirmed`] if the confirmations are
+    /// late. Background writes, such as leases and the ends of expired threads, do not wait.
     pub wait_replicas: u16,
-    /// Memory in bytes for copies of states; 0 for none. A copy is used only if Redis confirms that the thread is unchanged.
-    /// Clones share the memory.
+    /// Memory in bytes for cached states; 0 disables the cache. A cached state is used only if Redis confirms that the
+    /// thread is unchanged. Clones share the memory.
     pub read_cache_bytes: u64,
 }
 
 impl RedisSettings {
-    /// Returns the documented defaults: prefix `tk`, timeout 2 seconds, no replicas to wait for, 64 MiB of copies.
+    /// Returns the documented defaults: prefix `tk`, timeout 2 seconds, no waiting for replicas, cache of 64 MiB.
     #[must_use]
     pub fn new(url: impl Into<String>) -> Self {
         Self {
@@ -91,13 +91,13 @@ impl RedisSettings {
     }
 }
 
-/// Threads in Redis. Clones share one connection; [`Backend::for_worker`] opens another.
+/// A store of threads in Redis. Clones share one connection; [`Backend::for_worker`] opens another.
 #[derive(Clone)]
 pub struct RedisStore {
     link: Arc<Link>,
-    /// Another connection, for background work: its long replies delay no request.
+    /// A separate connection for background work, whose long replies must not delay requests.
     background: Arc<Link>,
-    /// A pool of connections, so that a health check waits for neither.
+    /// A pool of connections. A health check waits neither for requests nor for background work.
     administration: Arc<Link>,
     names: Arc<KeyNames>,
     interest: Arc<Interest>,
@@ -105,20 +105,20 @@ pub struct RedisStore {
     retention: Retention,
     clock: Clock,
     ended_turns: EndedTurns,
-    /// Limits concurrent forks, because each holds a whole thread in this process's memory.
+    /// Limits concurrent forks, because each fork holds a whole thread in the memory of this process.
     forking: Arc<Semaphore>,
     unconfirmed: Arc<AtomicU64>,
     unreadable: Arc<Unreadable>,
-    /// `None`: every read fetches its data.
+    /// The cache of states. If `None`, every read fetches the data.
     cache: Option<Arc<ReadCache>>,
 }
 
 impl RedisStore {
-    /// Connects, and checks that the server is safe for threads.
+    /// Connects, and checks that the server is suitable for threads.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if the server is unreachable or too old, evicts keys that are still needed, or uses
-    /// another key layout.
+    /// [`StoreError::Unavailable`] if the server is unreachable or too old, evicts keys that are still needed, or has
+    /// data in another key layout.
     pub async fn connect(settings: RedisSettings, clock: Clock) -> Result<Self, StoreError> {
         let names = KeyNames::new(&settings.key_prefix);
         let address =

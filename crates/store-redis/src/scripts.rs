@@ -1,4 +1,4 @@
-//! The scripts. Each is called by its digest, and loaded again if the server lacks it.
+//! Scripts that run in Redis. A script is called by its digest, and is loaded again if the server lacks it.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -26,7 +26,8 @@ const RATES: &str = include_str!("lua/deployment/rates.lua");
 const ENTRIES: &str = include_str!("lua/kv/entries.lua");
 const NAMESPACES: &str = include_str!("lua/kv/namespaces.lua");
 
-/// Declares one script per row: name, file, optional part files, and the shared code that it uses besides the prelude.
+/// Declares one script per row: name, file, optional files with parts, and the shared code that it uses besides the
+/// prelude.
 macro_rules! scripts {
     ($($name:ident = $file:literal $(+ $parts:literal)* [$($shared:ident),*],)*) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,7 +145,7 @@ scripts! {
 }
 
 impl Script {
-    /// Calls the script with one key. One of many calls may be sent together with others as a single call.
+    /// Calls the script with one key. If `is_one_of_many`, several such calls may be sent as one call.
     pub(super) fn call_on(self, key: &str, is_one_of_many: bool) -> Command {
         let mut cmd = self.named();
         match is_one_of_many {
@@ -167,8 +168,8 @@ impl Script {
     }
 }
 
-/// Inserts parts into a script: the lines after `--+ name` in `parts` follow that line in `code`. So a rare case costs the
-/// frequent one nothing.
+/// Inserts parts into a script: the lines after `--+ name` in `parts` follow the line `--+ name` in `code`. So code for
+/// a rare case does not slow down the frequent case.
 fn weave(code: &str, parts: &str) -> String {
     const MARK: &str = "--+ ";
     let parts = parts.split(MARK).skip(1);
@@ -184,7 +185,7 @@ fn weave(code: &str, parts: &str) -> String {
     woven
 }
 
-/// Removes comment lines, because each connection sends all scripts.
+/// Removes comment lines, because every connection sends all scripts.
 fn without_comments(code: &str) -> String {
     let lines = code.split_inclusive('\n');
     lines
@@ -192,7 +193,7 @@ fn without_comments(code: &str) -> String {
         .collect()
 }
 
-/// A top-level function of a script with its name, or the lines before the next one.
+/// A top-level function of a script and its name, or the lines before the next function.
 struct Piece<'a> {
     name: Option<&'a str>,
     lines: Vec<&'a str>,
@@ -205,7 +206,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// Removes unused functions, because each call of a script creates all its functions again.
+/// Removes unused functions, because Redis creates all functions of a script again in each call.
 fn prune(code: &str) -> String {
     let pieces = pieces(code);
     let mut is_used: Vec<_> = pieces.iter().map(|piece| piece.name.is_none()).collect();
@@ -248,7 +249,8 @@ fn pieces(code: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Inlines constants: each local variable costs Redis time in each call of a script, and in each function that uses it.
+/// Inlines constants, because each local variable costs time in each call of a script, and in each function that uses
+/// the variable.
 fn fold(code: &str) -> String {
     let mut constants = HashMap::new();
     let mut folded = String::with_capacity(code.len());
@@ -283,7 +285,7 @@ fn definition(line: &str) -> Option<impl Iterator<Item = (&str, &str)>> {
     are_constants.then(|| names.split(", ").zip(values.split(", ")))
 }
 
-/// Commands that load all scripts, cached because each new connection sends them.
+/// Returns the commands that load all scripts. They are cached, because each new connection sends them.
 pub(super) fn load_all() -> &'static [Command] {
     static LOADS: OnceLock<Vec<Command>> = OnceLock::new();
     let load = |code: &String| {
@@ -299,7 +301,7 @@ fn codes() -> &'static [String] {
     CODES.get_or_init(|| ALL.iter().map(|script| script.code()).collect())
 }
 
-/// Redis names scripts by SHA-1; security does not depend on it.
+/// Returns the digests of all scripts. Redis names scripts by SHA-1; security does not depend on the hash.
 fn digests() -> &'static [String] {
     static DIGESTS: OnceLock<Vec<String>> = OnceLock::new();
     let digest = |code: &String| redis::Script::new(code).get_hash().into();

@@ -5,16 +5,17 @@ use std::sync::{Mutex, PoisonError};
 use threadkeep_domain::Position;
 use threadkeep_store::StoreError;
 
-/// Skips and counts unreadable records, so that one does not hide the others from readers.
+/// Skips and counts unreadable records, so that an unreadable record does not hide the others from readers.
 #[derive(Debug, Default)]
 pub(super) struct Unreadable {
     skipped: AtomicU64,
-    /// Position up to which unreadable events were logged, by bucket. Several readers read the end of a log repeatedly.
+    /// Positions up to which unreadable events were logged, by bucket. Several readers read the end of a log
+    /// repeatedly, and an event must be logged once.
     events: Mutex<HashMap<u16, Position>>,
 }
 
 impl Unreadable {
-    /// Records in lists count each time.
+    /// Returns how many unreadable records were skipped. A record in a list counts each time.
     pub(super) fn skipped(&self) -> u64 {
         self.skipped.load(Ordering::Relaxed)
     }
@@ -43,7 +44,7 @@ impl Unreadable {
             .ok()
     }
 
-    /// Logs and counts unreadable events that are new.
+    /// Logs and counts unreadable events that were not logged before.
     pub(super) fn skip_events(&self, bucket: u16, places: &[Position]) {
         if places.is_empty() {
             return;

@@ -8,10 +8,12 @@ use crate::transport::{UNKNOWN, array, bytes, integer, text};
 use threadkeep_domain::{Position, ThreadId};
 use threadkeep_store::{Due, Reaped, StoreError, Upkeep};
 
-/// Buckets checked together. Redis serves no other client meanwhile: all buckets take 4 ms, once a second.
+/// Number of buckets checked together. Redis serves no other client meanwhile. Checking all buckets takes 4 ms in
+/// total, once a second.
 const LOOKED_AT: usize = 16;
 const SWEPT: usize = 100;
-/// Approximate events per call. The largest, which name keys of 64 KiB, take Redis 30 ms; usual ones 0.1 ms.
+/// Approximate number of events per call. Usual events take Redis 0.1 ms per call. The largest events, which name keys
+/// of 64 KiB, take 30 ms.
 const CUT: usize = 5_000;
 
 #[async_trait]
@@ -88,7 +90,7 @@ impl Upkeep for RedisStore {
             }
             left = more;
         }
-        // namespaces are in no bucket, and need only one replica for upkeep
+        // namespaces are in no bucket, and only one replica must maintain them
         if buckets.contains(&0) {
             self.end_idle().await?;
         }
@@ -97,7 +99,7 @@ impl Upkeep for RedisStore {
 }
 
 impl RedisStore {
-    /// Calls a script for each bucket, a few at a time.
+    /// Calls a script for each bucket, a few buckets at a time.
     pub(super) async fn for_each_bucket<B>(
         &self,
         buckets: &[B],
@@ -147,7 +149,7 @@ impl RedisStore {
             cmd.arg(text(name)?);
         }
         let mut cmds = vec![cmd];
-        // stale members, which would be found again each time
+        // removes stale members, which would otherwise be found again each time
         for (name, _) in unreadable {
             let mut cmd = command("ZREM");
             cmd.arg(&keys.archives).arg(bytes(name)?);

@@ -4,8 +4,8 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A timer for deadlines that move often and are rarely missed. Resets the runtime's timer only when it fires, or must fire
-/// earlier.
+/// A timer for deadlines that move often and rarely pass. Resets the runtime's timer only after that timer has fired,
+/// or to make it fire earlier.
 #[derive(Debug, Default)]
 pub struct Alarm {
     sleep: Option<Pin<Box<Sleep>>>,
@@ -13,7 +13,8 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    /// Returns whether `end` has passed. If not, wakes the last caller at `end` or earlier; it must then poll again.
+    /// Returns whether `end` has passed. If not, wakes the task that polled last, at `end` or earlier. The task must
+    /// then poll again.
     pub fn poll(&mut self, cx: &mut Context<'_>, end: Instant) -> Poll<()> {
         loop {
             let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(end)));

@@ -1,13 +1,13 @@
 use std::error::Error;
 use std::sync::Arc;
 
-/// Why a call was not sent. It had no effect.
+/// Why a call was not sent. The call had no effect.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CallRejected {
     /// Recent attempts to connect have failed.
     #[error("the server is unreachable")]
     Unreachable(#[source] Arc<dyn Error + Send + Sync>),
-    /// The server has recently answered nothing.
+    /// The server has not answered any recent call.
     #[error("the server does not answer")]
     Silent,
     /// The queue for permits is full.

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use threadkeep_domain::millis;
 
-/// A wall clock that never jumps: system time at the start, monotonic from there. Clones share the offset that tests set.
+/// A wall clock that never jumps. Starts at the system time, and then follows the monotonic clock. Clones share the
+/// offset that tests set.
 #[derive(Debug, Clone)]
 pub struct Clock {
     start: Instant,
@@ -13,7 +14,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Starts at the system time.
+    /// Creates a clock that starts at the system time.
     #[must_use]
     pub fn system() -> Self {
         Self {
@@ -29,8 +30,8 @@ impl Clock {
         self.start_ms + millis(self.start.elapsed()) + self.ahead_ms()
     }
 
-    /// Returns the system time plus the offset. It jumps when the system clock is set, and advances while the machine
-    /// sleeps: use it to compare clocks, not to measure durations.
+    /// Returns the system time plus the offset. Use it to compare clocks, not to measure durations. The system time
+    /// jumps when the system clock is set, and advances while the machine sleeps.
     pub fn system_ms(&self) -> u64 {
         since_epoch_ms() + self.ahead_ms()
     }

@@ -5,16 +5,18 @@ use threadkeep_domain::{RateLimited, Refusal};
 /// Why a store did not confirm an operation.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The operation had no effect: the store was unreachable, rejected it, or [was not asked](super::CallRejected).
+    /// The operation had no effect. Either the store was unreachable or rejected the operation, or the call was [never
+    /// sent](super::CallRejected).
     #[error("the store is unavailable")]
     Unavailable(#[source] Box<dyn Error + Send + Sync>),
-    /// The store has no memory for the write, which had no effect. Reads and writes that free memory still succeed.
+    /// The store has no memory left for the write. The write had no effect. Reads still succeed, and so do writes that
+    /// free memory.
     #[error("the store is full")]
     Full,
     /// The connection ended after the call was sent. The outcome is unknown.
     #[error("the connection to the store ended before its answer")]
     Interrupted(#[source] Box<dyn Error + Send + Sync>),
-    /// No answer before the deadline. The call may have taken effect, or may still do so.
+    /// The store did not answer before the deadline. The call may have taken effect, or may still take effect.
     #[error("the store did not answer within {0} ms")]
     Timeout(u64),
     /// The write took effect, but too few replicas confirmed it in time.
@@ -25,7 +27,7 @@ pub enum StoreError {
         /// Replicas required.
         wanted: u16,
     },
-    /// The stored data is in a format that this version does not know.
+    /// The stored data has a format that this version cannot read.
     #[error("unreadable data in the store: {0}")]
     Corrupt(&'static str),
 }
@@ -44,7 +46,7 @@ impl StoreError {
 /// Why a write failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The write was valid and was refused. It changed nothing.
+    /// The write was valid but refused. A refused write changes nothing.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The store failed.

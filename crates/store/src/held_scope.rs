@@ -1,4 +1,4 @@
-//! Scopes in the memory of this process.
+//! Keeps scopes in the memory of this process.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,8 @@ use threadkeep_domain::{
     EventKind, Json, Life, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Refusal, Stamp,
 };
 
-/// A scope in memory, possibly not written yet: its document, version, life and times.
+/// A scope in memory, with its document, version, life and times. Version 0 means that the scope has not been written
+/// yet.
 #[derive(Debug, Clone)]
 pub struct HeldScope {
     document: ScopeDocument,
@@ -54,12 +55,12 @@ impl HeldScope {
         self.document.image(self.version, times, now_ms)
     }
 
-    /// Moves the content to another life.
+    /// Moves the scope to a different life.
     pub fn reborn(self, life: Life) -> Self {
         Self { life, ..self }
     }
 
-    /// Returns version and life; the default before the first write.
+    /// Returns version and life, or the default stamp before the first write.
     pub fn stamp(&self) -> Stamp {
         match self.version {
             0 => Stamp::default(),
@@ -70,7 +71,7 @@ impl HeldScope {
         }
     }
 
-    /// Applies a write atomically. The caller first looks up remembered answers.
+    /// Applies a write atomically. The caller must first check for a remembered answer to the idempotency key.
     pub fn write(&mut self, write: &ScopeWrite<'_>, now_ms: u64) -> Result<ScopeDone, Refusal> {
         let exists = self.version > 0;
         if write.makes && exists {
@@ -101,7 +102,7 @@ impl HeldScope {
         })
     }
 
-    /// Compacts the history atomically. The caller first looks up remembered answers.
+    /// Compacts the history atomically. The caller must first check for a remembered answer to the idempotency key.
     pub fn compact(
         &mut self,
         compaction: &Compaction<'_>,
@@ -159,7 +160,7 @@ impl HeldScope {
         self.document.history().summary()
     }
 
-    /// Summarizes the history for a list of threads, with its first `opening` items.
+    /// Summarizes the history for a list of threads. Includes the first `opening` items.
     pub fn glance(&self, opening: usize) -> HistoryGlance {
         let history = self.document.history();
         let oldest = history.read(0, false, opening);
@@ -183,7 +184,7 @@ impl HeldScope {
         self.document.history().segments(now_ms)
     }
 
-    /// Returns history items as they were before compaction; `None` if the segment does not exist.
+    /// Returns history items as they were before compaction, or `None` if the segment does not exist.
     pub fn originals(
         &self,
         which: Originals,
@@ -239,11 +240,11 @@ pub struct ScopeDone {
     pub written: ScopeWritten,
     keys: BTreeSet<ScopeKey>,
     tasks: bool,
-    /// Whether the write changed the version.
+    /// True if the write changed the version.
     pub is_change: bool,
 }
 
-/// Returns the event for items that a write appended to a thread's history.
+/// Returns the event for new items in a thread's history; `None` if no item is new.
 pub fn appended<'a>(appended: impl IntoIterator<Item = &'a Appended>) -> Option<EventKind> {
     let new = appended.into_iter().filter(|appended| !appended.repeated);
     let mut places = new.map(|appended| appended.seq);

@@ -1,4 +1,5 @@
-//! Storage of threads. Methods document their atomicity, and the conformance suite in `tests/` verifies it for every store.
+//! Traits that every store of threads implements. Each method documents its atomicity. The conformance suite in
+//! `tests/` checks all stores against the documentation.
 
 #![warn(missing_docs)]
 
@@ -122,16 +123,16 @@ pub struct Whole {
 pub struct Destroy {
     /// The conditions.
     pub conditions: Conditions,
-    /// How long the id rejects writes afterwards.
+    /// How long the id rejects writes after the thread has ended.
     pub tombstone: Duration,
 }
 
 /// The result of ending a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Destroyed {
-    /// Whether the thread existed.
+    /// True if the thread existed.
     pub existed: bool,
-    /// Whether the answer was replayed for the idempotency key.
+    /// True if an earlier answer with the same idempotency key was replayed.
     pub replayed: bool,
 }
 
@@ -140,7 +141,7 @@ pub struct Destroyed {
 pub struct Rotate {
     /// The conditions.
     pub conditions: Conditions,
-    /// How long the old id rejects writes afterwards.
+    /// How long the old id rejects writes after the move.
     pub tombstone: Duration,
 }
 
@@ -149,20 +150,21 @@ pub struct Rotate {
 pub struct Rotated {
     /// The new id.
     pub id: ThreadId,
-    /// The thread, with its version, life and times unchanged; `None` if it did not exist and only an id was generated.
+    /// The moved thread, with its version, life and times unchanged. `None` if the thread did not exist; in that case,
+    /// only a new id was generated.
     pub thread: Option<Thread>,
-    /// Whether the answer was replayed for the idempotency key.
+    /// True if an earlier answer with the same idempotency key was replayed.
     pub replayed: bool,
 }
 
 /// A store of threads.
 ///
-/// Reading or writing a living thread sets its expiry to now + TTL in the same step, unless the [`Reader`] does not touch
-/// it. From the millisecond at which it expires, by the store's clock, a thread reads as never written.
+/// A read or write of a living thread atomically sets its expiry to now + TTL, unless [`Reader::touch`] is false. As
+/// soon as a thread has expired by the store's clock, it reads as if it had never been written.
 #[async_trait]
 pub trait Store: fmt::Debug + Send + Sync {
-    /// Returns the whole state as compact JSON, bytewise by key; `None` if the thread does not exist. A state that cannot be
-    /// loaded is an error, never an empty state.
+    /// Returns the whole state as compact JSON with its keys in bytewise order, or `None` if the thread does not exist.
+    /// Returns an error if the state cannot be loaded, never an empty state.
     async fn get_state(
         &self,
         id: &ThreadId,
@@ -179,10 +181,11 @@ pub trait Store: fmt::Debug + Send + Sync {
         Ok(found.map(|found| found.map(StateBody::Text)))
     }
 
-    /// Caches the gzip form of a [`Compressible`](StateBody::Compressible) text for as long as the text itself.
+    /// Caches the gzip form of a [`Compressible`](StateBody::Compressible) text for as long as the text itself is
+    /// cached.
     fn keep_compressed(&self, _id: &ThreadId, _text: &Bytes, _gzip: Bytes) {}
 
-    /// Returns state and metadata at one version; `None` if the thread does not exist.
+    /// Returns state and metadata of the same version, or `None` if the thread does not exist.
     async fn get_whole(
         &self,
         id: &ThreadId,
@@ -206,10 +209,10 @@ pub trait Store: fmt::Debug + Send + Sync {
         slice: Option<Slice>,
     ) -> Result<Option<Found<Option<Part>>>, WriteError>;
 
-    /// Returns version and life only, for callers that may already have the content.
+    /// Returns only version and life, for callers that may already have the content.
     async fn get_stamp(&self, id: &ThreadId, reader: Reader) -> Result<Option<Stamp>, WriteError>;
 
-    /// Returns whether `key` has a value, for callers that may already have it.
+    /// Returns whether `key` has a value, for callers that may already have the value.
     async fn find_key(
         &self,
         id: &ThreadId,
@@ -228,25 +231,28 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn get_thread(&self, id: &ThreadId, reader: Reader)
     -> Result<Option<Thread>, WriteError>;
 
-    /// Applies a write atomically, and creates the thread if it does not exist. An accepted write is stored when this
-    /// returns; a refused write changes nothing. See [`StoreError::is_ambiguous`] for store errors.
+    /// Applies a write atomically, and creates the thread if it does not exist. Returns after an accepted write has
+    /// been stored. A refused write changes nothing. After a store error, the write may have taken effect: see
+    /// [`StoreError::is_ambiguous`].
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError>;
 
     /// Ends a thread and leaves a tombstone, atomically. Has no effect if the thread does not exist.
     async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError>;
 
     /// Moves a thread to a new random id, atomically, with its state, scope, history, checkpoints, owner, turn and
-    /// remembered answers. The old id keeps the archives of earlier lives and becomes a tombstone that rejects every write.
-    /// Logged as rotated.
+    /// remembered answers. The old id keeps the archives of earlier lives and becomes a tombstone that rejects every
+    /// write. Logs a `thread.rotated` event.
     ///
-    /// A repeat with the same idempotency key gets the first answer, whether it names the old id or the new one.
+    /// A repeated request with the same idempotency key gets the first answer, under the old id as well as under the
+    /// new id.
     async fn rotate(&self, id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError>;
 
-    /// Checks that the store answers and accepts writes. Fails if it is full, a replica or read-only. A store that cannot
-    /// tell otherwise makes a small write of its own; a store of several servers is ready when any of them accepts it.
+    /// Checks that the store answers and accepts writes. Fails if the store is full, read-only or a replica. A store
+    /// that cannot find this out otherwise makes a small test write. A store with several servers is ready as soon as
+    /// any server accepts the write.
     async fn ping(&self) -> Result<(), StoreError>;
 
-    /// Returns the state of the store's connections, if it has any.
+    /// Returns the state of the store's connections; `None` if the store has no connections.
     fn links(&self) -> Option<Links> {
         None
     }

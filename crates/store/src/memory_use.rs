@@ -1,7 +1,7 @@
 /// A snapshot of an embedded store's memory use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Bytes at which writes are rejected.
+    /// Size at which writes are rejected, in bytes.
     pub limit_bytes: u64,
     /// Estimated bytes allocated, rounded up.
     pub used_bytes: u64,
@@ -9,6 +9,6 @@ pub struct MemoryUse {
     pub evicted_archives: u64,
     /// Events evicted before their retention ended.
     pub evicted_events: u64,
-    /// Whether writes are being rejected.
+    /// True if writes are being rejected.
     pub is_full: bool,
 }

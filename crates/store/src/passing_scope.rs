@@ -11,10 +11,10 @@ use threadkeep_domain::scope::{ItemId, ScopeId, ScopePolicy, ScopeWrite, ScopeWr
 use threadkeep_domain::threads::turn::check_turn;
 use threadkeep_domain::{Access, Life, ThreadId};
 
-/// A single in-memory scope for one response, for any scope id. Clones share it.
+/// An in-memory scope for a single response. Every scope id addresses this scope, and clones share it.
 ///
 /// The scope exists from the start, never expires and belongs to no thread. Idempotency keys have no effect, because a
-/// repeated request gets another scope.
+/// repeated request gets a new scope.
 #[derive(Debug, Clone)]
 pub struct PassingScope {
     held: Arc<Mutex<HeldScope>>,
@@ -22,7 +22,7 @@ pub struct PassingScope {
 }
 
 impl PassingScope {
-    /// Creates an empty scope, whose keys expire by `clock`.
+    /// Creates an empty scope. Its keys expire by `clock`.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         let held = HeldScope::new(Life::random(), clock.now_ms());
@@ -32,7 +32,7 @@ impl PassingScope {
         }
     }
 
-    /// Ignores poisoning: a panic under the lock leaves no partial write.
+    /// Ignores poisoning, because a panic under the lock leaves no partial write.
     fn held(&self) -> MutexGuard<'_, HeldScope> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }

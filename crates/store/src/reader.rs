@@ -5,12 +5,12 @@ use threadkeep_domain::Access;
 pub struct Reader {
     /// The caller's access to threads.
     pub access: Access,
-    /// Whether a read counts as a use of the thread, which extends its lifetime.
+    /// True if a read extends the lifetime of the thread.
     pub touch: bool,
 }
 
 impl Reader {
-    /// Reads all threads; reads are uses.
+    /// Reads all threads, and extends their lifetimes.
     pub const ALL: Self = Self {
         access: Access::All,
         touch: true,

@@ -1,7 +1,8 @@
-//! The context of a request: its trace, and where its time goes.
+//! Holds the context of a request: its trace, and where its time is spent.
 //!
-//! Contexts are task-local, so that no layer passes them on explicitly: a store reads the trace when it logs an event.
-//! Requests that are neither traced nor timed have no context; then a lookup costs one access to a thread-local variable.
+//! The context is task-local, so functions need not pass it on. For example, a store reads the trace when it logs an
+//! event. A request that is neither traced nor timed has no context. Then a lookup costs one access to a thread-local
+//! variable.
 
 mod span;
 mod spent;
@@ -31,7 +32,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// Builds the context of a request that began at `started`. Its events and deliveries get `parent`.
+    /// Builds the context of a request that began at `started`. `parent` is passed on to its events and deliveries.
     #[must_use]
     pub fn new(parent: Option<TraceParent>, started: Instant) -> Arc<Self> {
         Arc::new(Self {
@@ -41,7 +42,7 @@ impl Context {
         })
     }
 
-    /// Builds the context of work that is recorded as a span, which becomes the parent of later work.
+    /// Builds the context of work that is recorded as a span. The span becomes the parent of later work.
     #[must_use]
     pub fn recorded(recording: Recording, started: Instant) -> Arc<Self> {
         Arc::new(Self {
@@ -89,7 +90,7 @@ pub fn parent() -> Option<TraceParent> {
     CURRENT.try_with(|context| context.parent).ok().flatten()
 }
 
-/// Counts the time until the returned value is dropped as spent in `phase`.
+/// Counts time as spent in `phase` until the returned value is dropped.
 #[must_use]
 pub fn spend(phase: Phase) -> Spending {
     Spending::begin(current(), phase)

@@ -10,7 +10,7 @@ pub struct Span {
     pub place: TraceParent,
     /// The parent span, unless the trace starts here.
     pub parent: Option<[u8; 8]>,
-    /// Its name, from a small set.
+    /// The name of the span, from a small set.
     pub name: Cow<'static, str>,
     pub kind: SpanKind,
     pub start_ns: u64,

@@ -1,4 +1,4 @@
-//! Clocks that show where the time of a request went.
+//! Measures where the time of a request is spent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -10,8 +10,8 @@ use super::Context;
 pub enum Phase {
     Body,
     Store,
-    /// Waits for a shared resource: a permit to call the store, the turn of a thread, memory for a response. Store calls
-    /// that wait do not count as [`Phase::Store`].
+    /// Waiting for a shared resource: a permit to call the store, the turn of a thread, or memory for a response. A
+    /// store call that waits does not count as [`Phase::Store`].
     Waiting,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Clocks {
     waiting: Clock,
 }
 
-/// Runs while at least one operation is in the phase.
+/// A clock that runs while at least one operation is in its phase.
 #[derive(Debug, Default)]
 struct Clock {
     running: AtomicU32,
@@ -99,7 +99,7 @@ impl Clocks {
     }
 }
 
-/// Stored while the clock is paused.
+/// Value of `since_ns` while the clock is paused.
 const PAUSED: u64 = u64::MAX;
 
 impl Clock {
@@ -140,7 +140,7 @@ impl Clock {
 
     fn count(&self, at_ns: u64) {
         let since_ns = self.since_ns.load(Ordering::Relaxed);
-        // 0 if the clock was paused
+        // The difference is 0 if the clock was paused
         let more_ns = at_ns.saturating_sub(since_ns);
         self.total_ns.fetch_add(more_ns, Ordering::Relaxed);
     }

@@ -14,12 +14,12 @@ pub struct Tracer(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     queue: Sender<Span>,
-    /// The share of new traces that is recorded, 0 to 1.
+    /// The share of new traces that is recorded, from 0 to 1.
     ratio: f64,
     dropped: AtomicU64,
 }
 
-/// A span in progress. It is recorded when it ends, and discarded if it is dropped before.
+/// A span in progress. It is recorded when it ends, and discarded if it is dropped earlier.
 #[derive(Debug, Clone)]
 pub struct Recording {
     tracer: Tracer,
@@ -31,7 +31,8 @@ pub struct Recording {
 }
 
 impl Tracer {
-    /// Returns a tracer with a queue of `length` spans, and its receiver. Spans that do not fit are dropped and counted.
+    /// Returns a tracer with a queue of `length` spans, and the receiver of the queue. Spans that do not fit are
+    /// dropped and counted.
     #[must_use]
     pub fn new(length: usize, ratio: f64) -> (Self, Receiver<Span>) {
         let (queue, spans) = mpsc::channel(length);
@@ -44,8 +45,8 @@ impl Tracer {
         (Self(Arc::new(shared)), spans)
     }
 
-    /// Starts a span of `parent`'s trace or of a new trace. Returns `None` if the trace is not recorded: the caller's flag
-    /// decides, or the ratio for a new trace.
+    /// Starts a span in the trace of `parent`, or in a new trace. Returns `None` if the trace is not recorded. The
+    /// sampling flag of `parent` decides; for a new trace, the ratio decides.
     #[must_use]
     pub fn begin(&self, parent: Option<TraceParent>, started: Instant) -> Option<Recording> {
         let (place, parent) = match parent {

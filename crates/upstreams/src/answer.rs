@@ -3,7 +3,7 @@ use crate::json::{Object, array, inside_member, parse};
 use threadkeep_domain::{Json, Usage, elements, given, member};
 use threadkeep_responses::{AnswerPart, Finish, ModelAnswer, content_of};
 
-/// Parses the body of a whole answer. An error in its body is a [`Failure`].
+/// Parses the body of a complete answer. An error in the body becomes a [`Failure`].
 pub(super) fn read_body(body: &[u8]) -> Result<Json, Failure> {
     let body = parse(body).ok_or_else(Failure::malformed)?;
     match given(body.as_str(), "error") {
@@ -12,7 +12,8 @@ pub(super) fn read_body(body: &[u8]) -> Result<Json, Failure> {
     }
 }
 
-/// Reads the usage of an OpenAI answer. `input` and `output` name its counts; missing or malformed counts are 0.
+/// Reads the token usage of an OpenAI answer. `input` and `output` are the names of the counts. A missing or malformed
+/// count is 0.
 pub(super) fn usage(body: &str, input: &str, output: &str) -> Usage {
     let usage = member(body, "usage").unwrap_or_default();
     let count = |of: &str, name: &str| member(of, name).and_then(|count| count.parse().ok());
@@ -28,8 +29,8 @@ pub(super) fn usage(body: &str, input: &str, output: &str) -> Usage {
     }
 }
 
-/// Adds an empty message to an answer without a message or call. Such an answer must have ended early, or `may_be_silent` be
-/// set.
+/// Adds an empty message to an answer that has no message and no call. Fails if an answer without text or calls ended
+/// normally, unless `may_be_silent` is true.
 pub(super) fn with_words(
     mut answer: ModelAnswer,
     may_be_silent: bool,
@@ -59,7 +60,7 @@ pub(super) fn message(content: &[String]) -> AnswerPart {
     AnswerPart::Message(Json::from_compact(array(content)))
 }
 
-/// A part of a message. `text` is JSON-escaped, without quotes.
+/// Builds a text part of a message. `text` is JSON-escaped, without quotes.
 pub(super) fn output_text(text: &str) -> String {
     output_text_with(&format!("\"{text}\""), "[]")
 }

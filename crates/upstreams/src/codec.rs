@@ -6,9 +6,9 @@ use threadkeep_domain::Json;
 use threadkeep_responses::{ModelAnswer, Piece};
 
 pub(super) struct Codec<'a, R> {
-    /// Parses a whole answer. Fails if it is unreadable or an error.
+    /// Parses a complete answer. Fails if the answer is unreadable or an error.
     pub(super) whole: &'a (dyn Fn(&[u8]) -> Result<ModelAnswer, Failure> + Sync),
-    /// Creates the reader of one stream. The argument is the maximum size that it may buffer.
+    /// Creates the reader of one stream. The argument is the maximum number of bytes to buffer.
     pub(super) stream: &'a (dyn Fn(u64) -> R + Sync),
 }
 
@@ -16,7 +16,7 @@ pub(super) fn parse_event(data: &str) -> Result<Json, Failure> {
     Json::parse(data).map_err(|_| Failure::malformed())
 }
 
-/// Returns the `type` of an event, or `error` for errors.
+/// Returns the `type` of an event, or `error` if the event is named `error`.
 pub(super) fn kind_of_event<'a>(name: Option<&'a str>, event: &'a str) -> Option<&'a str> {
     match name {
         Some("error") => name,
@@ -25,12 +25,13 @@ pub(super) fn kind_of_event<'a>(name: Option<&'a str>, event: &'a str) -> Option
 }
 
 pub(super) trait EventReader: Send {
-    /// Reads an event. Breaks at the last one. Fails if the event is an error, or the answer exceeds its limit.
+    /// Reads an event. Breaks at the last event. Fails if the event is an error, or if the answer exceeds its size
+    /// limit.
     fn event(&mut self, name: Option<&str>, data: &str) -> Result<ControlFlow<()>, Failure>;
 
     /// The pieces read so far. The caller drains them.
     fn pieces(&mut self) -> &mut Vec<Piece>;
 
-    /// Returns the whole answer, and the last pieces. Fails if the stream was cut off.
+    /// Returns the complete answer and the last pieces. Fails if the stream was cut off.
     fn end(self) -> Result<(ModelAnswer, Vec<Piece>), Failure>;
 }

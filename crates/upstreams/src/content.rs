@@ -1,4 +1,5 @@
-//! The content of messages and results in a prompt. Each kind of upstream writes it in its own format.
+//! Reads the content of messages and results in a prompt. Each kind of upstream then writes the content in its own
+//! format.
 
 use std::borrow::Cow;
 
@@ -15,7 +16,7 @@ pub(super) enum Part<'a> {
     File(&'a str),
 }
 
-/// Reads a list of parts, or a text as the only part. Skips unknown parts.
+/// Reads an array of parts. A string counts as one text part. Skips unknown parts.
 pub(super) fn parts(content: &str) -> impl Iterator<Item = Part<'_>> {
     let alone = inside(content).map(Part::Text);
     alone.into_iter().chain(elements(content).filter_map(part))
@@ -33,7 +34,7 @@ pub(super) fn part(part: &str) -> Option<Part<'_>> {
     }
 }
 
-/// Concatenates the texts of a content to one JSON string.
+/// Concatenates the text parts of a content to one JSON string.
 pub(super) fn plain_text(content: &str) -> String {
     let texts = parts(content).filter_map(|part| match part {
         Part::Text(text) => Some(text),
@@ -42,8 +43,8 @@ pub(super) fn plain_text(content: &str) -> String {
     format!("\"{}\"", texts.collect::<String>())
 }
 
-/// Converts arguments to an object, for servers that parse them. Other values are wrapped in a member with the name that
-/// Anthropic's documentation recommends for invalid JSON.
+/// Converts arguments to an object, for servers that parse them. Invalid arguments become the member `INVALID_JSON` of
+/// an object, as Anthropic's documentation recommends.
 pub(super) fn arguments_object(arguments: &str) -> Cow<'_, str> {
     if arguments.trim().is_empty() {
         "{}".into()
@@ -55,7 +56,7 @@ pub(super) fn arguments_object(arguments: &str) -> Cow<'_, str> {
     }
 }
 
-/// Wraps the text for a custom tool in arguments of a function, for servers without custom tools.
+/// Wraps the input of a custom tool in function arguments, for servers without custom tools.
 pub(super) fn input_object(input: &str) -> String {
     Object::new().text("input", input).close()
 }

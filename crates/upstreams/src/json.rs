@@ -76,12 +76,12 @@ pub(super) fn array(values: &[String]) -> String {
     format!("[{}]", values.join(","))
 }
 
-/// Parses a body; `None` if it is not JSON.
+/// Parses a body. Returns `None` if it is not JSON.
 pub(super) fn parse(body: &[u8]) -> Option<Json> {
     Json::parse(std::str::from_utf8(body).ok()?).ok()
 }
 
-/// Decodes a JSON string; `None` for other values. A lone surrogate becomes a replacement character.
+/// Decodes a JSON string. Returns `None` for other values. A lone surrogate becomes a replacement character.
 pub(super) fn text(json: &str) -> Option<Cow<'_, str>> {
     inside(json)?;
     Some(match unescaped(json) {
@@ -90,7 +90,7 @@ pub(super) fn text(json: &str) -> Option<Cow<'_, str>> {
     })
 }
 
-/// Returns a JSON string without its quotes, still escaped; `None` for other values.
+/// Returns a JSON string without its quotes, still escaped. Returns `None` for other values.
 pub(super) fn inside(json: &str) -> Option<&str> {
     json.strip_prefix('"')?.strip_suffix('"')
 }

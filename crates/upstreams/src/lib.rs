@@ -1,12 +1,11 @@
 //! Upstreams: the servers that run the models for answers and images.
 //!
-//! Each kind of upstream is a codec without rules of its own. It writes the body of a request for a
-//! [`Question`](threadkeep_responses::Question), and reads the answer. JSON stays text, so values that the codec does not
-//! interpret are sent unchanged. A streamed answer equals a whole one. Connections, deadlines, limits and retries are the
-//! same for all kinds.
+//! Each kind of upstream is a codec. It writes the request body for a [`Question`](threadkeep_responses::Question), and
+//! reads the answer. JSON values that a codec does not interpret are sent unchanged. A streamed answer equals an answer
+//! that was not streamed. All kinds share the code for connections, deadlines, limits and retries.
 //!
-//! Logs, errors and debug forms never contain an upstream's address, key or body, with one exception: the message of a 400,
-//! which concerns the caller and is returned to it.
+//! Logs, errors and debug output never contain an upstream's address, key or body. The one exception is the error
+//! message of a 400, which is returned to the caller.
 
 mod answer;
 mod anthropic;

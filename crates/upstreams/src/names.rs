@@ -1,18 +1,18 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Maximum size of a function's name, and of a call's id.
+/// Maximum size of a function name or a call id.
 const MAX_BYTES: usize = 64;
 /// Bytes reserved for a numeric suffix.
 const SUFFIX_BYTES: usize = 12;
 
-/// Maps any texts to distinct texts of `A-Za-z0-9_-`. Equal texts map to the same text.
+/// Maps arbitrary texts to distinct texts of `A-Za-z0-9_-`. Equal texts map to the same text.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// Sent texts by their originals and vice versa, where the two differ.
+    /// The sent text for each original text. `original` is the reverse map.
     sent: HashMap<String, String>,
     original: HashMap<String, String>,
-    /// How often each prefix was used again.
+    /// The last suffix number used for each prefix.
     repeated: HashMap<String, u64>,
 }
 
@@ -38,13 +38,13 @@ impl Names {
         sent
     }
 
-    /// Returns the original of a text that was sent upstream, or the text itself if it was never replaced.
+    /// Returns the original of a text that was sent upstream, or `sent` itself if it is unknown.
     pub(super) fn original<'a>(&'a self, sent: &'a str) -> &'a str {
         self.original.get(sent).map_or(sent, String::as_str)
     }
 }
 
-/// Replaces all other characters. The result is never empty.
+/// Replaces all characters outside `A-Za-z0-9_-` with `_`. The result is never empty.
 fn plain(text: &str, max_bytes: usize) -> String {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
     let text: Cow<'_, str> = match text.is_empty() {

@@ -9,23 +9,23 @@ const URL_MAX_BYTES: usize = 2_048;
 
 #[derive(Debug, Clone)]
 pub struct UpstreamSettings {
-    /// The name in the settings and in logs.
+    /// Name of the upstream in the settings and in logs.
     pub name: String,
-    /// The base URL of the API, which ends in `/v1` for OpenAI's APIs.
+    /// Base URL of the API. For OpenAI's APIs, it ends in `/v1`.
     pub url: UpstreamUrl,
     /// Without a key, requests carry no credential.
     pub key: Option<UpstreamKey>,
-    /// Limit for one attempt, up to the last byte of the answer.
+    /// Time limit for one attempt, until the last byte of the answer.
     pub timeout: Duration,
-    /// Attempts after the first one.
+    /// Maximum number of attempts after the first one.
     pub retries: u32,
-    /// Maximum size of an answer. A larger one is rejected, not truncated.
+    /// Maximum size of an answer. A larger answer is rejected, not truncated.
     pub max_answer_bytes: u64,
 }
 
 /// The URL of an upstream: http or https, without credentials, query or fragment.
 ///
-/// Private addresses are allowed, because the operator sets the URL. The debug form does not show it.
+/// Private addresses are allowed, because the operator sets the URL. The debug output does not contain the URL.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UpstreamUrl(Url);
 
@@ -41,7 +41,7 @@ pub enum UpstreamUrlError {
     Query,
 }
 
-/// The credential for an upstream: visible ASCII. The debug form does not show it.
+/// The credential for an upstream: visible ASCII. The debug output does not contain the credential.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UpstreamKey(Box<str>);
 
@@ -104,12 +104,12 @@ impl UpstreamSettings {
 }
 
 impl UpstreamKey {
-    /// The value of an `Authorization` header with the key as a bearer token (RFC 6750).
+    /// Returns an `Authorization` header value with the key as a bearer token (RFC 6750).
     pub fn bearer(&self) -> HeaderValue {
         sensitive(&format!("Bearer {}", self.0))
     }
 
-    /// The value of another header with the bare key.
+    /// Returns the bare key, for other headers.
     pub fn plain(&self) -> HeaderValue {
         sensitive(&self.0)
     }

@@ -4,7 +4,7 @@ use actix_web::http::header::{ETAG, HeaderName, HeaderValue};
 use threadkeep_domain::Stamp;
 
 const LIFE_DIGITS: usize = 16;
-/// Two quotes, up to 20 digits, a hyphen and the digits of a life.
+/// Maximum length of an entity tag: two quotes, a version of up to 20 digits, a hyphen, and a life.
 const LONGEST: usize = 2 + 20 + 1 + LIFE_DIGITS;
 
 /// Header with the bare version, for clients behind proxies that change entity tags.
@@ -17,7 +17,7 @@ pub fn tag(response: &mut HttpResponseBuilder, stamp: Stamp) {
         .insert_header((THREAD_VERSION, stamp.version));
 }
 
-/// Formats the quoted text of `stamp` without `fmt`, because every response needs one.
+/// Formats `stamp` as a quoted entity tag. Avoids `fmt`, because every response needs an entity tag.
 pub(crate) fn etag(stamp: Stamp) -> HeaderValue {
     let mut version = itoa::Buffer::new();
     let version = version.format(stamp.version).as_bytes();

@@ -16,7 +16,7 @@ const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// Delivers events to one endpoint, which may change meanwhile.
+/// Delivers events to an endpoint. The endpoint's settings may change between deliveries.
 #[derive(Debug)]
 pub(super) struct Delivery {
     endpoint: RwLock<Arc<Endpoint>>,
@@ -73,7 +73,7 @@ impl Handler for Delivery {
             let sent = self.send(event, parent).await?;
             return sent.map(drop).map_err(Failure::new);
         };
-        // the span includes reading the final state
+        // the span includes the time for reading the thread's final state
         let context = Context::recorded(recording.clone(), started);
         let sent = trace::within(context, self.send(event, Some(recording.place()))).await?;
         recording.end(Instant::now(), span(&self.endpoint(), event, sent));
@@ -82,7 +82,7 @@ impl Handler for Delivery {
 }
 
 impl Delivery {
-    /// Sends an event. The endpoint receives `parent` for its own part of the trace.
+    /// Sends an event. `parent` is the trace context that the endpoint receives.
     async fn send(
         &self,
         event: &Event,
@@ -99,9 +99,10 @@ impl Delivery {
     }
 }
 
-/// Creates a span by the [conventions for HTTP](https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-client)
-/// and for [CloudEvents](https://opentelemetry.io/docs/specs/semconv/cloudevents/), but without the URL, which may contain a
-/// secret, and without the subject, which is a full thread id.
+/// Creates the span of a delivery, following the conventions for
+/// [HTTP](https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-client) and
+/// [CloudEvents](https://opentelemetry.io/docs/specs/semconv/cloudevents/). Omits the URL, because it may contain a
+/// secret. Also omits the subject, because it is a full thread id.
 fn span(endpoint: &Endpoint, event: &Event, sent: Result<u16, SendError>) -> Ended {
     let (host, port) = endpoint.url.host();
     let status = sent.map_or_else(SendError::status, Some);
@@ -143,7 +144,7 @@ fn visible(text: String) -> HeaderValue {
     HeaderValue::try_from(text).expect("it is visible ASCII")
 }
 
-/// Returns the wall-clock time, which receivers compare with their own, not that of a monotonic clock.
+/// Returns the time of the wall clock, because receivers compare it with their own clocks.
 pub(super) fn now_ms() -> u64 {
     millis(SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default())
 }

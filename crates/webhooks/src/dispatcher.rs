@@ -1,4 +1,5 @@
-//! Starts and ends deliveries. Each replica delivers to all endpoints; the replicas share the work of each endpoint.
+//! Starts and ends deliveries. Each replica delivers to all endpoints, and the replicas share the work of each
+//! endpoint.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, Weak};
@@ -9,7 +10,7 @@ use super::{Delivery, Endpoint, Inner, KIND, WebhookId};
 use threadkeep_events::{Outage, Purpose};
 use threadkeep_store::StoreError;
 
-/// Reads the list of endpoints at intervals until all other references to it are dropped.
+/// Reads the list of endpoints at intervals. Returns when all other references to `webhooks` are dropped.
 pub(super) async fn run(webhooks: Weak<Inner>) {
     let mut outage = Outage::new("looking up webhook endpoints");
     let mut unreadable = HashSet::new();
@@ -24,7 +25,7 @@ pub(super) async fn run(webhooks: Weak<Inner>) {
             }
             Err(error) => outage.goes_on(&error),
         };
-        // a timeout triggers the regular check
+        // a timeout starts the regular check
         let _ = timeout(pause, inner.changed.notified()).await;
     }
 }
@@ -45,7 +46,7 @@ async fn look(inner: &Inner, unreadable: &mut HashSet<String>) -> Result<(), Sto
     }
     for endpoint in &inner.settings.endpoints {
         if inner.delivery(&endpoint.id).is_none() {
-            // `Webhooks::create` opens the consumers of API endpoints before it answers
+            // `Webhooks::create` has already opened the consumers of endpoints from the API
             let consumer = endpoint.id.consumer();
             inner.events.open_consumer(&consumer).await?;
         }

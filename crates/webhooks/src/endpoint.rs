@@ -7,17 +7,17 @@ use threadkeep_domain::{EventType, EventTypes};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     pub id: WebhookId,
-    /// `None` for an endpoint that the API created.
+    /// `None` for an endpoint that was created through the API.
     pub name: Option<Box<str>>,
     pub url: EndpointUrl,
-    /// The event types to deliver.
+    /// Types of the events to deliver.
     pub types: EventTypes,
     /// Milliseconds since the Unix epoch; `None` for an endpoint in the settings.
     pub created_ms: Option<u64>,
     pub(super) secrets: Secrets,
 }
 
-/// The stored form of an endpoint. Its id is the name of the record.
+/// The stored form of an endpoint. The endpoint's id is the name of the record.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     format: u32,
@@ -30,7 +30,7 @@ struct Stored {
 const FORMAT: u32 = 1;
 
 impl Endpoint {
-    /// Creates an endpoint of the API.
+    /// Creates an endpoint from the API.
     pub(super) fn new(url: EndpointUrl, types: EventTypes, secret: Secret, now_ms: u64) -> Self {
         Self {
             id: WebhookId::random(),
@@ -42,7 +42,7 @@ impl Endpoint {
         }
     }
 
-    /// Creates an endpoint of the settings. Returns `None` if `secrets` is empty. All secrets sign.
+    /// Creates an endpoint from the settings. All `secrets` sign. Returns `None` if `secrets` is empty.
     #[must_use]
     pub fn configured(
         name: &str,
@@ -78,7 +78,7 @@ impl Endpoint {
         serde_json::to_vec(&stored).expect("text and numbers always serialize")
     }
 
-    /// Parses the stored form; `None` if it is not in the format of this version.
+    /// Parses the stored form. Returns `None` if the form has a different version.
     pub(super) fn read(name: &str, record: &[u8]) -> Option<Self> {
         let stored: Stored = serde_json::from_slice(record).ok()?;
         if stored.format != FORMAT {

@@ -1,4 +1,5 @@
-//! The endpoints of a deployment: from the settings, and from the API, which stores them.
+//! Manages the endpoints of a deployment. Endpoints come from the settings or are created through the API, which stores
+//! them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,14 +13,14 @@ use super::{
 use threadkeep_domain::{EventId, EventTypes};
 use threadkeep_events::{Events, ParkedPage, PendingList};
 
-/// Maximum number of endpoints that the API creates.
+/// Maximum number of endpoints created through the API.
 const MOST: usize = 100;
-/// Maximum attempts at a change while other clients change the same endpoint.
+/// Maximum number of attempts at a change while other clients change the same endpoint.
 const ATTEMPTS: usize = 10;
-/// Time for which thread changes are logged for a new endpoint that subscribes to them; deliveries renew it.
+/// How long the server logs thread changes for a new endpoint that subscribes to them. Deliveries extend this time.
 const WATCH_LASTS: Duration = Duration::from_secs(90);
 
-/// The endpoints, and the deliveries of this replica. Clones share both.
+/// The endpoints, and this replica's deliveries. Clones share both.
 #[derive(Debug, Clone)]
 pub struct Webhooks(pub(super) Arc<Inner>);
 
@@ -27,7 +28,7 @@ pub struct Webhooks(pub(super) Arc<Inner>);
 pub struct EndpointChange {
     pub url: Option<EndpointUrl>,
     pub types: Option<EventTypes>,
-    /// The new secret. The current one continues to sign for 24 hours.
+    /// The new secret. The current secret continues to sign for 24 hours.
     pub secret: Option<Secret>,
 }
 
@@ -35,7 +36,7 @@ impl Webhooks {
     /// Starts deliveries, which run until `events` stops.
     ///
     /// # Panics
-    /// Outside of a Tokio runtime.
+    /// Panics outside of a Tokio runtime.
     #[must_use]
     pub fn start(events: Events, settings: WebhookSettings) -> Self {
         let inner = Arc::new(Inner {
@@ -93,7 +94,7 @@ impl Webhooks {
         }
     }
 
-    /// Changes an endpoint. This replica applies the change at once, others within seconds.
+    /// Changes an endpoint. This replica applies the change at once, and other replicas within seconds.
     pub async fn change(
         &self,
         id: &WebhookId,
@@ -132,7 +133,8 @@ impl Webhooks {
         }
         let events = &self.0.events;
         let was_there = events.backend().delete_record(KIND, id.as_str()).await?;
-        // even if the endpoint is missing: an earlier attempt may have stopped here
+        // drops the consumer even if the endpoint is missing, because an earlier deletion may have been interrupted
+        // here
         events.drop_consumer(&id.consumer()).await?;
         self.0.changed.notify_one();
         match was_there {
@@ -141,7 +143,7 @@ impl Webhooks {
         }
     }
 
-    /// Lists up to `limit` deliveries that await a retry.
+    /// Lists up to `limit` deliveries that wait for a retry.
     pub async fn pending(&self, id: &WebhookId, limit: usize) -> Result<PendingList, WebhookError> {
         self.get(id).await?;
         Ok(self.0.events.pending(&id.consumer(), limit).await?)
@@ -159,7 +161,7 @@ impl Webhooks {
         Ok(self.0.events.parked(&consumer, after, limit).await?)
     }
 
-    /// Delivers failed events again: those in `only`, or all. Returns their number.
+    /// Delivers failed events again. `only` selects events; `None` selects all. Returns the number of events.
     pub async fn replay(
         &self,
         id: &WebhookId,
@@ -182,7 +184,7 @@ impl Webhooks {
         Ok((endpoint, record.into()))
     }
 
-    /// Rejects a private address in the URL, so that the caller gets an error; names are checked at each delivery.
+    /// Fails if the URL contains a private address. Host names are checked only at each delivery.
     fn check(&self, url: &EndpointUrl) -> Result<(), EndpointUrlError> {
         if url.is_private() && !self.0.settings.allow_private {
             return Err(EndpointUrlError::Private);
@@ -190,7 +192,7 @@ impl Webhooks {
         Ok(())
     }
 
-    /// Starts logging thread changes at once if the endpoint subscribes to them.
+    /// Starts logging thread changes at once if `types` includes them.
     async fn watch(&self, types: EventTypes) -> Result<(), WebhookError> {
         if types.has_changes() {
             self.0.events.backend().watch_all(WATCH_LASTS).await?;

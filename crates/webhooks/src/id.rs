@@ -20,7 +20,7 @@ impl WebhookId {
         Self::of(&rand::random::<[u8; DIGITS / 2]>())
     }
 
-    /// Returns the id of the configured endpoint `name`, which is the same on each replica and at each start.
+    /// Returns the id of the configured endpoint `name`. The id is the same on each replica and after each restart.
     #[must_use]
     pub fn of_name(name: &str) -> Self {
         let digest = Sha256::new()

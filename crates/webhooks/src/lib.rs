@@ -1,8 +1,9 @@
-//! Webhooks: events delivered to endpoints over HTTP, signed as [Standard Webhooks](https://www.standardwebhooks.com)
-//! specifies.
+//! Delivers events to webhooks: HTTP endpoints. Deliveries are signed as [Standard
+//! Webhooks](https://www.standardwebhooks.com) specifies.
 //!
-//! Each endpoint is a separate durable consumer, so a slow or dead endpoint does not delay others. Endpoints come from the
-//! settings and from the API. The store keeps those of the API; each replica polls it every two seconds.
+//! Each endpoint has its own durable consumer, so a slow or unavailable endpoint does not delay others. Endpoints come
+//! from the settings or from the API. Endpoints from the API are in the store, and each replica polls the store for
+//! them every two seconds.
 
 mod delivery;
 mod dispatcher;

@@ -7,12 +7,12 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 const PREFIX: &str = "whsec_";
-/// Limits of the Standard Webhooks specification, section "Signature scheme".
+/// Minimum and maximum size of a secret in bytes (Standard Webhooks, section "Signature scheme").
 const MIN_BYTES: usize = 24;
 const MAX_BYTES: usize = 64;
 
-/// A symmetric secret of Standard Webhooks: `whsec_` and base64 of 24 to 64 bytes. The `Debug` form hides it;
-/// [`Secret::expose`] returns it.
+/// A symmetric secret of Standard Webhooks: `whsec_` and base64 of 24 to 64 bytes. `Debug` output omits the secret; use
+/// [`Secret::expose`] to read it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Box<[u8]>);
 
@@ -32,7 +32,7 @@ impl Secret {
         format!("{PREFIX}{}", STANDARD.encode(&self.0))
     }
 
-    /// Returns the base64 signature of a message with `id` that is sent at `timestamp_s`.
+    /// Returns the base64 signature of the message `id` that is sent at `timestamp_s`.
     pub(super) fn sign(&self, id: &str, timestamp_s: u64, body: &[u8]) -> String {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes any key");
         mac.update(format!("{id}.{timestamp_s}.").as_bytes());
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_signature_is_that_of_the_specification() {
-        // example of the reference libraries of Standard Webhooks
+        // example from the reference libraries of Standard Webhooks
         let secret: Secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().unwrap();
 
         let signature = secret.sign(

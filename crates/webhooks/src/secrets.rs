@@ -2,12 +2,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Secret;
 
-/// Time for which a former secret continues to sign, for receivers that do not have the new one yet.
+/// How long a former secret continues to sign, for receivers that do not have the new secret yet.
 const FORMER_LASTS_MS: u64 = 86_400_000;
-/// Maximum number of former secrets that sign: each one makes the header longer.
+/// Maximum number of former secrets that sign. Each secret makes the header longer.
 const FORMER_MOST: usize = 4;
 
-/// The secret of an endpoint, and former ones that still sign.
+/// The current secret of an endpoint, and former secrets that still sign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Secrets {
     current: Secret,
@@ -18,7 +18,7 @@ pub(super) struct Secrets {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Former {
     secret: Secret,
-    /// `None`: never expires.
+    /// When the secret expires; `None` if it never expires.
     until_ms: Option<u64>,
 }
 
@@ -42,7 +42,7 @@ impl Secrets {
         }
     }
 
-    /// Creates secrets that never expire; `None` if the list is empty.
+    /// Creates secrets that never expire. Returns `None` if `secrets` is empty.
     pub(super) fn configured(secrets: Vec<Secret>) -> Option<Self> {
         let mut secrets = secrets.into_iter();
         let current = secrets.next()?;
@@ -60,7 +60,7 @@ impl Secrets {
         &self.current
     }
 
-    /// Replaces the current secret, which continues to sign for [`FORMER_LASTS_MS`].
+    /// Replaces the current secret. The old secret continues to sign for [`FORMER_LASTS_MS`].
     pub(super) fn rotate(&mut self, new: Secret, now_ms: u64) {
         if new == self.current {
             return;

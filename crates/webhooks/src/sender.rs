@@ -7,17 +7,18 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
 use super::EndpointUrl;
 use threadkeep_egress::{AGENT, PrivateAddress, PublicResolver, has_source, http_client};
 
-/// Time limit for an endpoint's answer, including name resolution, connection and handshake.
+/// Time limit for a delivery, including name resolution, connection and handshake.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Sends deliveries. Follows no redirect, uses no proxy, reads no response body.
+/// Sends deliveries. Does not follow redirects, use proxies or read response bodies.
 #[derive(Debug, Clone)]
 pub(super) struct Sender {
     client: Client,
     allow_private: bool,
 }
 
-/// Why a delivery failed. The texts are shown to the owner of the endpoint and reveal only the status of its response.
+/// Reason why a delivery failed. The owner of the endpoint sees these texts, so they reveal only the status of the
+/// response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SendError {
     #[error("{}", PrivateAddress)]
@@ -37,7 +38,7 @@ pub(super) enum SendError {
 }
 
 impl Sender {
-    /// Creates a sender that reaches only public addresses unless `allow_private`.
+    /// Creates a sender. Unless `allow_private`, the sender reaches only public addresses.
     pub(super) fn new(allow_private: bool) -> Self {
         let resolver = (!allow_private).then(PublicResolver::system);
         Self::with(allow_private, resolver, TIMEOUT)
@@ -57,14 +58,14 @@ impl Sender {
         }
     }
 
-    /// Sends a JSON body. Returns the status if it is 2xx; any other status is an error.
+    /// Sends a JSON body. Returns the status of the response if it is 2xx; any other status is an error.
     pub(super) async fn send(
         &self,
         url: &EndpointUrl,
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<u16, SendError> {
-        // the resolver never sees an IP address in the URL
+        // checks an IP address in the URL here, because the resolver sees only names
         if !self.allow_private && url.is_private() {
             return Err(SendError::Private);
         }
@@ -75,7 +76,7 @@ impl Sender {
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .header(USER_AGENT, HeaderValue::from_static(AGENT))
             .body(body);
-        // the response body is dropped unread
+        // drops the response body without reading it
         let status = request.send().await.map_err(SendError::of)?.status();
         match status.as_u16() {
             code @ 200..=299 => Ok(code),
@@ -129,7 +130,7 @@ mod tests {
 
     use super::*;
 
-    /// Starts a server that sends one fixed response, or hangs if it is empty. Returns its URL.
+    /// Starts a server that always sends `answer`, or hangs if `answer` is empty. Returns its URL.
     async fn answering(answer: &'static str) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -159,7 +160,7 @@ mod tests {
         for (answer, result) in [
             ("HTTP/1.1 204 No Content\r\n\r\n", Ok(())),
             ("HTTP/1.1 200 OK\r\n\r\n", Ok(())),
-            // the body never arrives, and the sender does not wait for it
+            // the sender does not wait for the body, which never arrives
             ("HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n", Ok(())),
             (
                 "HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n",

@@ -17,9 +17,9 @@ pub struct WebhookSettings {
     pub endpoints: Vec<Endpoint>,
     /// Whether deliveries may reach private addresses.
     pub allow_private: bool,
-    /// Records deliveries of traced events if spans are exported.
+    /// Records the deliveries of traced events. `None` if no spans are exported.
     pub tracer: Option<Tracer>,
-    /// Interval of polls for endpoints that other replicas have changed.
+    /// Interval between polls for endpoints that other replicas have changed.
     #[doc(hidden)]
     pub poll_every: Duration,
 }
@@ -34,7 +34,7 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    /// Returns the deliveries to an endpoint if they have started.
+    /// Returns the delivery to an endpoint, or `None` if it has not started.
     pub(super) fn delivery(&self, id: &WebhookId) -> Option<Arc<Delivery>> {
         let running = self.running.lock();
         let running = running.unwrap_or_else(PoisonError::into_inner);

@@ -7,8 +7,8 @@ use threadkeep_egress::{address_of, is_public};
 
 const MAX_BYTES: usize = 2_048;
 
-/// The address of an endpoint: http or https, with a host and without credentials. The `Debug` form hides the path, which
-/// some receivers use as a secret.
+/// The URL of an endpoint: http or https, with a host and without credentials. `Debug` output omits the path, because
+/// some receivers use it as a secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EndpointUrl {
     text: Box<str>,
@@ -17,7 +17,7 @@ pub struct EndpointUrl {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointUrlError {
-    /// Too long, or not a URL with a host.
+    /// The text is too long, or is not a URL with a host.
     #[error("it must be an absolute URL of at most 2,048 bytes")]
     Malformed,
     #[error("its scheme must be http or https")]
@@ -30,13 +30,14 @@ pub enum EndpointUrlError {
 }
 
 impl EndpointUrl {
-    /// Returns the text unchanged.
+    /// Returns the text as it was parsed.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns whether the host is a private or reserved address. Names are checked only when they are resolved.
+    /// Returns whether the host is a private or reserved address. Returns false for a host name, which is checked when
+    /// it is resolved.
     #[must_use]
     pub fn is_private(&self) -> bool {
         address_of(&self.url).is_some_and(|address| !is_public(address))
@@ -57,12 +58,12 @@ impl FromStr for EndpointUrl {
     type Err = EndpointUrlError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        // the parser would ignore white space and control characters
+        // the parser would silently remove white space and control characters
         let is_odd = |char: char| char.is_whitespace() || char.is_control();
         if text.len() > MAX_BYTES || text.contains(is_odd) {
             return Err(EndpointUrlError::Malformed);
         }
-        // the parser would treat the path of `http:///path` as the host
+        // the parser would use the path of `http:///path` as the host
         let (_, rest) = text.split_once(':').ok_or(EndpointUrlError::Malformed)?;
         let has_host = |rest: &str| !rest.starts_with(['/', '\\']);
         let names_a_host = rest.strip_prefix("//").is_some_and(has_host);

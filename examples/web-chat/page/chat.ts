@@ -1,9 +1,9 @@
 export interface Chat {
   /** The page adds questions; the model removes them. */
   questions: string[];
-  /** Only the model writes these, and `draft`. */
+  /** Only the model writes `messages` and `draft`. */
   messages: { role: "user" | "assistant"; text: string }[];
-  /** Beginning of the next answer. */
+  /** The part of the next answer that the model has written. */
   draft: string;
 }
 
@@ -15,7 +15,7 @@ export function announce(): void {
   channel.postMessage("changed");
 }
 
-/** Calls `listener` after each change. Returns a function that stops the calls. */
+/** Calls `listener` after each change. Returns a function that removes the listener. */
 export function onChange(listener: () => void): () => void {
   const listening = new BroadcastChannel(CHANNEL);
   listening.onmessage = listener;

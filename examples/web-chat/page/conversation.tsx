@@ -22,7 +22,7 @@ export function Conversation({ signedId }: { signedId: string }) {
   );
 }
 
-/** A form for a new conversation, which its first question creates. */
+/** A form whose first question creates a conversation. */
 export function NewConversation({ client, open }: { client: Client; open(signedId: string): void }) {
   const begin = async (text: string) => {
     const conversation = await client.threads.create<Chat>({ metadata: { title: text.slice(0, 60) } });

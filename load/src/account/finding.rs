@@ -16,7 +16,7 @@ pub(crate) enum Kind {
     DoublePush,
     /// A value that no user pushed.
     StrangeValue,
-    /// Pushes of one writer appear in another order than their acknowledgements.
+    /// The pushes of one writer are stored in a different order than they were acknowledged.
     Disorder,
     /// An answer contradicts the contract or earlier writes.
     WrongAnswer,

@@ -9,7 +9,7 @@ pub(crate) use finding::{Finding, Kind};
 pub(crate) use pushes::{Comparison, Pushes};
 pub(crate) use tally::Tally;
 
-/// Maximum findings that are listed individually; all are counted.
+/// Maximum number of findings that are listed individually. All findings are counted.
 const TOLD: usize = 50;
 
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ impl Account {
         lock(&self.kept).findings.clone()
     }
 
-    /// Adds the result of comparing one list with its pushes, and notes faults.
+    /// Counts the results of comparing one list with its pushes. Notes each fault as a finding.
     pub(crate) fn settle(&self, scenario: &'static str, thread: &str, comparison: &Comparison) {
         self.count(|tally| tally.pushes.add(comparison));
         let note = |kind, detail: String| {
@@ -81,7 +81,7 @@ impl Account {
     }
 }
 
-/// Locks `mutex`, even if another user panicked while holding it.
+/// Locks `mutex`, even if a different user panicked while holding the lock.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,7 +6,7 @@ use crate::mark::{Mark, Strange};
 #[derive(Debug, Default)]
 pub(crate) struct Pushes {
     sent: Vec<Push>,
-    /// Maximum elements that the list keeps. `None` if there is no limit.
+    /// Maximum number of elements that the list keeps. `None` for no limit.
     window: Option<usize>,
 }
 
@@ -23,21 +23,21 @@ enum Fate {
         /// A read has returned the element.
         seen: bool,
     },
-    /// Stored once or not at all.
+    /// Stored once, or not stored.
     Unacknowledged,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Comparison {
-    /// Acknowledged pushes that are in the list, or were when it was read.
+    /// Number of acknowledged pushes that are in the list, or were in it at an earlier read.
     pub(crate) verified: u64,
-    /// Acknowledged pushes that are missing, each with its version if the receipt has one.
+    /// Acknowledged pushes that are missing, with the version from the receipt if there is one.
     pub(crate) missing: Vec<(Mark, Option<u64>)>,
     pub(crate) double: Vec<Mark>,
     pub(crate) strange: Vec<String>,
-    /// Pushes that precede one of the same writer that was acknowledged earlier.
+    /// Pushes that the list has before a push of the same writer that was acknowledged earlier.
     pub(crate) disordered: Vec<Mark>,
-    /// Acknowledged pushes that newer ones displaced before they could be read.
+    /// Number of acknowledged pushes that newer pushes displaced before they could be read.
     pub(crate) unread: u64,
     pub(crate) unacknowledged_found: u64,
 }
@@ -93,7 +93,7 @@ impl Pushes {
             .filter(|push| push.fate != Fate::Unacknowledged)
     }
 
-    /// Compares by the reads so far. `open_are_there` says whether the unacknowledged pushes were found.
+    /// Compares by earlier reads, without the content. `open_are_there` is true if unacknowledged pushes were found.
     pub(crate) fn as_seen(&self, open_are_there: bool) -> Comparison {
         let mut comparison = Comparison::default();
         if open_are_there {
@@ -112,7 +112,7 @@ impl Pushes {
     pub(crate) fn compare(&self, found: &[Result<Mark, Strange>]) -> Comparison {
         let mut comparison = Comparison::default();
         let mut places: HashMap<Mark, usize> = HashMap::new();
-        // elements that displace others from a window
+        // elements that displace other elements from a window
         let mut extra = 0;
         for (place, value) in found.iter().enumerate() {
             match value {
@@ -138,7 +138,7 @@ impl Pushes {
             match (&push.fate, place) {
                 (Fate::Acknowledged { .. }, Some(place)) => {
                     comparison.verified += 1;
-                    // acknowledged later, but at an earlier index
+                    // this push was acknowledged later, but has an earlier index
                     let last = newest.entry(push.mark.writer).or_insert(place);
                     if place < *last {
                         comparison.disordered.push(push.mark);
@@ -155,7 +155,7 @@ impl Pushes {
                 (Fate::Unacknowledged, None) => {}
             }
         }
-        // the rest was never sent to this list
+        // the remaining elements were never sent to this list
         let foreign = places.keys();
         extra += foreign.len();
         comparison
@@ -165,7 +165,7 @@ impl Pushes {
         comparison
     }
 
-    /// Classifies absent pushes: displaced by newer ones, or missing.
+    /// Classifies absent pushes as missing, or as displaced by newer pushes.
     fn judge_absent(
         &self,
         absent: &[(usize, Mark, Option<u64>, bool)],
@@ -265,7 +265,7 @@ mod tests {
 
         let comparison = pushes.compare(&list(&[3, 4, 5]));
 
-        // 0 and 1 were read before they were displaced, 2 was not
+        // 0 and 1 were read before they were displaced, but 2 was not
         assert_eq!((comparison.verified, comparison.unread), (5, 1));
         assert!(comparison.missing.is_empty());
     }
@@ -274,7 +274,7 @@ mod tests {
     fn a_hole_in_a_window_is_a_missing_push() {
         let pushes = pushed(Pushes::with_window(3), 6);
 
-        // the server dropped 4, so 2 is still in the window
+        // the server dropped 4, so 2 should still be in the window
         let comparison = pushes.compare(&list(&[2, 3, 5]));
 
         assert_eq!(comparison.missing, [(mark(4), Some(5))]);

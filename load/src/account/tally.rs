@@ -7,32 +7,32 @@ use super::pushes::Comparison;
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Tally {
     pub(crate) requests: u64,
-    /// Requests without an answer of the service, by reason.
+    /// Requests that the service did not answer, by reason.
     pub(crate) unanswered: Counts<&'static str>,
     /// Unanswered requests that were sent again with the same idempotency key.
     pub(crate) retries: u64,
     /// Acknowledged writes that were deliberately sent again.
     pub(crate) repeats: u64,
-    /// Conditional writes that were correctly rejected because another agent wrote first.
+    /// Conditional writes that were correctly rejected because a different agent wrote first.
     pub(crate) conflicts: u64,
     pub(crate) pushes: PushTally,
     pub(crate) threads: u64,
-    /// Threads whose content was compared with the writes before they were deleted.
+    /// Threads whose content was compared with the writes before the thread was deleted.
     pub(crate) threads_verified: u64,
     pub(crate) findings: Counts<Kind>,
 }
 
-/// Counts of pushes. In the end, each acknowledged push counts once: as verified, missing or unread.
+/// Counts of pushes. At the end, each acknowledged push counts once: as verified, missing or unread.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(crate) struct PushTally {
     pub(crate) acknowledged: u64,
-    /// Pushes without an answer, stored once or not at all.
+    /// Pushes without an answer. Each is stored once or not stored.
     pub(crate) unacknowledged: u64,
     pub(crate) verified: u64,
     pub(crate) missing: u64,
     pub(crate) double: u64,
     pub(crate) strange: u64,
-    /// Acknowledged pushes that could not be read, or not before newer ones displaced them.
+    /// Acknowledged pushes that were never read, or were displaced by newer pushes before a read.
     pub(crate) unread: u64,
     pub(crate) unacknowledged_found: u64,
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Report;
 use crate::error::LoadError;
 
-/// Writes the page from the measurements, and removes them.
+/// Writes the page from the file of measurements, and deletes the file.
 pub(super) async fn write(report: &Report, measured: &Path, page: &Path) -> Result<(), LoadError> {
     let failed = |error| LoadError::Report(page.to_owned(), error);
     annotate(report, measured).map_err(failed)?;
@@ -18,7 +18,7 @@ pub(super) async fn write(report: &Report, measured: &Path, page: &Path) -> Resu
     configuration.render_report = Some(measured.display().to_string());
     configuration.report_file = vec![page.display().to_string()];
     configuration.quiet = 1;
-    // the library requires a scenario even if it runs none
+    // the library requires a scenario even if it runs no scenario
     GooseAttack::initialize_with_config(configuration)?
         .register_scenario(Scenario::new("report"))
         .execute()
@@ -26,7 +26,7 @@ pub(super) async fn write(report: &Report, measured: &Path, page: &Path) -> Resu
     fs::remove_file(measured).map_err(failed)
 }
 
-/// Adds the account, which is known only after the library has written its measurements.
+/// Adds the results of the checks, which are complete only after the library has written its measurements.
 fn annotate(report: &Report, measured: &Path) -> io::Result<()> {
     let mut json: Value = serde_json::from_slice(&fs::read(measured)?)?;
     let mut notes = String::new();

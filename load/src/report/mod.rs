@@ -18,15 +18,15 @@ use crate::run::Run;
 use crate::verdict::{Verdict, judge};
 use row::Row;
 
-/// All results of a run. The JSON file has these member names.
+/// All results of a run. The names of the fields are the names in the JSON file.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     scenario: &'static str,
     hosts: Vec<String>,
     users: usize,
-    /// RFC 3339, UTC.
+    /// Time in RFC 3339, UTC.
     started: String,
-    /// From the first request to the last one, including the verification.
+    /// Time from the first request to the last request, including the verification.
     seconds: f64,
     verdict: Verdict,
     reasons: Vec<String>,
@@ -75,12 +75,12 @@ impl Report {
     }
 }
 
-/// Creates the directory, which the load library requires at start.
+/// Creates the directory, which must exist when the load library starts.
 pub(crate) fn prepare(directory: &Path) -> Result<(), LoadError> {
     fs::create_dir_all(directory).map_err(|error| LoadError::Report(directory.to_owned(), error))
 }
 
-/// Path of the load library's measurements, which exist until the page is written.
+/// Returns the path of the load library's measurements. The file is deleted once the page is written.
 pub(crate) fn measured_in(args: &Args) -> PathBuf {
     let name = format!(".{}.measured.json", args.scenario.name());
     args.report.join(name)

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use goose::metrics::GooseMetrics;
 use serde::Serialize;
 
-/// Durations of the requests of one kind, from the first byte sent to the last byte received.
+/// Durations of one kind of request, from the first byte sent to the last byte received.
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
     pub(super) method: String,
@@ -16,11 +16,11 @@ pub(super) struct Row {
     pub(super) p90_ms: f64,
     pub(super) p99_ms: f64,
     pub(super) max_ms: f64,
-    /// Count of each status; 0 stands for no answer.
+    /// Number of answers by status. 0 means no answer.
     pub(super) statuses: BTreeMap<u16, usize>,
 }
 
-/// Returns all kinds, the most frequent first.
+/// Returns all kinds of requests, most frequent first.
 pub(super) fn all(metrics: &GooseMetrics, seconds: f64) -> Vec<Row> {
     let mut rows: Vec<_> = metrics
         .requests

@@ -1,4 +1,4 @@
-//! A page with a conversation: has a cookie, pushes messages into a window, and shows the newest ones.
+//! Simulates a page with a conversation, which has a cookie, pushes into a window, and shows the newest messages.
 
 use reqwest::{Client, ClientBuilder, Method};
 
@@ -13,7 +13,7 @@ use crate::story::{Ended, LIST, Story};
 
 const WINDOW: usize = 50;
 const SHOWN: usize = 20;
-/// Turns of one visitor, enough for messages to leave the window.
+/// Number of turns of one visitor, enough for messages to leave the window.
 const TURNS: u32 = 60;
 
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ impl Agent for Chat {
         Self::default()
     }
 
-    /// Each browser has its own cookie jar.
+    /// Builds a client with its own cookie jar, like a browser.
     fn client(run: &Run) -> Option<ClientBuilder> {
         Some(
             Client::builder()
@@ -63,7 +63,7 @@ impl Agent for Chat {
         let Some(story) = self.story.take() else {
             return;
         };
-        // the jar has a new or an unknown id
+        // if the story did not close, the jar may still have the thread's id
         if !story.close(http).await
             && let Some(client) = Self::client(http.run)
         {

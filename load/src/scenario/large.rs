@@ -1,4 +1,4 @@
-//! States of hundreds of KiB, read whole, and read and written in parts. Never exceeds the limit.
+//! States of hundreds of KiB that are read whole, and read and written in parts. The states never exceed the limit.
 
 use reqwest::Method;
 
@@ -11,10 +11,10 @@ use crate::run::Run;
 use crate::state::Op;
 use crate::story::{Ended, Story, quoted};
 
-/// Number of keys, and bytes of each: 320 KiB in total.
+/// Number of keys, and size of each value in bytes. The total size is 320 KiB.
 const DOCUMENTS: u32 = 20;
 const BYTES: usize = 16 * 1024;
-/// Bytes of a value that exceeds the limit of a state (1,048,576) together with the others.
+/// Size of a value that exceeds a state's limit of 1,048,576 bytes together with the other values.
 const TOO_MANY: usize = 1_000_000;
 const ROUNDS: u32 = 30;
 
@@ -111,7 +111,7 @@ async fn set(
     story.write(http, &ask, vec![op], None).await
 }
 
-/// Reads two of the keys, then repeats the read with its tag: no content for an up-to-date client.
+/// Reads two of the keys, then repeats the read with its entity tag and expects 304 without content.
 async fn read_two(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result<(), Ended> {
     let (one, other) = (key(number), key(number + 1));
     let path = format!("/state?key={one}&key={other}");
@@ -157,7 +157,7 @@ async fn patch(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result<()
     story.write(http, &ask.once(http.run), ops, None).await
 }
 
-/// Sends a write that exceeds the limit. It changes nothing, as the next read verifies.
+/// Sends a write that exceeds the limit. The next read verifies that nothing changed.
 async fn be_too_large(story: &mut Story, http: &mut Http<'_>) -> Result<(), Ended> {
     let value = quoted(&"x".repeat(TOO_MANY));
     let mut after = story.state().clone();

@@ -1,4 +1,4 @@
-//! A back end that only writes. It sends merges of several operations each, and repeats some of the merges.
+//! A back end that only writes. Sends merges of several operations each, and repeats some merges.
 
 use reqwest::Method;
 
@@ -9,14 +9,14 @@ use crate::state::Op;
 use crate::story::{Ended, Story, quoted};
 
 const MERGES: u32 = 200;
-/// Every n-th merge is sent again although it was answered.
+/// Every n-th merge is repeated after its answer.
 const REPEATED: u32 = 20;
 
 #[derive(Debug)]
 pub(crate) struct Merge {
     story: Option<Story>,
     merges: u32,
-    /// Whether the API key lets it name threads by their ids.
+    /// Whether requests name threads by their ids, which requires an API key.
     by_id: bool,
 }
 
@@ -57,7 +57,7 @@ impl Agent for Merge {
     }
 }
 
-/// Merges a message, a counter, a key that is overwritten, and one that alternates between set and deleted.
+/// Merges a message, a counter, a key that is overwritten, and a key that alternates between set and deleted.
 async fn merge(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result<(), Ended> {
     let (mark, push) = story.next_push(http.run, None);
     let mut ops = vec![

@@ -10,8 +10,8 @@ use crate::http::Http;
 use crate::mark::{Mark, Strange};
 
 impl Story {
-    /// Reads all content, settles the account, and destroys the thread. Returns whether the caller surely has another thread
-    /// now.
+    /// Compares the content with the writes, and destroys the thread. Returns true only if the thread is destroyed and
+    /// the caller has a new thread.
     pub(crate) async fn close(mut self, http: &mut Http<'_>) -> bool {
         if !self.is_written {
             // no answer may have named the thread
@@ -36,13 +36,13 @@ impl Story {
             }
             Ok(())
         };
-        // a thread that is not destroyed expires
+        // if this fails, the thread expires
         http.ask_once(&ask, check).await.is_ok()
     }
 
-    /// Compares the stored data with the writes. Returns false if it could not be read.
+    /// Compares the stored content with the writes. Returns false if the content could not be read.
     async fn verify(&mut self, http: &mut Http<'_>, id: &str) -> bool {
-        // verify at any replica: the thread does not depend on its own
+        // any replica can read the thread
         let place = self.place.anywhere();
         let ask = Ask::of(Method::GET, "verify a state", &place, "/state");
         let expected = self.state.text();

@@ -1,4 +1,4 @@
-//! A thread with one writer, which predicts each answer to the byte.
+//! A thread with one writer that predicts each answer to the byte.
 
 mod ending;
 
@@ -18,7 +18,7 @@ use crate::state::{Op, State};
 
 pub(crate) const LIST: &str = "messages";
 
-/// The story cannot continue: the content is unknown or wrong. Close it and begin another one.
+/// The story cannot continue, because the content is unknown or wrong. Close the story and begin a new one.
 #[derive(Debug)]
 pub(crate) struct Ended;
 
@@ -31,14 +31,14 @@ pub(crate) struct Story {
     life: Option<String>,
     state: State,
     pushes: Pushes,
-    /// The last write, if its outcome is unknown.
+    /// The operations of the last write, if its outcome is unknown.
     open: Option<Vec<Op>>,
     is_written: bool,
     is_broken: bool,
 }
 
 impl Story {
-    /// Begins with a thread that the first write will create.
+    /// Begins with a thread that the first write creates.
     pub(crate) fn unwritten(run: &Run, place: Place, pushes: Pushes) -> Self {
         Self {
             place,
@@ -54,7 +54,7 @@ impl Story {
         }
     }
 
-    /// Creates a thread with a state. With an API key, later requests name it by its id.
+    /// Creates a thread with a state. If `by_id` is true and there is an API key, later requests use the thread's id.
     pub(crate) async fn create(
         http: &mut Http<'_>,
         first: &[Op],
@@ -106,7 +106,7 @@ impl Story {
         Ask::of(method, name, &self.place, path)
     }
 
-    /// Writes. The answer must match these steps on the expected state.
+    /// Sends a write. The answer must match the result of `ops` on the expected state.
     pub(crate) async fn write(
         &mut self,
         http: &mut Http<'_>,
@@ -162,12 +162,12 @@ impl Story {
                 self.leave_open(http, mark, ops);
                 Err(Ended)
             }
-            // a writer's numbers may have gaps
+            // the numbers of a writer's pushes may have gaps
             Err(Failure::Unanswered { may_be_done: false }) => Err(Ended),
         }
     }
 
-    /// Sends an acknowledged write again. The service must not execute it twice.
+    /// Sends an acknowledged write again. The service must not execute the write twice.
     pub(crate) async fn repeat(&mut self, http: &mut Http<'_>, ask: &Ask) -> Result<(), Ended> {
         http.run.account.count(|tally| tally.repeats += 1);
         let this = &*self;
@@ -181,7 +181,7 @@ impl Story {
         self.end_if_wrong(asked)
     }
 
-    /// Reads. The version must be that of the last write.
+    /// Sends a read. The version must be that of the last write.
     pub(crate) async fn read(
         &mut self,
         http: &mut Http<'_>,
@@ -190,7 +190,7 @@ impl Story {
     ) -> Result<(), Ended> {
         let this = &*self;
         let check = |answer: &Answer| {
-            // the content must be checked before its tag
+            // check the content first, so that a finding shows it
             check(this, answer)?;
             this.check_place(answer)?;
             let tag = answer.tag()?;
@@ -215,7 +215,7 @@ impl Story {
         self.pushes.see_newest(count);
     }
 
-    /// Checks that an answer that names a thread names this one.
+    /// Checks that an answer does not name a different thread.
     fn check_place(&self, answer: &Answer) -> Result<(), Wrong> {
         match self.place.about() {
             Some(id) if self.place.is_told() => same("the thread", answer.thread()?, &id),
@@ -262,7 +262,7 @@ fn told_id(place: &Place, answer: &Answer) -> Result<Option<SignedId>, Wrong> {
     }
 }
 
-/// Checks the result of each step: in a list for a merge, in the receipt for a single one.
+/// Checks the result of each operation. A merge returns a list of results, and other writes return one in the receipt.
 fn check_results(receipt: &Receipt, expected: &[OperationResult]) -> Result<(), Wrong> {
     match (&receipt.results, expected) {
         (Some(results), expected) => same("results of a merge", &results[..], expected),
@@ -276,7 +276,7 @@ fn check_results(receipt: &Receipt, expected: &[OperationResult]) -> Result<(), 
     }
 }
 
-/// Returns `text` as a JSON string. Scenarios write no character that needs an escape.
+/// Returns `text` as a JSON string. `text` must not contain characters that need escapes.
 pub(crate) fn quoted(text: &str) -> Text {
     format!("\"{text}\"").into()
 }

@@ -1,5 +1,5 @@
-//! A store that fails at one push in a thousand and hides it: version, size and length in its answer are those of a stored
-//! push.
+//! A store that mishandles one push in a thousand and hides the fault: the version, size and length in its answer are
+//! correct for a stored push.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,20 +11,20 @@ use threadkeep_store::{
     Destroy, Destroyed, Found, Part, Reader, Rotate, Rotated, Store, StoreError, Whole, WriteError,
 };
 
-/// One push in this number fails.
+/// One push in this many fails.
 const RARELY: u64 = 1_000;
-/// The first push that fails, early enough for the first run on most machines.
+/// Number of the first push that fails, small enough for the first run on most machines.
 const FIRST: u64 = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// Acknowledges a push without storing it.
+    /// Acknowledges a push, but does not store it.
     Drop,
     Double,
-    /// Stores a push twice that creates a thread; one in twenty.
+    /// Stores one in twenty pushes that create a thread twice.
     DoubleFirst,
-    /// Stores a push and reports that its outcome is unknown; one in fifty.
+    /// Stores one in fifty pushes, but reports that the outcome is unknown.
     Mute,
 }
 
@@ -47,7 +47,7 @@ impl FaultyStore {
         }
     }
 
-    /// Whether a push to thread `id` could fail.
+    /// Returns whether the fault applies to pushes to thread `id`.
     async fn concerns(&self, id: &ThreadId) -> Result<bool, WriteError> {
         Ok(self.fault != Fault::DoubleFirst
             || self.inner.get_thread(id, Reader::ALL).await?.is_none())
@@ -64,7 +64,7 @@ impl FaultyStore {
         number % period == FIRST % period
     }
 
-    /// Builds the answer of a stored push: the previous content, plus one element.
+    /// Drops the push, and builds the answer of a stored push from the previous content plus one element.
     async fn drop_push(
         &self,
         id: &ThreadId,
@@ -90,15 +90,15 @@ impl FaultyStore {
         let mut bytes = value.as_str().len() as i64;
         let is_full = max_records.is_some_and(|most| length >= most);
         match part {
-            // the oldest element is dropped; `part.json` has brackets
+            // the oldest element is dropped, and `part.json` includes two brackets
             Some(part) if is_full => bytes -= part.json.len() as i64 - 2,
             Some(_) if length > 0 => bytes += 1,
             Some(_) => {}
-            // if the state has other keys, this lacks a comma, which the next answer reveals
+            // if the state has other keys, a comma is missing here, which the next answer reveals
             None => bytes += key.as_str().len() as i64 + 5,
         }
         let mut operations = write.operations.to_vec();
-        // an operation that changes no state
+        // replaces the push with an operation that does not change the state
         operations[place] = Operation::Delete {
             key: Key::new("nothing").unwrap(),
         };
@@ -110,7 +110,7 @@ impl FaultyStore {
         Ok(written)
     }
 
-    /// Stores the push twice, and builds the answer of a single one.
+    /// Stores the push twice, but answers like a single push.
     async fn double_push(
         &self,
         id: &ThreadId,
@@ -219,7 +219,7 @@ impl Store for FaultyStore {
                 return Err(StoreError::Timeout(2_000).into());
             }
         }?;
-        // a replay stores nothing, so it could not fail
+        // a replay stores nothing, so its push did not fail
         if !written.replayed {
             self.faults.fetch_add(1, Ordering::SeqCst);
         }

@@ -13,11 +13,11 @@ pub(crate) struct Outcome {
     pub(crate) page: String,
 }
 
-/// The longest run. Half a core reaches the conditions of the tests in a few seconds.
+/// Maximum duration of a run. Half a core meets the conditions of the tests in a few seconds.
 const SECONDS_MAX: u32 = 64;
 
-/// Runs the load test for twice as long each time until enough has happened, because the amount of work in a given time
-/// depends on the machine. Earlier runs may have found nothing wrong.
+/// Runs the load test until `is_enough` returns true. Doubles the duration each time, because machines differ in speed.
+/// Panics if a run finds a fault earlier.
 pub(crate) fn load_until(
     server: &Server,
     scenario: &str,
@@ -36,14 +36,14 @@ pub(crate) fn load_until(
     }
 }
 
-/// Runs a scenario for `seconds`. Its report goes into the directory `name`.
+/// Runs a scenario for `seconds`. Writes the report to the directory `name`.
 fn load(server: &Server, scenario: &str, name: &str, seconds: u32, flags: &[&str]) -> Outcome {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let output = Command::new(env!("CARGO_BIN_EXE_threadkeep-load"))
         .env_clear()
         .args(["--host", &server.url(), "--users", "12"])
         .args(["--scenario", scenario, "--seconds", &seconds.to_string()])
-        // a machine that is busy for some seconds is not a fault
+        // a machine that is busy for some seconds must not fail the test
         .args(["--timeout-ms", "30000"])
         .arg("--report")
         .arg(&directory)
@@ -54,7 +54,7 @@ fn load(server: &Server, scenario: &str, name: &str, seconds: u32, flags: &[&str
         let file = directory.join(format!("{scenario}.{kind}"));
         fs::read_to_string(file).unwrap()
     };
-    // shown only if the test fails
+    // the test harness shows this output only if the test fails
     print!("{}", String::from_utf8_lossy(&output.stdout));
     Outcome {
         code: output.status.code().unwrap(),

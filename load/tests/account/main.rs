@@ -55,7 +55,7 @@ fn a_push_that_is_done_twice_is_found() {
     assert_eq!(outcome.of_pushes("missing"), 0);
 }
 
-/// The answer to it is wrong, and no other answer names the created thread.
+/// The answer to such a push is wrong, and is the only answer that names the created thread.
 #[test]
 fn a_push_that_makes_a_thread_and_is_done_twice_is_found_by_its_thread() {
     let server = Server::start(Fault::DoubleFirst);
@@ -66,7 +66,7 @@ fn a_push_that_makes_a_thread_and_is_done_twice_is_found_by_its_thread() {
     assert_eq!(outcome.of_pushes("missing"), 0);
 }
 
-/// Such a push is stored although no client received its answer, or is repeated with its idempotency key.
+/// The push is stored, but the client gets no answer, or gets an answer only after a retry with its idempotency key.
 #[test]
 fn a_push_without_an_answer_is_no_fault_of_the_account() {
     let server = Server::start(Fault::Mute);

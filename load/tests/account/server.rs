@@ -25,7 +25,7 @@ use threadkeep_webhooks::{WebhookSettings, Webhooks};
 
 use super::faulty_store::{Fault, FaultyStore};
 
-/// The key that opens all threads.
+/// The API key, which gives access to all threads.
 pub(crate) const API_KEY: &str = "an-api-secret-of-the-tests-that-is-long-enough";
 
 pub(crate) struct Server {
@@ -78,7 +78,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // the command is sent here; the returned future only waits for its completion
+        // `stop` sends its command here. The returned future only waits for the server to stop.
         drop(self.handle.stop(false));
         if let Some(thread) = self.thread.take() {
             drop(thread.join());
@@ -87,7 +87,7 @@ impl Drop for Server {
 }
 
 fn api(fault: Fault, faults: Arc<AtomicU64>) -> Api {
-    // generous, for a busy machine
+    // long enough for a busy machine
     let timeout = Duration::from_secs(30);
     let backend: Arc<dyn Backend> = Arc::new(MemoryStore::new(Clock::system()));
     let store = FaultyStore::new(Arc::clone(&backend) as _, fault, faults);

@@ -1,13 +1,15 @@
-/// Maximum bytes of a request head. actix panics on a header name of 65,536 bytes, and a head takes memory before our limits
-/// apply. Smaller heads over the documented 32 KiB get a problem object.
+/// Maximum bytes of a request head. actix panics on a header name of 65,536 bytes, and buffers the head before our
+/// limits apply. Heads up to this size that exceed the documented limit of 32 KiB get an error response with a problem
+/// object.
 const HEAD_BYTES: usize = 65_535;
-/// Maximum bytes of a header field that determines the end of a request. Only the beginning of an unfinished line is kept.
+/// Maximum bytes of a header field that determines where a request ends. Of an unfinished line, only this many bytes
+/// are kept.
 const FIELD_BYTES: usize = 256;
 
-/// Finds the end of each request in the bytes of a connection, by the rules of actix.
+/// Finds the end of each request in the bytes of a connection, according to the rules of actix.
 ///
-/// actix parses the bytes again, and rejects malformed requests. If the two disagree, bytes are held back until the request
-/// or the connection times out.
+/// actix parses the bytes again, and rejects malformed requests. If this parser and actix disagree, bytes are held back
+/// until the request or the connection times out.
 #[derive(Debug)]
 pub(super) enum Framing {
     Head(Head),
@@ -16,7 +18,7 @@ pub(super) enum Framing {
     },
     Chunks(Chunks),
     Whole,
-    /// No request follows: all later bytes belong to this one.
+    /// All later bytes belong to this request.
     Endless,
 }
 
@@ -128,7 +130,7 @@ impl Head {
         }
     }
 
-    /// Reads a line that ends with `bytes`. Returns whether the head ends with it.
+    /// Reads a line that ends with `bytes`. Returns whether the head ends with this line.
     fn end_line(&mut self, bytes: &[u8]) -> Result<bool, HeadTooLarge> {
         if self.line_bytes == 0 {
             return self.read(bytes, bytes.len());
@@ -201,7 +203,8 @@ impl Chunks {
         is_after_return: false,
     };
 
-    /// Consumes bytes of one part of the body. Returns their number, and the next part if this one ends.
+    /// Consumes bytes of the current part of the body. Returns their number, and the next part if the current part has
+    /// ended.
     fn advance(&mut self, bytes: &[u8]) -> (usize, Option<Framing>) {
         match self {
             Self::Data { left_bytes } => {
@@ -271,7 +274,7 @@ mod tests {
 
     const NEXT: &[u8] = b"HEAD / HTTP/1.1\r\n\r\n";
 
-    /// The size of the first request in `bytes`, fed in parts of `part_bytes`.
+    /// Feeds `bytes` in parts of `part_bytes`. Returns the size of the first request.
     fn end(bytes: &[u8], part_bytes: usize) -> Result<usize, HeadTooLarge> {
         let mut framing = Framing::default();
         let mut end = 0;

@@ -12,7 +12,8 @@ pub(super) const HEAD: Duration = Duration::from_secs(5);
 
 /// Limits the time that the server waits for a client.
 ///
-/// actix does this between requests, except if part of a head arrived together with the previous request.
+/// actix also limits the time between requests, but not if part of the next head arrived together with the previous
+/// request.
 #[derive(Debug)]
 pub(super) struct Idleness {
     connection_state: ConnectionState,
@@ -50,7 +51,7 @@ impl Idleness {
         self.connection_state.of_client().is_some()
     }
 
-    /// Whether the last request was abandoned before it was answered.
+    /// Returns whether the last request was abandoned before it was answered.
     pub(super) fn is_abandoned(&self) -> bool {
         self.connection_state.is_abandoned()
     }
@@ -64,7 +65,7 @@ impl Idleness {
         self.waiting = None;
     }
 
-    /// Continues the timer. Fails when the client has been silent for too long.
+    /// Polls the timer. Fails when the client has been silent for too long.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.wait(false);
         let Some(waiting) = self.waiting else {

@@ -4,15 +4,17 @@ use tokio::io::ReadBuf;
 
 use super::framing::{Framing, HeadTooLarge};
 
-/// Maximum bytes per round. This hardly slows large bodies, and bounds the buffer of actix' dispatcher, which grows to the
-/// bytes of a round and never shrinks.
+/// Maximum bytes per round. The buffer of actix' dispatcher grows to the size of a round and never shrinks. Rounds of
+/// this size hardly slow down large bodies.
 const ROUND_BYTES: usize = 16_384;
 
-/// Passes on the bytes of a client in rounds, one request at a time.
+/// Passes the bytes of a client to actix' dispatcher, one request at a time. In each round, the dispatcher gets up to
+/// [`ROUND_BYTES`] bytes, and handles them before the next round.
 ///
-/// The dispatcher decodes everything it has read before it answers, so a client that pipelines could fill memory with
-/// thousands of requests. It also encodes each response for the method, version and `connection` header of the request that
-/// it decoded last. So it gets no bytes of the next request until it has written the response.
+/// The dispatcher decodes all bytes that it has read before it answers. A client that pipelines could therefore fill
+/// the memory with thousands of requests. The dispatcher also encodes each response for the method, version and
+/// `connection` header of the last decoded request. For both reasons, it gets no bytes of the next request until it has
+/// written the response.
 #[derive(Debug, Default)]
 pub(super) struct Intake {
     round_bytes: usize,
@@ -29,7 +31,7 @@ impl Intake {
         ROUND_BYTES.saturating_sub(self.round_bytes)
     }
 
-    /// Whether a whole request was passed on. No bytes follow until [`Self::begin_request`].
+    /// Returns whether a whole request was passed on. Further bytes wait until [`Self::begin_request`].
     pub(super) fn is_whole(&self) -> bool {
         self.framing.is_whole()
     }
@@ -80,7 +82,7 @@ impl Intake {
 mod tests {
     use super::*;
 
-    /// The bytes that each round passes on, if reads return `part_bytes`.
+    /// Returns the bytes of each round if a read returns `part_bytes` bytes.
     fn rounds(bytes: &[u8], part_bytes: usize) -> Vec<Vec<u8>> {
         let mut intake = Intake::default();
         let mut rest = bytes;

@@ -23,8 +23,8 @@ use crate::telemetry::Connections;
 use threadkeep_http::{AnswerMemory, BodyAlarm, BodyMemory, ConnectionState};
 
 const BACKLOG: i32 = 1_024;
-/// How long the server continues to read from a connection that it closes in the middle of a request. Without this, the
-/// client would lose the response.
+/// How long the server continues to read from a connection that it closes in the middle of a request. If the server
+/// closed the connection immediately, the client could lose the response.
 const LINGERING: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone)]
@@ -32,7 +32,8 @@ pub(crate) struct ConnectionSettings {
     pub(crate) workers: Option<usize>,
     /// Maximum connections per worker.
     pub(crate) max_connections: usize,
-    /// Bytes of request bodies that each worker may hold, with as many for responses; and the maximum of one body.
+    /// Memory limit per worker for request bodies, which also applies to responses, and size limit of one body. Both
+    /// are in bytes.
     pub(crate) body_memory: (u64, u64),
     /// Maximum idle time between requests.
     pub(crate) keep_alive: Duration,
@@ -50,7 +51,7 @@ impl Listener {
     pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
         let domain = Domain::for_address(address);
         let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
-        // allows a port whose previous server has just stopped
+        // allows binding to a port whose previous server has just stopped
         socket.set_reuse_address(true)?;
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
@@ -121,7 +122,8 @@ impl Listener {
                 .finish(map_config(app, |()| AppConfig::default()));
             let outbox = Outbox::start();
             let paced = fn_service(move |stream: TcpStream| {
-                // a disconnected client has no address, but every connection must count for some address
+                // a connection without a peer address is dropped: its client has disconnected, and it cannot be counted
+                // for an address
                 let served = stream.peer_addr().map(|peer| {
                     let stream = prepare(stream, keep_alive, outbox.clone());
                     (stream, actix_http::Protocol::Http1, Some(peer))

@@ -1,8 +1,9 @@
-//! Serves connections through a stream that limits how long it waits for its client, and that batches small responses.
+//! Serves connections through a stream that limits how long the server waits for a client, and that batches small
+//! responses.
 //!
-//! actix limits the head of the first request of a connection and the time between requests, but neither later heads nor a
-//! client that reads its response byte by byte. [`HttpServer`](actix_web::HttpServer) accepts only its own stream, so this
-//! module assembles the server itself, in the same way.
+//! actix limits the time for the first request head of a connection, and the time between requests. It limits neither
+//! later heads nor clients that read their response byte by byte. [`HttpServer`](actix_web::HttpServer) supports only
+//! its own stream type, so this module builds a server in the same way as `HttpServer`.
 
 mod framing;
 mod idleness;

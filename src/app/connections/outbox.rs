@@ -13,21 +13,23 @@ use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Maximum bytes held per connection. Larger writes go to the system at once.
+/// Maximum bytes that are held per connection. Larger writes go to the system immediately.
 const HELD_BYTES: usize = 16_384;
-/// Time limit for writing the rest of a closing connection.
+/// Time limit for the remaining writes and reads of a closing connection.
 const LAST: Duration = Duration::from_secs(5);
-/// Bytes of all connections at which the outbox sends at once, so that no client waits for a hundred others.
+/// Number of held bytes, for all connections together, at which the outbox sends immediately. Otherwise a client could
+/// wait for a hundred others.
 const FULL_BYTES: usize = 65_536;
 
-/// Maximum closing connections of a worker that are still read from. They do not count towards its connection limit, so
-/// without this bound, clients could hold any number of them.
+/// Maximum number of closing connections per worker that the server still reads from. They do not count towards the
+/// connection limit of the worker. Without a separate limit, clients could keep any number of them open.
 const LINGERING: usize = 64;
 
 /// Holds small writes of a worker's connections until all other ready tasks have run.
 ///
-/// The first response wakes the reader, such as a proxy on the same machine, which is still awake when the rest arrive. Sent
-/// one by one, each response would wake it, and it would take the CPU from the server to send more requests.
+/// The first response of a batch wakes the reader, such as a proxy on the same machine. The reader is still awake when
+/// the other responses arrive. Without batches, each response would wake the reader, and the reader would take CPU time
+/// from the server to send more requests.
 #[derive(Clone, Default)]
 pub(super) struct Outbox(Rc<Shared>);
 
@@ -73,7 +75,7 @@ impl Outbox {
         outbox
     }
 
-    /// Holds `bytes`. Returns false if there are too many.
+    /// Holds `bytes`. Returns false if the connection would hold too many bytes.
     pub(super) fn hold(&self, outlet: &Rc<Outlet>, cx: &mut Context<'_>, bytes: &[u8]) -> bool {
         let held_bytes = outlet.held.get() + bytes.len();
         if held_bytes > HELD_BYTES {
@@ -98,7 +100,7 @@ impl Outbox {
         true
     }
 
-    /// Hands over a connection that has no writer any longer.
+    /// Takes over a connection that no longer has a writer.
     pub(super) fn leave(&self, outlet: &Rc<Outlet>) {
         if outlet.is_held() || outlet.has_rest() {
             self.0.held.borrow_mut().left.push(Rc::clone(outlet));
@@ -132,7 +134,7 @@ impl Outlet {
         self.held.get() > 0
     }
 
-    /// Takes the unsent bytes, which the writing task must send first.
+    /// Takes the unsent bytes. The caller must send them before any other bytes.
     pub(super) fn take_rest(&self) -> Vec<u8> {
         self.rest.take()
     }
@@ -145,8 +147,9 @@ impl Outlet {
         !self.rest.borrow().is_empty()
     }
 
-    /// Writes the rest, then reads until the client closes: closing a connection with unread bytes resets it, and the client
-    /// would lose its response. Without a permit, it only writes.
+    /// Writes the unsent bytes, then reads until the client closes the connection. The server must not close a
+    /// connection with unread bytes, because this resets the connection and the client loses its response. Without a
+    /// permit, only writes.
     async fn end(self: Rc<Self>, place: Option<OwnedSemaphorePermit>) -> io::Result<()> {
         self.write_rest().await?;
         let Some(_place) = place else {
@@ -312,7 +315,7 @@ mod tests {
         assert!(hold(&outbox, &outlet, b"last"));
         yield_now().await;
 
-        // no later write overtakes it
+        // later writes do not overtake the held bytes
         let rest = outlet.take_rest();
         assert!(rest.ends_with(b"xlast") && !outlet.is_held());
         let mut come = 0;

@@ -5,8 +5,8 @@ use actix_web::rt::net::TcpStream;
 #[cfg(target_os = "linux")]
 use socket2::SockRef;
 
-/// How long sent data may stay unacknowledged. An event stream has no end that would reveal a stalled client, and its
-/// buffers would stay in use without a limit.
+/// How long sent data may remain unacknowledged. An event stream never ends, so without a time limit a stalled client
+/// would occupy its buffers forever.
 #[cfg(target_os = "linux")]
 const SEND_TIMEOUT: Duration = Duration::from_secs(60);
 

@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 
 use threadkeep_http::{Encoded, VARY_BY_ENCODING, gzip, read_only};
 
-/// The pages run their own script and call this server only. They insert text, never markup; Trusted Types makes the browser
-/// reject markup. No page may embed them in a frame, against clickjacking.
+/// The console runs only its own script, and calls only this server. It inserts text, never markup; Trusted Types makes
+/// the browser enforce this. No page may embed the console in a frame, which prevents clickjacking.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
@@ -28,7 +28,7 @@ struct File {
 
 /// Parts of a file that are computed once, on first use.
 struct Prepared {
-    /// Half of the SHA-256 digest of its bytes.
+    /// First half of the SHA-256 digest of the file.
     digest: String,
     gzip: Bytes,
 }
@@ -81,7 +81,8 @@ impl File {
         })
     }
 
-    /// Browsers revalidate each file with its `ETag`, so a new program serves new files at once.
+    /// Browsers revalidate each file with its `ETag`. They therefore load the new files as soon as the server is
+    /// updated.
     fn answer(&self, request: &HttpRequest) -> HttpResponse {
         let Prepared { digest, gzip } = self.prepared();
         let body = Encoded::choose(request, Bytes::from_static(self.bytes), || gzip.clone());
@@ -122,7 +123,7 @@ fn is_known(request: &HttpRequest, tag: &EntityTag) -> bool {
 mod tests {
     use super::*;
 
-    /// Limit for all files together, compressed as a browser loads them.
+    /// Maximum size of all files together, compressed as browsers load them.
     const COMPRESSED_MAX_BYTES: usize = 250 * 1024;
 
     #[test]

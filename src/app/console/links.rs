@@ -11,7 +11,8 @@ const NAME: &str = "console";
 
 /// One-time links to the console, for a server without API keys on a loopback address.
 ///
-/// The person at the server's terminal is its operator. A link is worth an API key of this run. Clones share the links.
+/// The server assumes that the person at its terminal is its operator. A link grants the API key of this run. Clones
+/// share the links.
 #[derive(Clone)]
 pub struct ConsoleLinks {
     api_key: Arc<str>,
@@ -19,7 +20,8 @@ pub struct ConsoleLinks {
 }
 
 impl ConsoleLinks {
-    /// Returns the links of a run if its settings allow them: embedded store, loopback address, and no API keys.
+    /// Returns the links of this run, or `None` unless `settings` have an embedded store, a loopback address and no API
+    /// keys.
     pub(in crate::app) fn for_run(settings: &Settings) -> Option<Self> {
         let is_alone = settings.store.redis_url.is_none() && settings.listen.ip().is_loopback();
         (is_alone && settings.api_keys.is_empty()).then(|| Self {
@@ -28,7 +30,7 @@ impl ConsoleLinks {
         })
     }
 
-    /// The run's API key, which has all permissions.
+    /// Returns the API key of this run, which has all rights.
     pub(crate) fn api_key(&self) -> &str {
         &self.api_key
     }
@@ -37,19 +39,19 @@ impl ConsoleLinks {
         ApiKeys::new([(ApiKey::named(NAME), &*self.api_key)])
     }
 
-    /// Watches the token of the next link, which changes when it is used.
+    /// Watches the token of the next link. The token changes when the link is used.
     #[must_use]
     pub fn tokens(&self) -> watch::Receiver<String> {
         self.token.subscribe()
     }
 
-    /// Returns the path of the link with `token`. Browsers do not send fragments, so the token is in no proxy's log.
+    /// Returns the path of the link with `token`. Browsers do not send fragments, so proxies cannot log the token.
     #[must_use]
     pub fn path(token: &str) -> String {
         format!("/console/#once={token}")
     }
 
-    /// Returns the API key if `token` is that of the next link, and replaces that token.
+    /// Returns the API key if `token` belongs to the next link. Each token works only once.
     pub(super) fn exchange(&self, token: &str) -> Option<&str> {
         let is_used = self.token.send_if_modified(|current| {
             let fits = bool::from(current.as_bytes().ct_eq(token.as_bytes()));

@@ -1,4 +1,4 @@
-//! The console at `/console`. Its source is in `console/`; the built files are compiled in.
+//! Serves the console at `/console`. The source code is in `console/`; the built files are compiled into the program.
 
 mod files;
 mod links;

@@ -17,8 +17,8 @@ use threadkeep_upstreams::{
 use super::AppError;
 pub(super) use thread::ResponsesThread;
 
-/// Starts the service of model responses, with a client for its upstreams and the thread that drives it. Fails with
-/// [`AppError::Upstream`] if the client rejects its settings.
+/// Starts the service for model responses, its client for upstreams, and the thread that runs the responses. Fails with
+/// [`AppError::Upstream`] if the client rejects the settings of an upstream.
 pub(super) fn start(
     backend: &Arc<dyn Backend>,
     all: &Settings,

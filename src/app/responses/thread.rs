@@ -5,11 +5,11 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 /// Nice value of this thread. Other threads answer requests, mostly within microseconds, while a response waits for a
-/// model. When they compete, this thread still gets a tenth of the CPU time of each other thread.
+/// model. When all threads are busy, this thread still gets a tenth of the CPU time of each other thread.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
-/// A thread with a runtime for responses. Dropping it ends the thread and the drivers that run on it.
+/// A thread with a runtime for model responses. Dropping this value ends the thread and all tasks on its runtime.
 #[derive(Debug)]
 pub(in crate::app) struct ResponsesThread {
     runtime: Handle,

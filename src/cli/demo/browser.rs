@@ -1,4 +1,4 @@
-//! Opens a page in the browser of the person at the terminal.
+//! Opens a page in the user's browser.
 
 use std::process::{Command, Stdio};
 
@@ -8,7 +8,7 @@ const OPENER: &str = if cfg!(target_os = "macos") {
     "xdg-open"
 };
 
-/// Opens a URL. The link is printed too, so a machine without a browser needs no error.
+/// Opens a URL. Only logs a failure, because the link is also printed.
 pub(super) fn open(url: &str) {
     let opened = Command::new(OPENER)
         .arg(url)

@@ -1,4 +1,5 @@
-//! `threadkeep demo`: a server in memory with threads of two owners, writers at work, and a model that needs no key.
+//! The command `threadkeep demo`: an in-memory server with threads of two owners, clients that keep writing to a
+//! thread, and a model that needs no API key.
 
 mod browser;
 mod model;
@@ -56,7 +57,7 @@ fn settings(model: &Upstream, flags: BTreeMap<String, String>) -> Result<Setting
         ("log", "error".into()),
         ("shutdown_seconds", "1".into()),
         ("signing_keys", keygen::generate(Some("demo"))?),
-        // programs of the documents name models of providers
+        // sample programs in the documentation request models of real providers
         ("models", format!("{} demo, * demo", model::NAME)),
         ("upstreams", format!("demo openai-chat {}", model.url())),
         ("upstream_keys", format!("demo:{}", model.key())),
@@ -71,7 +72,7 @@ fn settings(model: &Upstream, flags: BTreeMap<String, String>) -> Result<Setting
     Ok(Settings::parse(layers.merge()?)?)
 }
 
-/// The address that the documents name, if no other program has it.
+/// Returns the address that the documentation uses, or an address with any free port if that address is in use.
 fn free_address() -> &'static str {
     match TcpListener::bind(USUAL_ADDRESS) {
         Ok(_) => USUAL_ADDRESS,
@@ -79,7 +80,8 @@ fn free_address() -> &'static str {
     }
 }
 
-/// Prints what to try. The API key is that of this run, whose server only this machine can reach.
+/// Prints commands to try, with the API key of this run. The key may be shown, because only this machine can reach the
+/// server.
 fn print(server: &str, api_key: &str) -> Result<(), CliError> {
     let model = model::NAME;
     let text = format!(

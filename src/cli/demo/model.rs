@@ -1,22 +1,23 @@
-//! The model of the demo: a script that calls a tool for each request to remember something.
+//! The scripted model of the demo. It calls a tool for each request to remember something.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use threadkeep_scripted_upstream::{ModelRequest, Reply, Upstream};
 
-/// The name by which clients ask for it.
+/// Name of the model in requests.
 pub(super) const NAME: &str = "demo";
-/// Requests that it remembers, so that its memory does not grow.
+/// Maximum number of requests that the model keeps. Without a limit, its memory would grow.
 const KEPT: usize = 16;
-/// The size of the pieces of a stream, and the pause before each: about the speed of a model.
+/// Bytes of each piece of a streamed answer. The pauses between pieces imitate the speed of a real model.
 const PIECE_BYTES: usize = 160;
 const PIECE_PAUSE: Duration = Duration::from_millis(30);
 
-/// A question of the demo, and the answer to it.
+/// A question and its answer.
 type Line = (&'static str, &'static str);
 
-/// The conversation that the demo has with the model. A question that begins with `Remember` makes it call a tool.
+/// The conversation that the demo has with the model. A question that begins with `Remember` makes the model call a
+/// tool.
 pub(super) const SCRIPT: [Line; 8] = [
     (
         "We launch on 1 March. What is on the critical path?",
@@ -52,7 +53,7 @@ pub(super) const SCRIPT: [Line; 8] = [
     ),
 ];
 
-/// Starts the model. It ends when the value is dropped.
+/// Starts the model. Dropping the returned value stops the model.
 pub(super) async fn start() -> Upstream {
     let upstream = Upstream::start_for_any_client().await;
     upstream.keep(KEPT);
@@ -82,7 +83,7 @@ fn reply(request: &ModelRequest) -> Reply {
     }
 }
 
-/// The fact in a request to remember one.
+/// Returns the fact that a request asks to remember.
 fn fact_in(text: &str) -> Option<&str> {
     let asks = text.to_ascii_lowercase().contains("remember") && !text.ends_with('?');
     let fact = text
@@ -91,7 +92,7 @@ fn fact_in(text: &str) -> Option<&str> {
     asks.then(|| fact.unwrap_or(text))
 }
 
-/// A key for a fact, of its first words: the fact has the same key each time.
+/// Returns a key made from the first words of a fact. The same fact always has the same key.
 fn key_of(fact: &str) -> String {
     let words: Vec<String> = fact
         .split(|character: char| !character.is_ascii_alphanumeric())
@@ -107,7 +108,7 @@ fn key_of(fact: &str) -> String {
     format!("notes/{}", words.join("-"))
 }
 
-/// The name by which the request offers the tool that writes a key.
+/// Returns the name of the tool that writes a key, if the request offers this tool.
 fn memory_tool(body: &Value) -> Option<&str> {
     let tools = body["tools"].as_array()?;
     let mut names = tools

@@ -1,4 +1,4 @@
-//! The threads that the demo begins with.
+//! Creates the initial threads of the demo.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use crate::cli::error::CliError;
 use crate::cli::remote::{Remote, answer, json_request};
 
-/// Longer than a demo runs.
+/// Lifetime of the threads, which is longer than any demo runs.
 const TTL_SECONDS: u32 = 30 * 24 * 60 * 60;
-/// Items of the long history.
+/// Number of items in the long history.
 const LONG: usize = 400;
 
-/// Creates the threads of two owners, and returns the id of the one that the writers work on.
+/// Creates the threads of two owners, and returns the id of the thread that the writers update.
 pub(super) async fn create(remote: &Remote) -> Result<String, CliError> {
     let threads = Threads { remote };
     threads.chat().await?;
@@ -37,7 +37,7 @@ struct Threads<'a> {
 }
 
 impl Threads<'_> {
-    /// A chat of a web page, in the state.
+    /// Creates a chat of a web page, with its messages in the state.
     async fn chat(&self) -> Result<(), CliError> {
         let messages = [
             ("user", "Three days in Lisbon: what would you do?"),
@@ -62,7 +62,7 @@ impl Threads<'_> {
         Ok(())
     }
 
-    /// An agent with notes, tasks, and a history with calls of tools.
+    /// Creates the thread of an agent, with notes, tasks, and a history that contains tool calls.
     async fn agent(&self) -> Result<(), CliError> {
         let id = self
             .create(
@@ -104,7 +104,7 @@ impl Threads<'_> {
         self.append(&id, values).await
     }
 
-    /// A history of many messages.
+    /// Creates a thread whose history has many messages.
     async fn long(&self) -> Result<(), CliError> {
         let id = self
             .create("ben", "Support: a long history", &json!({"ticket": 4_711}))
@@ -134,7 +134,7 @@ impl Threads<'_> {
         self.append(&id, values).await
     }
 
-    /// A thread that has ended, and is in the archives.
+    /// Creates and ends a thread, which the archives then contain.
     async fn ended(&self) -> Result<(), CliError> {
         let messages = [
             json!({"role": "user", "content": "Cancel my order, please."}),

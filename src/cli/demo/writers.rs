@@ -1,4 +1,5 @@
-//! The writers of the demo: a page, an agent that takes turns, and a client of the model share one thread until the demo ends.
+//! The writers of the demo. A page, an agent that takes turns, and a client of the model write to the same thread until
+//! the demo ends.
 
 use std::time::Duration;
 
@@ -11,9 +12,9 @@ use super::model::{NAME, SCRIPT};
 use crate::cli::error::CliError;
 use crate::cli::remote::{Remote, answer, json_request};
 
-/// Messages that the state keeps.
+/// Maximum number of messages in the state.
 const WINDOW: u32 = 20;
-/// Exchanges with the model before its history is cleared, so that a demo of days stays small.
+/// Number of exchanges with the model before the history is cleared, which keeps a long demo small.
 const EXCHANGES: usize = 24;
 
 const PAGE_PAUSE: Duration = Duration::from_millis(2_300);
@@ -21,7 +22,7 @@ const AGENT_PAUSE: Duration = Duration::from_millis(1_700);
 /// How long the agent holds its turn.
 const AGENT_WORK: Duration = Duration::from_millis(900);
 const MODEL_PAUSE: Duration = Duration::from_secs(4);
-/// The pause after a failure, for example because the model was asked while the agent held the turn.
+/// Delay after a failure, such as a request to the model while the agent holds the turn.
 const PAUSE: Duration = Duration::from_millis(500);
 
 const QUESTIONS: [&str; 4] = [
@@ -37,7 +38,7 @@ const ANSWERS: [&str; 4] = [
     "In five minutes.",
 ];
 
-/// Works on the thread until it is dropped.
+/// Writes to the thread `id` until the future is dropped.
 pub(super) async fn run(remote: &Remote, id: &str) {
     let writers = Writers { remote, id };
     join3(
@@ -64,7 +65,7 @@ struct Writers<'a> {
 }
 
 impl Writers<'_> {
-    /// A page pushes a message. It needs no turn.
+    /// Pushes a message, like a web page. This needs no turn.
     async fn ask(&self, round: usize) -> Result<(), CliError> {
         let text = QUESTIONS[round % QUESTIONS.len()];
         let message = json!({"role": "user", "content": text});
@@ -82,7 +83,7 @@ impl Writers<'_> {
         Ok(())
     }
 
-    /// An agent takes the turn, works, and writes its answer and the cost in one step.
+    /// Takes the turn, waits like a working agent, and writes the answer and its cost in one merge.
     async fn answer(&self, round: usize) -> Result<(), CliError> {
         let path = ["threads", self.id, "turn"];
         let turn = json_request(
@@ -108,7 +109,7 @@ impl Writers<'_> {
         Ok(())
     }
 
-    /// A client has a conversation with the model, which is the history of the thread.
+    /// Sends a question to the model. The conversation is the history of the thread.
     async fn converse(&self, round: usize) -> Result<(), CliError> {
         if round > 0 && round.is_multiple_of(EXCHANGES) {
             let history = ["threads", self.id, "history"];

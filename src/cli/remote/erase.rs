@@ -17,7 +17,7 @@ struct OwnerRow {
     threads: u64,
 }
 
-/// Counts of an erasure. The server starts at zero when it restarts the erasure.
+/// Counts of an erasure. The counts start again at zero if the server restarts the erasure.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 struct Erased {
     threads: u64,
@@ -26,7 +26,7 @@ struct Erased {
 }
 
 impl Erased {
-    /// Whether these counts belong to a later erasure than `last`.
+    /// Returns whether these counts belong to a later erasure than `last`.
     fn is_of_another(&self, last: &Self) -> bool {
         self.threads < last.threads || self.archives < last.archives
     }
@@ -80,7 +80,7 @@ pub(super) async fn erase(
     }
 }
 
-/// Asks a user at a terminal. Otherwise, the option is required.
+/// Asks the user for confirmation. If standard input is not a terminal, the option `--yes` is required instead.
 async fn confirm(remote: &Remote, owner: &str) -> Result<(), CliError> {
     if !io::stdin().is_terminal() {
         return Err(CliError::NotConfirmed);
@@ -105,7 +105,7 @@ fn show(progress: &str) {
         true => "\x1b[K\r",
         false => "\n",
     };
-    // errors of the progress line do not matter
+    // ignores errors, because the progress line is only informative
     let _ = write!(err, "{progress}{end}").and_then(|()| err.flush());
 }
 

@@ -1,14 +1,14 @@
 //! A parser for server-sent events ([the HTML standard, section
 //! 9.2.6](https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation)).
 
-/// Parses a stream incrementally, in the form that our server sends: lines end with a line feed, and an event has one line
-/// of data.
+/// Incremental parser for the streams of our server. Lines end with a line feed, and each event has a single line of
+/// data.
 #[derive(Debug, Default)]
 pub(super) struct EventLines {
     buffer: Vec<u8>,
     event: String,
     data: Option<String>,
-    /// Cursor of the incoming event, which counts once the event is complete.
+    /// Cursor of the incoming event. It replaces `id` once the event is complete.
     next_id: Option<String>,
     /// Cursor of the last complete event.
     pub(super) id: Option<String>,
@@ -21,7 +21,7 @@ pub(super) struct Sent {
 }
 
 impl EventLines {
-    /// Continues with a new stream that starts after `id`. A partial event arrives again.
+    /// Prepares for a new stream that starts after `id`. Drops a partial event, because the server sends it again.
     pub(super) fn begin_anew(&mut self) {
         *self = Self {
             id: self.id.take(),

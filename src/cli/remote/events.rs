@@ -11,8 +11,8 @@ use crate::cli::error::CliError;
 /// Delay before a broken stream is reopened.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Prints events until it is interrupted. A broken stream resumes from its last cursor; failing to open the first stream is
-/// an error.
+/// Prints events until the process is interrupted. A broken stream is resumed from its last cursor. Fails if the first
+/// stream cannot be opened, or if the server rejects a later stream.
 pub(super) async fn tail(remote: &Remote, types: &[String]) -> Result<(), CliError> {
     let mut lines = EventLines::default();
     let mut is_open = false;
@@ -35,7 +35,7 @@ pub(super) async fn tail(remote: &Remote, types: &[String]) -> Result<(), CliErr
         while let Ok(Some(bytes)) = response.chunk().await {
             for sent in lines.take(&bytes) {
                 if sent.event == "reset" {
-                    let note = "threadkeep: some events are not in the log, or not any more";
+                    let note = "threadkeep: some events are not, or no longer, in the log";
                     drop(writeln!(io::stderr(), "{note}"));
                 } else {
                     print_line(&sent.data)?;

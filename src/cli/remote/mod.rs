@@ -1,4 +1,4 @@
-//! Commands that call a running server through its API, so they work with every store.
+//! Commands that call a running server through its HTTP API. They work with every store.
 
 mod archives;
 mod erase;
@@ -24,8 +24,9 @@ use crate::config::ClientSettings;
 use moving::export::export;
 use moving::import::import;
 
-/// Timeouts for accepting a connection, and between chunks: an event stream sends something every 15 seconds.
+/// Time limit for a connection attempt.
 const CONNECT: Duration = Duration::from_secs(5);
+/// Time limit between two chunks of a response. An event stream sends a chunk every 15 seconds.
 const SILENCE: Duration = Duration::from_secs(45);
 
 const PAGE: &str = "1000";

@@ -12,13 +12,13 @@ use crate::cli::error::CliError;
 const PAGE: usize = 100;
 const EXCERPT: usize = 80;
 
-/// Which threads to list, and how.
+/// Filters and format of a list of threads.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ThreadQuery {
     /// Print only threads of this owner
     #[arg(long)]
     owner: Option<String>,
-    /// Sort by the last write or by the first one [default: updated]
+    /// Sort by last write or by creation [default: updated]
     #[arg(long, requires = "owner", value_parser = ["updated", "created"])]
     order: Option<String>,
     /// Print only threads with this metadata; repeat it for more keys
@@ -32,7 +32,7 @@ pub(in crate::cli) struct ThreadQuery {
     is_json: bool,
 }
 
-/// The copy of a thread to make.
+/// Options of the copy to create.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ForkRequest {
     /// Id of the thread to copy
@@ -41,13 +41,13 @@ pub(in crate::cli) struct ForkRequest {
     /// Id of the copy [default: a random one]
     #[arg(long, value_name = "THREAD ID")]
     id: Option<String>,
-    /// Owner of the copy [default: that of the thread]
+    /// Owner of the copy [default: the owner of the original]
     #[arg(long)]
     owner: Option<String>,
     /// Copy state and metadata of this checkpoint
     #[arg(long, value_name = "NUMBER")]
     checkpoint: Option<u32>,
-    /// Metadata of the copy, an object [default: that of the thread]
+    /// Metadata of the copy, a JSON object [default: the metadata of the original]
     #[arg(long, value_name = "JSON")]
     metadata: Option<String>,
     /// Copy only this part; repeat it for more parts [default: all]
@@ -192,7 +192,7 @@ fn row(
     format!("{id:<37} {version:>8} {bytes:>8} {keys:>5} {updated:<24} {expires:<24} {owner}")
 }
 
-/// The members of an object, each as its original JSON text.
+/// Returns the members of an object, each as its original JSON text.
 fn members(object: &str) -> Result<BTreeMap<String, Box<RawValue>>, CliError> {
     serde_json::from_str(object).map_err(CliError::Answer)
 }

@@ -15,7 +15,7 @@ pub(super) async fn pending(remote: &Remote, id: &str) -> Result<(), CliError> {
     print_list(remote, &["webhooks", id, "pending"], "pending").await
 }
 
-/// Prints the items of a list that has one page.
+/// Prints the items of a list without pages.
 async fn print_list(remote: &Remote, path: &[&str], member: &str) -> Result<(), CliError> {
     let answer = text(remote.request(Method::GET, path, &[])).await?;
     for item in items(&answer, member)? {

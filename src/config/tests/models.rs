@@ -80,7 +80,7 @@ fn without_models_there_are_no_settings_of_the_loop() {
         assert_eq!(load(&with(variables)).unwrap().models, None);
     }
     assert_eq!(load(&Layers::default()).unwrap().models, None);
-    // they are checked nevertheless
+    // the other settings are checked even without models
     assert!(load(&with(&[("MODELS", ""), ("RESPONSES_MAX", "0")])).is_err());
 }
 

@@ -1,6 +1,7 @@
-//! Sends spans to a collector by [OTLP over HTTP](https://opentelemetry.io/docs/specs/otlp/#otlphttp).
+//! Sends spans to a collector with [OTLP over HTTP](https://opentelemetry.io/docs/specs/otlp/#otlphttp).
 //!
-//! Requests never wait for it: spans enter a bounded queue, and are dropped and counted when it is full.
+//! Requests never wait for the collector. Spans enter a bounded queue. When the queue is full, spans are dropped and
+//! counted.
 
 mod messages;
 
@@ -27,11 +28,11 @@ use threadkeep_trace::{Span, Tracer};
 const QUEUE: usize = 8_192;
 /// Maximum spans per request to the collector.
 const BATCH: usize = 512;
-/// How long a span waits for others.
+/// How long the first span of a batch waits for further spans.
 const LINGER: Duration = Duration::from_secs(1);
-/// From the DNS look-up to the response's headers.
+/// Time limit for a request to the collector, from the DNS lookup to the response headers.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum attempts per batch. Each pause is twice the one before.
+/// Maximum attempts per batch. Each pause is twice the previous pause.
 const ATTEMPTS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -42,7 +43,7 @@ const PROTOBUF: HeaderValue = HeaderValue::from_static("application/x-protobuf")
 #[derive(Debug, Clone)]
 pub struct Collector {
     url: Url,
-    /// Sent with each request.
+    /// Headers of each export request.
     headers: HeaderMap,
     ratio: f64,
 }
@@ -54,7 +55,7 @@ pub struct Exporter {
     counted: SpanCounts,
 }
 
-/// Spans by outcome, all 0 without an exporter.
+/// Counts of spans by outcome, all 0 without an exporter.
 #[derive(Debug, Clone, Default)]
 pub struct SpanCounts(Option<(Tracer, Arc<Counts>)>);
 
@@ -81,13 +82,13 @@ struct Sender {
     collector: Collector,
     replica: String,
     counts: Arc<Counts>,
-    /// Whether the log has reported that the collector is unavailable.
+    /// True if the log has reported that the collector is unavailable.
     is_away: bool,
     stop: CancellationToken,
 }
 
 impl Collector {
-    /// Returns `None` if URL or headers are malformed, which the settings exclude.
+    /// Returns `None` if the URL or a header is malformed. The settings exclude this.
     #[must_use]
     pub fn new<'a>(
         url: &str,
@@ -180,7 +181,7 @@ impl Sender {
         }
     }
 
-    /// Sends a batch, with retries while the collector may accept it later.
+    /// Sends a batch. Retries as long as the collector may still accept the batch.
     async fn send(&mut self, batch: Vec<Span>) {
         let count = batch.len() as u64;
         let body = Bytes::from(Request::of(batch, &self.replica).encode_to_vec());
@@ -189,14 +190,14 @@ impl Sender {
             let Err(error) = self.attempt(body.clone()).await else {
                 self.counts.sent.fetch_add(count, Ordering::Relaxed);
                 if std::mem::take(&mut self.is_away) {
-                    tracing::info!("the collector takes spans again");
+                    tracing::info!("the collector accepts spans again");
                 }
                 return;
             };
             if !std::mem::replace(&mut self.is_away, true) {
                 tracing::warn!(
                     error = &error as &dyn Error,
-                    "the collector does not take spans"
+                    "the collector does not accept spans"
                 );
             }
             let wanted = error.pause().map(|wanted| wanted.unwrap_or(pause));
@@ -208,7 +209,7 @@ impl Sender {
                 .min(LONGEST_PAUSE)
                 .mul_f64(rand::random_range(0.75..1.25));
             if self.stop.run_until_cancelled(sleep(wanted)).await.is_none() {
-                // time is left for a single attempt
+                // the server is stopping: there is time for a single attempt
                 if self.attempt(body).await.is_ok() {
                     self.counts.sent.fetch_add(count, Ordering::Relaxed);
                     return;
@@ -228,7 +229,7 @@ impl Sender {
             .header(CONTENT_TYPE, PROTOBUF)
             .header(USER_AGENT, HeaderValue::from_static(AGENT))
             .body(body);
-        // the response's body is never read; it is dropped
+        // the body of the response is dropped unread
         let answer = request.send().await;
         let answer = answer.map_err(|error| SendError::Link(error.without_url()))?;
         let status = answer.status();
@@ -243,7 +244,7 @@ impl Sender {
 }
 
 impl SendError {
-    /// Returns the collector's delay before a retry, or `None` if a retry cannot help.
+    /// Returns `None` if a retry cannot help. Otherwise returns the delay that the collector requested, if any.
     fn pause(&self) -> Option<Option<Duration>> {
         match self {
             // OTLP/HTTP, "Retryable Response Codes"
@@ -269,7 +270,7 @@ fn client() -> Client {
     client.unwrap_or_else(|error| without_certificates(builder(), &error))
 }
 
-/// Builds a client for machines without certificate authorities, where http still works.
+/// Builds a client for machines without certificate authorities, on which http URLs still work.
 fn without_certificates(builder: ClientBuilder, error: &reqwest::Error) -> Client {
     tracing::warn!(
         error = error as &dyn Error,
@@ -281,7 +282,7 @@ fn without_certificates(builder: ClientBuilder, error: &reqwest::Error) -> Clien
         .expect("a client that reads no certificates is built from constants")
 }
 
-/// Registers the counts. Without an exporter they are 0, so that every replica exports them.
+/// Registers the counts. Every replica exports these metrics; without an exporter, they are 0.
 pub fn register_spans(registry: &mut Registry, counts: SpanCounts) {
     register(registry, move |encoder| {
         let (sent, failed, dropped) = counts.0.as_ref().map_or((0, 0, 0), |(tracer, counts)| {

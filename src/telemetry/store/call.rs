@@ -17,7 +17,7 @@ const BUCKETS: [f64; 12] = [
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25, 1.0, 2.5,
 ];
 
-/// The kinds of errors, in the order of [`kind_of`].
+/// Kinds of errors. The index of each kind is the result of [`kind_of`].
 const ERROR_KINDS: [&str; 6] = [
     "unavailable",
     "full",
@@ -106,7 +106,8 @@ impl Call {
         });
     }
 
-    /// Creates the series for all kinds of errors, so that an alert sees the first error of an operation that worked before.
+    /// Creates the series of all kinds of errors in advance, with the value 0. An alert can then detect the first error
+    /// of an operation that worked before.
     fn series(&self) -> Series {
         let (operation, part) = (("operation", self.operation), ("part", self.part));
         let families = &self.families;
@@ -120,7 +121,7 @@ impl Call {
         }
     }
 
-    /// Builds a span by the [conventions for
+    /// Builds a span according to the [conventions for
     /// databases](https://opentelemetry.io/docs/specs/semconv/database/database-spans/).
     fn span(&self, is_remote: bool, error: Option<&StoreError>) -> Ended {
         let (kind, system) = match is_remote {
@@ -153,7 +154,7 @@ fn kind_of(error: &StoreError) -> usize {
     }
 }
 
-/// A result that may be an error of the store. A refusal is not one: the store has done its work.
+/// A result that may be a store error. A refusal is not a store error, because the store has done its work.
 pub(super) trait Failed {
     fn store_error(&self) -> Option<&StoreError>;
 }

@@ -41,7 +41,7 @@ pub struct ObservedStore {
     metrics: Arc<StoreMetrics>,
     stats: Stats,
     recorder: Arc<StoreRecorder>,
-    /// Whether the store is another process.
+    /// True if the store is another process.
     is_remote: bool,
 }
 
@@ -102,8 +102,8 @@ impl StoreMetrics {
 }
 
 impl ObservedStore {
-    /// Wraps a back end: measures its calls, registers the metrics, and records the calls in the statistics of the last
-    /// minute.
+    /// Wraps a back end and measures its calls. Registers the metrics, and records the calls in the statistics of the
+    /// last minute.
     #[must_use]
     pub fn register(backend: Arc<dyn Backend>, registry: &mut Registry, stats: &Stats) -> Self {
         Self {
@@ -164,7 +164,7 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line} in {text}");
         }
-        // the others have no series
+        // operations without calls have no series
         assert_eq!(text.matches("store_duration_seconds_count").count(), 2);
         assert_eq!(text.matches("store_errors_total{").count(), 2 * 6);
     }

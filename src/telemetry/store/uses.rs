@@ -1,4 +1,5 @@
-//! The threads that calls of the store use, and the bytes. Refusals never arrive here, and the functions omit replays.
+//! Determines which thread a store call uses, and how many bytes. Refused calls never reach these functions, and the
+//! functions omit replays.
 
 use bytes::Bytes;
 
@@ -39,7 +40,7 @@ pub(super) fn state_body<'a>(
         Some(StateBody::Text(text) | StateBody::Compressible(text)) => {
             read(id, text.len(), Some(text.len() as u64))
         }
-        // the uncompressed size is unknown here
+        // the uncompressed size of the state is unknown
         Some(StateBody::Gzip(bytes)) => read(id, bytes.len(), None),
         None => read(id, 0, None),
     })
@@ -67,7 +68,7 @@ pub(super) fn value<'a>(id: &'a ThreadId, found: &Option<Found<Option<Part>>>) -
     Some(read(id, part.map_or(0, |part| part.json.len()), None))
 }
 
-/// A read of a stamp or of keys, without values.
+/// Returns the use of a read without values, such as a read of a stamp or of keys.
 pub(super) fn without_values<'a, T>(id: &'a ThreadId, _: &T) -> Option<Use<'a>> {
     Some(read(id, 0, None))
 }
@@ -96,7 +97,7 @@ pub(super) fn written<'a>(
     (!written.replayed).then(|| write(id, bytes, Some(written.size_bytes)))
 }
 
-/// A write whose values were already in the store.
+/// Returns the use of a write whose values were already in the store.
 pub(super) fn made<'a>(id: &'a ThreadId, written: &Written) -> Option<Use<'a>> {
     (!written.replayed).then(|| write(id, 0, Some(written.size_bytes)))
 }

@@ -12,19 +12,20 @@ use crate::support::heartbeat::Heartbeat;
 use crate::support::server::{Backend, Server};
 
 const CONNECTIONS: usize = 300;
-/// Answers that each connection requests. Socket buffers hold the first ones.
+/// Number of answers that each connection requests. The socket buffers can hold the first few.
 const ANSWERS: usize = 8;
 const ANSWER_BYTES: usize = 900_000;
-/// Bytes that each of the two workers may hold.
+/// Memory, in bytes, that each of the two workers may use for bodies.
 const MEMORY_BYTES: u64 = 16 * 1_048_576;
-/// Further bytes of a connection: the write buffer, pending requests, and memory that the allocator has not returned.
+/// Maximum other memory per connection: the write buffer, pending requests, and memory that the allocator has not
+/// returned.
 const CONNECTION_BYTES: u64 = 150_000;
-/// Time after which the server has closed all connections that read nothing.
+/// Time limit for the server to close all connections whose clients read nothing.
 const GIVEN_UP: Duration = Duration::from_secs(120);
 
 async fn unread(server: &Server, head: &str) -> TcpStream {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
-    // the smaller the socket buffer, the more the server must hold
+    // with a smaller socket buffer, the server must hold more
     SockRef::from(&stream).set_recv_buffer_size(4_096).unwrap();
     let sent = stream.write_all(head.repeat(ANSWERS).as_bytes()).await;
     sent.unwrap();
@@ -65,7 +66,8 @@ async fn a_page_of_an_allowed_origin_sees_that_there_is_no_memory_for_its_answer
     let mut _unread = Vec::new();
     let start = Instant::now();
     for round in 0.. {
-        // open new connections at times: on a busy machine, the server may have closed the earlier ones
+        // open new connections regularly, because the server may have closed the earlier connections if the machine is
+        // busy
         if round % 50 == 0 {
             _unread = join_all((0..CONNECTIONS / 3).map(|_| unread(&server, &head))).await;
         }
@@ -111,7 +113,7 @@ async fn answers_that_nobody_reads_cost_no_more_than_the_memory_for_answers() {
     read_large(&thread).await;
     assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
     let cost = server.peak_bytes() - before;
-    // requests that wait for memory may use a quarter more
+    // requests that wait for memory may use up to 25 % more
     let most = 2 * MEMORY_BYTES * 5 / 4 + CONNECTIONS as u64 * CONNECTION_BYTES;
     assert!(cost < most, "{cost} bytes of {most}");
     drop(unread);

@@ -13,13 +13,13 @@ use crate::support::server::{Backend, Server};
 
 const CONNECTIONS: usize = 300;
 const BODY_BYTES: usize = 2 * 1_048_576;
-/// Bytes that each of the two workers may hold.
+/// Memory, in bytes, that each of the two workers may use for bodies.
 const MEMORY_BYTES: u64 = 16 * 1_048_576;
-/// Further bytes of a connection: buffers, and memory that the allocator has not returned.
+/// Maximum other memory per connection: buffers, and memory that the allocator has not returned.
 const CONNECTION_BYTES: u64 = 350_000;
-/// A server that accepts nothing for this long has stopped reading.
+/// How long a write may block before the test assumes that the server has stopped reading.
 const STILL: Duration = Duration::from_secs(2);
-/// Time after which the server has closed all unfinished bodies.
+/// Time limit for the server to close all connections with unfinished bodies.
 const GIVEN_UP: Duration = Duration::from_secs(120);
 
 async fn unfinished(server: &Server) -> TcpStream {

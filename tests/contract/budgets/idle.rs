@@ -12,7 +12,7 @@ const VALUES: usize = 2_000;
 const CONNECTIONS: usize = 300;
 const BODY_BYTES: usize = 900_000;
 const CONNECTION_BYTES: u64 = 65_536;
-/// Time limit for the return of freed memory, which the allocator keeps for 10 s.
+/// Time limit for the server to return freed memory. The allocator keeps freed memory for 10 s.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 
 /// Returns a state with values of many sizes, which use many blocks of the allocator.
@@ -24,7 +24,8 @@ fn state(thread: usize) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// Worker threads allocate separately, and values are freed on another thread than the one that allocated them.
+/// Covers two hard cases for the allocator: each worker thread allocates separately, and values are freed by a
+/// different thread from the one that allocated them.
 #[tokio::test]
 async fn memory_of_a_peak_goes_back_while_nobody_asks_for_anything() {
     let server = builder(Backend::Memory)
@@ -73,7 +74,7 @@ async fn connections_keep_little_of_the_bodies_that_they_have_sent() {
     await_freed(&server, before, before + most).await;
 }
 
-/// Waits without sending requests, which would make the allocator look for memory to free.
+/// Waits without sending requests. A request would make the allocator return freed memory.
 async fn await_freed(server: &Server, before: u64, most: u64) {
     let start = Instant::now();
     while server.resident_bytes() > most {

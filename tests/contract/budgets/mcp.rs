@@ -27,8 +27,8 @@ fn message(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#)
 }
 
-/// Returns a message with the method after its parameters. A parser that maps messages to types stores such parameters once
-/// per known method.
+/// Returns a message whose parameters precede its method. A parser that tries one type per known method may buffer such
+/// parameters once for each method.
 fn late(method: &str, params: &str) -> String {
     format!(r#"{{"params":{params},"jsonrpc":"2.0","id":1,"method":"{method}"}}"#)
 }
@@ -66,7 +66,7 @@ fn many_parts(bytes: usize) -> Vec<String> {
 async fn assert_cheap(messages: &[String], count: usize) {
     let server = builder(Backend::Memory).start();
     let thread = server.client().thread();
-    // exclude first-time setup
+    // the first request allocates memory that is needed only once
     post(&server, &thread, &message("ping", "{}")).ok().await;
     let heartbeat = Heartbeat::start(&server);
     let before = server.peak_bytes();

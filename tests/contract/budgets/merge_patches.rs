@@ -4,7 +4,7 @@ use crate::support::client::OwnThread;
 use crate::support::heartbeat::Heartbeat;
 use crate::support::server::{API_SECRET, Backend, Server};
 
-/// Maximum memory of a server for merging two values of up to 1 MB.
+/// Maximum memory for a merge of two values of up to 1 MB.
 const MOST_BYTES: u64 = 50 * MB;
 
 async fn started(backend: Backend) -> (Server, OwnThread, u64) {
@@ -37,7 +37,7 @@ async fn a_patch_of_a_repeated_key_costs_no_more_than_both_bodies(backend: Backe
     assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
 }
 
-/// Each of 14 levels has the key twice, so the innermost object appears 16,384 times.
+/// Each of 14 nested levels repeats its key, so the innermost object appears 16,384 times.
 async fn a_key_that_is_repeated_at_every_level_is_merged_once(backend: Backend) {
     let (server, thread, before) = started(backend).await;
     let object = (0..14).fold("{}".to_owned(), |inner, _| {
@@ -58,7 +58,8 @@ async fn a_key_that_is_repeated_at_every_level_is_merged_once(backend: Backend) 
     assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
 }
 
-/// A patch of 15,000 members could apply to each of 30,000 objects.
+/// The patch has 15,000 members. The target repeats one object 30,000 times. Merging into each copy would take 450
+/// million steps.
 async fn an_object_that_is_repeated_is_merged_into_once(backend: Backend) {
     let (server, thread, before) = started(backend).await;
     let object = repeated(r#""x":{}"#, 30_000);
@@ -77,7 +78,7 @@ async fn an_object_that_is_repeated_is_merged_into_once(backend: Backend) {
     assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
 }
 
-/// Patch and target have 100,000 objects of six bytes each.
+/// The patch and the target each have 100,000 objects of six bytes.
 async fn a_patch_of_small_objects_costs_a_small_multiple_of_its_length(backend: Backend) {
     let (server, thread, before) = started(backend).await;
     let chain = format!("{}{{}}{}", "{\"\":".repeat(499), "}".repeat(499));

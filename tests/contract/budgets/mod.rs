@@ -1,6 +1,7 @@
-//! Bounds on the cost that anonymous clients cause, in memory and in delays of others.
+//! Bounds the memory that anonymous clients can make the server use, and the delay that they can cause for other
+//! clients.
 //!
-//! Each server has an address space of 4 GB, so that a fault ends the server and not the machine.
+//! Each server has an address space of 4 GB, so that a leak stops the server and not the machine.
 
 mod answers;
 mod bodies;
@@ -20,7 +21,7 @@ use tokio::time::{sleep, timeout};
 use crate::support::server::{Backend, Builder, Server};
 
 const ADDRESS_SPACE_BYTES: u64 = 4_000_000_000;
-/// Maximum CPU time that an unoptimized server may spend while another client waits for `/healthz`.
+/// Maximum CPU time of an unoptimized server while another client waits for `/healthz`.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 const MB: u64 = 1_000_000;
 
@@ -28,7 +29,8 @@ fn builder(backend: Backend) -> Builder {
     Server::builder(backend).address_space(ADDRESS_SPACE_BYTES)
 }
 
-/// Waits until a server has returned memory, which its allocator does only while it works.
+/// Waits until the server's resident memory is at most `most_bytes`. Sends requests, because the allocator returns
+/// memory only while the server works.
 async fn await_resident(server: &Server, most_bytes: u64) {
     let given_back = async {
         while server.resident_bytes() > most_bytes {

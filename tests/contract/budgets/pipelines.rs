@@ -14,19 +14,19 @@ use crate::support::server::{Backend, Server};
 const CONNECTIONS: usize = 200;
 const REQUEST: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
 const SENT_BYTES: usize = 1_400_000;
-/// A server that accepts nothing for this long has stopped reading.
+/// How long a write may block before the test assumes that the server has stopped reading.
 const STILL: Duration = Duration::from_secs(2);
 
-/// Sends all requests, or stops when the server stops reading. Returns `None` if the server closed the connection.
+/// Sends requests until all are sent or the server stops reading. Returns `None` if the server closed the connection.
 async fn pipeline(server: &Server) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
-    // the smaller the socket buffer, the sooner the server must stop
+    // with a smaller socket buffer, the server must stop sooner
     SockRef::from(&stream).set_recv_buffer_size(4_096).unwrap();
     let requests = REQUEST.repeat(500);
     for _ in 0..SENT_BYTES / requests.len() {
         match timeout(STILL, stream.write_all(&requests)).await {
             Ok(Ok(())) => {}
-            // the machine was too busy to send the rest of a head in time
+            // the rest of a head came too late, because the machine was busy
             Ok(Err(_)) => return None,
             Err(_) => break,
         }
@@ -43,7 +43,7 @@ async fn clients_that_pipeline_without_reading_cost_little() {
     let before = server.peak_bytes();
 
     let mut pipelines = Vec::new();
-    // retry: a busy machine may be too slow for most of the pipelines
+    // retry, because a busy machine may be too slow for most of the pipelines
     for _ in 0..10 {
         let pipelining = (0..CONNECTIONS).map(|_| pipeline(&server));
         pipelines = join_all(pipelining).await.into_iter().flatten().collect();
@@ -62,7 +62,8 @@ async fn clients_that_pipeline_without_reading_cost_little() {
     await_resident(&server, before + 20 * MB).await;
 }
 
-/// Refused connections do not count towards the limit of served ones.
+/// Rejected connections do not count towards the limit of served connections. A separate limit bounds how many rejected
+/// connections the server keeps open.
 #[tokio::test]
 async fn few_refused_connections_are_held_for_their_answer() {
     const MOST: usize = 8;

@@ -1,6 +1,7 @@
-//! Bounds how long one request of an anonymous client blocks Redis for all others.
+//! Bounds how long one request of an anonymous client can block Redis for all other clients.
 //!
-//! Each takes 5 to 20 ms on an idle machine of 2024. Other processes that share its caches may double the promised time.
+//! Each request takes 5 to 20 ms on an idle machine of 2024. [`MOST`] is twice the documented limit of 25 ms, because
+//! other processes may share the processor's caches.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use crate::support::listening::Listening;
 use crate::support::server::{API_SECRET, Backend, Server};
 
 const MOST: Duration = Duration::from_millis(50);
-/// Default maximum keys of a state.
+/// Default maximum number of keys in a state.
 const KEYS: usize = 10_000;
 
 struct Scene {
@@ -22,7 +23,7 @@ struct Scene {
     server: Server,
 }
 
-/// A thread and a stream of its events, so that its changes are logged.
+/// A thread with an open event stream, so that changes of the thread are logged.
 struct Watched {
     thread: OwnThread,
     _events: Listening,
@@ -105,7 +106,7 @@ async fn a_merge_patch_of_as_much_as_is_allowed_holds_redis_for_a_moment() {
     let old = object("k", KEYS, r#"{"a":1}"#);
     let objects = object("k", KEYS, r#"{"b":2}"#);
     let deletes = object("k", KEYS, "null");
-    // each member is a separate step of the script
+    // each member of this patch is a separate step of the script
     let both = |number| format!(r#""k{number}":null,"new{number}":1"#);
     let mixed: Vec<_> = (0..KEYS / 2).map(both).collect();
     let mixed = format!("{{{}}}", mixed.join(","));
@@ -129,7 +130,7 @@ async fn a_merge_patch_of_as_much_as_is_allowed_holds_redis_for_a_moment() {
     assert_eq!(problem.await["limit_keys"], KEYS);
 }
 
-/// Concurrent pushes may be combined into one call.
+/// The server may combine concurrent pushes into one call.
 #[tokio::test]
 async fn many_pushes_onto_a_large_text_hold_redis_for_a_moment() {
     let scene = Scene::start();
@@ -159,9 +160,10 @@ async fn pushes_that_cut_arrays_hold_redis_for_a_moment() {
     };
     let merge = |push: &dyn Fn(usize) -> String| (0..1_000).map(push).collect::<Vec<_>>().join(",");
     let one = format!(r#"{{"k":{}}}"#, ones(500_000));
-    // each cuts as much as a chunk holds
+    // each push removes as many elements as a chunk holds
     let shrinking = merge(&|step| push("k".into(), 500_000 - 499 * step));
-    // the maximum number of arrays that fit in one field each, and of arrays that do not
+    // the arrays in `inline` fit in one field each, and those in `chunked` need several; both states have as many
+    // arrays as possible
     let inline = object("k", 500, &ones(1_000));
     let chunked = object("k", 420, &ones(1_200));
     let halving = merge(&|step| push(format!("k{}", step % 500), 600));
@@ -231,7 +233,7 @@ async fn an_item_that_takes_the_place_of_thousands_holds_redis_for_moments() {
     let request = async |(): &()| {
         thread.post("history", &large).ok().await;
     };
-    // later attempts find the item stored, and cost almost nothing
+    // retries find the item stored, and cost almost nothing
     scene
         .redis
         .assert_each_below(MOST, async || (), request)

@@ -3,12 +3,13 @@ use crate::support::client::OwnThread;
 use crate::support::heartbeat::Heartbeat;
 use crate::support::server::{Backend, Server};
 
-/// Memory limit of the store. Resident memory may exceed it by half, plus the server's own use for connections and bodies.
+/// Memory limit of the store. The allocator may need half as much again. [`MOST_RESIDENT`] adds the memory for
+/// connections and bodies.
 const LIMIT: u64 = 24 * MB;
 const MOST_RESIDENT: u64 = LIMIT * 3 / 2 + 20 * MB;
 
-/// Starts one worker. Each worker has its own allocator arena, which keeps freed memory for 10 s, so with two workers that
-/// is 15 to 30 MB, depending on the distribution of connections.
+/// Starts a server with one worker. Each worker has its own allocator arena, which keeps freed memory for 10 s. A
+/// second worker would add 15 to 30 MB, depending on how connections are distributed.
 fn start() -> Server {
     builder(Backend::Memory)
         .set("THREADKEEP_EMBEDDED_STORE_MAX_BYTES", LIMIT)
@@ -34,7 +35,7 @@ async fn until_full(write: impl AsyncFn(u64) -> u16) {
     panic!("it was never full");
 }
 
-/// Together, the threads would take 180 MB.
+/// All threads together have 180 MB of content.
 #[tokio::test]
 async fn threads_that_were_destroyed_give_way_to_new_ones() {
     let server = start();
@@ -137,7 +138,7 @@ async fn a_full_store_is_read_and_emptied_by_who_has_threads_in_it() {
     assert_eq!(again.header("idempotency-replayed"), Some("true"));
     let again = compact("c", 2).ok().await;
     assert_eq!(again.header("idempotency-replayed"), Some("true"));
-    // a summary may be larger than its originals
+    // a summary may be larger than the items that it replaces
     compact("d", 3).refused(503, "store_full").await;
     first.delete("state/k").ok().await;
     first.delete("").ok().await;

@@ -7,10 +7,10 @@ use crate::support::heartbeat::Heartbeat;
 use crate::support::server::{Backend, RELAY_SECRET};
 
 const REQUESTS: usize = 6;
-/// Half the maximum body, because unoptimized builds are slow.
+/// Half of the maximum body size, because unoptimized builds are slow.
 const BODY_BYTES: usize = 1_000_000;
 
-/// Allowed growth of memory, in bytes.
+/// Maximum growth of memory, in bytes.
 const MOST_GROWN: u64 = 100 * MB;
 
 fn filled(before: &str, part: &str, after: &str) -> String {
@@ -89,7 +89,7 @@ async fn lists_are_counted_before_their_elements_are_read() {
     }
 }
 
-/// A value of 32 KiB, read 127 times, gives 29 MB of text as JSON within JSON.
+/// Reads a value of 32 KiB 127 times. As JSON inside JSON, the results would take 29 MB.
 #[tokio::test]
 async fn the_answers_to_one_message_are_bounded() {
     let call = |arguments: serde_json::Value, name| {

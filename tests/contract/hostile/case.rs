@@ -8,15 +8,16 @@ use super::world::{BLOCK, Made, World};
 
 #[derive(Debug, Clone)]
 pub(super) enum Case {
-    /// HTTP requests, each sent after the previous answer. Each gets an answer.
+    /// HTTP requests, each sent after the previous answer. Each request must be answered.
     InTurn(Vec<Request>),
-    /// HTTP requests, all sent at once on one connection. Each gets an answer, up to one that closes the connection.
+    /// HTTP requests, all sent at once on one connection. Each request up to the first answer that closes the
+    /// connection must be answered.
     Pipelined(Vec<Request>),
-    /// Concurrent requests of several connections, sequential on each.
+    /// Concurrent requests on several connections. Each connection sends its requests one at a time.
     Together(Vec<Vec<Request>>),
     Bytes {
         bytes: Vec<u8>,
-        /// Whether the client ends the stream: a part of its announced bytes may be missing.
+        /// True if the client closes its side after sending the bytes. The bytes may announce more than they contain.
         is_end: bool,
     },
     Socket(Dialogue),

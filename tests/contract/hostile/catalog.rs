@@ -8,7 +8,7 @@ use super::request::Request;
 use super::schema::Schemas;
 use super::world::{World, bearer, cookie, percent, signed};
 
-/// One request in this number has an optional parameter or header.
+/// An optional parameter or header appears in one of this many requests.
 const RARE: usize = 6;
 
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Operation {
 
 #[derive(Debug, Clone)]
 enum Kind {
-    /// An operation of the document.
+    /// An operation in `openapi.json`.
     Documented { method: String, path: String },
     /// An operation of another protocol, by its index in `foreign::NAMES`.
     Foreign(usize),
@@ -41,7 +41,7 @@ impl Catalog {
                 if operation.get("externalDocs").is_some() {
                     continue;
                 }
-                // HEAD answers wherever GET does
+                // HEAD is available wherever GET is
                 let head = (method == "get").then_some("HEAD");
                 for sent_as in [method.to_uppercase().as_str()].into_iter().chain(head) {
                     operations.push(Operation {
@@ -101,7 +101,7 @@ impl Catalog {
         let mut target = path.to_owned();
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
             let parameter = schemas.resolved(parameter);
-            // `<key>` may be any name
+            // `<key>` stands for any name
             let name = &parameter["name"].as_str().unwrap().replace("<key>", "user");
             let place = parameter["in"].as_str().unwrap();
             let known_as = name.to_ascii_lowercase();
@@ -149,7 +149,7 @@ impl Catalog {
         }
         let security = &operation["security"];
         let request = match *security == json!([{"api_key": []}]) && path.contains("/current/") {
-            // a back end names the caller's thread by its signature
+            // a back end names the caller's thread with the thread's signed id
             true => request.header("x-thread-id", signed(&own)),
             false => request,
         };
@@ -171,14 +171,14 @@ fn with_credentials(request: Request, security: &Value, own: &str, dice: &mut Di
         })
         .collect();
     if ways.is_empty() {
-        // needs no credential, but shows more with a key
+        // the operation needs no credential, but returns more with an API key
         return match dice.one_in(2) {
             true => request.header("authorization", bearer()),
             false => request,
         };
     }
     let way = match ways.contains(&"api_key") && dice.one_in(2) {
-        // grants the most rights
+        // prefer the API key, because it grants the most rights
         true => "api_key",
         false => dice.word(&ways),
     };

@@ -5,7 +5,7 @@ use super::wire::{Link, Sent};
 use super::world::{Made, World};
 use crate::support::server::{Backend, Server};
 
-/// Requests per operation. One must succeed.
+/// Maximum number of requests per operation. At least one request must succeed.
 const TRIES: u64 = 400;
 
 #[tokio::test]

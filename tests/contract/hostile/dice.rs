@@ -1,13 +1,13 @@
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-/// Reproducible randomness. Each case has its own, so that it can run without the cases before it.
+/// A reproducible random source. Each case has its own, so a case can run without the cases before it.
 #[derive(Debug)]
 pub(super) struct Dice(StdRng);
 
 impl Dice {
     pub(super) fn new(seed: u64, index: u64) -> Self {
-        // the generator scrambles its seed, so consecutive cases are unrelated
+        // the generator scrambles its seed, so consecutive indices give unrelated sequences
         let mut seeds = StdRng::seed_from_u64(seed);
         let own: u64 = seeds.random();
         Self(StdRng::seed_from_u64(own ^ index))

@@ -1,4 +1,4 @@
-//! Valid requests of the foreign protocols, and of pages that `openapi.json` does not list.
+//! Valid requests for the compatible protocols, and for pages that `openapi.json` does not list.
 
 use serde_json::{Value, json};
 
@@ -105,7 +105,7 @@ pub(super) fn request(place: usize, world: World<'_>, dice: &mut Dice) -> Reques
     }
     let of_relay = path.strip_prefix("/api/v1");
     let path = match of_relay {
-        // the same paths also exist at the root
+        // the same operations are available without the prefix
         Some(below) if dice.one_in(3) => below,
         _ => path,
     };

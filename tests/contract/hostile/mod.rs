@@ -1,25 +1,32 @@
-//! Hostile requests, derived from valid ones at random.
+//! Sends random hostile requests, which are derived from valid requests.
 //!
-//! Operations and body schemas come from `openapi.json`, so new operations are covered as soon as they are documented; those
-//! of the foreign protocols are in `foreign.rs`. A case has one or more requests and a fault in the head, framing, path,
-//! query, credentials, JSON, order, or WebSocket frames (`mutations/`, `order.rs`, `socket.rs`). In each case, the server
+//! Operations and body schemas come from `openapi.json`, so a new operation is covered as soon as it is documented.
+//! Operations of the compatible protocols are in `foreign.rs`. A case is one or more requests with a fault in the head,
+//! framing, path, query, credentials, JSON, order, or WebSocket frames (`mutations/`, `order.rs`, `socket.rs`). In each
+//! case:
 //!
-//! - answers with no 5xx, except a 503 of the table of errors (`verdict.rs`);
-//! - answers: a connection that sent anything but line ends gets at least one whole answer before it ends, and one per
-//!   request if all are HTTP. An invalid head or body gets 400, 408, 413, 414 or 431, and not just an end;
-//! - answers within a minute; clients that stop in the middle of a request have other limits (`unfinished.rs`);
-//! - does not crash, and in the end uses less than 1.5 times its initial memory, once its new threads have ended.
+//! - The server sends no 5xx, except a 503 with a documented code (`verdict.rs`).
+//! - The server answers. A connection that sent anything except line ends gets at least one
+//!   complete answer before it closes, and one answer per request if all requests are valid HTTP.
+//!   An invalid head or body gets 400, 408, 413, 414 or 431.
+//! - The server answers within a minute. Clients that stop in the middle of a request have other
+//!   limits (`unfinished.rs`).
+//! - The server does not crash. After the run, once the new threads have ended, it uses less than
+//!   1.5 times its initial memory.
 //!
-//! A run prints its seed. The same seed gives the same requests, except for ids that the server chooses and the order of
-//! concurrent connections. Environment variables:
+//! A run prints its seed. A repeat with the same seed sends the same requests, except for ids that the server chooses
+//! and the order of concurrent connections. Environment variables:
 //!
-//! - `HOSTILE_SEED`: the seed; the default is fixed;
-//! - `HOSTILE_REQUESTS`: number of requests over both stores;
-//! - `HOSTILE_CASE`: runs only the case with this index, which failures print, or with `HOSTILE_REQUESTS`, the cases from
-//!   there on that have this number of requests;
-//! - `THREADKEEP_BIN`: the program, such as an optimized one.
+//! - `HOSTILE_SEED`: the seed. The default is fixed.
+//! - `HOSTILE_REQUESTS`: the number of requests. Each of the two stores gets half of them.
+//! - `HOSTILE_CASE`: the index of a case, as printed by a failure. Runs only this case, or with
+//!   `HOSTILE_REQUESTS`, this number of requests from this case on.
+//! - `THREADKEEP_BIN`: path of the program under test, such as an optimized build.
 //!
-//! ```sh HOSTILE_REQUESTS=1000000 HOSTILE_SEED=7 cargo test --package threadkeep-contract -- --nocapture hostile:: ```
+//! ```sh
+//! HOSTILE_REQUESTS=1000000 HOSTILE_SEED=7 cargo test --package threadkeep-contract -- \
+//!     --nocapture hostile::
+//! ```
 
 mod case;
 mod catalog;
@@ -52,7 +59,7 @@ use world::Made;
 const REQUESTS: u64 = 20_000;
 const SEED: u64 = 1;
 const WARM_UP: u64 = 2_000;
-/// Time limit for created objects to expire, and their memory to be freed.
+/// Time limit for created objects to expire and for their memory to be freed.
 const WAIT_LIMIT: Duration = Duration::from_secs(300);
 
 fn number(name: &str) -> Option<u64> {
@@ -142,7 +149,7 @@ async fn nothing_that_is_sent_brings_the_server_down(backend: Backend) {
             start.elapsed() < took + WAIT_LIMIT,
             "memory stays: {numbers}"
         );
-        // the allocator returns freed memory only while it works
+        // the allocator returns freed memory only while the server works
         server.client().get("/healthz").ok().await;
         sleep(Duration::from_millis(200)).await;
     }

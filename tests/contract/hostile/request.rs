@@ -1,11 +1,11 @@
-/// A request. Path and query are in the form of the request line.
+/// An HTTP request. The path and the query are percent-encoded, as in the request line.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
     pub(super) method: String,
     pub(super) path: Vec<u8>,
-    /// Names and values. A parameter without `=` has no value.
+    /// Names and values of the parameters. A parameter without `=` has no value.
     pub(super) query: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-    /// Without `host` and `content-length`.
+    /// All headers except `host` and `content-length`.
     pub(super) headers: Vec<(Vec<u8>, Vec<u8>)>,
     pub(super) body: Option<Vec<u8>>,
 }

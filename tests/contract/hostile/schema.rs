@@ -1,5 +1,5 @@
-//! Values that a JSON schema allows, in the subset that `openapi.json` and tool definitions use. Known members get values
-//! that are meaningful to the server.
+//! Generates values that a JSON schema allows. Supports the part of JSON Schema that `openapi.json` and tool
+//! definitions use. Members with a known name get values that the server can use.
 
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::string::string_regex;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::dice::Dice;
 use super::world::World;
 
-/// URL of webhooks in valid requests: this machine, and a port on which nothing listens.
+/// Webhook URL in valid requests. Nothing listens on this port of this machine.
 pub(super) const LOOPBACK_URL: &str = "http://127.0.0.1:9/hook";
 
 const DEPTH: usize = 3;
@@ -106,7 +106,7 @@ fn known(name: &str, schema: &Value, world: World<'_>, dice: &mut Dice) -> Optio
         "keys" if schema["items"]["type"] == "string" => {
             json!([world.key(dice), world.key(dice)])
         }
-        // of an imported thread, whose parts depend on each other
+        // `history` of an imported thread, whose members depend on each other
         "history" if dice.one_in(2) => json!({"first_seq": 1, "next_seq": 2, "items": []}),
         "namespace" if schema["type"] == "string" => world.namespace(dice).into(),
         "namespace" => json!([world.namespace(dice)]),
@@ -118,12 +118,12 @@ fn known(name: &str, schema: &Value, world: World<'_>, dice: &mut Dice) -> Optio
         }
         "since" => "2026-01-02T03:04:05Z".into(),
         "status" => dice.word(&["pending", "in_progress", "completed"]).into(),
-        // of a task
+        // id of a task
         "id" if pattern.is_empty() => "1".into(),
         "index" => 0.into(),
-        // of a checkpoint
+        // number of a checkpoint
         "n" => dice.between(1, 2).into(),
-        // less than the time limit of an answer
+        // must be shorter than the time limit for an answer
         "wait_seconds" => dice.between(0, 1).into(),
         "if_version" => dice.between(0, 3).into(),
         "idempotency-key" => format!("key-{}-{}", world.block, dice.below(8)).into(),

@@ -10,7 +10,7 @@ use super::wire::{Answer, Fault, Link, Sent};
 use super::world::World;
 use crate::support::server::API_SECRET;
 
-/// The first byte of an unfragmented text frame (RFC 6455, section 5.2).
+/// First byte of an unfragmented text frame (RFC 6455, section 5.2).
 const TEXT: u8 = 0x81;
 const PING: u8 = 0x89;
 const CLOSE: u8 = 0x88;
@@ -19,7 +19,7 @@ const CLOSE: u8 = 0x88;
 pub(super) struct Dialogue {
     handshake: Request,
     frames: Vec<Vec<u8>>,
-    /// Ids of requests that must be answered. `None` if the server may close the connection first.
+    /// Ids of the requests that must be answered. `None` if a frame may make the server close the connection.
     answered: Option<Vec<String>>,
 }
 
@@ -108,7 +108,7 @@ impl Dialogue {
             missing.retain(|id| memchr::memmem::find(&read, id.as_bytes()).is_none());
         }
         if !is_end {
-            // masked with zeros: 1000, a normal closure
+            // status 1000 (normal closure), masked with zeros
             let bye = [CLOSE, 0x82, 0, 0, 0, 0, 0x03, 0xe8];
             link.send(Sent {
                 bytes: &bye,
@@ -147,9 +147,9 @@ fn odd(payload: &[u8], dice: &mut Dice) -> Vec<u8> {
     let opcode = dice.below(256) as u8;
     match dice.below(8) {
         0 => frame(opcode, payload, dice),
-        // not masked
+        // a frame without a mask
         1 => [&[TEXT, payload.len().min(125) as u8], payload].concat(),
-        // longer than its payload
+        // a frame shorter than its announced length
         2 => [&[TEXT, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4], payload].concat(),
         3 => [[TEXT, 0xff].as_slice(), &[0xff; 8], &[0; 4], payload].concat(),
         4 => frame(PING, &[b'x'; 200], dice),
@@ -158,7 +158,7 @@ fn odd(payload: &[u8], dice: &mut Dice) -> Vec<u8> {
             [b"\x03".as_slice(), b"\x00\x00", b"\x03\xe8\xff"][dice.below(3)],
             dice,
         ),
-        // fragments without an end, and another beginning
+        // a fragmented message that does not end before another message begins
         6 => [
             frame(0x01, payload, dice),
             frame(0x01, payload, dice),

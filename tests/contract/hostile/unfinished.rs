@@ -8,11 +8,11 @@ use tokio::time::timeout;
 
 use super::verdict::shortened;
 
-/// Limit for a head (5 s), a stalled body (10 s) or an idle connection (20 s), plus 5 s of lingering, on a busy machine.
+/// Time limit for the server to close a connection. The server allows 5 s for a head, 10 s for a stalled body, and 20 s
+/// for an idle connection, and lingers for 5 s. A busy machine takes longer.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 
-/// Bytes sent before the client stops, and the statuses allowed in the answer. Without statuses, the server may close the
-/// connection without an answer.
+/// Bytes that the client sends before it stops, and the statuses that the answer may have.
 const UNFINISHED: [(&[u8], &[u16]); 14] = [
     (b"", &[408]),
     (b"\r\n", &[408]),
@@ -39,7 +39,7 @@ pub(super) async fn are_given_up(address: SocketAddr) {
             stream.write_all(sent).await.unwrap();
             let mut read = Vec::new();
             let end = timeout(WAIT_LIMIT, stream.read_to_end(&mut read)).await;
-            // a reset also ends a connection
+            // a reset connection also counts as closed
             drop(end.unwrap_or_else(|_| panic!("it still waits after {}", shortened(sent))));
             let head = String::from_utf8_lossy(&read);
             let status = head

@@ -2,7 +2,7 @@ use serde_json::Value;
 
 use super::wire::Answer;
 
-/// The codes of 503 in the table of errors. `SERVICE_UNAVAILABLE` is that of `ModelRelay`'s protocol.
+/// Codes that a 503 may have. `ModelRelay`'s protocol uses `SERVICE_UNAVAILABLE`.
 const UNAVAILABLE: [&str; 5] = [
     "store_unavailable",
     "store_full",
@@ -10,7 +10,7 @@ const UNAVAILABLE: [&str; 5] = [
     "shutting_down",
     "SERVICE_UNAVAILABLE",
 ];
-/// JSON-RPC 2.0, section 5.1
+/// JSON-RPC 2.0, section 5.1.
 const INTERNAL_ERROR: i64 = -32_603;
 
 pub(super) fn fault(answer: &Answer) -> Option<String> {
@@ -20,7 +20,7 @@ pub(super) fn fault(answer: &Answer) -> Option<String> {
             .is_some_and(|code| UNAVAILABLE.contains(&code))
     };
     let is_fault = match answer.status {
-        // an answer to HEAD has no body with a code
+        // an answer to HEAD has no body, and therefore no code
         503 => !is_known(&json["code"]) && !answer.head.contains("\r\nretry-after:"),
         500.. => true,
         100..=199 => answer.status != 101,

@@ -1,4 +1,4 @@
-//! A connection that sends any bytes, and reads answers as strictly as a proxy.
+//! A client connection that can send arbitrary bytes, and parses answers as strictly as a proxy does.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -12,19 +12,19 @@ use tokio::time::{Instant, timeout_at};
 
 use super::verdict::shortened;
 
-/// Maximum time from the first byte of a request to the answer, on a busy machine.
+/// Maximum time from the first byte of a request to its answer, on a busy machine.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// How long to reuse a connection after its last answer, less than the server keeps it.
+/// How long a connection is reused after its last answer. Shorter than the server's keep-alive timeout.
 const REUSED_FOR: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Link {
     stream: TcpStream,
     used: Instant,
-    /// The last request, which may have closed the connection.
+    /// Bytes of the last request. The server may have closed the connection after that request.
     last: Vec<u8>,
-    /// Received bytes that do not belong to an answer yet.
+    /// Received bytes that have not been parsed as an answer.
     unread: Vec<u8>,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Sent<'a> {
 pub(super) enum Fault {
     Refused(std::io::Error),
     Silent {
-        /// Earlier requests on it, which were answered.
+        /// Bytes of the earlier requests on this connection, which were answered.
         before: Vec<u8>,
     },
     Cut(Vec<u8>),
@@ -83,7 +83,8 @@ impl fmt::Display for Fault {
 }
 
 impl Link {
-    /// Opens a connection. It is reset on drop, so that a million of them leave no port in use.
+    /// Opens a connection that is reset when it is dropped. Otherwise, a million closed connections would use up the
+    /// local ports.
     pub(super) async fn open(address: SocketAddr) -> Result<Self, Fault> {
         let stream = TcpStream::connect(address).await.map_err(Fault::Refused)?;
         let socket = SockRef::from(&stream);
@@ -102,12 +103,13 @@ impl Link {
         })
     }
 
-    /// Whether the server certainly waits for another request.
+    /// Returns whether the server certainly still accepts a request on this connection.
     pub(super) fn is_fresh(&self) -> bool {
         self.used.elapsed() < REUSED_FOR
     }
 
-    /// Sends while reading the answers, which are fewer if one of them is the last. `heads` says which requests are `HEAD`.
+    /// Sends bytes while reading the answers. Stops after an answer that closes the connection. `are_heads` has one
+    /// element per request, true for `HEAD`.
     pub(super) async fn answers(
         &mut self,
         sent: Sent<'_>,
@@ -116,7 +118,7 @@ impl Link {
         let (mut reader, mut writer) = self.stream.split();
         let unread = &mut self.unread;
         let writing = async {
-            // a server that rejects early may stop reading
+            // a server that rejects a request early may stop reading
             if writer.write_all(sent.bytes).await.is_ok() && sent.is_end {
                 let _ = writer.shutdown().await;
             }
@@ -152,14 +154,14 @@ impl Link {
     pub(super) async fn rest(mut self) -> Result<Vec<u8>, Fault> {
         let reading = async {
             let mut rest = std::mem::take(&mut self.unread);
-            // a reset also ends a connection
+            // a reset connection also counts as closed
             let _ = self.stream.read_to_end(&mut rest).await;
             Ok(rest)
         };
         within(reading).await
     }
 
-    /// Returns the next bytes; empty at the end.
+    /// Returns the next bytes, or no bytes after the end.
     pub(super) async fn bytes(&mut self) -> Result<Vec<u8>, Fault> {
         if !self.unread.is_empty() {
             return Ok(std::mem::take(&mut self.unread));
@@ -198,7 +200,7 @@ async fn read_answer(
         if let Some((answer, length)) = parse(unread, is_head, is_end).map_err(Fault::Malformed)? {
             unread.drain(..length);
             match answer.status {
-                // the final answer follows
+                // an interim answer; the final answer follows
                 100..=199 if answer.status != 101 => continue,
                 _ => return Ok(answer),
             }
@@ -213,7 +215,7 @@ async fn read_answer(
     }
 }
 
-/// Parses the first answer, and returns its length. `None` if it is incomplete.
+/// Parses the first answer in `bytes`. Returns the answer and its length, or `None` if the answer is incomplete.
 pub(super) fn parse(
     bytes: &[u8],
     is_head: bool,
@@ -235,7 +237,7 @@ pub(super) fn parse(
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
             .map(str::trim)
     };
-    // a list (RFC 9110, section 7.6.1): that of a 426 also names `upgrade`
+    // `connection` is a list (RFC 9110, section 7.6.1); a 426 also lists `upgrade`
     let mut options = field("connection").unwrap_or_default().split(',');
     let is_closing = options.any(|option| option.trim() == "close");
     let start = end + 4;
@@ -265,7 +267,7 @@ pub(super) fn parse(
     let media_type = field("content-type").unwrap_or_default();
     if media_type.starts_with("text/event-stream") || media_type.starts_with("application/x-ndjson")
     {
-        // endless, in chunks or until the connection closes
+        // these streams do not end, so only the head is parsed
         return answer(b"", true, bytes.len());
     }
     if field("transfer-encoding") == Some("chunked") {
@@ -274,14 +276,14 @@ pub(super) fn parse(
             None => Ok(None),
         };
     }
-    // ends with the connection, which the server closes after lingering for up to 5 s
+    // the body ends with the connection, which the server closes after lingering for up to 5 s
     match is_end || is_closing {
         true => answer(&bytes[start..], true, bytes.len()),
         false => Ok(None),
     }
 }
 
-/// Parses a chunked body, and returns its length. `None` if it is incomplete.
+/// Parses a chunked body. Returns the decoded body and its encoded length, or `None` if the body is incomplete.
 fn unchunk(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
     let (mut body, mut at) = (Vec::new(), 0);
     loop {

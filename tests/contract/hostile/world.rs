@@ -1,7 +1,7 @@
-//! The names in requests, and the objects that the server has created for them.
+//! Names that requests use, and objects that the server has created for them.
 //!
-//! Names derive from the index of the case. A few hundred consecutive cases share them, so that they meet each other's
-//! writes. Then the names change, because destroyed threads reject all later requests.
+//! Names are derived from the index of the case. A block of 256 consecutive cases shares its names, so that these cases
+//! affect each other's data. The next block uses new names, because a destroyed thread rejects all later requests.
 
 use std::net::SocketAddr;
 
@@ -47,7 +47,8 @@ pub(super) struct World<'a> {
     pub(super) block: u64,
 }
 
-/// Created objects. Reads only their ids, because other members may have numbers like `1e400`, which no [`Value`] holds.
+/// Listed objects. Only the ids are parsed, because other members may hold numbers such as `1e400`, which a [`Value`]
+/// cannot represent.
 #[derive(Deserialize)]
 struct Listed {
     #[serde(
@@ -66,7 +67,7 @@ struct Entry {
 }
 
 impl Made {
-    /// Creates some objects of each kind with valid requests. Returns `None` if the server cannot at present.
+    /// Creates some objects of each kind with valid requests. Returns `None` if a request fails.
     pub(super) async fn on(client: &Client) -> Option<Self> {
         let mut made = Self::default();
         for place in 0..MADE {
@@ -101,7 +102,7 @@ impl Made {
         Some(made)
     }
 
-    /// Ends all objects that do not expire, including those of other cases.
+    /// Deletes all objects that do not expire, including objects of other cases.
     pub(super) async fn end_all(address: SocketAddr) {
         let client = Client::new(address);
         for list in [
@@ -118,7 +119,8 @@ impl Made {
                 }
                 for Entry { id } in all {
                     let id = percent(&id);
-                    // built by hand: one is named `..`, which a client takes for a path segment even if it is escaped
+                    // build the request by hand, because the key of one object is `..`, which an HTTP client resolves
+                    // as a path segment
                     let request = Request::new("DELETE", format!("{list}/{id}"))
                         .header("authorization", bearer())
                         .header("connection", "close");
@@ -171,7 +173,8 @@ impl World<'_> {
         (name, arguments)
     }
 
-    /// Begins a block: creates its threads, ends one of them, and fills some other names.
+    /// Returns the requests that begin a block. They create the threads of the block, end one of these threads, and
+    /// write some entries and tasks.
     pub(super) fn begin(self) -> Vec<Request> {
         let with_key = |method: &str, path: String| {
             Request::new(method, path).header("authorization", bearer())

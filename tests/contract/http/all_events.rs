@@ -6,7 +6,7 @@ fn all(client: &Client, query: &str) -> Request {
     client.get(&format!("/v1/events{query}")).bearer(API_SECRET)
 }
 
-/// Returns the next event of these threads, because other tests share the server.
+/// Returns the next event of the given threads. Skips events of other threads, because other tests share the server.
 async fn next_of(events: &mut Listening, threads: &[&OwnThread]) -> Sent {
     loop {
         let event = events.next().await;
@@ -127,7 +127,7 @@ async fn what_is_malformed_is_refused(server: &Server) {
 
 async fn another_replica_goes_on_where_one_stopped(backend: Backend) {
     let one = Server::start(backend);
-    // an embedded store ends with its server, so there are no replicas
+    // an embedded store belongs to one server, so replicas cannot share it
     if backend == Backend::Memory {
         return;
     }

@@ -248,7 +248,7 @@ async fn the_list_begins_at_a_time(backend: Backend) {
     let (old, _) = over(&client, r#"{"k":1}"#).await;
     let first = get(&client, "").ok().await.json()["archives"][0].clone();
     assert_eq!(first["id"], old.id.as_str());
-    // threads must end in different milliseconds
+    // the two threads must end in different milliseconds
     let newest = async || loop {
         let (new, _) = over(&client, r#"{"k":1}"#).await;
         let archive = get(&client, &format!("/{}", new.id)).ok().await.json();

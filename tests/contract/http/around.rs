@@ -112,7 +112,7 @@ async fn calls_to_every_part_of_the_store_are_measured(backend: Backend) {
         client.get(path).bearer(API_SECRET).ok().await;
     }
 
-    // the server uses leases, ledgers and the upkeep at arbitrary times
+    // the server itself writes leases, ledgers and upkeep data at arbitrary times
     for part in [
         "threads", "scopes", "kv", "archives", "registry", "listings", "rates", "log", "leases",
         "ledgers", "upkeep",
@@ -205,7 +205,7 @@ async fn identities_are_counted_by_source_and_key(backend: Backend) {
         .ok()
         .await;
 
-    // The first request had no id, the other one a bad cookie.
+    // Two ids were minted: for a request without an id, and for a request with a bad cookie.
     assert_eq!(
         sample(&client, &["requests_identified", "minted"]).await,
         2.0

@@ -1,7 +1,7 @@
 use crate::support::client::OwnThread;
 use crate::support::server::Server;
 
-/// A thread whose array `a` holds the numbers from 0, padded so that many of them need chunks.
+/// Creates a thread whose array `a` holds the numbers from 0. Padding makes a long array span several chunks.
 async fn numbers(server: &Server, count: usize, padding: usize) -> OwnThread {
     let thread = server.client().thread();
     let elements: Vec<_> = (0..count).map(|n| element(n, padding)).collect();

@@ -31,7 +31,7 @@ with_own_servers![
 
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 
-/// Builds a command that calls `server`, without this process' environment.
+/// Builds a command that calls `server`. The command does not inherit the environment of this process.
 fn command(server: &Server, args: &[&str]) -> Command {
     let mut command = Command::new(program());
     command
@@ -239,7 +239,7 @@ async fn a_tail_prints_events_as_they_come(backend: Backend) {
     assert_eq!(destroyed["data"]["state"], json!({"k": 2}));
 }
 
-/// The tail includes events from the server's downtime.
+/// The tail also prints the events that occurred while its server was down.
 #[tokio::test]
 async fn a_tail_goes_on_when_its_server_is_back() {
     let server = Server::start(Backend::Redis);
@@ -276,7 +276,7 @@ async fn endpoints_are_listed_and_replayed(backend: Backend) {
     assert_eq!(listed[0]["id"], id);
     assert!(listed[0].get("secret").is_none());
     let event = "evt_00ff018bcfe5687b0000000007";
-    // more than the server accepts at once
+    // the command must split these ids, because there are more than the server accepts in one request
     let many = ["--event", event].repeat(101);
     let many = [&["webhooks", "replay", id][..], &many].concat();
     for args in [&["webhooks", "replay", id][..], &many] {
@@ -293,7 +293,7 @@ async fn run_with(mut command: Command, input: Vec<u8>) -> Output {
         command.stdin(pipe()).stdout(pipe()).stderr(pipe());
         let mut child = command.spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        // a command that has failed stops reading
+        // a failed command stops reading
         let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
         let output = child.wait_with_output().unwrap();
         writer.join().unwrap();
@@ -436,7 +436,7 @@ async fn an_interrupted_export_goes_on(backend: Backend) {
             let found = std::fs::read(&path).unwrap();
             assert!(found == whole, "{}", String::from_utf8_lossy(&found));
         }
-        // as a client that stores every line leaves it
+        // a client that appends every received line also leaves the `cursor` line in the file
         let cursor = [&whole[..half], b"{\"cursor\":\"x\"}\n{\"format"].concat();
         std::fs::write(&path, cursor).unwrap();
         export(&server, &[owner, &resumed].concat()).await;
@@ -486,7 +486,7 @@ async fn an_export_reports_threads_that_cannot_be_read_and_has_all_others() {
         }
         assert_eq!(errors[2], r#"{"complete":true,"failed":2}"#);
 
-        // cut off after each line, the export resumes to the same end
+        // an export that was interrupted after any line resumes and gives the same result
         let path = scratch().join(format!("partly-{}", server.address().port()));
         let resume = [args, &["--resume", path.to_str().unwrap()]].concat();
         for (end, _) in text.match_indices('\n') {

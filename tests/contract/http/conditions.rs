@@ -403,7 +403,7 @@ async fn a_read_of_what_has_changed_is_answered(server: &Server) {
     }
 }
 
-/// Conditions apply only to a read that would otherwise succeed (RFC 9110, section 13.2.1).
+/// The server evaluates conditions only for a request that would otherwise succeed (RFC 9110, section 13.2.1).
 async fn a_value_that_is_not_there_is_not_found_whatever_is_known(server: &Server) {
     let thread = server.client().thread();
     let tag = thread.put("state/k", "1").ok().await.etag().to_owned();

@@ -184,7 +184,7 @@ async fn entries_of_these_names_are_entries(server: &Server) {
 
 async fn an_answer_with_bodies_ends_at_two_mebibytes(server: &Server) {
     let space = Space::new(server);
-    // as JSON, each character takes six bytes
+    // each of these characters takes six bytes in JSON
     let body = "\u{1}".repeat(150_000);
     for name in ["a", "b", "c", "d", "e"] {
         space.put(name, body.clone()).ok().await;

@@ -1,4 +1,4 @@
-//! Bad requests: each row of the error table, and its problem object.
+//! Tests each row of the error table with a bad request, and the problem object of the answer.
 //!
 //! States, conditions, limits and identities have their own files.
 
@@ -49,7 +49,7 @@ async fn a_method_that_a_path_does_not_take_is_told_those_it_takes(server: &Serv
         ("/v1/threads/{}/export", &["GET", "HEAD"]),
         ("/v1/threads/import", &["POST"]),
         ("/v1/export", &["GET", "HEAD"]),
-        // as operations, as the id of an item, and as the keys of entries
+        // these names are operations, but also valid item ids and entry keys
         ("/v1/threads/{}/history/take", &["POST", "DELETE"]),
         ("/v1/kv/ns/get", &["GET", "HEAD", "POST", "PUT", "DELETE"]),
         ("/v1/kv/ns/put", &["GET", "HEAD", "POST", "PUT", "DELETE"]),
@@ -241,7 +241,7 @@ async fn invalid_json_names_line_and_column(server: &Server) {
         assert_eq!(problem["line"], line, "{body:?}");
         assert_eq!(problem["column"], column, "{body:?}");
     }
-    // Either position may be reported for a broken token: its start, or the character that breaks it.
+    // For a broken token, the reported column may be the start of the token or the character that breaks it.
     for body in [
         "nul",
         "01",
@@ -415,7 +415,7 @@ async fn a_body_whose_chunks_are_broken_is_answered_whatever_is_waited_for(serve
 
         let answer = raw::exchange(server.address(), request).await;
 
-        // an embedded store may answer before the connection ends
+        // a server with an embedded store may answer before it reads the broken chunk
         assert!([200, 400].contains(&raw::status(&answer)), "{answer}");
     }
 }

@@ -149,7 +149,7 @@ async fn who_comes_back_misses_nothing(server: &Server) {
     drop(events);
     thread.put("state/k", "3").ok().await;
 
-    // browsers send the header, other clients the query; the header is newer
+    // browsers send the header, and other clients send the query parameter
     let by_header = thread.get("events").header("last-event-id", &cursor);
     let by_query = thread.get(&format!("events?last_event_id={cursor}"));
     let mut by_header = by_header.listen().await;
@@ -203,7 +203,7 @@ async fn a_cursor_that_was_not_issued_for_this_is_refused(server: &Server) {
     request.refused(400, "invalid_cursor").await;
     let request = thread.get("events?since=1");
     request.refused(400, "invalid_parameter").await;
-    // an empty value means no value
+    // an empty header counts as an absent header
     thread
         .get("events")
         .header("last-event-id", "")
@@ -275,7 +275,7 @@ async fn listening_makes_nothing_and_moves_no_end(backend: Backend) {
         parse_rfc3339(object["expires_at"].as_str().unwrap()).unwrap()
     };
 
-    // if streams extended lifetimes, each would move the end, but at most once a second
+    // open streams for more than a second, because a use moves the expiry time at most once a second
     let cursor = lasting.get("events").listen().await.cursor;
     until(async || {
         let before = end().await;
@@ -285,7 +285,7 @@ async fn listening_makes_nothing_and_moves_no_end(backend: Backend) {
             request.listen().await;
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        // a busy machine makes single ends inexact, but not all of them
+        // a busy machine makes some reported times inexact, but not all of them
         end().await.abs_diff(before) < 100
     })
     .await;
@@ -299,7 +299,7 @@ async fn listening_makes_nothing_and_moves_no_end(backend: Backend) {
 }
 
 async fn streams_end_at_once_when_the_server_stops(backend: Backend) {
-    // longer than the test waits for a server to stop
+    // the shutdown limit is longer than the test waits for the server to stop
     let server = Server::builder(backend)
         .set("THREADKEEP_SHUTDOWN_SECONDS", 600)
         .start();
@@ -338,12 +338,12 @@ async fn the_ends_of_requests_are_events_where_that_is_asked_for(backend: Backen
     }
     assert_eq!(sessions[0].0, written.header("x-session-id").unwrap());
     assert_eq!((sessions[0].1, sessions[1].1), (200, 404));
-    // a stream's session ends with it
+    // the session of a stream ends when the stream ends
     let session = events.header("x-session-id").unwrap().to_owned();
     let mut other = thread.get("events").listen().await;
     drop(events);
     let ended = loop {
-        // the server notices the closed connection only when it sends
+        // the server notices a closed connection only when it sends
         thread.put("state/k", "2").ok().await;
         let event = other.next().await;
         if event.about()["session_id"] == session.as_str() {

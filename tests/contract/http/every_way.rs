@@ -19,7 +19,8 @@ fn nested_objects(levels: usize) -> String {
     )
 }
 
-/// Values that one way might accept and another reject. The last ones are too deep for some ways or for all.
+/// Returns values that one interface might accept and another might reject. The last values are nested too deeply for
+/// some interfaces, or for all.
 fn values() -> Vec<String> {
     let plain = [
         "1e400",
@@ -181,7 +182,7 @@ async fn is_read_by_all(thread: &OwnThread, key: &str) {
         .bearer(API_SECRET);
     succeeds("archive", archive).await;
 
-    // restores the same id with all its content
+    // the import recreates the original thread under its id, with all its content
     let import = client
         .post("/v1/threads/import?if_exists=replace")
         .bearer(API_SECRET);

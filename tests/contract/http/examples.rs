@@ -8,7 +8,8 @@ use crate::support::client::{Client, Request};
 use crate::support::listening::Listening;
 use crate::support::server::{API_SECRET, Backend, Server};
 
-/// Words of at least this length with a digit are ids, signatures, cursors or times, which differ in each run.
+/// A word of at least this length that contains a digit is an id, signature, cursor or time. Such words differ in each
+/// run.
 const VARIABLE_LENGTH: usize = 16;
 
 fn operations(document: &Value) -> HashMap<String, (Method, Value)> {
@@ -112,7 +113,7 @@ fn request(
     is_by_id: bool,
 ) -> Request {
     let mut path = words.translate(exchange["path"].as_str().unwrap());
-    // the caller's thread, from which other threads are forked
+    // this is the caller's thread, and later examples fork it
     let signed = words.0.get_key_value(signed_of_the_caller());
     if is_by_id && let Some((_, signed)) = signed {
         let id = signed.split(';').next().unwrap();
@@ -170,7 +171,7 @@ async fn replay(backend: Backend, is_by_id: bool) {
             "{exchange:?}: {found}"
         );
         let found = match (id, found.split_once(r#","signed_id":"#)) {
-            // this operation returns the signed id only to back ends
+            // with an API key, the server also returns the signed id
             ("get_thread", Some((found, _))) if is_by_id => format!("{found}}}"),
             _ => found,
         };

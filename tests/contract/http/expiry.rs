@@ -18,7 +18,7 @@ fn moment(time: &Value) -> OffsetDateTime {
     OffsetDateTime::parse(time.as_str().unwrap(), &Rfc3339).unwrap()
 }
 
-/// Sleeps until the `expires_at` of a thread object, and returns whether the thread existed.
+/// Sleeps until the `expires_at` of a thread object. Returns whether the thread existed.
 async fn outlive(object: &Value) -> bool {
     if object["exists"] == false {
         return false;
@@ -28,7 +28,7 @@ async fn outlive(object: &Value) -> bool {
     true
 }
 
-/// Retries with new threads until an attempt is fast enough for lifetimes of a second or two.
+/// Retries with new threads until an attempt is fast enough, because threads live for only a second or two.
 async fn until_in_time(server: &Server, attempt: impl AsyncFn(OwnThread) -> bool) {
     for _ in 0..50 {
         if attempt(server.client().thread()).await {
@@ -38,7 +38,7 @@ async fn until_in_time(server: &Server, attempt: impl AsyncFn(OwnThread) -> bool
     panic!("the machine is too busy, or threads end too soon");
 }
 
-/// Returns the state, or `None` if `ttl` has passed since `written`, so that the thread may have expired.
+/// Returns the state. Returns `None` if `ttl` has passed since `written`, because the thread may then have expired.
 async fn state_in_time(thread: &OwnThread, written: Instant, ttl: Duration) -> Option<String> {
     let state = thread.state().await;
     (written.elapsed() < ttl).then_some(state)
@@ -131,7 +131,8 @@ async fn destroying_an_expired_thread_leaves_no_tombstone(backend: Backend) {
     .await;
 }
 
-/// Uses a thread once a second for longer than its TTL. Returns false if the machine was too busy for a valid test.
+/// Uses a thread about once a second for longer than its TTL, and asserts that it still exists. Returns false if the
+/// machine was too slow for a valid test.
 async fn kept_by(thread: &OwnThread, using: impl Fn(&OwnThread) -> Request) -> bool {
     const TTL: Duration = Duration::from_secs(3);
     let mut used = Instant::now();
@@ -206,7 +207,7 @@ async fn no_use_moves_the_absolute_end(backend: Backend) {
         thread.put("state/k", "2").ok().await;
         thread.patch("", r#"{"ttl_seconds":600}"#).ok().await;
         let later = thread.object().await;
-        // the thread may have expired and started a new life
+        // retry if the thread expired and a new life began before the second read
         if !outlive(&object).await || later["created_at"] != object["created_at"] {
             return false;
         }
@@ -215,7 +216,7 @@ async fn no_use_moves_the_absolute_end(backend: Backend) {
         assert!(life <= time::Duration::seconds(2), "{life}");
         assert_eq!(thread.object().await["exists"], false);
         assert_eq!(thread.put("state/k", "3").ok().await.version(), 1);
-        // an end computed from the remaining time may be slightly off
+        // a store that computes the expiry time from the remaining time may be slightly off
         later["expires_at"] == object["expires_at"]
     })
     .await;

@@ -273,7 +273,7 @@ async fn forks_and_imports_count_for_the_limit_of_an_owner(backend: Backend) {
         let request = client.post("/v1/threads/import?if_exists=replace");
         request.bearer(API_SECRET).json(document)
     };
-    // not more than the source has
+    // this import replaces the source thread, so the owner's thread count does not change
     import(&export).ok().await;
     let another = export.replace(&thread.id, &new_id());
     import(&another).refused(409, "too_many_threads").await;

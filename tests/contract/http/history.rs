@@ -263,7 +263,7 @@ async fn a_full_history_refuses_or_drops_the_oldest(backend: Backend) {
         .set("THREADKEEP_HISTORY_MAX_BYTES", 400)
         .start();
     let thread = strict.client().thread();
-    // 66 or 67 bytes each
+    // each of these items has 66 or 67 bytes
     add(&thread, 1..=5).await;
     let body = json!({"id": "more", "value": "x".repeat(60)}).to_string();
     let refused = thread

@@ -465,8 +465,8 @@ async fn the_cookie_is_set_only_if_it_changes_what_the_browser_has_or_is_renewed
     assert_hands_back_nothing(&late);
 }
 
-/// Sends two requests with the same cookies: one replaces the id, and the other may set its cookie. Tests every order of
-/// execution and of arrival.
+/// Sends two requests with the same cookies. The first replaces the thread id. The second may also set the cookie.
+/// Tests every order in which the server can run the requests and the client can receive the answers.
 async fn no_late_response_brings_an_old_id_back(server: &Server) {
     let client = server.client();
     let current =
@@ -513,7 +513,8 @@ async fn no_late_response_brings_an_old_id_back(server: &Server) {
                 let case = format!("{first} {second} {is_before} {is_late}");
                 assert_eq!(jar.0["atid"], new, "{case}");
                 assert!(new.starts_with(&named(&next)), "{case}");
-                // and current writes can be read later
+                // a later write is readable even with the old cookie, as long as the client also sends the newer
+                // cookies
                 let push = current(Method::POST, "/state/k/push").json("2");
                 jar.take(&push.header("cookie", jar.header()).ok().await);
                 jar.0.insert("atid".into(), old);
@@ -552,14 +553,14 @@ async fn a_replacement_counts_only_for_the_ids_that_it_replaces(server: &Server)
     };
 
     assert_eq!(whose(format!("{old}; {next}")).await, named(&ended));
-    // an app may set or delete the cookie for its own reasons
+    // an app may set or delete the cookie itself
     let other = new_id();
     assert_eq!(
         whose(format!("{}; {next}", good_cookie(&other))).await,
         other
     );
     assert_ne!(whose(next.clone()).await, named(&ended));
-    // no client can forge one
+    // a client cannot forge the cookie that names the replacement
     let forged = next.replace(&named(&ended), &other);
     assert_eq!(whose(format!("{old}; {forged}")).await, named(&first));
 }

@@ -27,10 +27,10 @@ pub(super) struct Issuer {
 }
 
 struct State {
-    /// `None` to accept connections without answering.
+    /// The answer to each fetch. With `None`, the issuer does not answer.
     answer: Option<Vec<u8>>,
     fetches: usize,
-    /// Connections that get no answer.
+    /// Connections that get no answer. They stay open.
     hung: Vec<TcpStream>,
 }
 
@@ -57,7 +57,7 @@ impl Issuer {
                 let mut state = shared.lock().unwrap();
                 state.fetches += 1;
                 match state.answer.clone() {
-                    // a client that has read enough closes the connection
+                    // the write fails if the client has read enough and closed the connection
                     Some(answer) => drop(stream.write_all(&answer)),
                     None => state.hung.push(stream),
                 }
@@ -107,7 +107,7 @@ impl Key {
         Self {
             id,
             private: EncodingKey::from_ed_pem(&std::fs::read(&private).unwrap()).unwrap(),
-            // RFC 8410, section 4: the key ends the structure
+            // the 32 bytes of the key end the structure (RFC 8410, section 4)
             public: der[der.len() - 32..].to_vec(),
         }
     }
@@ -155,7 +155,7 @@ pub(super) async fn is_known(server: &Server, token: &str) -> bool {
     answer.status == 200
 }
 
-/// Retries until the server has keys, because a request waits for the first ones only two seconds.
+/// Retries until the server has keys, because a request waits only two seconds for the first set of keys.
 pub(super) async fn await_keys(server: &Server, token: &str) {
     until(async || ask(server, token).send().await.status == 200).await;
 }
@@ -189,7 +189,7 @@ async fn keys_are_fetched_once_and_again_when_a_token_names_a_new_one() {
     .await;
     ask(&server, &by_new).ok().await;
     assert_eq!(server.metric("threadkeep_jwks_keys").await, 1);
-    // the issuer also counts fetches that timed out
+    // the issuer also counts fetches that timed out, which the server counts as failures
     let counted = async || server.metric(FETCHES).await + server.metric(FAILURES).await;
     until(async || counted().await == issuer.fetches() as u64).await;
 }
@@ -275,7 +275,7 @@ async fn an_issuer_that_withdraws_all_keys_ends_every_token() {
     .await;
     server.await_log(|line| line.contains("WARN") && line.contains("every token is rejected"));
     assert_eq!(server.metric("threadkeep_jwks_keys").await, 0);
-    // a fetch that timed out during a pause of the machine was counted in `failures`
+    // if the machine pauses, a fetch may time out; such a fetch is already counted in `failures`
     assert_eq!(server.metric(FAILURES).await, failures);
 
     issuer.say(Some(set(&[&key])));
@@ -291,7 +291,8 @@ async fn a_request_that_its_head_refuses_waits_for_no_key() {
     let path = format!("/v1/threads/current/state?{}", "x".repeat(20_000));
 
     let mut times = Vec::new();
-    // a server that waited for a key would take two seconds every time, not only when the machine pauses
+    // retry: a server that waits for a key takes two seconds every time, but a pause of the machine delays only some
+    // requests
     for _ in 0..20 {
         let start = Instant::now();
         let refused = server.client().get(&path).bearer(&key.token(Some("a")));
@@ -313,7 +314,7 @@ async fn before_the_first_set_callers_are_asked_to_come_again() {
     let server = issuer.builder().start();
 
     let refused = ask(&server, &key.token(Some("a"))).send();
-    // far longer than a request waits for a fetch
+    // this time limit is far longer than a request waits for a fetch
     let refused = timeout(Duration::from_secs(60), refused).await.unwrap();
 
     refused.problem(503, "identity_unavailable");
@@ -348,7 +349,7 @@ async fn a_public_key_of_a_set_never_verifies_what_it_could_have_signed_as_a_sec
     let unsigned = URL_SAFE_NO_PAD.encode(r#"{"alg":"none","kid":"a"}"#);
     let claims = key.token(Some("a")).split('.').nth(1).unwrap().to_owned();
     assert!(!is_known(&server, &format!("{unsigned}.{claims}.")).await);
-    // this causes no fetch
+    // a forged token causes no fetch
     assert_eq!(issuer.fetches(), fetches);
 }
 

@@ -11,7 +11,7 @@ use crate::support::server::{Backend, Server};
 const STATE_BYTES: usize = 1_048_576;
 const BODY_BYTES: usize = 2_097_152;
 
-/// Returns a thread whose state `{"k":"xx...","n":9}` has `size` bytes.
+/// Returns a thread whose state is `{"k":"xx...","n":9}`, with `size` bytes.
 async fn filled(server: &Server, size: usize) -> OwnThread {
     let thread = server.client().thread();
     let text = "x".repeat(size - r#"{"k":"","n":9}"#.len());
@@ -184,7 +184,7 @@ async fn send_all_then_read(address: SocketAddr, head: &str, body_bytes: usize) 
     stream.write_all(head.as_bytes()).await.unwrap();
     let chunk = vec![b' '; 65_536];
     for _ in 0..body_bytes / chunk.len() {
-        // The server may answer and close the connection early; the answer must still arrive.
+        // The server may answer early and stop reading. The client must still receive the answer.
         if stream.write_all(&chunk).await.is_err() {
             break;
         }
@@ -285,7 +285,7 @@ async fn a_head_that_is_too_large_is_a_problem_of_its_own(server: &Server) {
     assert_eq!(raw::status(&fits), 200, "{fits}");
 }
 
-/// The connection or the parser rejects these, before there is a request.
+/// The connection or the parser rejects these heads, before a request exists.
 async fn a_head_that_no_parser_takes_has_no_body(server: &Server) {
     let answer = with_headers(server, "/v1/threads/current", 97, 1).await;
     assert_eq!(raw::status(&answer), 431, "{answer}");

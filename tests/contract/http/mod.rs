@@ -1,4 +1,5 @@
-/// Defines one test per store for each of these functions.
+/// Defines two tests for each function: one with the shared server on the embedded store, and one with the shared
+/// server on Redis.
 macro_rules! over_both_stores {
     ($($test:ident),* $(,)?) => {
         mod memory {
@@ -23,7 +24,7 @@ macro_rules! over_both_stores {
     };
 }
 
-/// Like `over_both_stores`, for functions that start their own servers with other settings.
+/// Defines two tests, one per store, for each function. These functions start their own servers with special settings.
 macro_rules! with_own_servers {
     ($($test:ident),* $(,)?) => {
         mod memory_alone {

@@ -59,7 +59,7 @@ async fn with_a_past(client: &Client) -> OwnThread {
     thread
 }
 
-/// Parses a document, without a number and a text that `serde_json` cannot represent.
+/// Parses a document after replacing a number and an escape that `serde_json` cannot represent.
 fn parsed(document: &str) -> Value {
     let plain = document.replace("1e400", "1e40").replace(r"\ud800", "");
     serde_json::from_str(&plain).unwrap()
@@ -184,7 +184,7 @@ async fn checkpoints_that_no_thread_can_have_are_refused(server: &Server) {
             "{told}"
         );
     }
-    // documents of threads that never had checkpoints may omit them
+    // the document of a thread that never had checkpoints may omit both members
     let without = format!("{before}}}");
     import(&client, "", &without).ok().await;
 }
@@ -210,7 +210,7 @@ async fn an_import_keeps_everything_to_the_byte(server: &Server) {
     assert_eq!(answer.header("x-thread-id"), Some(&*copy.signed));
     assert_eq!(answer.json()["version"], 5);
     assert_eq!(without_uses(&export(&copy).await), without_uses(&moved));
-    // with white space, and without derived members
+    // whitespace is accepted, and derived members are optional
     let pretty = r#" { "format" : 1, "thread": {"id":"ID","version":1,"created_at":"2026-01-01T01:00:00+01:00",
         "updated_at":"2026-01-01T00:00:00Z","ttl_seconds":60}, "metadata":{}, "state":{"a": [ 1 ]},
         "history":{"first_seq":1,"next_seq":1,"items":[]} } "#;
@@ -412,7 +412,7 @@ async fn the_largest_thread_fits(server: &Server) {
     let fork = client.thread_of(fork.json()["id"].as_str().unwrap());
     let forked: Value = serde_json::from_str(&export(&fork).await).unwrap();
     assert_eq!(forked["history"], document["history"]);
-    // too large for a caller without an API key
+    // this body exceeds the size limit for callers without an API key
     let stranger = client
         .post("/v1/threads/import")
         .body("x".repeat(3_000_000));
@@ -432,7 +432,7 @@ async fn all(client: &Client, query: &str) -> (Vec<String>, Value) {
     (lines, serde_json::from_str(&last).unwrap())
 }
 
-/// Number of threads to move. Set it to 10,000 for the documented promise.
+/// Environment variable: the number of threads to move. The documented promise is for 10,000.
 const MOVING: &str = "THREADKEEP_TEST_THREADS";
 
 async fn make_one(client: &Client, number: usize) {

@@ -133,7 +133,7 @@ async fn an_idle_time_is_a_setting_of_the_namespace(server: &Server) {
     assert_eq!(described(&space).await, made);
     let longest = set(r#"{"idle_ttl_seconds":946080000}"#).await;
     assert_eq!(longest["idle_ttl_seconds"], 946_080_000);
-    // an omitted setting is removed
+    // a setting that the body omits is removed
     assert_eq!(longest["default_ttl_seconds"], Value::Null);
     for body in [r#"{"idle_ttl_seconds":null}"#, "{}"] {
         let unset = set(body).await;
@@ -293,7 +293,7 @@ async fn load_cache_save(space: &Space, key: &str) -> (String, bool) {
     cached.problem(404, "key_not_found");
     let value = format!("worked out for {key}");
     let saved = space.put(&format!("{key}?ttl_seconds=300"), value.clone());
-    // the first writer wins
+    // if several clients save at once, the first one wins
     let saved = saved.header("if-none-match", "*").send().await;
     if saved.status == 412 {
         return (space.get(key).ok().await.text(), true);
@@ -332,7 +332,7 @@ async fn a_thread_that_ends_is_kept_by_who_hears_of_it(backend: Backend) {
     thread.put("state", state).ok().await;
     thread.delete("").ok().await;
 
-    // as a subscriber or a webhook handles each end
+    // a subscriber or a webhook receiver would handle each event like this
     let destroyed = events.next().await;
     let id = destroyed.about()["thread_id"].as_str().unwrap().to_owned();
     let archive = client.get(&format!("/v1/archives/{id}")).bearer(API_SECRET);
@@ -345,7 +345,7 @@ async fn a_thread_that_ends_is_kept_by_who_hears_of_it(backend: Backend) {
     let entry = space.get(&id).ok().await;
     assert_eq!(entry.header("content-type"), Some("application/json"));
     assert!(entry.text().ends_with(&format!(r#""state":{state}}}"#)));
-    // a redelivered event changes nothing
+    // saving again after a redelivered event changes nothing
     let again = space.put(&id, "x").header("if-none-match", "*");
     again.refused(412, "version_mismatch").await;
     assert_eq!(keys(&space, "prefix=thrd_").await.0, [id]);

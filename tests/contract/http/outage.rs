@@ -9,10 +9,11 @@ use crate::support::server::{API_SECRET, Backend, Server};
 use crate::support::until;
 
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Longer than [`TIMEOUT`], even on a busy machine: a request that takes this long waits without a limit.
+/// The test assumes that a request that takes this long has no time limit. Much longer than [`TIMEOUT`], because the
+/// machine may be busy. machine may be busy.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// Retries a write until it succeeds: a busy Redis may answer too late at first.
+/// Retries a write until it succeeds, because a busy Redis may answer too late at first.
 async fn write(thread: &OwnThread, json: &str) {
     until(async || thread.put("state/k", json).send().await.status == 200).await;
 }
@@ -115,7 +116,7 @@ async fn an_entry_that_cannot_be_loaded_is_an_error_and_not_absent() {
 
     for (place, request) in everything().into_iter().enumerate() {
         match place {
-            // its answer has no body
+            // an answer to HEAD has no body, so only its status is checked
             1 => assert_eq!(request.send().await.status, 503),
             _ => assert_unavailable(request).await,
         }

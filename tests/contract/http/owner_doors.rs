@@ -1,4 +1,5 @@
-//! Tests how each entry point of the server checks owners, with a generated table of callers, threads and requests.
+//! Tests that each entry point of the server checks owners. The callers, threads and requests come from a generated
+//! table.
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, get_current_timestamp};
 use reqwest::Method;
@@ -9,12 +10,12 @@ use crate::support::client::{Answer, Client, Request};
 use crate::support::server::{API_SECRET, Backend, Builder, Server};
 
 const SHARED: &str = "a-shared-secret-of-at-least-32-bytes";
-/// A text in the state, history and scope of a thread that other callers must not see.
+/// Text in the state, history and scope of each thread. Callers without access must not see it.
 const HIDDEN: &str = "content-to-hide";
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum By {
-    /// A signed id for a thread, nothing for an owner.
+    /// A signed id names the thread. No credential names an owner.
     Own,
     Header,
     Token,
@@ -105,7 +106,8 @@ pub(super) fn by_owner_header(backend: Backend) -> Builder {
     setting.builder(backend)
 }
 
-/// Like [`by_owner_header`], with ids that another owner may use as soon as a thread ends.
+/// Starts a server like [`by_owner_header`], but without tombstones, so another owner can use an id as soon as its
+/// thread ends.
 pub(super) fn without_tombstones(backend: Backend) -> Server {
     let builder = by_owner_header(backend);
     builder.set("THREADKEEP_TOMBSTONE_SECONDS", 0).start()
@@ -163,7 +165,7 @@ async fn case(
     };
     let thread = match of_thread {
         None => None,
-        // a caller without an owner gets another owner's thread
+        // if the caller has no owner, use a new owner
         Some(true) => Some(caller.clone().unwrap_or_else(unique)),
         Some(false) => Some(unique()),
     };
@@ -188,7 +190,7 @@ async fn case(
         }
     };
     if let Some(caller) = caller.as_ref().filter(|_| !setting.is_one_channel()) {
-        // a credential that no setting requires changes nothing
+        // also send a credential that no setting asks for; it must have no effect
         let by = match (setting.owner, setting.identity) {
             (By::Own, By::Header) => By::Token,
             (By::Own, _) => By::Header,
@@ -268,7 +270,7 @@ fn doors(id: &str) -> Vec<Door> {
         "/v1/threads/current".to_owned(),
         format!("/v1/threads/{id}"),
     ];
-    // the second request for the turn would find it held
+    // only one root requests the turn, because a second request would be rejected
     for (root, count) in roots.iter().zip([doors.len(), doors.len() - 1]) {
         for (method, path, body) in &doors[..count] {
             all.push(Door {
@@ -300,8 +302,8 @@ fn doors(id: &str) -> Vec<Door> {
     all
 }
 
-/// Requests of the protocol of `@inngest/use-agent`, and their statuses. It serves only callers with an owner, for their own
-/// threads.
+/// Returns requests to the API of `@inngest/use-agent`, and their expected statuses. This API requires an owner, and
+/// serves owners only their own threads.
 fn use_agent_doors(id: &str, setting: Setting, case: &Case) -> Vec<(Door, u16)> {
     let (own, unowned) = match (setting.owner, case.caller.as_ref(), case.owner.as_ref()) {
         (By::Own, ..) | (_, None, _) => (401, 401),
@@ -323,7 +325,7 @@ fn use_agent_doors(id: &str, setting: Setting, case: &Case) -> Vec<(Door, u16)> 
     ]
 }
 
-/// Requests of the protocol of `OpenAI`'s conversations, which serves only callers with an API key.
+/// Returns requests to `OpenAI`'s conversations API, which requires an API key.
 fn openai_doors(id: &str) -> Vec<(Door, u16)> {
     let conversation = format!("/v1/conversations/conv_{}", &id["thrd_".len()..]);
     let item = json!({"items": [{"role": "user", "content": "hi"}]});

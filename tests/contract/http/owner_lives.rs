@@ -29,7 +29,8 @@ impl Of<'_> {
     }
 }
 
-/// Returns a thread of a first user that others subscribed to before it began, with the cursor of one of them.
+/// Creates a thread of an owner, Ann. Bob subscribes to the thread's id before the thread exists. Returns Ann's access,
+/// her event stream, Bob's access, and the cursor of Bob's stream.
 async fn watched<'a>(thread: &'a OwnThread) -> (Of<'a>, Listening, Of<'a>, String) {
     let [ann, bob] = [(); 2].map(|()| Of(thread, unique()));
     let before = bob.listen(None).await.cursor;
@@ -56,7 +57,7 @@ async fn a_stream_has_no_events_of_a_life_of_another_owner(backend: Backend) {
     ann.ask(Method::DELETE, "").ok().await;
     assert_eq!(events.next().await.event, "thread.destroyed");
 
-    // he may not subscribe while the id has no owner
+    // Bob writes first, because an id without an owner accepts no subscription
     bob.put("first-of-bob").await;
     let mut of_bob = bob.listen(Some(&before)).await;
     bob.put("second-of-bob").await;
@@ -65,7 +66,7 @@ async fn a_stream_has_no_events_of_a_life_of_another_owner(backend: Backend) {
     assert!(!all.contains("of-ann"), "{all}");
     assert!(!all.contains("thread.destroyed"), "{all}");
     assert!(all.starts_with("reset "), "{all}");
-    // nor does she see his later writes
+    // Ann may no longer subscribe, so she does not see Bob's writes
     ann.ask(Method::GET, "events")
         .refused(403, "not_the_owner")
         .await;
@@ -103,7 +104,7 @@ async fn a_moved_thread_is_not_found_from_its_old_id_by_another_owner(backend: B
 
     let mut all = String::new();
     let mut cursor = before;
-    // a stream ends with the move, and the next one resumes after it
+    // each stream ends at the rotation, so Bob reconnects with the last cursor
     while !all.contains("first-of-bob") {
         let mut events = bob.listen(Some(&cursor)).await;
         while let Some(sent) = events.try_next().await {

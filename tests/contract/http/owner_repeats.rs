@@ -76,7 +76,7 @@ async fn done(server: &Server, ann: &str, case: &Case) -> (OwnThread, Answer) {
 fn tells_nothing(answer: &Answer, first: &Answer, case: &Case) {
     let (text, path) = (answer.text(), case.path);
     assert_eq!(answer.header("idempotency-replayed"), None, "{path} {text}");
-    // callers that may write send the secret themselves
+    // a request whose body contains the secret may get the secret back
     if !case.body.to_string().contains(SECRET) {
         assert!(!text.contains(SECRET), "{path} {text}");
     }

@@ -19,7 +19,7 @@ async fn a_caller_lists_its_own_threads_alone(backend: Backend) {
         let made = request.json(&body.to_string()).ok().await.json();
         assert_eq!(made["owner"], ann.as_str());
         ids.insert(0, made["id"].as_str().unwrap().to_owned());
-        // threads of the same millisecond would be sorted by id
+        // threads that were created in the same millisecond are sorted by id
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     let of_bob = client.post("/v1/threads").header("x-user", &bob).ok().await;
@@ -33,7 +33,7 @@ async fn a_caller_lists_its_own_threads_alone(backend: Backend) {
     };
     let found = own("").ok().await;
     assert_eq!(listed(&found), ids);
-    // with the signed id, as on another device
+    // read the thread with its signed id, as a second device of the user does
     let signed_id = found.json()["threads"][0]["signed_id"].clone();
     client
         .get("/v1/threads/current")
@@ -208,7 +208,7 @@ async fn a_stream_ends_when_the_thread_gets_another_owner(backend: Backend) {
     patch.json(&json!({"owner": bob}).to_string()).ok().await;
     let put = by_key(&client, Method::PUT, &format!("{path}/state/later"));
     put.json("1").ok().await;
-    // otherwise the stream would not end
+    // the whole text arrives only if the server ends the stream
     let text = stream.text().await.unwrap();
     assert!(!text.contains("thread.updated"), "{text}");
 }
@@ -226,7 +226,7 @@ async fn an_owner_may_have_a_limited_number_of_threads(backend: Backend) {
     let made = client.post("/v1/threads").header("x-user", &ann).ok().await;
     let own = client.thread();
     own.put("state/k", "1").ok().await;
-    // its owner's first write binds it
+    // the first write by an owner binds the thread to this owner
     let bind = own.put("state/k", "2").header("x-user", &ann);
     bind.ok().await;
 

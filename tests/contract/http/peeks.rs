@@ -32,7 +32,8 @@ fn peek_of(read: &str) -> String {
     format!("{read}{sign}peek=true")
 }
 
-/// Returns the end of a thread. A store may report it with a few milliseconds of delay.
+/// Returns the expiry time of a thread. Uses the minimum of ten reads, because a store may report it a few milliseconds
+/// late.
 async fn end_of(thread: &OwnThread) -> OffsetDateTime {
     let mut ends = Vec::new();
     for _ in 0..10 {
@@ -50,7 +51,7 @@ async fn a_peek_reads_the_same_and_leaves_the_end_to_the_millisecond(server: &Se
         let end = end_of(&thread).await;
         threads.push((read, thread, end));
     }
-    // a use would show by now: it would move the end to an hour from its own time
+    // wait for two seconds, so that an extended lifetime would be visible
     let latest = threads.last().unwrap().2;
     let hour = time::Duration::HOUR - time::Duration::seconds(2);
     until(async || latest - OffsetDateTime::now_utc() < hour).await;
@@ -104,7 +105,7 @@ async fn a_peek_is_true_or_false_and_given_once(server: &Server) {
         }
         thread.get(&format!("{read}?peek=false")).ok().await;
     }
-    // operations that read no thread have no such parameter
+    // operations that do not read a thread reject the parameter
     let turn = thread.get("turn?peek=true");
     turn.refused(400, "invalid_parameter").await;
     let write = thread.put("state/k?peek=true", "2");

@@ -34,7 +34,8 @@ async fn read_answer(stream: &mut TcpStream, request: &str) -> String {
     }
 }
 
-/// Returns the parts of an answer that must not depend on other requests: status line, connection, length and body.
+/// Returns the parts of an answer that must not depend on other requests: the status line, the connection and length
+/// headers, and the body.
 fn essence(answer: &str) -> Vec<String> {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let mut lines: Vec<_> = head
@@ -63,7 +64,7 @@ async fn each_of_several_requests_gets_its_own_answer(server: &Server) {
         let requests = numbers.map(|number| kinds[number]);
         let mut stream = TcpStream::connect(server.address()).await.unwrap();
         let all = requests.concat();
-        // a head or body in two pieces is reassembled
+        // send the bytes in two pieces, to split a head or body
         let (start, end) = all.split_at(all.len() / 2);
         stream.write_all(start.as_bytes()).await.unwrap();
         stream.write_all(end.as_bytes()).await.unwrap();
@@ -121,7 +122,7 @@ async fn put_of(server: &Server, space: &str) -> Duration {
 }
 
 async fn blank_lines_in_a_body_cost_as_much_as_other_bytes(server: &Server) {
-    // a busy machine spoils some of these measurements; blank lines that cost more would spoil all
+    // retry: a busy machine spoils only some of the measurements, but expensive blank lines would spoil all of them
     let mut all = Vec::new();
     for _ in 0..20 {
         let spaces = put_of(server, " ").await;
@@ -149,7 +150,7 @@ async fn a_request_to_upgrade_that_is_not_granted_gets_a_body_that_ends(server: 
     serde_json::from_str::<serde_json::Value>(body).unwrap();
 }
 
-/// HTTP/1.0 has no chunks (RFC 9112, section 6.1).
+/// HTTP/1.0 does not support chunks (RFC 9112, section 6.1).
 async fn a_client_of_the_old_protocol_gets_a_stream_without_chunks(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;

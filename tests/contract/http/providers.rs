@@ -136,7 +136,7 @@ fn token(algorithm: Algorithm, key: &EncodingKey, claims: &Value) -> String {
 }
 
 async fn a_stream_ends_when_its_token_expires(backend: Backend) {
-    /// How long after `exp` the server accepts a token, in seconds.
+    /// Seconds after `exp` for which the server still accepts a token.
     const LEEWAY: u64 = 60;
     let secret = file(&format!("stream-secret-{backend:?}"), SHARED);
     let server = by_token(backend, &secret).start();
@@ -149,7 +149,7 @@ async fn a_stream_ends_when_its_token_expires(backend: Backend) {
     let later = get_current_timestamp() + 3_600;
     let mut lasting = of_ada(Method::GET, "/events", later).listen().await;
 
-    // a slow machine may take longer to open the stream than the token is valid
+    // on a slow machine, the token may expire before the stream opens, so retry with a later `exp`
     let mut left = 3;
     let ending = loop {
         let exp = get_current_timestamp() - LEEWAY + left;
@@ -205,7 +205,7 @@ async fn a_public_key_verifies_and_never_signs(backend: Backend) {
     );
     openssl(&["pkey", "-pubout", "-in"], &private, Some(&public));
     let pem = fs::read_to_string(&public).unwrap();
-    // as other programs write it, with text before the key
+    // some programs write text before the key
     let wordy = file(
         &format!("wordy-{backend:?}.pem"),
         &format!("Bag Attributes: x\n{pem}"),

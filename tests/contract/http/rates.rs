@@ -109,13 +109,13 @@ async fn an_address_makes_as_many_threads_as_the_limit_says(backend: Backend) {
     assert_eq!(answer.header("x-thread-id"), None);
     assert_eq!(answer.header("set-cookie"), None);
     limited_by("new_threads", client.post("/v1/threads")).await;
-    // a signed id that was returned earlier does not exempt the new thread
+    // a signed id from an earlier answer does not exempt the new thread from the limit
     let by_minted = put_as_stranger(&client).header("x-thread-id", &minted);
     limited_by("new_threads", by_minted).await;
     let scope = client.thread().post_beside("/v1/scopes/keys/set", body);
     limited_by("new_threads", scope).await;
 
-    // existing threads accept writes, and a read creates none
+    // writes to existing threads are still accepted, and a read creates no thread
     for number in 0..5 {
         thread.put("state/k", &number.to_string()).ok().await;
         kept.post_beside("/v1/scopes/keys/set", body).ok().await;
@@ -229,7 +229,7 @@ async fn a_request_counts_once_and_so_does_its_repeat(backend: Backend) {
     let keyed = || thread.put("state/k", "1").header("idempotency-key", "a");
     keyed().ok().await;
     let replayed = keyed().ok().await;
-    // a request that is rejected for another reason still counts
+    // a request that is rejected for a different reason still counts towards the limit
     thread
         .put("state/k", "1")
         .header("if-match", "\"99\"")
@@ -315,7 +315,7 @@ async fn reads_count_for_nothing(backend: Backend) {
     thread.put("state/k", "1").ok().await;
 }
 
-/// A merge reads values only after the limits allow it.
+/// A merge reads stored values only if the limits allow the request.
 async fn a_merge_past_a_limit_reads_nothing(backend: Backend) {
     let server = limited(backend, THREAD_WRITES, "2/1d");
     let thread = server.client().thread();
@@ -414,10 +414,10 @@ mod on_redis {
             .start();
         let thread = server.client().thread();
         let mut times = Vec::new();
-        // a request that waited for the limits and then for the store would take twice as long every time, not only when the
-        // machine pauses
+        // retry: a request that waited for the store twice would take two timeouts every time, but a pause of the
+        // machine delays only some requests
         for _ in 0..20 {
-            // the first of these writes succeeds, the others are over the limit
+            // the first of these writes succeeds; the following writes exceed the limit
             until(async || thread.put("state/k", "1").send().await.status == 429).await;
             redis.suspend();
 

@@ -35,7 +35,7 @@ async fn at_once(
 async fn writers_at_three_replicas_never_pass_the_total() {
     let (replicas, scope) = (Replicas::start(), new_session());
     let value = "x".repeat(10_000);
-    // 13 of them fit
+    // the scope has room for 13 of these values
     let writes = (0..60).map(|n| {
         let arguments = json!({"key": format!("k{n}"), "value": value});
         ("kv_write", arguments)

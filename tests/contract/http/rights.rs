@@ -44,7 +44,7 @@ fn covers(right: &str, needed: &str) -> bool {
         || right == "kv" && needed.starts_with("kv/")
 }
 
-/// A body that fails only the check of rights.
+/// Returns a request body that is valid except for the caller's rights.
 fn body_of(path: &str) -> Value {
     match path.strip_prefix("/v1/scopes") {
         Some(_) => json!({"scope": "session:s"}),
@@ -76,7 +76,7 @@ async fn a_key_makes_the_calls_that_its_rights_cover_and_no_others(backend: Back
                 .replace("{name}", "kv_read");
             let concrete = concrete.replace("{key}", "k").replace("{owner}", "ann");
             let needed = needed.replace("{namespace}", "a");
-            // a stream would not end, and the right is the same
+            // GET of a stream would not end; HEAD needs the same right
             let method = match &**method {
                 "get" => Method::HEAD,
                 method => method.to_uppercase().parse().unwrap(),
@@ -244,7 +244,7 @@ async fn a_key_is_told_its_name_and_rights(server: &Server) {
     ask("wrong").refused(401, "invalid_api_key").await;
     let none = server.client().get("/v1/api-keys/current");
     none.refused(401, "api_key_required").await;
-    // a proxy might accept one of them, and this server the other
+    // reject two `authorization` headers, because a proxy might check one of them and this server the other
     for second in [API_SECRET, "wrong"] {
         let both = ask(API_SECRET).bearer(second);
         both.refused(401, "invalid_api_key").await;

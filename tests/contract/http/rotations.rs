@@ -116,7 +116,7 @@ async fn a_repeat_gets_the_first_answer(server: &Server) {
     let first = by_key(&thread).ok().await;
     let new = named(server, &first);
 
-    // whether or not the client has stored the new cookie
+    // the repeat may name the old id or the new id, depending on whether the client has stored the new cookie
     for named in [&thread, &new] {
         let again = by_key(named).ok().await;
         assert_eq!(again.text(), first.text());
@@ -145,7 +145,7 @@ async fn a_thread_moves_only_under_its_conditions(server: &Server) {
     let request = thread.post("rotate", "");
     let request = request.header(by_turn.0, by_turn.1);
     let new = named(server, &request.header("if-match", "\"1\"").ok().await);
-    // the turn survives
+    // the turn is still valid after the rotation
     let others = new.put("state/k", "2");
     others.refused(409, "turn_taken").await;
     let own = new.put("state/k", "2").header(by_turn.0, by_turn.1);

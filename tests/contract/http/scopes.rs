@@ -255,7 +255,7 @@ async fn tasks_are_set_changed_and_guarded(server: &Server) {
     assert_eq!(got["tasks"], json!([]));
 }
 
-/// Other writes may have followed, so that the repeated write would now fail.
+/// A retry returns the first answer even if later writes have made the request invalid.
 async fn a_write_of_tasks_is_answered_again_whatever_became_of_them(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let tasks = async |tasks: Value| {

@@ -9,9 +9,9 @@ use crate::support::raw;
 use crate::support::server::{API_SECRET, Backend, Server};
 
 const HEAD: Duration = Duration::from_secs(5);
-/// Maximum time for an action that the server takes after a few seconds, on a busy machine.
+/// Time limit for an action that the server takes after a few seconds. Long, because the machine may be busy.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
-/// Maximum time between two bytes of a body.
+/// How long the server waits for the next byte of a body.
 const SILENCE: Duration = Duration::from_secs(10);
 const GET: &str = "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
 
@@ -25,11 +25,12 @@ async fn connect(server: &Server) -> TcpStream {
     TcpStream::connect(server.address()).await.unwrap()
 }
 
-/// Asserts that the connection closes at least `least` after `start`, and returns the bytes before that.
+/// Waits until the server closes the connection, and asserts that this is at least `least` after `start`. Returns the
+/// bytes received before the end.
 async fn closed_after(stream: &mut TcpStream, start: Instant, least: Duration) -> String {
     let mut rest = Vec::new();
     let read = timeout(WAIT_LIMIT, stream.read_to_end(&mut rest)).await;
-    // a reset also ends a connection
+    // a reset connection also counts as closed
     drop(read.expect("the server should close the connection"));
     let took = start.elapsed();
     assert!(took >= least, "{took:?}");
@@ -92,7 +93,7 @@ async fn a_part_of_a_head_behind_a_request_is_given_up() {
     let answer = raw::read_response(&mut stream).await;
     assert_eq!(raw::status(&answer), 200);
 
-    // the server waits this long again for the client to close
+    // after the time limit for the head, the server waits equally long for the client to close
     closed_after(&mut stream, Instant::now(), Duration::ZERO).await;
 }
 
@@ -121,7 +122,7 @@ async fn a_body_that_stands_still_is_refused_and_one_that_goes_on_is_not() {
         .write_all(format!("{}12345", put("state/k")).as_bytes())
         .await
         .unwrap();
-    // take longer than a head may, with shorter gaps than a body may have; retry if the machine paused
+    // take longer than a head may, but with shorter gaps than a body may have; retry if the machine paused
     for _ in 0..10 {
         let mut slow = connect(&server).await;
         slow.write_all(GET.as_bytes()).await.unwrap();
@@ -131,7 +132,7 @@ async fn a_body_that_stands_still_is_refused_and_one_that_goes_on_is_not() {
         slow.write_all(put("state/k").as_bytes()).await.unwrap();
         for _ in 0..10 {
             sleep(Duration::from_millis(700)).await;
-            // if the server has rejected the body, the answer below shows it
+            // a write to a closed connection fails; the answer shows whether the server rejected the body
             drop(slow.write_all(b"1").await);
             longest = longest.max(last.elapsed());
             last = Instant::now();
@@ -178,7 +179,7 @@ async fn an_answer_that_is_taken_slowly_comes_whole() {
     stream.write_all(head.as_bytes()).await.unwrap();
     raw::read_head(&mut stream).await;
 
-    // longer than a connection may be idle, and more than the socket buffers hold
+    // read for longer than the idle timeout; the socket buffers hold less than the whole answer
     let (start, mut taken) = (Instant::now(), 0);
     let mut buffer = vec![0; BYTES / 24];
     while taken < BYTES {
@@ -250,7 +251,7 @@ async fn connections_past_the_most_wait_for_their_turn() {
     let mut second = connect(&server).await;
     second.write_all(GET.as_bytes()).await.unwrap();
     let mut byte = [0];
-    // a server that does not wait would most likely answer within a second
+    // if the server did not queue this connection, it would most likely answer within a second
     let early = timeout(Duration::from_secs(1), second.peek(&mut byte)).await;
     assert!(early.is_err(), "{early:?}");
 

@@ -19,21 +19,21 @@ async fn the_busiest_threads_and_the_largest_states_are_listed(backend: Backend)
     for _ in 0..5 {
         written.put("state/k", "\"0123456789\"").ok().await;
     }
-    // the history of a thread is a part of it
+    // the history counts towards the size of its thread
     let items = r#"{"items":[{"id":"a","value":"0123456789"}]}"#;
     written.post("history", items).ok().await;
     read.put("state/k", "1").ok().await;
     for _ in 0..7 {
         read.get("state").ok().await;
     }
-    // peeks are not counted
+    // peeks do not count as reads
     for peek in ["", "state", "state/k", "keys", "history"] {
         read.get(&format!("{peek}?peek=true")).ok().await;
     }
     let text = format!("\"{}\"", "x".repeat(1_000));
     large.put("state/k", &text).ok().await;
     large.put("state/k", "1").ok().await;
-    // rejections, replays and missing threads do not count as writes
+    // rejected writes, replays, and requests to missing threads do not count
     written
         .put("state/k", "{")
         .refused(400, "invalid_json")

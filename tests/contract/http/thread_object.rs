@@ -396,7 +396,7 @@ async fn a_patch_of_another_shape_is_refused(server: &Server) {
 
 async fn metadata_is_limited_to_the_byte_of_its_compact_form(server: &Server) {
     let thread = server.client().thread();
-    // {"k":"..."} has 8 bytes around the text.
+    // The object around the text, `{"k":""}`, has 8 bytes.
     let body = |length: usize| {
         let text = "x".repeat(length - 8);
         format!("{{ \"metadata\" : {{ \"k\" : \"{text}\" }} }}")
@@ -508,7 +508,7 @@ async fn an_id_lives_again_when_its_tombstone_is_gone(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_TOMBSTONE_SECONDS", 1)
         .start();
-    // retry: on a slow machine, the tombstone may expire before the next write
+    // retry, because on a slow machine the tombstone may expire before the next write
     let (thread, first) = loop {
         let thread = server.client().thread();
         let first = thread.put("state/k", "1").ok().await;

@@ -244,7 +244,7 @@ async fn limits_hold_at_their_edges(server: &Server) {
         text("kv value exceeds 32768 bytes")
     );
     assert_eq!(write("e", "x").await, text("kv exceeds 131072 bytes"));
-    // a full scope accepts a replacement, and an empty value
+    // a full scope still accepts a replacement of the same size, and empty values
     assert_eq!(write("d", &"y".repeat(32_768)).await, None);
     assert_eq!(write("d", &"é".repeat(16_384)).await, None);
     for n in 5..256 {
@@ -602,7 +602,7 @@ async fn keys_are_gone_after_their_time(server: &Server) {
         let answer = client.tool(&scope, "kv_read", json!({"key": "a"})).await;
         answer["result"]["found"] == true
     };
-    // a pause of the machine may make one read late, but not every read
+    // retry, because the key may expire before the read if the machine pauses
     until(async || {
         client.tool(&scope, "kv_write", write.clone()).await;
         is_found().await

@@ -31,7 +31,7 @@ async fn a_request_is_logged_with_its_trace(backend: Backend) {
     put().ok().await;
     put().header("traceparent", "00-0-0-0").ok().await;
     put().header("traceparent", b"\xff").ok().await;
-    // `traceparent` must be unique (W3C Trace Context, section 3.2)
+    // `traceparent` must occur only once (W3C Trace Context, section 3.2)
     let twice = put().header("traceparent", TRACE);
     twice.header("traceparent", TRACE).ok().await;
     let operator = server.client().get("/v1/stats");
@@ -66,9 +66,9 @@ async fn a_slow_response_is_logged_with_where_its_time_went(backend: Backend) {
         thread.signed
     );
     slow.write_all(head.as_bytes()).await.unwrap();
-    // from here, the server waits for the body
+    // after this answer, the server waits for the body
     assert_eq!(status(&read_head(&mut slow).await), 100);
-    // the client's own slowness is what the test measures
+    // the client pauses here, and the server must attribute the pause to the body
     sleep(Duration::from_millis(1_000)).await;
     slow.write_all(b"1").await.unwrap();
     assert_eq!(status(&read_response(&mut slow).await), 200);
@@ -83,7 +83,7 @@ async fn a_slow_response_is_logged_with_where_its_time_went(backend: Backend) {
         assert!(ms(line, "duration_ms") >= 900.0, "{line}");
         assert!(!line.to_string().contains("to-hide"), "{line}");
     }
-    // on a busy machine, any request may be slow
+    // search by route and status, because on a busy machine any request may be slow
     let of = |route: &str, status: u16| {
         let is_meant = |line: &&Value| line["route"] == route && line["status"] == status;
         let mut of = slow.iter().filter(is_meant);

@@ -178,7 +178,7 @@ async fn a_turn_needs_no_body(server: &Server) {
     assert_eq!((taken.status, renewed.status), (201, 200));
 }
 
-/// Requests the turn. A repeat has the same key, in case the answer was lost.
+/// Requests the turn. If the answer is lost, the caller can retry with the same key.
 fn ask_once(thread: &OwnThread, key: &str) -> Request {
     let body = r#"{"wait_seconds":30,"ttl_seconds":600}"#;
     thread.post("turn", body).header("idempotency-key", key)
@@ -187,7 +187,7 @@ fn ask_once(thread: &OwnThread, key: &str) -> Request {
 struct Waiting(TcpStream);
 
 impl Waiting {
-    /// Asks a server with one worker for the turn, and returns once the worker handles the request.
+    /// Requests the turn from a server with one worker. Returns after the worker has started to handle the request.
     async fn start(server: &Server, thread: &OwnThread, key: &str) -> Self {
         let body = r#"{"wait_seconds":30,"ttl_seconds":600}"#;
         let head = format!(
@@ -198,7 +198,8 @@ impl Waiting {
         );
         let mut stream = TcpStream::connect(server.address()).await.unwrap();
         stream.write_all((head + body).as_bytes()).await.unwrap();
-        // the worker accepts connections in order
+        // the worker accepts connections in order, so an answer on a later connection shows that it has accepted the
+        // first
         for _ in 0..3 {
             let later = "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
             raw::exchange(server.address(), later).await;
@@ -287,7 +288,7 @@ async fn a_caller_waits_until_the_turn_is_given_back(backend: Backend) {
     let thread = server.client().thread();
     let first = token(&thread, &json!({"ttl_seconds": 600})).await;
     let second = Waiting::start(&server, &thread, "second").await;
-    // a server that rejects or grants the turn at once would most likely have answered by now
+    // if the server did not wait, it would most likely have answered by now
     tokio::time::sleep(Duration::from_millis(300)).await;
     second.assert_waits();
 
@@ -336,13 +337,13 @@ async fn waiting_callers_are_served_in_the_order_of_their_arrival(backend: Backe
     }
 }
 
-/// Takes a turn and writes three times. Some workers stall past their lease after the first write. Returns the number of
-/// accepted writes.
+/// Takes a turn and writes three times. A worker whose number is a multiple of three stalls after its first write,
+/// until its lease expires. Returns the number of accepted writes.
 async fn work(thread: &OwnThread, worker: usize, round: usize) -> usize {
     let stalls = worker.is_multiple_of(3);
     let ask = json!({"ttl_seconds": 600, "wait_seconds": 30});
     let mut answer = take(thread, &ask).await;
-    // on a busy machine, all turns together may take longer than a caller may wait
+    // on a busy machine, the other turns together may take longer than `wait_seconds` allows
     while answer.status == 409 {
         answer = take(thread, &ask).await;
     }
@@ -358,7 +359,7 @@ async fn work(thread: &OwnThread, worker: usize, round: usize) -> usize {
             _ => drop(answer.problem(409, "turn_lost")),
         }
         if place == 0 && stalls {
-            // shorten the lease so that it expires after the first write
+            // shorten the lease, so that it expires during the pause below
             let renew = thread.patch("turn", r#"{"ttl_seconds":1}"#);
             by(renew, &token).ok().await;
             tokio::time::sleep(Duration::from_millis(1_500)).await;
@@ -421,15 +422,16 @@ async fn no_two_turns_interleave(backend: Backend) {
         assert!(part.len() == 3 || worker.is_multiple_of(3), "{log:?}");
     }
     assert_eq!(turns.len(), WORKERS * ROUNDS);
-    // others waited, so stalled workers had lost their turns
+    // stalled workers lost their turns to waiting workers, so some writes were rejected
     assert!(accepted < 3 * WORKERS * ROUNDS);
 }
 
 #[tokio::test]
 async fn a_turn_given_back_on_one_replica_wakes_callers_on_another() {
-    /// The callers of a replica together poll once in 250 ms, so each of 100 polls once in 25 s.
+    /// Number of other waiting callers. A replica polls Redis for one caller every 250 ms, so it polls for each of 100
+    /// callers only every 25 s.
     const OTHERS: usize = 100;
-    /// Far shorter than 25 s, and orders of magnitude longer than a message takes.
+    /// Far shorter than 25 s, and far longer than a message takes.
     const SOON: Duration = Duration::from_secs(8);
     const ROUNDS: usize = 3;
     let one = Server::start(Backend::Redis);
@@ -451,7 +453,7 @@ async fn a_turn_given_back_on_one_replica_wakes_callers_on_another() {
             let here = here.clone();
             async move { take(&here, &json!({"wait_seconds": 30})).await }
         });
-        // by now it most likely waits; if not, it gets the turn when it asks
+        // by now, the second caller most likely waits; otherwise, it gets the turn when its request arrives
         tokio::time::sleep(Duration::from_millis(100)).await;
         let start = Instant::now();
         by(there.delete("turn"), &first).send().await;
@@ -465,7 +467,7 @@ async fn a_turn_given_back_on_one_replica_wakes_callers_on_another() {
             let second = second.json()["token"].as_str().unwrap().to_owned();
             by(here.delete("turn"), &second).send().await;
         }
-        // a replica may not be subscribed yet, and a busy machine may pause
+        // allow some late calls, because a replica may not be subscribed yet, and a busy machine may pause
         assert!(late.len() < ROUNDS, "{late:?}");
     }
     for other in waiting {
@@ -484,11 +486,11 @@ async fn a_replica_whose_callers_wait_asks_redis_four_times_a_second_at_most() {
         server.store_calls("take_turn", "turns").await
             + server.store_calls("recall_turn", "turns").await
     };
-    // retry until the replica polls at its full rate: a busy machine polls less often
+    // retry until the replica polls at its full rate, because a busy machine polls less often
     for attempt in 0..10 {
         let (before, start) = (count().await, Instant::now());
         let waiting = threads.iter().enumerate().flat_map(|(at, thread)| {
-            // half of the callers queue behind the others and leave before them
+            // half of the callers wait behind the others, and give up before them
             [4, 3].map(move |wait_seconds| async move {
                 let body = json!({"wait_seconds": wait_seconds}).to_string();
                 let ask = thread.post("turn", &body);
@@ -499,7 +501,7 @@ async fn a_replica_whose_callers_wait_asks_redis_four_times_a_second_at_most() {
         });
         futures_util::future::join_all(waiting).await;
 
-        // each caller also asks when it arrives and when it leaves
+        // subtract two calls per caller, for its arrival and its departure
         let asked = count().await - before - 4 * threads.len() as u64;
         let most = 4 * start.elapsed().as_secs() + 4;
         assert!(asked <= most, "{asked} of {most}");

@@ -114,10 +114,10 @@ async fn what_fails_comes_again_in_order_and_under_the_same_id(backend: Backend)
 }
 
 async fn one_that_hangs_delays_no_other(backend: Backend) {
-    /// More threads than a replica delivers to at a time.
+    /// Number of threads, which exceeds the number that a replica can deliver for in parallel.
     const THREADS: usize = 40;
     let mut times = Vec::new();
-    // if others waited for the hanging delivery, every attempt would be slow, not only those on a busy machine
+    // retry: a busy machine delays some attempts, but a hanging delivery that blocked others would delay all of them
     for _ in 0..5 {
         let server = open_server(backend);
         let receiver = Receiver::start().await;
@@ -198,7 +198,7 @@ async fn changes_count_from_now_on(backend: Backend) {
     let patch = hooks(&client, Method::PATCH, &path_of(&made)).json(&patch);
     patch.ok().await;
 
-    // the server notices the change soon, but not immediately
+    // the server notices the change after a short delay
     until(async || {
         client.thread().put("state/k", "1").ok().await;
         !receiver.taken("/b").is_empty()
@@ -214,7 +214,7 @@ async fn changes_count_from_now_on(backend: Backend) {
     receiver.await_taken("/c", 1).await;
 
     assert!(receiver.got("/a").is_empty());
-    // deliveries in flight may have arrived
+    // deliveries that were in flight may still arrive
     assert!(receiver.got("/b").len() <= until_then + 16, "{other}");
 }
 
@@ -226,7 +226,7 @@ async fn changes_of_threads_come_while_an_endpoint_wants_them(backend: Backend) 
     let thread = client.thread();
     thread.put("state/k", "0").ok().await;
 
-    // replicas notice it within seconds
+    // the server notices the new endpoint within seconds
     until(async || {
         thread.put("state/k", "1").ok().await;
         sleep(Duration::from_millis(50)).await;

@@ -28,7 +28,8 @@ fn traced(request: Request, number: u8) -> Request {
     request.header("traceparent", trace(number))
 }
 
-/// Returns the type of an event and its trace, after checking that header and attribute agree.
+/// Returns the type of a delivered event, and its trace. Asserts that the `traceparent` header equals the event's
+/// attribute.
 fn told(delivery: &Delivery) -> (String, Option<String>) {
     let event = delivery.json();
     let attribute = event["traceparent"].as_str().map(str::to_owned);
@@ -60,7 +61,7 @@ async fn every_event_of_a_traced_request_has_its_trace(backend: Backend) {
     make(&client, &receiver.url("/a"), &ALL).await;
     let thread = client.thread();
 
-    // all changes are logged only after every replica has noticed the subscription
+    // wait until every replica has noticed the endpoint, because changes are logged only from then on
     crate::support::until(async || {
         let of = thread.put("state/k", "1");
         of.ok().await;
@@ -179,7 +180,7 @@ async fn an_event_keeps_its_trace_until_another_replica_delivers_it() {
     traced(one.client().thread().put("state/k", "1"), 1)
         .ok()
         .await;
-    // the event is recorded only after its first attempt; later replicas know it from the record
+    // the event is recorded after its first attempt, and a later replica finds it in the record
     receiver.await_got("/a", 1).await;
     one.stop();
     receiver.set("/a", Mood::Well);

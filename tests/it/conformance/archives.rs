@@ -117,7 +117,7 @@ async fn an_archive_is_got_until_its_time_is_over(room: Room) {
     assert_eq!(room.archive(&thread).await, None);
     assert_eq!(by_life.unwrap(), None);
     assert!(listed(&room, START, 10).await.is_empty());
-    // the log has the event of the end, which refers to it
+    // the final state remains as long as the log has the event of the end
     let last = room.backend.get_final(&thread.id, life).await.unwrap();
     assert_eq!(&last.unwrap().state[..], br#"{"k":1}"#);
 }
@@ -192,7 +192,7 @@ async fn expired_threads_are_listed_by_when_they_were_archived(room: Room) {
 }
 
 async fn archives_of_one_time_are_listed_once_each_whatever_their_ids_begin_with(room: Room) {
-    // an id that is a prefix of another one in its bucket sorts first
+    // choose two ids of one bucket such that the first id is a prefix of the second
     let threads = loop {
         let (shorter, mut longer) = (room.subject(), room.subject());
         longer.id = format!("{}0", shorter.id).parse().unwrap();
@@ -214,7 +214,7 @@ async fn archives_of_one_time_are_listed_once_each_whatever_their_ids_begin_with
     }
 }
 
-/// An unlimited retention is a valid setting.
+/// A retention may be unlimited (`Duration::MAX`).
 async fn what_is_kept_for_ever_stays(room: Room) {
     let room = room
         .keeping(Retention {

@@ -266,7 +266,7 @@ async fn a_thread_has_at_most_32_checkpoints(room: Room) {
 
 async fn checkpoints_have_at_most_4_mib_of_state_and_metadata(room: Room) {
     let thread = room.subject();
-    // four states of the maximum size leave no room for the metadata, which counts too
+    // four checkpoints fill the limit exactly, because metadata counts too
     let around = r#"{"k":""}"#.len();
     let state = filler(1_048_576 - around - 2);
     thread.merge(&[set("k", &state)]).await;
@@ -437,7 +437,7 @@ async fn an_exclusive_turn_keeps_others_from_every_change(room: Room) {
         ..thread.blank()
     };
     restore_by(&room, &thread, number, &write).await.unwrap();
-    // a checkpoint does not include the turn, which survives the restoration
+    // the restoration does not end the thread's turn, which is not part of a checkpoint
     let others = thread.try_merge(&[]).await;
     assert!(matches!(others, Err(Refusal::TurnTaken { .. })));
     let held = room.backend.get_turn(&thread.id, Access::All).await;

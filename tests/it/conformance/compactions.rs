@@ -1,4 +1,4 @@
-//! Compactions: summaries replace the oldest items, whose originals remain readable for a while.
+//! Compactions of histories: a summary replaces the oldest items, whose originals remain readable for a set time.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ impl Place {
         }
     }
 
-    /// Replaces the oldest items by items with these ids, whose values are the ids.
+    /// Replaces the oldest items with one item for each of `ids`. The value of an item is its id.
     async fn compact(&self, compaction: Compaction<'_>, ids: &[&str]) -> Compacted {
         self.try_compact(compaction, &named(ids)).await.unwrap()
     }
@@ -96,7 +96,7 @@ impl Place {
         all.unwrap()
     }
 
-    /// Returns positions and ids of the history that models read.
+    /// Returns the positions and ids of the items that models read.
     async fn shown(&self) -> Vec<(u64, String)> {
         let page = self.page(After(0), 10_000).await.unwrap();
         let items = page.items.iter().map(word);
@@ -136,7 +136,7 @@ async fn new_items_take_the_last_places_that_they_replace(room: Room) {
         (4, 8, 0)
     );
     assert_eq!(summary.bytes, 2 * (2 + 4 + 64) + 2 * (1 + 1 + 64));
-    // readers within the range get the summary next, and later ones see no change
+    // a reader inside the replaced range gets the summary next, and a reader past the range sees no change
     assert_eq!(scope.seqs(After(2), 10).await, [4, 5, 6, 7]);
     assert_eq!(scope.seqs(After(5), 10).await, [6, 7]);
     assert_eq!(scope.seqs(Before(7), 2).await, [6, 5]);
@@ -215,7 +215,7 @@ async fn an_append_of_an_item_that_was_replaced_adds_nothing(room: Room) {
     let other = scope.try_add(&[item("2", "\"other\"")]).await;
     assert_eq!(other.unwrap_err(), Refusal::ItemIdReused { item: 0 });
     assert_eq!(scope.seqs(After(0), 10).await, [3, 4, 5, 6]);
-    // the position remains valid for readers that resume from it
+    // readers can still resume from the position of an item that was replaced
     let found = scope
         .scopes
         .find_item(&scope.scope, Access::All, &id("2"))
@@ -318,14 +318,14 @@ async fn originals_end_by_themselves(room: Room) {
 
     room.advance(MINUTE);
 
-    // the summary of the first was among the originals of the second
+    // the originals of segment 2 have expired, among them the summary of segment 1
     assert_eq!(
         scope.originals(Originals::OfSegment(2), After(0), 9).await,
         None
     );
     assert_eq!(scope.shown().await[0], (4, "b".into()));
     assert_eq!(scope.add(&numbered(8..9)).await, [(8, false)]);
-    // their ids can be used again
+    // the ids of expired originals can be used again
     assert_eq!(scope.add(&numbered(4..5)).await, [(9, false)]);
     room.advance(2 * MINUTE);
     assert!(scope.segments().await.is_empty());
@@ -369,7 +369,7 @@ async fn a_removed_item_is_gone_from_its_segment(room: Room) {
         (3, 3 * 66)
     );
     assert_eq!(scope.seqs(After(0), 10).await, [4, 5, 6, 7]);
-    // a segment is dropped with the last item of its summary
+    // removing the last item of a summary drops the segment
     scope.remove(Removal::Item(&id("s"))).await;
     assert!(scope.segments().await.is_empty());
     assert_eq!(scope.all_originals().await, [5, 6, 7]);
@@ -409,7 +409,7 @@ async fn the_oldest_segments_make_room(room: Room) {
         );
     }
     assert_eq!(scope.segments().await.len(), SEGMENTS_MAX);
-    // the summary of the last dropped segment remains
+    // the originals include the summary of the last dropped segment
     assert_eq!(scope.all_originals().await.len(), SEGMENTS_MAX + 1);
 
     let (_, scope) = living(&room).await;
@@ -513,7 +513,7 @@ async fn originals_last_no_longer_than_the_summary_that_stands_for_them(room: Ro
     assert!(scope.segments().await.is_empty());
     assert_eq!(scope.all_originals().await, [3, 4, 5]);
 
-    // a part of a summary cannot be replaced alone
+    // replacing part of a summary without keeping the originals drops the whole segment
     let (_, scope) = living(&room).await;
     scope.add(&numbered(1..6)).await;
     scope.compact(keep(4, 4, WEEK), &["a", "b"]).await;
@@ -586,7 +586,7 @@ async fn segments_move_with_their_thread_and_come_back_from_the_archive(room: Ro
 
     assert_eq!(scope.all_originals().await, [1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(scope.segment_numbers().await, [1]);
-    // a new life has none
+    // a new life of the scope has no segments
     assert!(scope.end().await);
     assert!(scope.segments().await.is_empty());
     scope.add(&numbered(1..3)).await;

@@ -1,4 +1,4 @@
-//! Lists of conversations: sorted by their newest item, each thread once, even during other writes.
+//! Lists of conversations: sorted by newest item, with each thread once, even while other threads are written.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ fn after(last: &ListedConversation) -> PageStart {
     }
 }
 
-/// Lists by cursor, and runs `between` before each page.
+/// Lists all conversations by cursor. Runs `between` before each page except the first.
 async fn by_cursor(room: &Room, limit: usize, between: impl AsyncFn()) -> Vec<ThreadId> {
     let mut all = Vec::new();
     let mut start = PageStart::Offset(0);
@@ -203,11 +203,11 @@ async fn a_glance_shows_count_time_and_beginning_and_is_no_use(room: Room) {
     let after = room.backend.list_threads(None, 10).await.unwrap().threads[0]
         .1
         .clone();
-    // a use would move the end by ten minutes; Redis computes it from two clock readings and may pause between them
+    // the tolerance allows a pause of Redis between two clock readings, but not a use, which adds ten minutes
     assert!(after.expires_ms <= before.expires_ms + 60_000);
     assert_eq!(shown.newest_ms, Some(page.await.unwrap().items[0].at_ms));
     assert_eq!(&*shown.opening[0], "1");
-    // byte 4,096 is within a character
+    // the text is cut before byte 4,096, which is inside a character
     assert_eq!(&*shown.opening[1], &long[..4_095]);
     assert!(glance(&room, &thread, 0).await.unwrap().opening.is_empty());
     assert_eq!(glance(&room, &room.subject(), 1).await, None);
@@ -252,7 +252,7 @@ async fn the_list_is_by_the_newest_message_whatever_else_is_written(room: Room) 
         threads.push(owned(&room).await);
         room.advance(2 * SECOND);
     }
-    // the last two have no messages, so their creation counts
+    // the last two threads have no messages, so the time of their creation counts
     for (number, thread) in threads[..4].iter().enumerate() {
         match number % 2 {
             0 => append(&room, thread, "a").await,
@@ -303,7 +303,7 @@ async fn a_list_has_each_thread_once_while_others_are_written(room: Room) {
     let between = async || {
         let number = writes.replace(writes.get() + 1);
         append(&room, &busy[number % busy.len()], &format!("m{number}")).await;
-        // not messages, so these threads keep their positions
+        // these writes add no message, and do not move their threads in the list
         for thread in steady.iter().skip(number % 7).step_by(7) {
             thread.merge(&[set("k", "1")]).await;
         }

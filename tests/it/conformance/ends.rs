@@ -6,7 +6,7 @@ use threadkeep_domain::{EndReason, Refusal, Retention, ThreadPolicy};
 use super::room::{Room, Subject, in_parallel, increment, once, push, set};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// Tolerance for a pause of Redis within one script. The times that the cases distinguish are much further apart.
+/// Tolerance for a pause of Redis during a script, in milliseconds. A wrong time would be off by much more.
 const ROUGHLY_MS: u64 = 10_000;
 
 fn living_for(ttl_seconds: u32) -> ThreadPolicy {
@@ -57,7 +57,7 @@ async fn a_thread_is_due_when_its_time_has_passed_and_not_before(room: Room) {
     let after = room.is_due(&thread).await;
 
     assert!(!before);
-    // an embedded store may have ended it already
+    // an embedded store may already have ended the thread itself
     assert!(after || room.events(&thread).await.len() == 2);
 }
 
@@ -174,7 +174,7 @@ async fn destroying_an_expired_thread_tells_that_it_expired(room: Room) {
         [r#"#1 v1 created ["k"]"#, "#2 v1 expired"]
     );
     assert!(end.time_ms.abs_diff(last.expires_ms) <= ROUGHLY_MS);
-    // no tombstone
+    // no tombstone rejects the next write
     assert_eq!(thread.merge(&[]).await.stamp.version, 1);
 }
 
@@ -249,7 +249,7 @@ async fn reapers_at_once_end_each_thread_once(room: Room) {
         ended += reaper.await.unwrap().ended;
     }
 
-    // fewer if an embedded store has ended some itself
+    // an embedded store may have ended some threads itself
     assert!(ended <= THREADS as u64);
     for (number, thread) in threads.iter().enumerate() {
         let state = room.archive(thread).await.unwrap().state;
@@ -335,7 +335,7 @@ async fn an_end_that_nobody_saw_for_longer_than_the_grace_is_told_all_the_same(r
         let archive = room.archive(thread).await;
         let end = super::story::words(&events[1]);
         assert_eq!(events.len(), told);
-        // a store that kept the thread until its end also has its state
+        // the state is lost unless the store kept the thread's data beyond the grace period
         assert_eq!(end.ends_with("lost"), archive.is_none(), "{end}");
         assert!(end.contains("expired"));
         assert!(events[1].time_ms.abs_diff(last.expires_ms) <= 60_000);
@@ -384,7 +384,7 @@ async fn those_due_are_listed_by_their_deadlines_and_no_more_than_asked_for(room
     let due = room.backend.due(&[bucket], 3).await.unwrap().ids.remove(0);
 
     let ids: Vec<_> = threads.iter().map(|thread| thread.id).collect();
-    // an embedded store may have ended them already
+    // an embedded store may already have ended the threads itself
     let are_ended = room.events(&threads[0]).await.len() == 2;
     assert!(are_ended || due == ids[..3]);
 }

@@ -103,7 +103,7 @@ async fn an_entry_ends_at_its_millisecond_and_counts_no_more(room: Room) {
 
 async fn an_ended_entry_that_nobody_purged_is_replaced_and_deleted_as_if_gone(room: Room) {
     let space = room.space("n");
-    // more than one step purges
+    // more entries than one purge step deletes
     for number in 0..300 {
         space.put_for(&format!("{number}"), "xx", seconds(10)).await;
     }
@@ -139,7 +139,7 @@ async fn a_deleted_entry_is_gone_and_its_next_life_is_another(room: Room) {
     let second = space.put("k", "3").await;
     assert_eq!(second.stamp.version, 1);
     assert_ne!(second.stamp.life, first.stamp.life);
-    // the end of the first entry is not that of the second
+    // the expiry of the first entry does not apply to the second entry
     room.advance(200 * SECOND);
     assert_eq!(space.body("k").await.unwrap(), "3");
     assert_eq!(space.counts().await, (1, 1));
@@ -201,7 +201,7 @@ async fn a_plain_read_changes_nothing_and_a_use_counts(room: Room) {
         assert!(entry.last_used_ms >= before.last_used_ms + 30_000);
         assert_eq!(space.usage().await.last_used_ms, Some(entry.last_used_ms));
     }
-    // a put increments the version; another life starts again
+    // a put keeps the number of uses; a new life starts with none
     space.put("k", "2").await;
     assert_eq!(space.read("k", Reading::Use).await.unwrap().uses, 4);
     space.delete("k").await;

@@ -22,7 +22,7 @@ fn batch_put(name: &str, body: &str, if_absent: bool) -> BatchPut {
     }
 }
 
-/// The version of each entry: the new one, or that of the entry that was there.
+/// For each entry, its new version, or the current version if the put was rejected.
 type Versions = Vec<Result<u64, u64>>;
 
 async fn put_all(
@@ -88,7 +88,7 @@ async fn a_repeat_completes_a_request_that_ended_halfway(room: Room) {
         .map(|number| batch_put(&format!("{number}"), "a", false))
         .collect();
     let key = once("key", "one");
-    // as if the server had failed after three of them
+    // as if the server had failed after the first three puts
     room.backend
         .begin_writes(&space.namespace, key)
         .await
@@ -161,7 +161,7 @@ async fn pages_with_bodies_have_each_entry_once_and_at_least_one(room: Room) {
                 ..EntryRange::default()
             };
             let service = service(&room);
-            // each counts twice its size
+            // each entry counts as twice its size
             let page = service.list_bodies(&space.namespace, range, most, |_, entry| {
                 2 * entry.body.len() as u64
             });

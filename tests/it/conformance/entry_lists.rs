@@ -29,7 +29,7 @@ async fn keys_are_listed_by_their_bytes(room: Room) {
     for name in names.iter().rev().filter(|name| !name.is_empty()) {
         space.put(name, name).await;
     }
-    // other namespaces are separate, even with adjacent names
+    // entries of namespaces with adjacent names must not be listed
     for name in ["m", "n2", "N"] {
         room.space(name).put("a/1", "x").await;
     }
@@ -136,7 +136,7 @@ async fn pages_survive_what_is_put_and_deleted_between_them(room: Room) {
         listed.extend(page.entries.iter().map(|(key, _)| key.as_str().to_owned()));
         after = page.next;
         let Some(last) = &after else { break };
-        // the last listed entry, one far ahead that is no multiple of 3, and new ones everywhere
+        // delete the last listed entry and an unlisted entry that is no multiple of 3, and add entries throughout
         space.delete(last.as_str()).await;
         space.delete(&name(599 - 3 * round)).await;
         space.put(&format!("{}+", name(30 * round)), "new").await;

@@ -84,7 +84,7 @@ async fn another_request_with_a_used_key_is_refused_before_anything_else(room: R
     let deletion = space.delete_by("k", by(once("key", "one"))).await;
     assert_eq!(deletion, Err(REUSED));
     assert_eq!(space.body("k").await.unwrap(), "1");
-    // an idempotency key belongs to one entry
+    // an idempotency key applies to one entry only
     let terms = by(once("key", "two"));
     let other = space.put_by("other", &text("x"), terms).await;
     assert!(!other.unwrap().replayed);
@@ -240,7 +240,7 @@ async fn beyond_the_limit_a_write_with_a_new_key_waits(room: Room) {
     let too_many = matches!(refused, Err(Refusal::TooManyIdempotencyKeys { .. }));
     assert!(too_many, "{refused:?}");
     assert_eq!(space.get("k").await, None);
-    // a repeat, another entry and a write without a key are accepted
+    // replays, writes to other entries and writes without a key are still accepted
     assert!(
         space
             .delete_by("k", by(numbered_once(7)))

@@ -59,7 +59,7 @@ async fn lives(room: &Room, text: &str) -> Vec<ErasedLife> {
     room.backend.erased_lives(tag(text)).await.unwrap()
 }
 
-/// Runs all steps, as the events do.
+/// Runs all steps of an erasure, in the order in which the events crate runs them.
 async fn erase(room: &Room, text: &str) -> Erased {
     let all = end_all(room, text).await;
     loop {
@@ -104,7 +104,7 @@ async fn an_erased_owner_has_no_thread_and_no_archive(room: Room) {
 
     let erased = erase(&room, "ann").await;
 
-    // the expired thread may have been ended earlier
+    // the expired thread counts as an archive if it was already ended
     assert_eq!(erased.threads + erased.archives, 4, "{erased:?}");
     assert!(erased.archives >= 1, "{erased:?}");
     for thread in [&living, &destroyed, &restored, &expired] {
@@ -148,9 +148,9 @@ async fn an_erased_id_refuses_writes_until_its_tombstone_ends(room: Room) {
         let refused = scope.try_run(&[scope_room::set("k", "2")]).await;
         assert_eq!(refused, Err(Refusal::NoThread));
     }
-    // no remembered answer
+    // the erasure also deleted the remembered answer
     assert_eq!(living.write(&write).await, Err(Refusal::Destroyed));
-    // a client that has seen the erased life is rejected even in a new one
+    // a client that has seen the erased life is rejected even in a new life
     let seen = Tombstone::HeededAfter(life);
     living
         .merge_heeding(Tombstone::Ignored, &[set("k", "3")])
@@ -205,7 +205,7 @@ async fn events_before_the_first_write_of_an_imported_thread_are_erased(room: Ro
     source.destroy().await;
     let thread = room.subject();
     room.watch(&thread, 3_600 * SECOND).await;
-    // another service's clock is ahead
+    // as if the clock of the exporting service were ahead
     image.thread.created_ms += 30_000;
     let import = images::import(&image, &thread);
     room.backend.import(&thread.id, &import).await.unwrap();
@@ -274,13 +274,13 @@ async fn an_erasure_goes_on_wherever_it_stopped(room: Room) {
     expected.sort_by_key(|(id, _)| *id);
     let named = |life: &ErasedLife| (life.id, life.life);
     assert!(noted.iter().map(named).eq(expected), "{noted:?}");
-    // a crash here, or after the next step
+    // purging can be repeated after a crash, because the lives remain recorded
     for _ in 0..2 {
         let purged = room.backend.purge_log(tag("ann"), &noted).await;
         purged.unwrap();
         assert_eq!(lives(&room, "ann").await.len(), 2);
     }
-    // a repeat erases a thread that was created meanwhile
+    // a thread that is created meanwhile is erased only by the next erasure
     let late = owned(&room, "ann").await;
     let forgotten = room.backend.forget_lives(tag("ann"), &noted).await;
     forgotten.unwrap();
@@ -318,7 +318,7 @@ async fn a_thread_that_got_another_owner_stays_and_forgets_the_former(room: Room
     assert!(freed.exists().await);
     assert_eq!(count(&room, "bob").await, 1);
     assert_eq!(room.story(&thread).await.len(), 1);
-    // the answer that named the former owner is deleted
+    // the remembered answer that named the former owner is deleted
     let again = Write {
         owner: OwnerChange::None,
         conditions: Conditions {
@@ -514,7 +514,7 @@ async fn what_a_thread_left_under_its_former_ids_is_erased(room: Room) {
         idempotency: Some(once("rotate", "rotate")),
         ..Conditions::default()
     };
-    // a thread that moves before it has an owner, as at a login
+    // rotate the id before the thread has an owner, as at a login
     let second = rotate_by(&room, &first, by_key).await;
     give(&second, "ann").await;
     let third = rotate(&room, &second).await;
@@ -603,14 +603,14 @@ async fn a_thread_that_has_moved_and_got_another_owner_forgets_the_former(room: 
     assert_eq!(erase(&room, "ann").await, Erased::default());
 
     assert!(!third.write(&replayed).await.unwrap().replayed);
-    // the answer to the move also named the owner
+    // the remembered answer to the rotation also named the former owner, and is deleted too
     let again = Rotate {
         conditions: by_key,
         tombstone: TOMBSTONE,
     };
     assert!(is_refused(room.store.rotate(&first.id, &again).await));
     assert_eq!(count(&room, "bob").await, 1);
-    // its events belong to the thread, which still exists
+    // the events remain, because the thread still exists
     let after = [room.story(&first).await, room.story(&second).await].concat();
     assert_eq!(after, told);
 
@@ -625,7 +625,7 @@ async fn a_thread_that_has_moved_often_is_erased_in_steps(room: Room) {
     room.watch(&ids[0], 3_600 * SECOND).await;
     ids[0].merge(&[set("k", "1")]).await;
     for number in 0..MOVES {
-        // a busy machine may need more than a minute for all
+        // all rotations together may take more than a minute on a busy machine
         let (free, hour) = (Conditions::default(), 3_600 * SECOND);
         let to = rotate_as(&room, &ids[number], free, hour).await;
         to.merge(&[set("secret", "1")]).await;

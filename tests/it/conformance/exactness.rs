@@ -41,7 +41,7 @@ const VALUES: [&str; 35] = [
     r#""KEYS[1] ARGV[1] %d %s return redis.call""#,
 ];
 
-/// Keys that a store might confuse with its own names, or with another key.
+/// Keys that a store might confuse with its own names, or with each other.
 pub(crate) const HOSTILE_KEYS: [&str; 33] = [
     "M",
     "D",
@@ -228,7 +228,7 @@ async fn a_batch_of_hostile_keys_is_kept_apart_too(room: Room) {
     }
 }
 
-/// A second key for each, so that a batch mixes kinds of values.
+/// Derives the key of a counter from `key`. With counters, a batch mixes kinds of values.
 fn counter_of(key: &str) -> String {
     key.chars().take(60).chain("#n".chars()).collect()
 }
@@ -237,7 +237,6 @@ fn increment_of(key: &str) -> Operation {
     increment(&counter_of(key), 1)
 }
 
-/// A key as a JSON library writes it.
 fn quoted(key: &str) -> String {
     serde_json::to_string(key).unwrap()
 }

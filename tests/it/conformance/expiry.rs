@@ -63,7 +63,7 @@ async fn a_thread_lives_until_a_moment_before_its_end(room: Room) {
         thread.merge(&[set("k", "1")]).await;
         room.advance(thread.policy.ttl - MOMENT);
         let lives = thread.exists().await;
-        // on a machine that stalled, the moment may have passed, and the result means nothing
+        // if the machine stalled, the expiry may have passed, and the result proves nothing
         (start.elapsed() < MOMENT).then_some(lives)
     };
 
@@ -285,7 +285,7 @@ async fn an_absolute_lifetime_ends_a_thread_however_often_it_is_used(room: Room)
     assert!(thread.exists().await);
 }
 
-/// Milliseconds from the last write to the last read.
+/// Returns the milliseconds between the last write and the last read.
 fn slack(thread: &threadkeep_domain::Thread) -> u64 {
     let ttl_ms = u64::try_from(thread.ttl.as_millis()).unwrap();
     thread.expires_ms - ttl_ms - thread.updated_ms

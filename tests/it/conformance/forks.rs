@@ -12,7 +12,7 @@ use super::scope_room::{self, item};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A new id in the bucket of a thread, and one in another bucket.
+/// Returns two subjects with new ids: the first in the bucket of `source`, the second in a different bucket.
 pub(super) fn ids(room: &Room, source: &Subject) -> [Subject; 2] {
     let bucket = room.backend.bucket_of(&source.id);
     let found = |is_near: bool| loop {
@@ -171,7 +171,7 @@ async fn a_fork_has_the_parts_that_it_is_to_have(room: Room) {
             assert_eq!(held.is_some_and(|held| !held.keys.is_empty()), scope);
             assert_eq!(held.is_some_and(|held| !held.tasks.is_empty()), scope);
             assert_eq!(held.is_some_and(|held| !held.items.is_empty()), history);
-            // positions are not reused
+            // a copied scope or history does not reuse positions
             let appended = room.scope_of(&copy).add(&[item("3", "3")]).await;
             let place = if scope || history { 3 } else { 1 };
             assert_eq!(appended, [(place, false)]);
@@ -199,7 +199,7 @@ async fn a_fork_may_copy_a_history_up_to_a_place(room: Room) {
             };
             assert_eq!(items, all[..kept], "{until}");
             assert_eq!(copied.value("c").await, scope.value("c").await);
-            // an omitted id is new, and its position is not reused
+            // the id of an item that was not copied can be added again, but at a new position
             let (_, id, value) = all.last().unwrap();
             let again = copied.add(&[item(id, value)]).await;
             let expected = if kept == 2 { (2, true) } else { (3, false) };

@@ -375,7 +375,7 @@ async fn items_that_made_room_keep_their_places(room: Room) {
     for from in (100..1_200).step_by(100) {
         many.add(&numbered(from..from + 100)).await;
     }
-    // the last items of more than one script drops
+    // one script cannot drop this many items; only the last 256 dropped items keep their positions
     let large = "x".repeat(1_090 * 68);
     many.add(&[item("large", &format!("\"{large}\""))]).await;
     let newest = many.seqs(After(0), 1).await[0] - 1;
@@ -441,7 +441,7 @@ async fn taken_items_count_where_answers_are_remembered(room: Room) {
             Ok(written) => assert_eq!(written.removed, 1),
             Err(refusal) => {
                 assert!(matches!(refusal, Refusal::TooManyIdempotencyKeys { .. }));
-                // 16 MiB in all
+                // remembered answers may take up to 16 MiB
                 assert_eq!(number, 10);
                 break;
             }

@@ -276,7 +276,7 @@ async fn every_answer_is_remembered_for_a_minute(room: Room) {
         first.push(written.unwrap());
     }
 
-    // a little less than a minute, for a slow machine
+    // a little less than a minute, because a slow machine adds time
     room.advance(Duration::from_secs(50));
     thread.merge_once(numbered_once(200), &[]).await.unwrap();
 
@@ -387,7 +387,7 @@ async fn new_keys_past_the_most_are_refused_until_a_minute_is_over(room: Room) {
     assert!(!after.unwrap().replayed);
 }
 
-/// Like [`numbered_once`], without the cost of a digest.
+/// Like [`numbered_once`], but without computing a digest.
 fn keyed(number: u64) -> IdempotencyKey {
     let print = Fingerprint(u128::from(number).to_be_bytes());
     IdempotencyKey {

@@ -136,7 +136,7 @@ async fn a_put_after_the_end_makes_another_namespace(room: Room) {
             .version,
         1
     );
-    // neither the former setting nor the lifetimes of its entries end it
+    // the new namespace has neither the former idle time nor the lifetimes of former entries
     room.advance(100 * IDLE);
     assert_eq!(space.body("k").await.unwrap(), "new!");
     assert_eq!(space.counts().await, (2, 7));
@@ -162,7 +162,7 @@ async fn upkeep_frees_ended_namespaces_and_no_others(room: Room) {
     assert_eq!(again.counts().await, (1, 3));
     assert_eq!(kept.body("k").await.unwrap(), "x");
     assert_eq!(listed(&room).await, ["n1", "kept"]);
-    // entries of the ended life would be listed here
+    // entries of the ended life would be counted here
     assert_eq!(again.destroy().await, 1);
 }
 
@@ -189,7 +189,7 @@ async fn the_setting_can_be_changed_and_counts_from_then_on(room: Room) {
     room.advance(90 * SECOND);
     let longer = space.set_idle(Some(2 * IDLE)).await.idle.unwrap();
     assert_eq!(longer.ttl, 2 * IDLE);
-    // another setting does not change it
+    // changing a different setting does not change the idle time
     space.set_default(seconds(1_000)).await;
     room.advance(190 * SECOND);
     assert_eq!(space.body("k").await.unwrap(), "x");
@@ -218,7 +218,7 @@ async fn a_deleted_namespace_has_no_end_by_its_earlier_setting(room: Room) {
     assert_eq!(space.record().await.unwrap().idle, None);
 }
 
-/// Workers that cached the namespace, and one that first reads it after its end.
+/// Each worker caches the namespace before its end, and must not use the cached record afterwards.
 async fn all_workers_see_the_end_at_once(room: Room) {
     let space = idle(&room, "n").await;
     let workers: Vec<_> = (0..3)

@@ -13,7 +13,7 @@ use super::images::{content, export, filled, import};
 use super::room::{Room, Subject, in_parallel, set};
 use super::scope_room::item;
 
-/// More than an export reads in one step.
+/// Size of a value that takes an export more than one step to read.
 const LARGE_BYTES: usize = 300_000;
 
 fn large(letter: &str) -> String {
@@ -251,7 +251,7 @@ async fn a_thread_is_made_for_an_owner_who_has_a_place_for_it(room: Room) {
         ..unplaced
     };
     room.backend.import(&thread.id, &placed).await.unwrap();
-    // one for one
+    // a thread of the same owner can be replaced without additional room
     room.backend.import(&thread.id, &unplaced).await.unwrap();
 
     let unowned = Image {
@@ -272,7 +272,7 @@ async fn a_thread_is_made_for_an_owner_who_has_a_place_for_it(room: Room) {
         .unwrap();
 }
 
-/// A writer saves a checkpoint and deletes the previous one; each export must show one moment.
+/// Each export must be consistent while a writer saves a checkpoint and deletes the previous checkpoint.
 async fn an_export_shows_one_moment_of_changing_checkpoints(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("text", &large("x"))]).await;

@@ -14,7 +14,7 @@ use super::scope_room::{self, item, set_for};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// All content of an image except times of use and life, for comparison.
+/// Returns the content of `image` for comparisons, without the life and the expiry.
 pub(crate) fn content(image: &Image) -> (Thread, String, Option<ScopeImage>) {
     let mut thread = image.thread.clone();
     thread.stamp.life = Default::default();
@@ -28,7 +28,7 @@ pub(crate) fn content(image: &Image) -> (Thread, String, Option<ScopeImage>) {
     )
 }
 
-/// Removes the end of a thread, which every read moves.
+/// Clears `expires_ms`, which every read changes.
 pub(crate) fn without_end(thread: Thread) -> Thread {
     Thread {
         expires_ms: 0,
@@ -209,7 +209,7 @@ async fn an_export_is_no_use_and_shows_no_thread_of_others(room: Room) {
 
     let image = export(&thread, &room).await.unwrap();
 
-    // Redis computes an end from two clock readings and may pause between them
+    // Redis computes the expiry from two clock readings and may pause between them
     let moved_ms = image.thread.expires_ms.abs_diff(before.expires_ms);
     assert!(moved_ms < 50_000, "{moved_ms}");
     assert_eq!(without_end(image.thread), without_end(before));
@@ -319,7 +319,7 @@ async fn a_thread_that_was_created_later_than_now_is_refused(room: Room) {
 
     assert_eq!(refused, Err(Refusal::CreatedAhead));
     assert!(!late.exists().await);
-    // clocks differ a little
+    // a small difference between clocks is allowed
     image.thread.created_ms = now_ms + 30_000;
     made(&room, &next, &import(&image, &next)).await;
 }
@@ -402,7 +402,7 @@ async fn a_life_that_an_import_began_is_archived_and_restored_with_its_scope(roo
     );
 }
 
-/// A writer counts in the state, in an array of it and in the history; each export must show one moment.
+/// Each export must be consistent while a writer stores the same number in the state, an array and the history.
 async fn an_export_shows_one_moment_of_a_thread_that_is_written_to(room: Room) {
     let thread = room.subject();
     let scope = room.scope_of(&thread).keeping(600_000, true);
@@ -432,7 +432,7 @@ async fn an_export_shows_one_moment_of_a_thread_that_is_written_to(room: Room) {
 
     let mut seen = 0;
     while seen < 30 {
-        // the embedded store never waits
+        // yield, because calls of the embedded store never wait
         tokio::task::yield_now().await;
         let Some(image) = export(&thread, &room).await else {
             continue;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use super::room::Room;
 
 const LASTS: Duration = Duration::from_secs(100);
-/// Tolerance for a busy machine.
+/// Tolerance for delays on a busy machine.
 const MOMENT: Duration = Duration::from_secs(30);
 
 async fn hold(room: &Room, slots: u16, holder: &str) -> Vec<u16> {
@@ -19,7 +19,7 @@ async fn hold(room: &Room, slots: u16, holder: &str) -> Vec<u16> {
     held
 }
 
-/// Returns the slots of each holder after two calls of each, when no slot moves any longer.
+/// Calls [`hold`] twice for each holder, after which no slot moves any longer. Returns the slots of each holder.
 async fn shares(room: &Room, slots: u16, holders: &[&str]) -> Vec<Vec<u16>> {
     let mut shares = Vec::new();
     for _ in 0..2 {

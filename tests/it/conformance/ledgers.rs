@@ -1,4 +1,4 @@
-//! The progress of durable consumers: stored as a whole, and only by the holder of the lease.
+//! Ledgers, which store the progress of durable consumers. Writes are atomic, and only the lease holder can write.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -287,7 +287,7 @@ async fn a_dropped_consumer_leaves_nothing(room: Room) {
     assert_eq!(room.backend.load_ledger(CONSUMER).await.unwrap(), None);
     assert!(parked(&room).await.is_empty());
     assert_eq!(consumers(&room).await, ["other"]);
-    // the leases are free too
+    // the leases of the consumer are free again
     assert_eq!(hold(&room, "next").await, [0, 1, 2, 3]);
     let start = open(&room, CONSUMER).await;
     let fresh = Ledger {

@@ -1,7 +1,7 @@
-//! The guarantees of every store, as the traits and the contract state them.
+//! Tests the guarantees that every store must give, as stated by the store traits and the contract.
 //!
-//! Each file has the cases of one chapter. A case is a function of a [`room::Room`], which holds a store and its clock. An
-//! unlisted case is dead code, which fails the build.
+//! Each file has the cases of one chapter. A case is a function that takes a [`room::Room`], which is a store with its
+//! clock. A case that no macro lists is dead code, which fails the build.
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::pin::Pin;
@@ -11,14 +11,14 @@ use futures_util::FutureExt as _;
 
 use room::Room;
 
-/// Minimum time left for everything that a case expects to exist, unless the case checks the time itself.
+/// Minimum remaining lifetime of data that a case expects to exist, unless the case tests lifetimes.
 const LEFT: Duration = Duration::from_secs(1);
 const ATTEMPTS: usize = 10;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T>>>;
 
-/// Runs a case over a new store, and retries it if a slow run fails: even a clock that the case has advanced keeps running,
-/// so an entry with a second left may have expired.
+/// Runs `case` on a new store. Retries a case that advanced the clock and failed slowly, because its data may have
+/// expired.
 pub(crate) async fn in_time(room: &dyn Fn() -> Boxed<Room>, case: &dyn Fn(Room) -> Boxed<()>) {
     for attempt in 1.. {
         let room = room().await;
@@ -77,9 +77,9 @@ macro_rules! over_every_store {
     };
 }
 
-/// Like `over_every_store`, and also over a Redis whose writes wait for a replica, alone and in a cluster. For chapters
-/// whose writes of every kind succeed, repeat and change nothing, except for those with tens of thousands of writes in a
-/// minute.
+/// Like `over_every_store`, but also runs each case on a Redis whose writes wait for a replica, standalone and in a
+/// cluster. Use it for chapters that cover every kind of write: effective, repeated and without effect. `hurried` cases
+/// write tens of thousands of times in a minute, and never wait for a replica.
 macro_rules! over_every_store_and_confirmed {
     ($($case:ident),* $(,)? $(; hurried: $($hurried:ident),* $(,)?)?) => {
         crate::conformance::over_every_store! { $($case,)* $($($hurried),*)? }

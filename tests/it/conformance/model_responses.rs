@@ -1,5 +1,5 @@
-//! Model responses: each call runs once, wherever the driver fails, and the conversation gets all items of a response or
-//! none.
+//! Model responses: each tool call runs once, wherever the driver fails, and a conversation gets all items of a
+//! response or none.
 
 use std::fmt;
 use std::future::pending;
@@ -32,17 +32,17 @@ use tokio::time::timeout;
 use super::room::{Room, json};
 
 pub(super) const LEASE: Duration = Duration::from_secs(15);
-/// Longer than any answer takes here, even on half a core.
+/// Time limit of a response, which is enough even on half a core.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A model that calls `kv_increment` until its prompt has a number of results, and then answers.
+/// A model that calls `kv_increment` until its prompt has `steps` results, and then answers.
 #[derive(Debug, Default)]
 pub(super) struct Counting {
     pub(super) steps: usize,
     pub(super) thinks: bool,
     pub(super) fails_at: Option<(usize, UpstreamError)>,
     pub(super) has_failed: AtomicBool,
-    /// Delays its first answer until the test notifies it.
+    /// If set, the first answer waits for a notification.
     pub(super) held: Option<Notify>,
     pub(super) answers: AtomicUsize,
 }
@@ -118,7 +118,7 @@ fn thought(text: &str) -> Json {
     ))
 }
 
-/// The pieces of an answer. The first attempt breaks off.
+/// Sends the pieces of an answer. An answer without `calls` is voided halfway and sent again.
 async fn say(pieces: &Sender<Piece>, calls: bool, thinks: bool) {
     let message = |part| Piece::Message {
         part,
@@ -172,7 +172,7 @@ async fn say(pieces: &Sender<Piece>, calls: bool, thinks: bool) {
     }
 }
 
-/// Responses of a process that stops permanently at one of its calls, before or after the store has executed it.
+/// A back end whose calls never return from call `dies_at` on. If `is_done`, the store still executes that call.
 pub(super) struct Dying {
     backend: Arc<dyn Responses>,
     calls: AtomicU64,
@@ -351,7 +351,7 @@ fn responses_over(
     ResponseService::start(stores, threads, scopes, settings)
 }
 
-/// A response in a thread, whose input names the thread.
+/// Returns a new response in `thread`. Its input is one user message with `text`.
 pub(super) fn response(responses: &ResponseService, thread: &ThreadId, text: &str) -> NewResponse {
     let scope = ScopeId::Thread(*thread);
     let id = responses.response_id(&scope, rand::random());
@@ -399,7 +399,7 @@ pub(super) fn response(responses: &ResponseService, thread: &ThreadId, text: &st
     }
 }
 
-/// Waits until another process can see that a response has begun.
+/// Waits until the process of `responses` can see that the response has begun.
 pub(super) async fn until_begun(responses: &ResponseService, id: &ResponseId) {
     timeout(PATIENCE, async {
         while responses.get(Protocol::OpenAi, id).await.is_err() {
@@ -499,7 +499,7 @@ async fn a_repeat_is_the_same_response(room: Room) {
 
 async fn each_call_runs_once_wherever_the_driver_dies(room: Room) {
     for (is_done, has_window) in [(false, false), (true, false), (false, true), (true, true)] {
-        // the start of a new thread, that of the response, three answers, two calls, the end
+        // the store calls: start of the thread, start of the response, three answers, two tool calls, end
         for dies_at in 0..8 {
             let model = Arc::new(Counting {
                 steps: 2,

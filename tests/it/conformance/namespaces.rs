@@ -90,7 +90,7 @@ async fn the_newest_namespace_is_listed_first(room: Room) {
         }
         room.advance(SECOND);
     }
-    // it no longer counts existing entries
+    // later writes do not move existing namespaces
     room.space("c").put("other", "x").await;
     room.space("a").set_default(None).await;
 
@@ -218,7 +218,7 @@ async fn a_deleted_namespace_leaves_nothing_and_others_alone(room: Room) {
     assert_eq!(space.keys("", 100).await, ["1"]);
 }
 
-/// Returns `count` keys that a store with a hash of namespace and key puts into the same bucket.
+/// Returns `count` keys that a store keeps in the same bucket if it hashes the namespace and the key.
 fn keys_of_one_place(space: &Space, count: usize) -> Vec<String> {
     let namespace = space.namespace.as_str().as_bytes();
     let names = (0_u32..).map(|number| number.to_string());
@@ -260,7 +260,7 @@ async fn what_stays_of_puts_beside_a_deletion_is_listed(room: Room) {
             }
         };
         let delete = async move { deleter.destroy().await };
-        // alternate which one starts first
+        // alternate whether the puts or the deletion start first
         let (puts, deletion) = if round % 2 == 0 {
             let puts = in_parallel(put_all);
             (puts, in_parallel(delete))
@@ -279,7 +279,7 @@ async fn what_stays_of_puts_beside_a_deletion_is_listed(room: Room) {
         assert!(is_listed || keys.is_empty(), "{keys:?}");
         stayed += keys.len();
     }
-    // or nothing was put concurrently
+    // otherwise no put followed a deletion, and the test proves nothing
     assert!(stayed > 0);
 }
 

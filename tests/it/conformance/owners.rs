@@ -19,8 +19,8 @@ use super::room::{Room, Subject, increment, json, key, once, push, set};
 use super::scope_room;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// Tolerance for an end: Redis computes it from two clock readings and may pause between them. A use ten minutes later moves
-/// the end further.
+/// Tolerance for an expiry, because Redis computes it from two clock readings and may pause between them. A use would
+/// move the expiry by ten minutes.
 const ROUGHLY_MS: u64 = 60_000;
 
 pub(super) fn owner(text: &str) -> Owner {
@@ -667,7 +667,7 @@ async fn concurrent_writers_cannot_exceed_the_limit_of_an_owner(room: Room) {
     threads.destroy(first, options).await.unwrap();
     assert!(write(0).await.is_some());
     assert_eq!(write(1).await, None);
-    // from the moment when a thread expires, before the reaper ends it
+    // an expired thread no longer counts, even before the reaper ends it
     room.advance(3_601 * SECOND);
     assert!(write(1).await.is_some());
 }

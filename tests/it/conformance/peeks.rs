@@ -16,7 +16,7 @@ const PEEK: Reader = Reader {
 
 const WAYS: u32 = 11;
 
-/// Reads a thread in one of the `WAYS`. Returns the answer without the end, or `None` if there is no thread.
+/// Reads a thread by method `way`. Returns the answer without the expiry, or `None` if there is no thread.
 async fn read(
     room: &Room,
     thread: &Subject,
@@ -82,7 +82,7 @@ async fn full(room: &Room, ttl: Duration, owner: Option<&Owner>) -> Subject {
     thread
 }
 
-/// Returns the end of a thread. A store may report it with a few milliseconds of delay.
+/// Returns the earliest of ten reported expiry times, because a store may report an expiry a few milliseconds too late.
 async fn end_of(room: &Room, thread: &Subject) -> u64 {
     let mut earliest = u64::MAX;
     for _ in 0..10 {
@@ -115,7 +115,7 @@ async fn a_peek_leaves_the_end_of_a_thread_where_it_is_to_the_millisecond(room: 
 async fn a_peek_finds_what_every_read_finds(room: Room) {
     let thread = full(&room, 1_000 * SECOND, None).await;
     for way in 0..=WAYS {
-        // a use less than a second ago lets the next one skip a part of its work
+        // peek before and after a use, because within a second of a use, reads skip part of their work
         let peeked = read(&room, &thread, way, PEEK).await.unwrap();
         let used = read(&room, &thread, way, Reader::ALL).await.unwrap();
         let peeked_again = read(&room, &thread, way, PEEK).await.unwrap();

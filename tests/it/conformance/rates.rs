@@ -37,7 +37,7 @@ async fn left(room: &Room, whose: Counted<'_>, rate: Named) -> usize {
     taken
 }
 
-/// Waits for the reported time by the store's clock. The rejection is slightly old.
+/// Advances the store's clock by the reported `retry_after_ms`.
 fn wait(room: &Room, limited: RateLimited) {
     room.advance(Duration::from_millis(limited.retry_after_ms));
 }
@@ -55,7 +55,7 @@ async fn so_many_may_come_at_once_and_then_one_after_each_interval(room: Room) {
         (850_000..=900_000).contains(&refused.retry_after_ms),
         "{refused:?}"
     );
-    // rejections cost nothing
+    // rejected requests do not count
     for _ in 0..5 {
         assert!(take(&room, address, &rate).await.is_some());
     }

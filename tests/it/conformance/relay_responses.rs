@@ -71,7 +71,7 @@ async fn each_call_runs_once_in_each_context_wherever_the_driver_dies(room: Room
         ResponseContext::State,
         ResponseContext::Nothing,
     ] {
-        // the start, three answers, two calls, the end
+        // the store calls: start, three answers, two tool calls, end
         for (dies_at, is_done) in (0..7).flat_map(|at| [(at, false), (at, true)]) {
             let model = Arc::new(Counting {
                 steps: 2,

@@ -115,7 +115,7 @@ async fn open_responses_are_found_when_they_are_due(room: Room) {
     open.keep(token).await.unwrap();
     let kept = due().await;
 
-    // the abandoned response is deleted
+    // the abandoned response `lost` is deleted
     assert_eq!((before, after, kept), (vec![], vec![open.id], vec![]));
     assert_eq!(lost.view().await, None);
 }

@@ -42,7 +42,7 @@ pub(crate) async fn living(room: &Room) -> Subject {
 }
 
 impl<'a> Turn<'a> {
-    /// A response that takes the turn of its thread, if its scope belongs to a thread.
+    /// Returns a response that takes the turn of its thread, if the scope belongs to a thread.
     pub(crate) fn new(room: &'a Room, place: &'a Place) -> Self {
         let bucket = room.backend.bucket_of_scope(&place.scope);
         Self {
@@ -93,14 +93,14 @@ impl<'a> Turn<'a> {
         self.begin_as(token, &request()).await.unwrap()
     }
 
-    /// Begins a response that did not exist, and returns the token of its driver.
+    /// Begins a new response. Returns the token of its driver.
     pub(crate) async fn begun(&self) -> TurnToken {
         let token = TurnToken::random();
         assert_eq!(self.begin(token).await, Begun::New);
         token
     }
 
-    /// Makes another driver resume it after the last one is gone.
+    /// Advances the clock past the lease of the current driver, and resumes the response with a new driver.
     pub(crate) async fn taken_over(&self) -> (TurnToken, Journal) {
         self.room.advance(LEASE);
         let token = TurnToken::random();
@@ -134,7 +134,7 @@ impl<'a> Turn<'a> {
         self.journal(token, number, entry, (0, &[]), write).await
     }
 
-    /// Writes an entry with events, given with the number of the first one.
+    /// Writes a journal entry with `events`: the number of the first event, and the text of each event.
     pub(crate) async fn note_telling(
         &self,
         token: TurnToken,

@@ -72,7 +72,7 @@ async fn a_clients_turn_keeps_responses_out_unless_it_is_lent(room: Room) {
         "{locked:?}"
     );
     assert_eq!(wrong, Err(Refusal::TurnLost));
-    // the client still holds it
+    // the client still holds the turn
     assert_eq!(end_of_turn(&room, &thread).await, client.ends_ms);
 }
 
@@ -137,7 +137,7 @@ async fn a_later_turn_of_a_client_stops_a_driver(room: Room) {
         matches!(resumed, Begun::Locked { by: None, .. }),
         "{resumed:?}"
     );
-    // the client admits another response, which must end this one first
+    // the client lends its turn to a second response, which must first end the open response
     let next = Turn::new(&room, &place).with(Floor::Lent(client.token));
     assert_eq!(
         next.begin(TurnToken::random()).await,
@@ -246,7 +246,7 @@ async fn a_response_that_is_taken_back_leaves_nothing(room: Room) {
     let next = Turn::new(&room, &place);
     let token = next.begun().await;
     next.end(Some(token), 0, "answer").await.unwrap();
-    // a response with an entry stays
+    // a response with a journal entry cannot be taken back
     let token = turn.begun().await;
     turn.note(token, 1, "entry").await.unwrap();
     assert_eq!(take_back(token).await, Err(Refusal::Changed));
@@ -258,7 +258,7 @@ async fn the_end_wakes_callers_that_wait_for_the_turn(room: Room) {
     let place = room.scope_of(&thread);
     let ended = Mutex::new(room.backend.ended_turns());
 
-    // an end is missed until the subscription exists
+    // retry, because an end is not reported until the subscription is active
     let is_woken = async || {
         let turn = Turn::new(&room, &place);
         let token = turn.begun().await;

@@ -51,7 +51,7 @@ async fn another_driver_goes_on_where_the_last_one_stopped(room: Room) {
         assert_eq!(journal.entries.len() as u64, number);
         assert_eq!(journal.entries[number as usize - 1], entry);
         assert_eq!(journal.next_event, number);
-        // each earlier driver wakes up
+        // each earlier driver tries to continue, and is rejected
         for old in &tokens[..tokens.len() - 1] {
             let late = turn.note_with(*old, number + 1, "late", &one()).await;
             assert_eq!(late, Err(Refusal::TurnLost));
@@ -219,7 +219,7 @@ async fn events_of_many_turns_have_outcomes_of_their_own(room: Room) {
 
     let told = turns.iter().zip(&tokens).enumerate();
     let told = told.map(async |(number, (turn, token))| {
-        // one in four has not begun, and one has a gap
+        // one response in four has not begun, and the events of two other responses start with a gap
         let first = u64::from(number % 4 == 2 && number < 10);
         turn.tell(*token, first, &events(number)).await
     });
@@ -269,7 +269,7 @@ async fn the_end_is_one_step_and_comes_once(room: Room) {
         Begun::Ended(bytes("answer"))
     );
     assert_eq!(turn.note(token, 2, "late").await, Err(Refusal::TurnLost));
-    // the thread's turn is free
+    // the thread's turn is free again
     take(&room, &thread, false).await.unwrap();
 }
 

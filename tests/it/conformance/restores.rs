@@ -8,8 +8,8 @@ use super::room::{Room, Subject, delete, increment, push, push_window, set};
 
 const SECOND: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(10_000);
-/// Tolerance for an end: Redis computes it from two clock readings and may pause between them. A wrong end is off by ten
-/// seconds or more.
+/// Tolerance for an expiry, because Redis computes it from two clock readings and may pause between them. A wrong
+/// expiry would be off by at least ten seconds.
 const ROUGHLY_MS: u64 = 5_000;
 const START: ArchivePlace = ArchivePlace {
     archived_ms: 0,

@@ -41,10 +41,10 @@ pub(crate) struct Room {
     redis: Option<Deployment>,
 }
 
-/// Time limit of a call: longer than any test waits.
+/// Time limit of a store call, longer than any test needs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How to reach a store, and the server, which runs as long as this value exists.
+/// Connection settings of a store, with its server, which runs as long as this value exists.
 #[derive(Debug, Clone)]
 struct Deployment {
     url: String,
@@ -57,7 +57,7 @@ pub(crate) fn memory() -> Room {
     memory_by(Clock::system())
 }
 
-/// The embedded store with a clock that others share.
+/// Returns an embedded store with a shared clock.
 pub(crate) fn memory_by(clock: Clock) -> Room {
     Room::of(&MemoryStore::new(clock.clone()), clock)
 }
@@ -80,7 +80,7 @@ pub(crate) async fn redis_on(server: Arc<RedisServer>, clock: Clock) -> Room {
     redis_keeping(deployment, clock, Retention::DEFAULT).await
 }
 
-/// The Redis store with a prefix that others use too.
+/// Returns a Redis store with a key prefix that other stores use too.
 pub(crate) async fn redis_at(url: &str, key_prefix: &str) -> Room {
     let settings = RedisSettings {
         key_prefix: key_prefix.into(),
@@ -115,7 +115,7 @@ pub(crate) async fn cluster_within(timeout: Duration, cluster: Arc<RedisCluster>
     redis_keeping(deployment, Clock::system(), Retention::DEFAULT).await
 }
 
-/// A Redis store whose writes wait for a replica, on a shared server that has one.
+/// Returns a Redis store whose writes wait for a replica, on a shared server with a replica.
 pub(crate) async fn confirmed() -> Room {
     confirmed_on(replicated::shared()).await
 }
@@ -145,7 +145,7 @@ pub(crate) async fn confirmed_cluster() -> Room {
     redis_keeping(deployment, Clock::system(), Retention::DEFAULT).await
 }
 
-/// Memory for copies: the default, or that of this test run.
+/// Returns the memory limit of the read cache: the setting [`READ_CACHE_BYTES`] of this test run, or the default.
 fn read_cache_bytes() -> u64 {
     match std::env::var(READ_CACHE_BYTES) {
         Ok(bytes) => bytes.parse().unwrap(),
@@ -157,7 +157,7 @@ async fn redis_keeping(deployment: Deployment, clock: Clock, retention: Retentio
     let settings = RedisSettings {
         key_prefix: redis::unique_prefix(),
         timeout: deployment.timeout,
-        // some guarantees concern more concurrent calls than a connection allows
+        // some cases have more concurrent calls than may wait by default
         bounds: CallLimits {
             waiting: usize::MAX,
             ..CallLimits::DEFAULT
@@ -255,7 +255,7 @@ impl Room {
         self.clock.advance(by);
     }
 
-    /// Calls `act` for each number while the room's clock, which must be ahead, hardly moves, however slow the machine is.
+    /// Calls `act` for each number, and sets the room's clock, which must be ahead, back by the elapsed time.
     pub(crate) async fn for_each_at_one_time(&self, numbers: Range<u64>, act: impl AsyncFn(u64)) {
         const AT_A_TIME: u64 = 256;
         for first in numbers.clone().step_by(AT_A_TIME as usize) {
@@ -370,7 +370,7 @@ impl Subject {
         self.write(&write).await.unwrap()
     }
 
-    /// A request to end the thread, conditional only on its policy.
+    /// Returns a request to end the thread without conditions.
     pub(crate) fn end(&self) -> Destroy {
         Destroy {
             tombstone: self.policy.tombstone,
@@ -417,7 +417,7 @@ impl Subject {
     }
 }
 
-/// Runs `action` on another OS thread: an embedded store never waits, so on the same one nothing would run in between.
+/// Runs `work` on a different OS thread, because an embedded store never waits and would block the current thread.
 pub(crate) fn in_parallel<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> JoinHandle<T> {
@@ -425,7 +425,7 @@ pub(crate) fn in_parallel<T: Send + 'static>(
     tokio::task::spawn_blocking(move || runtime.block_on(work))
 }
 
-/// Returns the answer, or the refusal. Other errors of the store fail the test.
+/// Returns the answer or the refusal. Any other error of the store fails the test.
 pub(crate) fn refused<T>(answer: Result<T, WriteError>) -> Result<T, Refusal> {
     answer.map_err(|error| match error {
         WriteError::Refused(refusal) => refusal,

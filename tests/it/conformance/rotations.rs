@@ -57,7 +57,7 @@ async fn a_thread_moves_as_it_is_and_nothing_is_left_under_its_old_id(room: Room
     let new = at(&thread, rotated.id);
     let mut after = new.thread().await.unwrap();
     let told = rotated.thread.unwrap();
-    // Redis computes both ends from two clock readings and may pause between them
+    // Redis computes both expiry times from two clock readings and may pause between them
     let ends = [told.expires_ms, after.expires_ms];
     assert!(
         ends.iter()
@@ -397,7 +397,7 @@ async fn a_moved_thread_ends_when_it_would_have_ended(room: Room) {
 
     assert!(!new.exists().await);
     let reaped = room.reap().await;
-    // 0 if an embedded store has already ended it
+    // 0 if an embedded store has already ended the thread
     assert!(reaped.ended <= 1 && reaped.lost == 0, "{reaped:?}");
     assert!(room.archive(&new).await.is_some());
     assert!(room.archive(&thread).await.is_none());

@@ -138,7 +138,7 @@ async fn histories_stay_under_their_limit_and_without_gaps(room: Room) {
         let added = at_once(&room, &place, async |writer, place| {
             let mut added = Vec::new();
             for number in 10..40 {
-                // counts as 100 bytes
+                // the item counts as 100 bytes
                 let id = format!("{writer}-{number}");
                 let item = item(&id, &"1".repeat(32));
                 if let Ok(appended) = place.try_add(&[item]).await {

@@ -67,7 +67,7 @@ impl Room {
 
     async fn watch_all_for_long(&self) {
         self.backend.watch_all(LONG).await.unwrap();
-        // so that the position is in a later millisecond
+        // later events must get a position in a later millisecond
         self.advance(Duration::from_millis(1));
     }
 }

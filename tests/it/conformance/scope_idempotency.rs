@@ -168,7 +168,7 @@ async fn every_answer_is_remembered_for_a_minute(room: Room) {
         first.push(written.unwrap());
     }
 
-    // a little less than a minute, for a slow machine
+    // a little less than a minute, because a slow machine adds time
     room.advance(50 * SECOND);
     session.run_once(numbered_once(150), &[]).await.unwrap();
 
@@ -258,7 +258,7 @@ async fn new_keys_past_the_most_are_refused_until_a_minute_is_over(room: Room) {
 }
 
 async fn answers_are_bounded_by_what_they_hold(room: Room) {
-    // each answer of an operation takes 8 bytes of 16 MiB
+    // the answer to an operation takes 8 bytes, and remembered answers may take 16 MiB
     const MOST: u64 = 2_048;
     room.advance(HOUR);
     let session = room.session();
@@ -291,7 +291,7 @@ async fn a_write_that_is_too_large_can_come_again_smaller(room: Room) {
     assert!(smaller.is_ok());
 }
 
-/// Like [`numbered_once`], without the cost of a digest.
+/// Like [`numbered_once`], but without computing a digest.
 fn keyed(number: u64) -> IdempotencyKey {
     let print = Fingerprint(u128::from(number).to_be_bytes());
     IdempotencyKey {
@@ -307,7 +307,7 @@ async fn an_end_revives_no_answer_that_was_over(room: Room) {
     let first = place.run_once(once("a", "r"), &[]).await.unwrap();
     room.advance(thread.policy.ttl / 2);
     place.run(&[set("k", "1")]).await;
-    // the thread still lives, but the answer was remembered only for its lifetime at that time
+    // the answer expires at the time when the thread would have expired without the later write
     room.advance(thread.policy.ttl / 2);
     assert!(place.end().await);
 

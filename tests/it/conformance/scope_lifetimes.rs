@@ -9,12 +9,12 @@ use super::scope_room::{Place, delete, increment, item, key, set};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A scope with an idle time of 100 s.
+/// Returns a scope that expires after 100 s without use.
 pub(super) fn idle(room: &Room) -> Place {
     room.session().idling(100 * SECOND)
 }
 
-/// Retries until an attempt succeeds, because the machine may stall past the moment.
+/// Asserts that `attempt` returns true. Repeats an attempt that exceeds `MOMENT`, because the machine may stall.
 pub(super) async fn holds_within_a_moment(attempt: impl AsyncFn(Duration) -> bool) {
     const MOMENT: Duration = Duration::from_millis(50);
     for _ in 0..100 {
@@ -221,7 +221,7 @@ async fn a_kept_scope_ends_when_it_was_said_to_however_it_is_used(room: Room) {
     handle.add(&[item("1", "1")]).await;
     room.advance(30 * SECOND);
     let view = handle.view().await.unwrap();
-    // an end is computed from the remaining time that Redis reports; a pause in between shifts it
+    // the store computes the expiry from the remaining time in Redis, and a pause in between shifts the result
     assert!(view.expires_ms.unwrap().abs_diff(told.unwrap()) <= 10_000);
     room.advance(10 * SECOND);
 

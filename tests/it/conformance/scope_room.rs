@@ -23,7 +23,7 @@ pub(crate) struct Place {
     pub(crate) policy: ScopePolicy,
 }
 
-/// The content of a scope, without its end.
+/// The content of a scope, without its expiry.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Whole {
     view: ScopeView,
@@ -40,17 +40,17 @@ impl Room {
         }
     }
 
-    /// A scope that the first write creates, and that expires when idle.
+    /// Returns a scope that the first write creates, and that expires when idle.
     pub(crate) fn session(&self) -> Place {
         self.scope(&format!("session:{}", fresh()))
     }
 
-    /// A scope that the first write creates, and that never expires.
+    /// Returns a scope that the first write creates, and that never expires.
     pub(crate) fn tool(&self) -> Place {
         self.scope(&format!("tool:{}", fresh()))
     }
 
-    /// A scope that must be created explicitly, and ends at a given time.
+    /// Returns a scope that must be created explicitly, and that expires at a set time.
     pub(crate) fn handle(&self) -> Place {
         self.scope(&format!("state:{}", fresh()))
     }

@@ -5,10 +5,10 @@ use threadkeep_store::{Archive, Reaped, Watched};
 
 use super::room::{Room, Subject};
 
-/// Few events per read, so that most logs take several pages.
+/// Number of events per read, so small that most logs take several pages.
 const PAGE: usize = 3;
 const BATCH: usize = 50;
-/// Rounds of a reaper within which all expired threads must have ended.
+/// Maximum number of rounds in which a reaper ends all expired threads.
 const ROUNDS: usize = 1_000;
 
 impl Room {
@@ -49,7 +49,7 @@ impl Room {
         watched[0]
     }
 
-    /// Ends all expired threads, as a reaper does. An embedded store may already have ended some.
+    /// Ends all expired threads, as a reaper does. An embedded store may already have ended some of them.
     pub(crate) async fn reap(&self) -> Reaped {
         let buckets = self.buckets();
         let mut all = Reaped::default();
@@ -94,7 +94,7 @@ impl Room {
     }
 }
 
-/// Formats an event as `#sequence version what`.
+/// Formats an event as `#<sequence> v<version> <kind and details>`.
 pub(crate) fn words(event: &Event) -> String {
     let what = match &event.kind {
         EventKind::Created { keys, restored } => {

@@ -83,11 +83,11 @@ async fn check(stream: &mut ResponseStream) -> Vec<Json> {
     assert!(open.is_empty(), "{open:?}");
     let ended = ended.unwrap();
     assert_eq!(ended.outcome.status, Status::Completed);
-    // the output is sorted by the index, whichever item was complete first
+    // the output is sorted by index, even if the items were completed in a different order
     items.sort_by_key(|(index, _)| *index);
     let items: Vec<_> = items.into_iter().map(|(_, item)| item).collect();
     let output = &ended.outcome.output;
-    // reasoning of an answer that broke off was complete
+    // `items` also has complete reasoning of an answer that broke off, which is not in the output
     let kept = items.iter().filter(|item| output.contains(item));
     assert!(kept.eq(output.iter()), "{items:?} {output:?}");
     ended.outcome.output.clone()
@@ -181,8 +181,7 @@ async fn a_response_that_was_not_streamed_has_the_same_events_afterwards(room: R
 
 async fn no_event_is_missing_or_told_twice_wherever_the_driver_dies(room: Room) {
     for is_done in [false, true] {
-        // fail at each call of the store for a streamed response of three answers and two calls; their number depends on how
-        // many events are written together
+        // fail at each store call in turn; their number varies, because several events may be written in one call
         let mut dies_at = 0;
         loop {
             let model = Arc::new(Counting {

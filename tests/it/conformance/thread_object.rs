@@ -12,7 +12,7 @@ async fn describe(thread: &Subject) -> Thread {
     thread.write(&write).await.unwrap().thread.unwrap()
 }
 
-/// Compares times that two processes of one machine have read, perhaps with a pause in between.
+/// Asserts that two times, read by two processes with a possible pause in between, are close.
 fn assert_close(one_ms: u64, other_ms: u64) {
     let apart_ms = one_ms.abs_diff(other_ms);
     assert!(apart_ms < 60_000, "{one_ms} and {other_ms}");
@@ -124,7 +124,7 @@ async fn metadata_is_replaced_as_a_whole_and_kept_by_other_writes(room: Room) {
     assert_eq!(emptied.ttl, Duration::from_secs(60));
 }
 
-/// Each change is made while the state is cached, and read twice.
+/// Makes each change while the state is cached, and reads the thread twice after the change.
 async fn the_thread_is_as_the_last_change_of_it_says(room: Room) {
     let thread = room.subject();
     let [ann, bob] = ["ann", "bob"].map(|name| Owner::new(name).unwrap());

@@ -16,7 +16,7 @@ pub(crate) async fn living(room: &Room) -> (Subject, Place) {
     (thread, scope)
 }
 
-/// Fills every part. Leaves version 4.
+/// Fills every part of a scope, which then has version 4.
 pub(crate) async fn fill(scope: &Place) {
     scope.run(&[set("k", "1"), set("n", "7")]).await;
     scope.put_tasks(&["a", "b"], None).await.unwrap();

@@ -172,7 +172,7 @@ async fn a_turn_ends_by_itself(room: Room) {
     assert!(!is_held(&room, &thread).await);
     let second = take(&room, &thread, asking()).await.unwrap();
     assert!(second.ends_ms > first.ends_ms);
-    // the first turn has ended, and another is held
+    // the token of the expired turn cannot end the second turn
     assert_eq!(
         end(&room, &thread, first.token).await,
         Err(Refusal::TurnLost)
@@ -485,7 +485,7 @@ async fn a_repeat_of_a_write_is_answered_after_its_turn_was_lost(room: Room) {
 
 async fn waiting_callers_learn_of_the_end(room: Room) {
     let mut told = room.backend.ended_turns();
-    // a subscription takes a moment, and misses earlier messages
+    // retry, because a new subscription misses messages until it is active
     let first = tokio::time::timeout(TTL, async {
         loop {
             let thread = living(&room).await;
@@ -504,7 +504,7 @@ async fn waiting_callers_learn_of_the_end(room: Room) {
     });
     let (heard, expected) = first.await.unwrap();
 
-    // a message of an earlier round may arrive late
+    // the message of an earlier round may arrive late
     assert!(heard == expected || room.backend.get_turn(&heard, Access::All).await.is_ok());
 }
 

@@ -208,7 +208,7 @@ async fn every_change_from_the_time_that_is_told_is_logged(room: Room) {
 
 async fn values_are_read_at_a_version_as_long_as_it_is_the_threads(room: Room) {
     let thread = room.subject();
-    // larger than a chunk
+    // larger than one stored chunk of an array
     let long = format!("\"{}\"", "x".repeat(20_000));
     let first = thread
         .merge(&[set("k", "1.0"), push("list", "{}"), push("list", &long)])

@@ -1,4 +1,4 @@
-//! Replicas that are killed between two calls of the store, or before the result of one, and what others find afterwards.
+//! Kills replicas before or after each store call of an erasure, and checks what other replicas find afterwards.
 
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 use crate::support::client::{Client, OwnThread};
 use crate::support::server::{API_SECRET, Backend, Server};
 
-/// Threads of the owner. `TEST_ERASED_THREADS` overrides the number.
+/// Number of threads of the owner, unless `TEST_ERASED_THREADS` is set.
 const THREADS: usize = 1_000;
 const WRITERS: usize = 16;
 const LIMIT: Duration = Duration::from_secs(600);
@@ -31,7 +31,7 @@ fn owner(client: &Client, method: Method, owner: &str) -> crate::support::client
 }
 
 async fn nothing_of_an_erased_owner_comes_back(backend: Backend) {
-    // the last write to each thread may be late
+    // tombstones must outlast the last write to each thread, which may come late
     let start = || {
         let server = Server::builder(backend);
         server.set("THREADKEEP_TOMBSTONE_SECONDS", 3_600).start()
@@ -79,7 +79,7 @@ async fn nothing_of_an_erased_owner_comes_back(backend: Backend) {
             assert_eq!(last.json()["complete"], false);
             last = owner(&client, Method::DELETE, &name).send().await;
         }
-        // each thread gets one more write
+        // wait for one more rejected write per thread
         let so_far = gone.load(Ordering::Relaxed);
         while gone.load(Ordering::Relaxed) < so_far + all {
             sleep(Duration::from_millis(10)).await;
@@ -95,7 +95,7 @@ async fn nothing_of_an_erased_owner_comes_back(backend: Backend) {
     assert_eq!(last.status, 200);
     let erased = last.json();
     assert_eq!(erased["complete"], true);
-    // even if it was complete before the next request
+    // all threads count, even if an earlier request completed the erasure
     assert_eq!(erased["threads"], all, "{erased}");
     let owned = owner(&client, Method::GET, &name).ok().await.json();
     assert_eq!(owned["threads"], 0);

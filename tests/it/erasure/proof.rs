@@ -1,5 +1,5 @@
-//! Proof of an erasure: writes markers to everything that stores thread content. A dump of Redis has them before the
-//! erasure, and in no form afterwards.
+//! Proves that an erasure is complete: writes markers to everything that stores thread content. A dump of Redis
+//! contains every marker before the erasure and no marker afterwards, in any encoding.
 
 use std::fs;
 use std::iter;
@@ -21,8 +21,8 @@ use crate::support::redis::RedisServer;
 use crate::support::until;
 
 const OWNER: &str = "owner-to-erase";
-/// The markers, each with the kind of key that stores it: of a thread's life, its checkpoints, its scope, the answers of
-/// both, archives and their scopes, the log, or a consumer.
+/// The markers, each with part of the name of a key that stores it. These keys belong to threads, checkpoints, scopes,
+/// remembered answers, archives, the log and consumers.
 const PLANTED: [(&str, &str); 34] = [
     (OWNER, "}:t:"),
     ("mark-key-name", "}:t:"),
@@ -93,7 +93,7 @@ impl Dumped {
     }
 }
 
-/// Returns the text itself, in hex, and in base64 at each alignment.
+/// Returns `text` unchanged, in hex, and in base64 at each alignment.
 fn forms(text: &str) -> Vec<Vec<u8>> {
     let mut forms = vec![
         text.as_bytes().to_vec(),
@@ -170,7 +170,7 @@ async fn save(replica: &Replica, id: &str) {
     set(replica, id, "k", "1").await;
 }
 
-/// Creates a thread with two former ids, one of them from before it had an owner. Returns all ids, the current one last.
+/// Creates a thread with two former ids, the first from before the thread had an owner. Returns all ids, oldest first.
 async fn moved(replica: &Replica) -> [String; 3] {
     let new = json!({"metadata": {"m": "mark-moved-metadata"}, "state": {"mark-moved-key": 1}});
     let made = once(replica, Method::POST, "/v1/threads", &new, "visitor").await;
@@ -205,7 +205,7 @@ async fn rotate(replica: &Replica, id: &str) -> String {
     id_of(&once(replica, Method::POST, &path, &Value::Null, &key).await)
 }
 
-/// Sends a request with an idempotency key, so that its answer is remembered.
+/// Sends a request with the idempotency key `key`, for which the server remembers the answer.
 async fn once(replica: &Replica, method: Method, path: &str, body: &Value, key: &str) -> Value {
     let (status, answer) = replica.send_once(method, path, body, Some(key)).await;
     assert!(status < 300, "{path}: {status} {answer}");
@@ -229,7 +229,7 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
     let room = redis_on(Arc::clone(&redis.0), clock.clone()).await;
     let receiver = Receiver::start().await;
     receiver.set("/a", Mood::Failing(500));
-    // this replica gives events up immediately
+    // this replica gives up on events immediately
     let first = Replica::giving_up_after(Duration::ZERO, &room);
     let hook = json!({"url": receiver.url("/a"), "events": [
         "thread.created", "thread.updated", "thread.destroyed", "thread.rotated", "kv_updated",
@@ -248,7 +248,7 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
     .await;
     fill(&first, living).await;
     first.events.shutdown().await;
-    // this replica retries for a day
+    // this replica retries deliveries for a day
     let replica = Replica::giving_up_after(Duration::from_secs(86_400), &room);
     set(&replica, living, "mark-pending-key", "1").await;
     until(async || redis.holds("mark-pending-key", "}:pending")).await;
@@ -296,7 +296,7 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
         assert!(find(dump, b"mark-of-another").is_some());
     };
     assert_clean(&redis.dump());
-    // consumers do not restore what they had read
+    // consumers must not write back events that they read before the erasure
     receiver.set("/a", Mood::Well);
     set(&replica, &other, "k", "1").await;
     let path = "/v1/webhooks";
@@ -326,7 +326,7 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
     }
 }
 
-/// A stream block keeps the bytes of trimmed events as long as it holds newer ones.
+/// A block of a stream keeps the bytes of trimmed events as long as the block holds newer events.
 #[tokio::test]
 async fn nor_has_it_any_of_events_that_have_left_the_log() {
     const DAY: Duration = Duration::from_secs(86_400);

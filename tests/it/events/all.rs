@@ -11,11 +11,11 @@ fn only(event_type: EventType) -> EventTypes {
     [event_type].into_iter().collect()
 }
 
-/// Waits until the changes of all threads are logged, which other replicas notice later.
+/// Waits until changes of all threads are logged. Replicas notice a new subscriber with a delay.
 async fn until_changes_are_logged(ears: &mut Ears, thread: &Subject) {
     let heard = async {
         while ears.hear_all(thread, 1).await[0].contains("created") {
-            // only its begin: changes were not logged yet
+            // only the creation was logged, so changes are not logged yet
         }
     };
     let write = async {
@@ -168,7 +168,7 @@ async fn logs_that_were_all_trimmed_are_one_reset(room: Room) {
     let events = replica(&room);
     let types = only(EventType::ThreadCreated);
     let cursor = Ears::of(&events, types).await.cursor;
-    // enough that most logs have some
+    // enough threads that most logs have events
     for _ in 0..500 {
         room.subject().merge(&[set("k", "1")]).await;
     }
@@ -247,7 +247,7 @@ async fn nothing_is_read_when_nobody_listens(room: Room) {
     thread.merge(&[set("k", "2")]).await;
     ear.hear().await.unwrap();
 
-    // its own events and those of its log, from the reconnection on
+    // since its reconnection, the stream reads only events of its own log
     until(|| async { read().await > before }).await;
     assert!(read().await <= before + 2);
 }

@@ -82,7 +82,7 @@ async fn the_cursor_of_a_comment_is_good_to_go_on_from(room: Room) {
     let first = body.next().await.unwrap();
     neighbour(&thread).merge(&[set("k", "1")]).await;
 
-    // it continues with other threads' writes to the same log
+    // writes to other threads of the same log advance the cursor
     let goes_on = async {
         loop {
             let comment = body.next().await.unwrap();

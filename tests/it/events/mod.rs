@@ -18,9 +18,9 @@ use crate::conformance::over_every_store;
 use crate::conformance::room::{Room, Subject};
 use crate::conformance::story::words;
 
-/// Time limit for an event to arrive, on a busy machine.
+/// Time limit until an event arrives, on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
-/// Longer than a thread is watched after its last subscriber has disconnected.
+/// Time after which a thread is no longer watched, once its last subscriber has disconnected.
 const UNWATCHED: Duration = Duration::from_secs(100);
 
 fn replica(room: &Room) -> Events {
@@ -106,7 +106,7 @@ impl Ears {
         Self { stream, cursor }
     }
 
-    /// Returns the next item of the threads `of`, or a reset, with the index of the thread.
+    /// Returns the next event of a thread in `of`, with the index of the thread. A reset has the index `of.len()`.
     async fn hear(&mut self, of: &[&Subject]) -> Option<(usize, String)> {
         loop {
             let (event, cursor) = match soon(self.stream.next()).await.unwrap()? {

@@ -41,7 +41,7 @@ async fn what_waits_when_all_stops_is_still_logged(room: Room) {
         session_events: true,
         ..EventSettings::default()
     };
-    // retry: on a slow machine, the shutdown may take longer than a replica waits
+    // retry, because on a slow machine the shutdown may exceed its time limit
     for _ in 0..20 {
         let events = replica_with(&room, settings.clone());
         let thread = room.subject();
@@ -71,7 +71,7 @@ async fn too_many_at_once_are_dropped_and_counted(room: Room) {
     let events = replica_with(&room, settings);
     let thread = room.subject();
 
-    // send all before the writer runs
+    // queue all sessions before the writer runs
     for session in 0..MANY {
         events.session_completed(&thread.id, || completed(&session.to_string()));
     }

@@ -71,7 +71,7 @@ async fn who_comes_back_hears_what_was_missed(room: Room) {
     let cursor = ear.cursor;
     drop(ear);
 
-    // still watched, because it had no subscriber only for a moment
+    // the thread is still watched shortly after its last subscriber disconnects
     thread.merge(&[set("k", "2")]).await;
     thread.merge(&[set("k", "3")]).await;
     let mut ear = Ear::after(&events, &thread, Some(cursor)).await;
@@ -376,7 +376,7 @@ async fn streams_come_and_go_while_events_come(room: Room) {
         }
     });
 
-    // each reconnects at the previous one's cursor, at any moment
+    // reconnect after every seventh event, at the cursor of the previous stream
     let mut ear = Ear::of(&events, &thread).await;
     let first = ear.cursor.stamp.version;
     let mut versions = Vec::new();

@@ -1,4 +1,4 @@
-//! While Redis is unavailable, requests fail fast; soon after its recovery, they succeed.
+//! Tests that requests fail fast while Redis is unavailable, and succeed soon after Redis recovers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,11 +15,11 @@ use crate::support::redis::RedisServer;
 use crate::support::until;
 
 const CALLERS: usize = 20;
-/// Time limit of a request. Even a busy machine answers far sooner unless Redis is unavailable.
+/// Time limit of a request, which a busy machine reaches only if Redis is unavailable.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Maximum duration of 99 of 100 requests that fail fast, on a machine with other work.
+/// Maximum 99th-percentile latency of requests that fail fast or reach an available node, on a busy machine.
 const AT_ONCE: Duration = Duration::from_secs(4);
-/// Maximum time until a replica, which probes Redis every second, finds that it has recovered, on a busy machine.
+/// Maximum time until a replica notices that Redis has recovered, on a busy machine. Probes run every second.
 const SOON: Duration = Duration::from_secs(30);
 const OPEN: &str = "threadkeep_store_breakers_open";
 const OPENINGS: &str = "threadkeep_store_breaker_openings_total";
@@ -148,7 +148,7 @@ async fn a_redis_that_was_killed_is_not_waited_for_and_found_when_it_is_back() {
     println!("killed: answered in {down:?}, {attempts} attempts, back after {back:?}");
     assert!(down[1] < AT_ONCE, "{down:?}");
     assert!(back < SOON, "{back:?}");
-    // two workers, background work and health; then retries after 0.1, 0.3, 0.7, 1.5, 2.5, 3.5 s, ..
+    // two workers, background work and health checks try once; retries follow after 0.1, 0.3, 0.7, 1.5, 2.5, 3.5 s, ..
     let most = 20 + lasted.as_secs();
     assert!(attempts < most, "{attempts} in {lasted:?}");
     assert_eq!(server.metric(OPEN).await, 0);
@@ -197,7 +197,7 @@ async fn a_redis_that_hangs_is_waited_for_once_and_served_from_when_it_goes_on()
     println!(
         "hangs: known after {open:?}, then answered in {down:?}, {made} connections, back after {back:?}"
     );
-    // a timeout, and a probe
+    // the circuit opens once a call and then a probe have timed out
     assert!(open < PATIENCE + PATIENCE / 4 + SLACK, "{open:?}");
     assert!(down[1] < AT_ONCE, "{down:?}");
     assert!(back < SOON, "{back:?}");
@@ -218,7 +218,7 @@ async fn who_comes_first_after_an_outage_that_nobody_saw_the_end_of_is_served() 
     redis.kill();
     until(async || thread.put("state/k", "2").send().await.status == 503).await;
     redis.restart();
-    // no client sends, so no probe runs for longer than the interval of probes
+    // probes run only while clients send requests; wait for longer than the interval of probes
     sleep(Duration::from_secs(3)).await;
 
     let start = Instant::now();
@@ -233,14 +233,14 @@ async fn what_is_wrong_with_a_call_refuses_no_other() {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
 
-    // Redis uses more than one byte, so it rejects writes
+    // with a limit of one byte, Redis rejects writes
     redis.call(&["CONFIG", "SET", "maxmemory", "1"]);
     for _ in 0..20 {
         thread.put("state/k", "2").refused(503, "store_full").await;
         thread.get("state").ok().await;
     }
     redis.call(&["CONFIG", "SET", "maxmemory", "0"]);
-    // as long as a slow script, but less than a call may take
+    // pause Redis as a slow script would, for less than the time limit of a call
     redis.suspend();
     let waits = thread.put("state/k", "3").ok();
     let (_, ()) = join(waits, async {
@@ -265,7 +265,7 @@ async fn a_node_of_a_cluster_that_is_gone_refuses_no_other_nodes_slots() {
         async {
             callers.await_done(Instant::now(), THREADS).await;
             let its_keys = cluster.nodes[0].keys();
-            // a master, and the replica that would be promoted
+            // kill a master, and the replica that would be promoted
             cluster.nodes[0].kill();
             cluster.nodes[3].kill();
             let killed = Instant::now();
@@ -274,7 +274,7 @@ async fn a_node_of_a_cluster_that_is_gone_refuses_no_other_nodes_slots() {
             sleep(PATIENCE + Duration::from_secs(1)).await;
             let gone = Instant::now();
             sleep(Duration::from_secs(2)).await;
-            // the node holds none of the 60 threads with a probability of (2/3)^60, or 3 in 10^11
+            // the probability that the node holds none of the 60 threads is (2/3)^60, or 3 in 10^11
             until(async || {
                 let answers = callers.sent_in(gone, Instant::now());
                 let of = |place| answers.iter().filter(move |answer| answer.thread == place);

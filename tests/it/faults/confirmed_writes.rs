@@ -31,7 +31,7 @@ fn push(thread: &OwnThread, number: u64) -> Request {
     push.header("idempotency-key", format!("message-{number}"))
 }
 
-/// Returns one request per kind of write; the second half changes nothing.
+/// Returns one request for each kind of write, among them writes that change nothing.
 fn writes(thread: &OwnThread, client: &Client) -> Vec<Request> {
     let of_a_scope = |path: &str, rest: &str| {
         let body = format!(r#"{{"scope":"thread:current"{rest}}}"#);
@@ -75,7 +75,7 @@ async fn what_is_answered_is_on_the_replica() {
     for number in 0..100 {
         let thread = client.thread();
         push(&thread, number).ok().await;
-        // immediately, not later
+        // the replica must already have the write
         let pattern = format!("*{}*", thread.id);
         assert_ne!(redis.replica.call(&["KEYS", &pattern]), "[]");
     }
@@ -97,7 +97,7 @@ async fn a_write_that_no_replica_has_is_decided_by_its_repeat() {
     }
 
     redis.between.set(Mode::Losing);
-    // a reply of Redis that comes after the deadline does not change the answer, so retry
+    // retry until Redis replies before the deadline, because only then does the error mention the confirmation
     until(async || {
         let start = Instant::now();
         let told = push(&thread, 10).refused(503, "store_unavailable").await;
@@ -105,9 +105,9 @@ async fn a_write_that_no_replica_has_is_decided_by_its_repeat() {
         told["detail"].as_str().unwrap().contains("confirmed")
     })
     .await;
-    // it took effect, but a repeat over another connection does not confirm it
+    // the write took effect, but repeats over other connections do not confirm it
     assert_unconfirmed_in_time((0..4).map(|_| push(&thread, 10)).collect()).await;
-    // nor does another server
+    // a repeat through a different server does not confirm the write either
     let other = server.settings().start();
     let elsewhere = other.client().thread_of(&thread.id);
     assert_unconfirmed_in_time(vec![push(&elsewhere, 10)]).await;
@@ -148,7 +148,7 @@ async fn a_write_that_no_replica_has_is_decided_by_its_repeat() {
 
 #[tokio::test]
 async fn without_its_replica_a_redis_is_told_of_at_the_start_and_at_each_write() {
-    // an eighth of the time limit is the margin for a late reply of Redis
+    // an eighth of this time limit is reserved for a late reply of Redis
     const TIMEOUT: Duration = Duration::from_secs(4);
     unless_paused(Duration::from_millis(200), async || {
         let redis = RedisServer::start();
@@ -187,16 +187,16 @@ async fn connections_of_writes_are_bounded_and_do_not_stay() {
 
     join_all((0..200).map(write)).await;
     let made = of_writes(&redis.master);
-    // of two workers
+    // each of two workers opens up to 16 connections
     assert!((1..=2 * 16).contains(&made), "{made}");
 
     until(async || of_writes(&redis.master) == 0).await;
     client.thread().put("state/k", "1").ok().await;
 }
 
-/// Concurrent writers: more than the permits of two workers.
+/// Number of concurrent writers, more than two workers have permits.
 const WRITERS: usize = 64;
-/// As many as the server opens while a link loses all packets (`partitions`).
+/// Maximum number of connections that the server opens in four seconds.
 const CONNECTIONS: u64 = 20;
 
 #[tokio::test]
@@ -226,7 +226,7 @@ async fn a_redis_that_hangs_gets_no_storm_of_connections_from_writes_that_wait()
         let made = link.accepted() - before;
         link.set(Mode::Open);
 
-        // `CONNECTIONS` is the limit for four seconds; a busy machine may take longer and open more
+        // a busy machine may take longer than four seconds, and open more connections
         let most = CONNECTIONS.max(start.elapsed().as_secs() * CONNECTIONS / 4);
         assert!((1..=most).contains(&made), "{mode:?}: {made} of {most}");
         until(async || threads[0].put("state/k", "2").send().await.status == 200).await;

@@ -14,12 +14,12 @@ use crate::support::redis::{self, RedisServer};
 use crate::support::server::Backend;
 use crate::support::until;
 
-/// Few enough to arrive within the time limit on a busy machine.
+/// Number of requests, few enough to arrive within the time limit on a busy machine.
 const REQUESTS: usize = 750;
 const IN_FLIGHT: usize = 128;
 const WAITING: usize = 256;
 
-/// A server with one worker that waits for Redis while the proxy delays it.
+/// Starts a server with one worker and a time limit that is longer than any delay of the proxy.
 fn patient(redis: &RedisServer) -> (Server, Proxy) {
     let proxy = Proxy::start(address(redis));
     let server = Server::builder(Backend::Redis)
@@ -31,12 +31,12 @@ fn patient(redis: &RedisServer) -> (Server, Proxy) {
     (server, proxy)
 }
 
-/// Requests that start together: the system's queue of new connections is shorter than all of them, and a server closes a
-/// connection that is silent for long.
+/// Number of requests that start together. More would overflow the system's queue of new connections, and a server
+/// closes connections that are silent for long.
 const WAVE: usize = 250;
 
-/// Pushes all numbers concurrently, and continues when each is rejected or waiting. Returns those that took effect, and how
-/// long the others took to be rejected.
+/// Pushes all numbers concurrently, and calls `go_on` once all other pushes are rejected. Returns the numbers that took
+/// effect, and how long each rejection took.
 async fn push_all(
     server: &Server,
     thread: &OwnThread,
@@ -80,7 +80,7 @@ async fn calls(server: &Server) -> [usize; 2] {
     [server.metric(in_flight).await, server.metric(waiting).await].map(|count| count as usize)
 }
 
-/// Background work uses other connections, which have no bound.
+/// True if both limits are reached. Background work adds a few calls, which are not limited.
 fn is_full([in_flight, waiting]: [usize; 2]) -> bool {
     (IN_FLIGHT..IN_FLIGHT + 10).contains(&in_flight) && waiting == WAITING
 }
@@ -101,7 +101,7 @@ async fn what_is_too_much_is_refused_at_once_and_what_waits_is_done_once() {
     proxy.set(Mode::Hanging);
     let pushed = push_all(&server, &thread, async || {
         assert!(is_full(calls(&server).await));
-        // the first call of a write, which no script spells this way, or its only one
+        // count the first command of each write: a `PTTL` outside a script, or a script with the thread's id
         let sent = || proxy.count_held("$4\r\nPTTL") + proxy.count_held(&thread.id);
         until(async || sent() >= IN_FLIGHT).await;
         assert!(sent() < IN_FLIGHT + 10, "{}", sent());

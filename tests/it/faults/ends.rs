@@ -1,4 +1,4 @@
-//! Each end of a thread is reported once, with its state, whichever processes fail meanwhile.
+//! Tests that each end of a thread is reported once, with the final state, whichever processes fail meanwhile.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,7 @@ const TROUBLE: Duration = Duration::from_secs(20);
 /// Minimum number of replicas to kill, even if a busy machine is slow to start others.
 const KILLS: usize = 10;
 const TTL_SECONDS: u64 = 2;
-/// Time limit for the last ends, on a busy machine.
+/// Time limit until the last end is reported, on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(600);
 const PREFIX: &str = "ends";
 const HOOK: &str = "/hook";
@@ -128,7 +128,7 @@ async fn each_end_is_told_once(redis: &RedisServer, trouble: impl AsyncFn(Arc<Re
     assert_eq!(ends_in_the_log(redis).await, ids.into_iter().collect());
 }
 
-/// Creates each thread exactly once, spread over about `TROUBLE`, retrying until it succeeds.
+/// Creates each thread exactly once, with retries, over a period of about `TROUBLE`.
 async fn write(replicas: &Replicas, ids: &[String]) {
     let pause = TROUBLE / ids.len() as u32;
     for id in ids {
@@ -151,7 +151,7 @@ async fn write(replicas: &Replicas, ids: &[String]) {
     }
 }
 
-/// Returns all deliveries. The lease of a dead replica may have to expire first.
+/// Waits for all deliveries and returns them. The lease of a dead replica may have to expire first.
 async fn all_told(receiver: &Receiver) -> HashMap<String, (String, serde_json::Value)> {
     let start = Instant::now();
     loop {
@@ -160,7 +160,7 @@ async fn all_told(receiver: &Receiver) -> HashMap<String, (String, serde_json::V
             return told;
         }
         assert!(start.elapsed() < WAIT_LIMIT, "only {} came", told.len());
-        // polling also loads the machine
+        // poll rarely, because polling also loads the machine
         sleep(Duration::from_millis(500)).await;
     }
 }

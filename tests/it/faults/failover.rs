@@ -10,14 +10,14 @@ use crate::support::sentinel::{MASTER, Watched};
 use crate::support::{unless_paused, until};
 
 const WRITERS: usize = 12;
-/// A longer pause may delay writers on other masters and leave a replica further behind than usual.
+/// A test is retried if the machine pauses for longer, because writers or a replica may then lag behind.
 const PAUSE: Duration = Duration::from_millis(300);
-/// Maximum time until the replica is promoted and found, on a busy machine.
+/// Maximum time until the replica is promoted and the servers find it, on a busy machine.
 const RECOVERY: Duration = Duration::from_secs(100);
 
 /// Kills a master under load. Returns the outcomes, and the time until all threads could be written again.
 ///
-/// Writes that wait for a replica resume only when the promoted server has one: the old master, which restarts as a replica.
+/// Writes that wait for a replica resume only once the old master has restarted as a replica of the promoted server.
 async fn kill_under_load(
     servers: &[Server],
     wait_replicas: u16,
@@ -53,14 +53,14 @@ fn two_servers(url: &str, wait_replicas: u16) -> Vec<Server> {
     servers_waiting(&[url.to_owned(), url.to_owned()], wait_replicas)
 }
 
-/// Whether a server reports `role`. Sentinels close the connections of a server whose role they change.
+/// Returns whether `server` reports `role`. When a sentinel changes the role, connections close and the call fails.
 fn is(server: &RedisServer, role: &str) -> bool {
     let told = server.try_call(&["INFO", "replication"]);
     told.is_ok_and(|told| told.contains(role))
 }
 
-/// Retries until a failover loses less than 1% of the acknowledged writes. A master does not wait for its replica, so on a
-/// busy machine single failovers may lose more.
+/// Retries until a failover loses less than 1% of the acknowledged writes. On a busy machine, single failovers may lose
+/// more, because a master does not wait for its replica.
 async fn assert_loses_little(kill: impl AsyncFn() -> Account) {
     let mut lost = Vec::new();
     for _ in 0..6 {
@@ -74,15 +74,15 @@ async fn assert_loses_little(kill: impl AsyncFn() -> Account) {
 }
 
 async fn kill_a_master_of_a_cluster(wait_replicas: u16) -> Account {
-    // by default, the whole cluster would stop
+    // by default, the whole cluster stops when a master fails
     let cluster = RedisCluster::start_with(&["--cluster-require-full-coverage", "no"]);
     let servers = two_servers(&cluster.url(), wait_replicas);
-    // this master has the key that each write depends on, once a second
+    // kill the master of the key `watched`, which writes read once a second
     let settings = servers[0].settings();
     let watched = format!("{}:watched", settings.value("THREADKEEP_KEY_PREFIX"));
     let [master, replica] = cluster.pair_with(&watched);
 
-    // the other masters demote it to a replica
+    // the other masters demote the old master to a replica
     let follow = || {};
     let killed = kill_under_load(&servers, wait_replicas, [master, replica], follow);
     let (account, took) = killed.await;
@@ -92,7 +92,7 @@ async fn kill_a_master_of_a_cluster(wait_replicas: u16) -> Account {
          {took:?}; {account:?}"
     );
     assert!(took < RECOVERY, "{took:?}");
-    // clients of the other masters do not wait
+    // writers to the other masters are not delayed
     let undisturbed = account.gaps[account.gaps.len() / 3];
     assert!(undisturbed < took / 2, "{undisturbed:?} of {took:?}");
     account
@@ -122,7 +122,7 @@ async fn kill_a_master_with_sentinels(wait_replicas: u16) -> Account {
     let watched = Watched::start();
     let [master, replica] = &watched.servers;
 
-    // the sentinels would demote it themselves, some time later
+    // do not wait for the sentinels, which demote the old master only later
     let port = replica.port().to_string();
     let follow = || drop(master.call(&["REPLICAOF", "127.0.0.1", &port]));
     let servers = two_servers(&watched.url(), wait_replicas);

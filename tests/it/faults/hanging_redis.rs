@@ -81,12 +81,12 @@ async fn no_request_waits_longer_than_its_timeout_on_a_dead_link() {
     assert_recovers(&thread).await;
 }
 
-/// Maximum connections that a server opens in 5 s without an answer: two workers and background work each retry after a
-/// timeout of 2 s.
+/// Maximum number of connections that a server opens while Redis hangs for 5 s. Two workers and background work each
+/// retry after a timeout of 2 s.
 const CONNECTIONS: f64 = 12.0;
 
-/// Maximum connections for writes that wait for replicas: each of two workers opens 16 after the recovery, and one per
-/// earlier attempt.
+/// Maximum number of connections for writes that wait for replicas. Each of two workers opens 16 connections after the
+/// recovery, and 4 in earlier attempts.
 const CONNECTIONS_OF_WRITES: f64 = 2.0 * (16.0 + 4.0);
 
 #[tokio::test]
@@ -110,8 +110,8 @@ async fn a_redis_that_hangs_gets_no_storm_of_connections_of_writes_that_wait() {
     );
 }
 
-/// Returns the number of connections that two servers open while Redis hangs for 5 s and recovers, scaled to ten seconds if
-/// that takes longer.
+/// Returns the number of connections that two servers open while Redis hangs for 5 s and recovers. If that takes longer
+/// than ten seconds, scales the number down to ten seconds.
 async fn hang_under_load(redis: &RedisServer, wait_replicas: u16) -> f64 {
     let servers = servers_waiting(&[redis.url(), redis.url()], wait_replicas);
     let addresses: Vec<_> = servers.iter().map(Server::address).collect();
@@ -135,7 +135,7 @@ async fn hang_under_load(redis: &RedisServer, wait_replicas: u16) -> f64 {
             load.await_more(20).await;
             assert!(start.elapsed() < SLACK);
             load.stop();
-            // without that of this client
+            // do not count the connection of this call
             let made = made() - before - 1;
             made as f64 / (begun.elapsed().as_secs_f64() / 10.0).max(1.0)
         },

@@ -14,8 +14,8 @@ use crate::support::until;
 const WRITERS: usize = 24;
 const ROUNDS: u64 = 3;
 const WRITES: u64 = 300;
-/// Maximum time for the service, which probes Redis every second, to recover once Redis answers: more than ten times what a
-/// busy machine needs.
+/// Maximum time until the service recovers once Redis answers again. The service probes Redis every second, and a busy
+/// machine needs less than a tenth of this time.
 const RECOVERY: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Default)]
@@ -88,7 +88,7 @@ impl Load {
                 answer.problem(503, "store_unavailable");
                 assert!(answer.header("retry-after").is_some());
                 seen.unavailable.fetch_add(1, Ordering::Relaxed);
-                // as a client would, and so that Redis gets its share of the machine
+                // pause as a client would, which also leaves CPU time for Redis
                 sleep(Duration::from_millis(10)).await;
             }
         }

@@ -18,7 +18,7 @@ pub(super) struct Load {
 #[derive(Debug)]
 struct Writer {
     threads: Vec<OwnThread>,
-    /// Whether each push has an idempotency key, and is retried until it succeeds.
+    /// If true, each push has an idempotency key and is retried until it succeeds.
     is_sure: bool,
     done: AtomicU64,
     seen: Mutex<Seen>,
@@ -28,7 +28,7 @@ struct Writer {
 struct Seen {
     acknowledged: HashSet<u64>,
     unavailable: u64,
-    /// Time of the last acknowledged push, and the longest interval between two.
+    /// Time of the last acknowledged push.
     last: Option<Instant>,
     longest_gap: Duration,
 }
@@ -38,12 +38,12 @@ pub(super) struct Account {
     pub(super) acknowledged: usize,
     pub(super) lost: usize,
     pub(super) unavailable: u64,
-    /// The longest interval between two acknowledged pushes of each writer, sorted.
+    /// Longest interval between two acknowledged pushes, for each writer, in ascending order.
     pub(super) gaps: Vec<Duration>,
 }
 
 impl Load {
-    /// `writers` writers of each kind.
+    /// Creates `writers` writers with idempotency keys, and as many without.
     pub(super) fn new(writers: usize, addresses: &[SocketAddr]) -> Self {
         let writer = |number: usize| Writer {
             threads: threads(addresses),
@@ -101,7 +101,7 @@ impl Writer {
             let mut attempts = 0;
             while !self.push(number, attempts).await && self.is_sure {
                 attempts += 1;
-                // as a client would, and so that Redis gets its share of the machine
+                // pause as a client would, which also leaves CPU time for Redis
                 sleep(Duration::from_millis(10)).await;
             }
             if is_over.load(Ordering::Relaxed) {
@@ -110,7 +110,7 @@ impl Writer {
         }
     }
 
-    /// Returns whether the push succeeded. Each attempt uses another server.
+    /// Returns whether the push succeeded. Each attempt uses a different server.
     async fn push(&self, number: u64, attempts: u64) -> bool {
         let start = Instant::now();
         let place = (number + attempts) as usize % self.threads.len();

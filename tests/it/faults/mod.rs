@@ -1,5 +1,5 @@
-//! The observations of clients, and the content of the store, when links and processes fail. Servers and Redis are separate
-//! processes.
+//! Tests what clients observe, and what the store contains, when links and processes fail. Servers and Redis run as
+//! separate processes.
 
 mod breaker;
 mod confirmed_writes;
@@ -32,7 +32,7 @@ use crate::support::until;
 
 /// The documented time limit of a request.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum delay that a busy machine may add. A request that waits for Redis without a limit takes longer.
+/// Maximum delay that a busy machine may add. A request that waits for Redis without a time limit takes longer.
 const SLACK: Duration = Duration::from_secs(30);
 /// Time limit for requests that must succeed even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -64,7 +64,7 @@ fn servers_within(timeout: Duration, urls: &[String], replicas: u16) -> Vec<Serv
     servers
 }
 
-/// Retries a write until it succeeds: on a busy machine, Redis may answer too late at first.
+/// Retries a write until it succeeds, because Redis may at first answer too late on a busy machine.
 async fn write(thread: &OwnThread, json: &str) {
     until(async || thread.put("state/k", json).send().await.status == 200).await;
 }

@@ -16,7 +16,7 @@ use super::{address, url};
 use crate::support::redis::RedisServer;
 use crate::support::unless_paused;
 
-/// Delay of each reply. With the maximum of calls in flight, this allows at most 200 calls a second.
+/// Delay of each reply. With `IN_FLIGHT` calls at a time, Redis can answer at most 200 calls a second.
 const LATENESS: Duration = Duration::from_millis(20);
 const IN_FLIGHT: usize = 4;
 const TICK: Duration = Duration::from_millis(5);
@@ -24,7 +24,7 @@ const BEGUN: usize = 3;
 const TIMEOUT: Duration = Duration::from_secs(1);
 const SECONDS: usize = 4;
 
-/// A proxy that delays replies. Also returns its connection count.
+/// Starts a proxy that delays replies. Returns its address and the counter of its connections.
 async fn late_link(server: SocketAddr) -> (SocketAddr, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let link = listener.local_addr().unwrap();
@@ -102,7 +102,7 @@ async fn overload() {
         }
     }
 
-    // a busy machine does fewer, but never none
+    // even a busy machine completes some calls in each second
     assert!(done[1..SECONDS].iter().all(|done| *done > 50), "{done:?}");
     assert!(in_vain < 50, "{in_vain} were sent and not waited for");
     let made = connections.load(Ordering::Relaxed) - before;

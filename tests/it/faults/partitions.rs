@@ -11,8 +11,8 @@ use crate::support::{unless_paused, until};
 
 const WRITERS: usize = 6;
 const LASTS: Duration = Duration::from_secs(6);
-/// Maximum connections that a server opens in ten seconds, during and after a partition: two workers, background work and
-/// health checks each retry after a timeout of 2 s.
+/// Maximum number of connections that a server opens in ten seconds, during and after a partition. Two workers,
+/// background work and health checks each retry after a timeout of 2 s.
 const CONNECTIONS: u64 = 20;
 
 #[tokio::test]
@@ -25,10 +25,10 @@ async fn cut_off() {
     let link = Proxy::start(address(&redis));
     let servers = servers(&[url(link.address()), redis.url(), redis.url()]);
     let addresses: Vec<_> = servers.iter().map(Server::address).collect();
-    // separate loads: the gaps of the others show that they are unaffected
+    // separate loads, because the partition must not affect the gaps of `others`
     let cut_off = Load::new(WRITERS, &addresses[..1]);
     let others = Load::new(WRITERS, &addresses[1..]);
-    // its repeats reach another replica than their first attempts
+    // each retry of `around` reaches a different replica than the previous attempt
     let around = Load::new(WRITERS, &addresses);
 
     let ((made, lasted), (), (), ()) = join4(

@@ -6,7 +6,7 @@ use crate::support::redis::RedisServer;
 use crate::support::server::Server;
 use crate::support::until;
 
-/// Makes Redis reject writes (`refuse`), then accept them again (`take`).
+/// Tests that a server is not ready after the command `refuse`, and ready again after the command `take`.
 async fn follows(refuse: &[&str], take: &[&str]) {
     let redis = RedisServer::start();
     let servers = servers(&[redis.url()]);
@@ -42,7 +42,7 @@ async fn a_full_redis_is_not_ready() {
 
 #[tokio::test]
 async fn a_replica_is_not_ready() {
-    // nothing listens on that port
+    // nothing listens on port 1
     follows(
         &["REPLICAOF", "127.0.0.1", "1"],
         &["REPLICAOF", "NO", "ONE"],

@@ -1,4 +1,4 @@
-//! A Redis that rejects writes and answers reads: its disk failed, too few replicas are connected, or its memory is full.
+//! Tests a Redis that rejects writes but answers reads: its disk failed, replicas are missing, or its memory is full.
 
 use reqwest::Method;
 use serde_json::json;
@@ -97,7 +97,7 @@ fn reads(server: &Server, thread: &OwnThread) -> Vec<Request> {
 
 async fn reads_go_on(cause: Cause) {
     let redis = RedisServer::start();
-    // each read calls Redis
+    // each read must call Redis
     let builder = Server::builder(Backend::Memory).redis(&redis.url());
     let server = builder.set("THREADKEEP_READ_CACHE_BYTES", 0).start();
     let client = server.client();
@@ -126,7 +126,7 @@ async fn reads_go_on(cause: Cause) {
     entry.json("1").ok().await;
 
     cause.begin(&redis);
-    // no read has dropped the key before it is due
+    // wait until the key has expired, without a read that would delete it
     let due = redis.seconds() + 2;
     until(async || redis.seconds() >= due).await;
 

@@ -11,11 +11,10 @@ use crate::support::cluster::RedisCluster;
 
 const WRITERS: usize = 12;
 const LASTS: Duration = Duration::from_secs(10);
-/// Maximum time for moving slots until clients were redirected in each way.
+/// Maximum time to move slots until clients have received every kind of redirection.
 const LASTS_AT_MOST: Duration = Duration::from_secs(300);
-/// The redirections of clients that access keys of a slot that moves or has moved. TRYAGAIN is not included: it occurs only
-/// if a call meets the moment when one of its keys has moved and another has not, which 71,000 calls in 90 s never did on a
-/// slow machine.
+/// Redirections for keys of a slot that is moving or has moved. `TRYAGAIN` is missing, because it is too rare: a call
+/// must meet the moment when only some of its keys have moved. None of 71,000 calls in 90 s did so on a slow machine.
 const REDIRECTIONS: [&str; 2] = ["ASK", "MOVED"];
 
 #[tokio::test]
@@ -28,7 +27,7 @@ async fn writes_that_wait_for_a_replica_follow_slots_that_move() {
     move_slots_under_load(1, LASTS / 2).await;
 }
 
-/// One at a time: each test has its own cluster, and all nodes are busy while slots move.
+/// Runs the tests one at a time. Each test has its own cluster, whose nodes are all busy while slots move.
 static TURN: Mutex<()> = Mutex::const_new(());
 
 async fn move_slots_under_load(wait_replicas: u16, lasts: Duration) {

@@ -42,7 +42,7 @@ async fn a_tag_of_a_lost_version_names_other_content_only_once_that_version_is_w
         let write = thread.put("state/k", "9").header("if-match", tag);
         write.refused(412, "version_mismatch").await;
     }
-    // the only case in which a tag names two contents
+    // the only case in which two contents have the same tag
     let again = thread.put("state/other", "2").ok().await;
     assert_eq!(again.etag(), lost.etag());
     assert!(is_known(&thread, lost.etag()).await);
@@ -61,7 +61,7 @@ async fn a_tag_names_no_other_content_if_the_thread_is_gone() {
             tags.push(written.etag().to_owned());
         }
         match round {
-            // a Redis that lost everything
+            // Redis restarts without any data
             0 => comes_back(&redis, &thread).await,
             1 => drop(redis.call(&["FLUSHALL"])),
             _ => drop(thread.by_api_key(reqwest::Method::DELETE, "").ok().await),

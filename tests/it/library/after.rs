@@ -72,7 +72,7 @@ async fn work_after_the_response_is_awaited_at_shutdown(room: Room) {
     assert_eq!(bench.state(&id).await, r#"{"after":true,"before":true}"#);
 }
 
-/// The worker that served the request has ended when its work resumes.
+/// Queues work that resumes only after the worker that served the request has ended.
 async fn put_off(thread: Thread, session: Session, go: web::Data<Notify>) -> HttpResponse {
     thread.state().set("before", true).unwrap();
     session.wait_until(async move {

@@ -21,7 +21,7 @@ async fn visit(threads: &Threads, cookie: Option<&str>) -> Response {
     let app = App::new()
         .wrap(threads.clone())
         .default_service(web::to(count));
-    // a browser returns only the pair of Set-Cookie
+    // a browser sends back only the name and value of a cookie
     let pair = cookie.map(|text| text.split(';').next().unwrap_or_default());
     let request = pair.into_iter().fold(TestRequest::get(), |request, pair| {
         request.insert_header((COOKIE, pair))

@@ -125,7 +125,7 @@ async fn a_callback_follows_its_thread_to_a_new_id(room: Room) {
         tombstone: Duration::ZERO,
     };
     let rotated = thread.store.rotate(&thread.id, &rotate).await.unwrap();
-    // another thread of the old id ends first
+    // a new thread under the old id ends first
     thread.merge(&[]).await;
     thread.destroy().await;
     let new = Subject {
@@ -145,7 +145,7 @@ async fn an_earlier_end_and_a_later_one_are_not_told(room: Room) {
         ..threadkeep_domain::ThreadPolicy::THREAD
     });
     let (bench, _events) = bench(room);
-    // another callback makes the service read the log
+    // a callback of a different thread makes the service read the log
     let (other, heard) = (Heard::default(), Heard::default());
     let waiting = started(&bench.room).await;
     bench.call_as(&waiting.id, registering(&other)).await;
@@ -193,7 +193,7 @@ async fn a_thread_that_is_never_made_is_not_waited_for(room: Room) {
     let heard = Heard::default();
     let id = ThreadId::random();
 
-    // more than the limit of a hundred per thread
+    // more registrations than the limit of 100 per thread
     for _ in 0..150 {
         let response = bench.call_as(&id, registering(&heard)).await;
         assert_eq!(response.status(), 200);

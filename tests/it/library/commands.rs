@@ -15,14 +15,14 @@ async fn a_read_is_one_pipeline_and_a_write_one_script() {
     let replica = async || Bench::new(redis_at(&server.url(), &prefix).await);
     let (writer, reader) = (replica().await, replica().await);
     let id = ThreadId::random();
-    // a worker opens its connection at its first use
+    // call each replica once, because a worker connects at its first use
     request(&writer, "/write", &id).await;
     request(&reader, "/read", &ThreadId::random()).await;
 
     for (replica, path, scripts, reads) in [
         (&writer, "/idle", 0, 0),
         (&reader, "/read", 1, 1),
-        // it has a copy of the thread that it created
+        // the writer has cached the thread that it created
         (&writer, "/read", 1, 0),
         (&writer, "/write", 1, 0),
     ] {

@@ -22,7 +22,7 @@ pub(super) struct Calls {
     reads: AtomicU32,
     writes: AtomicU32,
     is_down: AtomicBool,
-    /// Writes take effect and are never answered.
+    /// If true, writes take effect but are never answered.
     is_mute: AtomicBool,
 }
 

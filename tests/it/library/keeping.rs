@@ -1,4 +1,4 @@
-//! An app that keeps the remains of its threads in entries that outlive them.
+//! Tests an app that stores the final states of its threads in entries, which outlive the threads.
 
 use std::sync::Arc;
 use std::time::Duration;

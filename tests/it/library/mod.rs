@@ -1,4 +1,4 @@
-//! The library for actix-web apps: its guarantees, and its cost at the store.
+//! Tests the guarantees of the library for actix-web apps, and the number of store calls that it makes.
 
 mod after;
 mod answers;

@@ -97,7 +97,7 @@ async fn an_app_lists_and_counts_the_threads_of_an_owner() {
 
     let listed = first.threads.iter().chain(&rest.threads);
     let mut listed: Vec<_> = listed.map(|((_, id), _)| *id).collect();
-    // threads of the same millisecond are sorted by id
+    // threads of the same millisecond are listed by id
     listed.sort();
     ids.sort();
     assert_eq!(listed, ids);

@@ -6,10 +6,10 @@ use threadkeep_domain::Life;
 use super::contents::compare;
 use super::history::{Event, History, Interval, Read, Written};
 
-/// Counts of comparisons, which show whether a test proved anything.
+/// Numbers of comparisons, which show whether a test compared enough.
 #[derive(Debug, Default)]
 pub(super) struct Checked {
-    /// Reads that began after the acknowledgement of a write that they had to show.
+    /// Number of reads that began after a write was acknowledged, and therefore had to show that write.
     pub(super) bounded: usize,
     pub(super) compared: BTreeMap<&'static str, usize>,
     pub(super) derived: usize,
@@ -41,7 +41,8 @@ pub(super) fn check(history: &History, may_fail: bool) -> Checked {
     checked
 }
 
-/// A read shows no version older than one that was acknowledged before it began, except after an event in between.
+/// Asserts that `read` shows a version that is not older than the last version acknowledged before the read began.
+/// Ignores writes before an event other than a failover. Returns whether a write was left to compare.
 fn is_bounded(read: &Read, writes: &[Written], events: &[(Interval, Event)]) -> bool {
     let cuts = events
         .iter()
@@ -74,7 +75,7 @@ fn first_seen(reads: &[Read], writes: &[Written]) -> HashMap<Life, Instant> {
     lives
 }
 
-/// A read shows no life that was over before it began.
+/// Asserts that `read` shows no life that had ended before the read began.
 fn shows_no_ended_life(
     read: &Read,
     first_seen: &HashMap<Life, Instant>,

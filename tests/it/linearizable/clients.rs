@@ -17,9 +17,9 @@ use super::writes::{end, restore, write};
 
 const CLIENTS: usize = 6;
 
-/// Workers of replicas of the service, their clients, and threads that they share.
+/// Workers of several replicas, and the threads that their clients share.
 ///
-/// Each worker has an OS thread and a runtime, as in the server, so that workers of a replica use its copies concurrently.
+/// Each worker has its own OS thread and runtime, as in the server. The workers of a replica share a cache.
 pub(super) struct Clients {
     workers: Vec<Arc<dyn Backend>>,
     threads: Vec<(ThreadId, History)>,
@@ -27,7 +27,7 @@ pub(super) struct Clients {
     setup: Setup,
     done: AtomicUsize,
     limit: AtomicUsize,
-    /// Each operation holds a read lock.
+    /// Held for reading during each operation.
     calls: RwLock<()>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Setup {
     pub(super) replicas: usize,
     pub(super) workers: usize,
     pub(super) threads: usize,
-    /// Operations of 10,000 that end the thread, and of those that restore it.
+    /// How many of 10,000 operations end a thread. The same number restores a thread.
     pub(super) ends: u32,
     pub(super) writes: u32,
     pub(super) may_fail: bool,
@@ -47,7 +47,7 @@ pub(super) struct Setup {
 struct Stop<'a>(&'a Clients);
 
 impl Setup {
-    /// Clients of a store that does not fail, without ends of threads.
+    /// Clients of a store that does not fail, and of threads that do not end.
     pub(super) const STEADY: Self = Self {
         replicas: 3,
         workers: 2,
@@ -103,8 +103,7 @@ impl Clients {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// Runs `action` while no call is in flight. Otherwise a shift of the clock could affect calls that were sent before it,
-    /// which no real server's clock can do.
+    /// Runs `action` while no call is in flight. `action` may shift the clock, which must not happen during a call.
     pub(super) async fn between_calls<T>(&self, action: impl FnOnce() -> T) -> T {
         let _no_call = self.calls.write().await;
         action()
@@ -121,7 +120,7 @@ impl Clients {
     }
 
     pub(super) fn hits(&self) -> (u64, u64) {
-        // of one worker of each replica
+        // count one worker of each replica, because its workers share a cache
         let uses = self
             .workers
             .iter()
@@ -172,7 +171,7 @@ impl Clients {
         } = &self.setup;
         let (thread, choice) = {
             let mut random = rand::rng();
-            // a few threads get most of it
+            // a few threads get most operations
             let thread = random
                 .random_range(0..*threads)
                 .min(random.random_range(0..*threads));
@@ -199,7 +198,7 @@ impl Clients {
                 }
             }
             Err(WriteError::Store(_)) if self.setup.may_fail => {
-                // as a client would, and so that Redis gets its share of the machine
+                // pause as a client would, which also leaves CPU time for Redis
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
             Err(error) => panic!("{error}"),

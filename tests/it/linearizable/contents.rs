@@ -7,7 +7,7 @@ use super::check::Checked;
 use super::history::{Change, Event, Interval, Read, Written};
 use super::shown::Shown;
 
-/// A version of a life, and the interval between losses in which it existed.
+/// Identifies a version by the number of earlier losses, its life and its number.
 type Place = (usize, Life, u64);
 
 #[derive(Default)]
@@ -24,8 +24,8 @@ struct Content {
     created_ms: Option<u64>,
 }
 
-/// All observers of a part of a version see the same, namely the result of its write on the previous version or on no
-/// thread.
+/// Asserts that all reads of a version show the same content: the result of applying the version's write to the
+/// previous version, or to no thread.
 pub(super) fn compare(
     reads: &[Read],
     writes: &[Written],
@@ -49,7 +49,7 @@ pub(super) fn compare(
                 is_met(change, write.stamp);
                 content.follow(change, write);
             }
-            // known again once a read has shown it
+            // the content is unknown until a read shows it
             Some((_, None)) | None => content = Content::default(),
         }
         content.shows(&seen, checked);
@@ -81,7 +81,7 @@ fn versions<'a>(
     versions
 }
 
-/// Asserts that a conditional write followed a version that meets its condition.
+/// Asserts that a conditional write followed a version that meets the write's condition.
 fn is_met(change: &Change, stamp: Stamp) {
     let before = match stamp.version - 1 {
         0 => Stamp::default(),
@@ -114,7 +114,7 @@ impl Content {
         self.ttl = change.ttl.or(self.ttl);
     }
 
-    /// Fills unknown content from reads, and checks all reads against it.
+    /// Fills unknown content from reads, and checks all reads against the content.
     fn shows(&mut self, seen: &Seen<'_>, checked: &mut Checked) {
         for shown in &seen.shown {
             self.learn(shown);
@@ -161,7 +161,7 @@ impl Content {
     }
 }
 
-/// Returns the number of losses before `at`. `None` during one.
+/// Returns the number of losses and failovers before `at`, or `None` if `at` overlaps any of them.
 fn era(at: &Interval, events: &[(Interval, Event)]) -> Option<usize> {
     let mut losses = events.iter().filter(|(_, event)| *event != Event::End);
     let overlaps = |loss: &Interval| !loss.is_before(at) && !at.is_before(loss);

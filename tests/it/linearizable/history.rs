@@ -7,7 +7,7 @@ use threadkeep_domain::{Answer, Json, Operation, Precondition, Stamp};
 
 use super::shown::Shown;
 
-/// From before a call until after its answer.
+/// Time from just before a call until just after its answer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Interval {
     pub(super) start: Instant,
@@ -24,7 +24,7 @@ pub(super) struct Read {
 pub(super) struct Written {
     pub(super) at: Interval,
     pub(super) stamp: Stamp,
-    /// `None` if it restored the thread from its archive.
+    /// `None` if the write restored the thread from its archive.
     pub(super) change: Option<Change>,
     pub(super) answers: Vec<Answer>,
 }
@@ -51,7 +51,7 @@ pub(super) struct History {
     pub(super) reads: Mutex<Vec<Read>>,
     pub(super) writes: Mutex<Vec<Written>>,
     pub(super) events: Mutex<Vec<(Interval, Event)>>,
-    /// A recent stamp; the default if there is no thread.
+    /// Stamp that the last recorded call showed, or the default if there was no thread.
     last: Mutex<Stamp>,
 }
 

@@ -5,10 +5,10 @@ use threadkeep_store::Clock;
 use super::clients::Clients;
 use super::history::{Event, Interval};
 
-/// Redis may compute the time of an end, and set it a moment later.
+/// Tolerance in milliseconds, because Redis may set an expiry a moment after computing it.
 const SLACK_MS: u64 = 250;
 
-/// Times of Redis in milliseconds, shifted like the clock, and when each was read.
+/// Readings of the Redis clock in milliseconds, shifted like `clock`, each with the interval of the call.
 pub(super) struct Times {
     redis: redis::Connection,
     clock: Clock,
@@ -33,7 +33,7 @@ impl Times {
         now_ms
     }
 
-    /// Advances the clock. Nothing else may use it meanwhile.
+    /// Advances the clock, which nothing else may use meanwhile.
     pub(super) fn advance(&mut self, by: Duration) {
         self.ask();
         self.clock.advance(by);
@@ -62,7 +62,7 @@ impl Times {
         ended
     }
 
-    /// Returns when a life may have ended, given its first write. `None` if it still lives.
+    /// Returns the interval in which a life may have ended, given its first write, or `None` if it has not ended.
     fn end(&self, begin: &Interval, max_age: Duration) -> Option<Interval> {
         let max_age_ms = u64::try_from(max_age.as_millis()).unwrap();
         let earliest_ms = self.last(|at, _| at.end <= begin.start)?.1 + max_age_ms - SLACK_MS;

@@ -1,5 +1,5 @@
-//! Reads from copies are linearizable: a read shows exactly one version, not older than one acknowledged before the read
-//! began. Conditional writes apply only to a version that meets their condition.
+//! Tests that reads from the cache are linearizable: a read shows exactly one version, which is not older than any
+//! version acknowledged before the read began. Conditional writes apply only to a version that meets their condition.
 
 mod check;
 mod clients;
@@ -38,7 +38,7 @@ async fn clients(url: &str, wait_replicas: u16, clock: &Clock, setup: Setup) -> 
             wait_replicas,
             timeout: match setup.may_fail {
                 true => defaults.timeout,
-                // a machine with other work is not a fault
+                // a busy machine must not fail calls
                 false => Duration::from_secs(60),
             },
             ..defaults
@@ -49,12 +49,12 @@ async fn clients(url: &str, wait_replicas: u16, clock: &Clock, setup: Setup) -> 
     Clients::new(workers, clock, setup)
 }
 
-/// Checks the observations, and that they suffice as a proof.
+/// Checks the observations, and asserts that there are enough of them to prove anything.
 fn judge(clients: &Clients) {
     let (hits, reads) = clients.hits();
     let checked = clients.check();
     println!("{checked:?}, {hits} hits of {reads} reads");
-    // an absolute number: reads of an unavailable store count too
+    // an absolute number, because `reads` also counts reads of an unavailable store
     assert!(hits > 100, "{hits} of {reads}");
     assert!(checked.bounded > 0 && checked.derived > 0 && checked.conditional > 0);
     for kind in Shown::KINDS {
@@ -76,7 +76,7 @@ async fn reads_are_of_what_was_acknowledged_while_threads_end_and_are_restored()
     judge(&clients);
 }
 
-/// All write to the same copies, which no other replica outdates.
+/// All workers write to the same cached threads, which no other replica makes stale.
 #[tokio::test]
 async fn workers_of_one_replica_do_not_mix_the_versions_of_their_copies() {
     let redis = RedisServer::start();
@@ -117,14 +117,14 @@ async fn an_expired_thread_is_gone_for_every_replica() {
     judge(&clients);
 }
 
-/// For a second after a read, others read a copy without a script, which would detect the end.
+/// For a second after a read, other reads use a cached copy, without the script that would detect the expiry.
 #[tokio::test]
 async fn a_thread_of_the_greatest_age_is_gone_for_every_replica() {
     let redis = RedisServer::start();
     let clock = Clock::system();
     let max_age = Duration::from_secs(61);
     let setup = Setup {
-        // each is read many times a second without a change
+        // so few threads that each is read many times a second without a change
         threads: 20,
         writes: 500,
         policy: ThreadPolicy {
@@ -141,10 +141,10 @@ async fn a_thread_of_the_greatest_age_is_gone_for_every_replica() {
     let ends = async {
         times.ask_for(Duration::from_secs(1)).await;
         for _ in 0..3 {
-            // the present lives then end one after another, while they are read
+            // the current lives then end one after another, while clients read them
             let until_then = max_age - Duration::from_millis(1_500);
             clients.between_calls(|| times.advance(until_then)).await;
-            // wait for enough calls that new lives begin, even on a busy machine
+            // wait until enough calls have been made for new lives to begin, even on a busy machine
             join(
                 times.ask_for(Duration::from_millis(1_800)),
                 clients.await_more(2_000),
@@ -179,7 +179,7 @@ async fn a_flushed_redis_leaves_no_copies_behind() {
     judge(&clients);
 }
 
-/// After the loss, Redis assigns the same versions of the same lives to other writes.
+/// After the loss, Redis gives the same versions of the same lives to different writes.
 #[tokio::test]
 async fn a_redis_that_lost_its_last_writes_is_believed_and_no_copy_of_them() {
     let redis = RedisServer::start();
@@ -206,7 +206,7 @@ async fn a_redis_that_lost_its_last_writes_is_believed_and_no_copy_of_them() {
 #[tokio::test]
 async fn a_failover_loses_no_confirmed_write_and_leaves_no_copy_of_another() {
     let watched = Watched::start();
-    // only one failover, even on a busy machine
+    // prevent a second failover on a busy machine
     watched.wait_for(Duration::from_secs(600));
     let clients = clients(&watched.url(), 1, &Clock::system(), Setup::PATIENT).await;
     let [master, replica] = &watched.servers;

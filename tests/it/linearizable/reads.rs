@@ -12,7 +12,7 @@ use super::history::{History, Interval};
 use super::shown::Shown;
 use super::writes::{KEYS, MESSAGES};
 
-/// Tolerance of a thread's end compared with this process' clocks, which are read at other moments.
+/// Tolerance in milliseconds for an expiry, because this process reads its clock at a different moment than the store.
 const TOLERANCE_MS: u64 = 10_000;
 
 pub(super) async fn read(
@@ -117,7 +117,7 @@ fn part() -> (Key, Option<Slice>) {
     (Key::new(MESSAGES).unwrap(), Some(slice))
 }
 
-/// A read, or one up to a second earlier, moved the end of the thread, but not beyond the maximum age.
+/// Asserts that this read, or a read up to a second earlier, extended the lifetime, but not beyond the maximum age.
 fn ends_when_it_should(thread: &Thread, before_ms: u64, after_ms: u64, policy: &ThreadPolicy) {
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap();
     let oldest_ms = policy

@@ -54,7 +54,7 @@ impl Shown {
         }
     }
 
-    /// Whether all revealed parts of a state match `document`, whose text is `json`.
+    /// Returns whether all shown parts of a state match `document`, whose text is `json`.
     pub(super) fn is_of(&self, document: &Document, json: &[u8]) -> bool {
         match self {
             Self::Stamp => true,

@@ -15,7 +15,7 @@ const WINDOW: u64 = 20;
 pub(super) const KEYS: [&str; 9] = [
     MESSAGES, "set0", "set1", "set2", "set3", "count0", "count1", "count2", "count3",
 ];
-/// TTLs of threads, all below the two hours by which tests advance the clock.
+/// TTLs of threads in seconds, all below the two hours by which tests advance the clock.
 const TTLS: std::ops::Range<u64> = 3_600..7_000;
 
 pub(super) async fn write(
@@ -98,8 +98,8 @@ pub(super) async fn restore(
     Ok(())
 }
 
-/// Records a refusal, which reveals the version of the thread. It must differ from the required version or, without one, be
-/// that of a living thread.
+/// Records a refusal, which shows the current version of the thread. This version must not meet `required`. Without
+/// `required`, the thread must exist.
 fn refused(
     history: &History,
     at: Interval,
@@ -127,7 +127,7 @@ fn change(last: Stamp) -> Change {
     let ttl = random.random_bool(0.1).then(|| random.random_range(TTLS));
     Change {
         precondition: precondition(last),
-        // a write that changes the metadata may change nothing else
+        // half of the writes of metadata change nothing else
         operations: match metadata.is_some() && random.random_bool(0.5) {
             true => Vec::new(),
             false => operations(),
@@ -137,7 +137,7 @@ fn change(last: Stamp) -> Change {
     }
 }
 
-/// Makes one write in three conditional: on the stamp `last`, or on an impossible one.
+/// Returns a condition for one write in three: on the stamp `last`, on a wrong stamp, or on existence.
 fn precondition(last: Stamp) -> Option<Precondition> {
     let wrong = Stamp {
         version: last.version + 1_000_000,

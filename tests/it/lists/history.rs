@@ -4,13 +4,13 @@ use threadkeep_domain::{Event, EventKind};
 
 use super::Mark;
 
-/// Watch duration in lists, at least 5 s away from any sum of pauses.
+/// Duration of a `Watch` step. It differs from any sum of pauses by 5 s, because slow steps must not matter.
 pub(super) const WATCHED: Duration = Duration::from_secs(45);
 
 #[derive(Debug, Default)]
 pub(super) struct History {
     told: Vec<(Mark, &'static str)>,
-    /// The life whose end is not logged yet, and its version.
+    /// The version and life of the thread, if the life's end is not logged yet.
     open: Option<Mark>,
     watched_until: Duration,
 }
@@ -51,7 +51,7 @@ impl History {
         self.end("expired");
     }
 
-    /// When another life begins, the expiry of the open one is not logged yet.
+    /// Begins a life. If the previous life expired, its expiry is logged first.
     fn begin(&mut self, left: Mark, word: &'static str) {
         self.miss();
         self.told.push((left, word));
@@ -62,7 +62,7 @@ impl History {
         self.told.extend(self.open.take().map(|last| (last, word)));
     }
 
-    /// Whether these events, each with the index of its life, are exactly the expected ones.
+    /// Checks that `events`, each with the index of its life, are exactly the expected events.
     pub(super) fn check(&self, events: &[(Event, usize)]) -> Result<(), String> {
         let told = events.iter().map(|(event, life)| {
             let word = match &event.kind {

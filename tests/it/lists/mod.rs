@@ -1,6 +1,6 @@
 //! Random operation lists for one thread, and a player that runs them.
 //!
-//! Lives and times differ by store, so lists refer to stamps by index, and the player maps them.
+//! Lists refer to stamps by index, which the player maps, because lives and times differ between stores.
 
 mod history;
 mod player;
@@ -51,17 +51,17 @@ pub(crate) enum Step {
     },
     Rotate,
     Copy(CopyStep, Caller),
-    /// Repeats an earlier step, counted from the start modulo their number.
+    /// Repeats the earlier step with this index, modulo the number of earlier steps.
     Again(usize),
     Read(ReadStep, Caller),
     Advance(Duration),
     Watch,
     Reap,
-    /// Restores the last ended life, or one that was seen.
+    /// Restores the life that ended last or, with an index, the life of a seen stamp.
     Restore(Option<usize>),
 }
 
-/// A version, and a life by the index at which it was first seen.
+/// A version, and the index of its life in the order in which lives were first seen.
 type Mark = (u64, usize);
 
 #[derive(Debug, Clone)]
@@ -72,12 +72,12 @@ pub(crate) struct WriteStep {
     pub(crate) ttl: Option<Duration>,
     pub(crate) precondition: Option<Wanted>,
     pub(crate) tombstone: Heed,
-    /// The number of a key; the step itself is the request.
+    /// Number of an idempotency key, whose request is this step.
     pub(crate) idempotency: Option<u8>,
     pub(crate) describe: bool,
     pub(crate) caller: Caller,
     pub(crate) owner: Option<OwnerStep>,
-    /// The number of a turn, whether or not it was granted.
+    /// Number of a turn, which may not have been granted.
     pub(crate) turn: Option<u8>,
 }
 
@@ -130,7 +130,7 @@ pub(crate) enum CopyStep {
         metadata: Option<&'static str>,
         precondition: Option<Wanted>,
         turn: Option<u8>,
-        /// Whether both have the same bucket.
+        /// Whether the copy is in the bucket of the source.
         is_near: bool,
     },
     Import,
@@ -158,7 +158,7 @@ pub(crate) enum Expects {
 pub(crate) enum Heed {
     Always,
     Never,
-    /// After the life of a seen stamp, counted as in [`Wanted::Seen`].
+    /// Only if the tombstone is newer than the life of a seen stamp, with an index as in [`Wanted::Seen`].
     After(usize),
 }
 
@@ -167,7 +167,7 @@ pub(crate) enum Wanted {
     Exists,
     Version(u64),
     VersionAsItIs,
-    /// A seen stamp, counted from the newest modulo their number.
+    /// A seen stamp, counted back from the newest stamp, modulo the number of seen stamps.
     Seen(usize),
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Player {
     seen: Vec<Stamp>,
     lives: Vec<Life>,
     version: u64,
-    /// Guards that always hold, which keep a write off a store's shortcuts.
+    /// Guards that always hold. A store takes no shortcuts for a write with guards.
     extra: Vec<Guard>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum Outcome {
     Destroyed(Destroyed),
     Read(Option<(Mark, String)>),
     Thread(Option<Description>),
-    /// Granted by this step, or by an earlier one with its key.
+    /// The turn was granted by this step or, if replayed, by an earlier step with the same key.
     Granted {
         replayed: bool,
     },
@@ -60,7 +60,7 @@ pub(crate) enum Outcome {
     Nothing,
 }
 
-/// A thread object, its times in steps of 5 s from the start.
+/// A thread object, with times as multiples of 5 s since the start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Description {
     stamp: Mark,
@@ -137,15 +137,15 @@ impl Player {
         }
     }
 
-    /// Returns all that the log and the archive have of the thread, in a form that all stores share, or how the log is
-    /// wrong.
+    /// Returns all events and archives of the thread, in a form that is the same for all stores. An error describes how
+    /// the log is wrong.
     pub(crate) async fn story(&mut self) -> Result<Vec<String>, String> {
         self.reap().await;
         if !self.subject.exists().await {
             self.history.miss();
         }
         let bucket = self.backend.bucket_of(&self.subject.id);
-        // a little earlier, because another clock may be behind
+        // start a second earlier, because the store's clock may be behind
         let start = Position {
             ms: self.start_ms - 1_000,
             seq: 0,
@@ -375,7 +375,7 @@ impl Player {
         self.seen[self.seen.len() - 1 - back % self.seen.len()]
     }
 
-    /// Returns the state, after comparing its size with the last write's.
+    /// Returns the state, and records its stamp as seen.
     pub(crate) async fn state(&mut self) -> Outcome {
         let id = &self.subject.id;
         let found = self.subject.store.get_state(id, Reader::ALL).await.unwrap();
@@ -510,7 +510,7 @@ impl Player {
     fn refused(&mut self, refusal: Refusal) -> Outcome {
         match refusal {
             Refusal::VersionMismatch { current } => Outcome::Unmet(self.mark(current)),
-            // exact to the millisecond
+            // drop the times, which are exact to the millisecond and differ by store
             Refusal::TurnTaken { .. } => Outcome::Refused(Refusal::TurnTaken {
                 ends_ms: 0,
                 left_ms: 0,
@@ -686,7 +686,7 @@ fn token(turn: u8) -> TurnToken {
     format!("turn_{turn:032x}").parse().unwrap()
 }
 
-/// Equal steps are equal requests.
+/// Derives the fingerprint of the request from the step. Equal steps are equal requests.
 fn idempotency(key: u8, request: &impl std::fmt::Debug) -> IdempotencyKey {
     IdempotencyKey {
         digest: Fingerprint::of(&[&[key]]),

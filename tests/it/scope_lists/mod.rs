@@ -1,6 +1,6 @@
 //! Random operation lists for one scope, a player that runs them, and a reference model.
 //!
-//! Lives and times differ by store, so lists refer to stamps by index, and the player maps them.
+//! Lists refer to stamps by index, which the player maps, because lives and times differ between stores.
 
 mod player;
 mod reference;
@@ -19,7 +19,7 @@ pub(crate) struct List {
     pub(crate) policy: ScopePolicy,
     pub(crate) thread_ttl: Duration,
     pub(crate) tombstone: Duration,
-    /// Whether everything is read after each step, which extends lifetimes.
+    /// If true, the player reads everything after each step, which extends lifetimes.
     pub(crate) looks: bool,
     pub(crate) steps: Vec<Step>,
 }
@@ -39,13 +39,13 @@ pub(crate) enum Step {
     },
     Page(Bound, usize),
     End(Option<Wanted>),
-    /// Repeats an earlier step, counted from the start modulo their number.
+    /// Repeats the earlier step with this index, modulo the number of earlier steps.
     Again(usize),
     Advance(Duration),
     Thread(ThreadStep),
 }
 
-/// A change of the scope's thread; other scopes ignore it.
+/// A change of the scope's thread. Scopes without a thread ignore the step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ThreadStep {
     Write,
@@ -64,7 +64,7 @@ pub(crate) struct WriteStep {
     pub(crate) seals: bool,
     pub(crate) ttl: Option<Duration>,
     pub(crate) precondition: Option<Wanted>,
-    /// The number of a key; the step itself is the request.
+    /// Number of an idempotency key, whose request is this step.
     pub(crate) idempotency: Option<u8>,
 }
 
@@ -94,7 +94,7 @@ pub(crate) enum Op {
 pub(crate) enum Wanted {
     Exists,
     Version(u64),
-    /// A seen stamp, counted from the newest modulo their number.
+    /// A seen stamp, counted back from the newest stamp, modulo the number of seen stamps.
     Seen(usize),
 }
 

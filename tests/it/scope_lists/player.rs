@@ -17,7 +17,7 @@ use super::{Bound, Expects, Kind, List, Op, Removes, Step, ThreadStep, Wanted, W
 use crate::conformance::room::{Room, Subject};
 use crate::conformance::scope_room::{Place, fill, increment, item, key, record, set, tasks, word};
 
-/// A version, and a life by the index at which it was first seen.
+/// A version, and the index of its life in the order in which lives were first seen.
 type Mark = (u64, usize);
 
 const CONTENTS: [&str; 3] = ["a", "é\n", "c"];
@@ -348,7 +348,7 @@ impl Player {
 }
 
 impl Threads {
-    /// Ends expired threads, which otherwise have no archives.
+    /// Ends expired threads, because a thread has no archive until it is ended.
     async fn reap(&self) {
         let Self::Stored(thread, backend) = self else {
             return;
@@ -399,7 +399,7 @@ fn operations(op: &Op) -> Vec<KvOperation> {
     }
 }
 
-/// Equal steps are equal requests.
+/// Derives the fingerprint of the request from the step. Equal steps are equal requests.
 fn idempotency(key: u8, request: &WriteStep) -> IdempotencyKey {
     IdempotencyKey {
         digest: Fingerprint::of(&[&[key]]),

@@ -1,4 +1,4 @@
-//! A client of the sockets with scripted messages, using another WebSocket library than the server.
+//! A scripted client of Agentuity's WebSocket protocol. Uses a different WebSocket library from the server's.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 use crate::server::{API_SECRET, Server};
 
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
-/// FIN bit and opcodes of a frame's first byte (RFC 6455, section 5.2).
+/// FIN bit and opcodes in the first byte of a frame (RFC 6455, section 5.2).
 pub const FIN: u8 = 0x80;
 pub const TEXT: u8 = 1;
 pub const CONTINUATION: u8 = 0;
@@ -55,7 +55,7 @@ impl Socket {
         self.0.send(message).await.unwrap();
     }
 
-    /// Sends a frame unchanged, even one that the library would not send.
+    /// Sends a frame without checks, even a frame that the WebSocket library would reject.
     pub async fn send_frame(&mut self, first: u8, payload: &[u8]) {
         self.send_bytes(&frame(first, payload)).await;
     }
@@ -64,7 +64,7 @@ impl Socket {
         self.0.get_mut().write_all(bytes).await.unwrap();
     }
 
-    /// Stops sending without a closing frame.
+    /// Closes the sending side without a close frame.
     pub async fn hang_up(&mut self) {
         self.0.get_mut().shutdown().await.unwrap();
     }
@@ -73,7 +73,8 @@ impl Socket {
         self.send(&request(id, action, data)).await;
     }
 
-    /// Returns the next message of any kind, or `None` at the end. The library answers a ping at the next read or write.
+    /// Returns the next message of any kind, or `None` at the end. The WebSocket library answers a ping at the next
+    /// read or write.
     pub async fn next(&mut self) -> Option<Message> {
         let next = timeout(WAIT_LIMIT, self.0.next()).await;
         next.expect("something should come")?.ok()

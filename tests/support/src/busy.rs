@@ -1,4 +1,4 @@
-//! Measures how long requests block Redis for others.
+//! Measures how long requests block Redis for other clients.
 
 use std::fs;
 use std::io;
@@ -16,11 +16,11 @@ use tokio::sync::{Mutex as Turn, watch};
 use super::cutting::{first_command, number};
 use super::redis::RedisServer;
 
-/// Number of attempts. The cheapest counts: other load on the machine only adds to the others.
+/// Number of attempts. The fastest attempt counts, because other load on the machine only slows attempts down.
 const ATTEMPTS: usize = 8;
 
-/// A script that measures the current speed of Redis, and its time on an idle machine of 2024. Processes that share caches
-/// and cores slow both this and the measured request down, so bounds grow with it.
+/// A script that measures the current speed of Redis. Processes that share caches and cores slow down the script and
+/// the measured request alike, so the bounds grow with the script's time.
 const YARDSTICK: &str = "for i = 1, 10000 do redis.call('HSET', KEYS[1], 'k' .. i, '{\"a\":1}') end \
                          return redis.call('DEL', KEYS[1])";
 const YARDSTICK_TIME: Duration = Duration::from_millis(12);
@@ -33,14 +33,14 @@ pub struct Busy {
     _is_used: watch::Sender<()>,
 }
 
-/// CPU time that Redis spent on a request. Other processes do not affect it, unlike elapsed time.
+/// CPU time that Redis spent on a request. Unlike elapsed time, it does not include waits for other processes.
 #[derive(Debug, Clone, Copy)]
 struct Spent {
     all: Duration,
     longest: Duration,
 }
 
-/// A proxy that can forward and measure commands one by one. Redis needs more time for them than for a pipeline.
+/// A proxy that can forward commands one at a time and measure each. Redis then needs more time than for a pipeline.
 #[derive(Debug)]
 struct Meter {
     redis: SocketAddr,
@@ -65,7 +65,7 @@ impl Busy {
         let address = listener.local_addr().unwrap();
         let (is_used, mut end) = watch::channel(());
         let shared = Arc::clone(&meter);
-        // use a separate thread: a test may block while it waits for a server to start
+        // runs on a separate thread, because a test may block while it waits for a server to start
         thread::spawn(move || {
             let runtime = Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
@@ -87,8 +87,8 @@ impl Busy {
         format!("redis://{}", self.address)
     }
 
-    /// Asserts that all commands of a request together take less than `most`, which grows with `YARDSTICK` on a slower
-    /// machine. Calls `prepare` before each attempt.
+    /// Asserts that the commands of a request take less than `most` in total. On a slower machine, the limit grows with
+    /// the time of `YARDSTICK`. Calls `prepare` before each attempt.
     pub async fn assert_below<P>(
         &self,
         most: Duration,
@@ -98,7 +98,8 @@ impl Busy {
         self.assert(most, |spent| spent.all, prepare, request).await;
     }
 
-    /// Like [`Self::assert_below`], for each command of a request with many steps, between which Redis serves others.
+    /// Like [`Self::assert_below`], but the limit applies to each command of a request. Redis serves other clients
+    /// between the commands.
     pub async fn assert_each_below<P>(
         &self,
         most: Duration,
@@ -137,7 +138,7 @@ impl Busy {
         panic!("never below {most:?}: {all:?}");
     }
 
-    /// Returns the time of `YARDSTICK` relative to an idle machine of 2024, from 1 to 3.
+    /// Returns the current time of `YARDSTICK` divided by `YARDSTICK_TIME`, limited to 1 to 3.
     fn slowness(&self) -> f64 {
         let before = self.cpu();
         self.redis.call(&["EVAL", YARDSTICK, "1", "yardstick"]);
@@ -158,7 +159,7 @@ impl Meter {
         let listener = TcpListener::from_std(listener).unwrap();
         while let Ok((client, _)) = listener.accept().await {
             let shared = Arc::clone(&self);
-            // when one side closes, close both
+            // when one side closes its connection, close the other side too
             tokio::spawn(async move { drop(shared.serve(client).await) });
         }
     }
@@ -208,7 +209,8 @@ impl Meter {
         }
     }
 
-    /// Waits until the command thread is idle and returns its CPU time; the system counts all of it only then.
+    /// Waits until the command thread is idle, and returns its CPU time. The system reports the time completely only
+    /// while the thread is idle.
     fn cpu_at_rest(&self) -> Duration {
         let of_thread = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", self.pid));
         while of_thread("stat").is_ok_and(|stat| stat.contains(") R ")) {

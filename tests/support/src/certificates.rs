@@ -77,7 +77,7 @@ impl Issued {
         self.make(&[&by[..], &names, options].concat(), algorithm);
     }
 
-    /// Converts the key to the format from before PKCS#8.
+    /// Returns a copy whose private key is in the traditional format, which PKCS#8 replaced.
     pub fn traditional(&self) -> Self {
         let key = format!("{}.traditional", self.key);
         openssl(&["pkey", "-in", &self.key, "-traditional", "-out", &key]);

@@ -1,4 +1,4 @@
-//! An HTTP client that adds nothing to a request.
+//! An HTTP client that adds no headers to a request.
 
 use std::net::SocketAddr;
 
@@ -15,14 +15,14 @@ use sha2::Sha256;
 
 use super::server::{API_SECRET, SIGNING_SECRET};
 
-/// A client of one server, without cookies and redirects.
+/// A client of one server. Stores no cookies and follows no redirects.
 #[derive(Debug, Clone)]
 pub struct Client {
     http: reqwest::Client,
     base: String,
 }
 
-/// An unwritten thread, which its owner opens by the signed id.
+/// A thread that a client accesses with the signed id. The thread does not exist before the first write.
 #[derive(Debug, Clone)]
 pub struct OwnThread {
     client: Client,
@@ -45,7 +45,7 @@ pub fn new_id() -> String {
     format!("thrd_{:032x}", rand::random::<u128>())
 }
 
-/// Computes the signature of an id independently of the code under test.
+/// Returns the signature of an id, computed independently of the code under test.
 pub fn signature(secret: &str, id: &str) -> String {
     STANDARD.encode(mac(secret, id))
 }
@@ -62,7 +62,7 @@ fn mac(secret: &str, id: &str) -> Vec<u8> {
 
 impl Client {
     pub fn new(address: SocketAddr) -> Self {
-        // required even without encryption
+        // the HTTP library needs a provider even for connections without TLS
         drop(ring::default_provider().install_default());
         let http = reqwest::Client::builder()
             .no_proxy()
@@ -107,7 +107,7 @@ impl OwnThread {
         &self.client
     }
 
-    /// A request to the thread itself (`path` is empty), or to a path below it such as `state`.
+    /// Returns a request to the thread if `path` is empty, or to a path below the thread such as `state`.
     pub fn request(&self, method: Method, path: &str) -> Request {
         self.client
             .request(method, &below("current", path))
@@ -153,7 +153,7 @@ impl OwnThread {
             .body(json.to_owned())
     }
 
-    /// A request of a back end: by plain id, with the API key.
+    /// Returns a request of a back end, which names the thread by its plain id and sends the API key.
     pub fn by_api_key(&self, method: Method, path: &str) -> Request {
         self.client
             .request(method, &below(&self.id, path))
@@ -173,7 +173,7 @@ pub fn key_path(key: &str) -> String {
     format!("state/{}", utf8_percent_encode(key, NON_ALPHANUMERIC))
 }
 
-/// `path` may be the part below a thread, or only a query.
+/// Returns the URL path for `path`, which may be a path below the thread, a query, or empty.
 fn below(thread: &str, path: &str) -> String {
     let slash = if path.is_empty() || path.starts_with('?') {
         ""
@@ -259,7 +259,7 @@ impl Answer {
         self.json()["version"].as_u64().unwrap()
     }
 
-    /// Asserts the status, code and common form of an error. Returns the problem object.
+    /// Asserts that the answer is an error with this status and code, in the common format. Returns the problem object.
     pub fn problem(&self, status: u16, code: &str) -> Value {
         let found = (self.status, self.text());
         assert_eq!(self.status, status, "{found:?}");

@@ -12,16 +12,16 @@ const MASTERS: usize = 3;
 const SLOTS: usize = 16_384;
 const WAIT_LIMIT: Duration = Duration::from_secs(60);
 
-/// Three masters with one replica each. Killed on drop.
+/// A Redis cluster of three masters with one replica each. The nodes are killed on drop.
 #[derive(Debug)]
 pub struct RedisCluster {
-    /// The initial masters, then their replicas in the same order.
+    /// The initial masters, followed by their replicas in the same order.
     pub nodes: Vec<RedisServer>,
     pub hosts: String,
 }
 
-/// The cluster for all tests that do not change it, each with its own key prefix. Starting it takes seconds, so it runs
-/// until the tests end, however they end.
+/// Returns a cluster for all tests that do not change it. Each test has its own key prefix. The cluster runs until the
+/// test process ends, because starting it takes seconds.
 pub fn shared() -> Arc<RedisCluster> {
     static SHARED: OnceLock<(Arc<RedisCluster>, Child)> = OnceLock::new();
     let (cluster, _) = SHARED.get_or_init(|| {
@@ -59,7 +59,7 @@ impl RedisCluster {
                 true => (free_port(), &tls[..]),
                 false => (port, &[][..]),
             };
-            // long enough for a busy machine, short enough for a test of a failover
+            // long enough for a busy machine, and short enough for a test of a failover
             let timing = [
                 "--cluster-node-timeout",
                 "2000",
@@ -82,7 +82,7 @@ impl RedisCluster {
             node.call(&["CLUSTER", "SET-CONFIG-EPOCH", &epoch]);
             if place < MASTERS {
                 let [first, end] = [place, place + 1].map(|n| n * SLOTS / MASTERS);
-                // Redis 6.2 has no `ADDSLOTSRANGE`
+                // Redis 6.2 does not have `ADDSLOTSRANGE`
                 let slots: Vec<_> = (first..end).map(|slot| slot.to_string()).collect();
                 let slots = slots.iter().map(String::as_str);
                 let words: Vec<_> = ["CLUSTER", "ADDSLOTS"].into_iter().chain(slots).collect();
@@ -104,7 +104,7 @@ impl RedisCluster {
             });
         }
         cluster.await_info("cluster_state", "ok");
-        // all nodes must know the master of each replica
+        // wait until all nodes know which master each replica belongs to
         until(|| {
             let all = cluster.nodes.iter();
             let mut replicas = all.map(|node| node.call(&["CLUSTER", "NODES"]));
@@ -127,7 +127,8 @@ impl RedisCluster {
         [&self.nodes[place], &self.nodes[MASTERS + place]]
     }
 
-    /// Moves a slot and its keys one by one, like `redis-cli --cluster reshard`, and waits until all masters have noticed.
+    /// Moves a slot and its keys one at a time, like `redis-cli --cluster reshard`. Waits until all masters have
+    /// noticed.
     pub fn move_slot(&self, slot: usize, from: &RedisServer, to: &RedisServer) {
         self.begin_move(slot, from, to);
         let slot = slot.to_string();
@@ -148,9 +149,9 @@ impl RedisCluster {
         let id = to.call(&["CLUSTER", "MYID"]);
         let is_other = |node: &&RedisServer| ![from.port(), to.port()].contains(&node.port());
         let others = self.nodes[..MASTERS].iter().filter(is_other);
-        // the others too: one that only received gossip may keep an older claim
+        // also tell the other masters: a master that learns of the move by gossip may keep an older claim
         let masters: Vec<_> = [to, from].into_iter().chain(others).collect();
-        // repeat, because a message in flight can revert the move
+        // repeat, because a message in flight may revert the move
         until(|| {
             for node in &masters {
                 node.call(&["CLUSTER", "SETSLOT", &slot, "NODE", &id]);
@@ -217,7 +218,8 @@ impl RedisCluster {
         self.nodes.iter().map(of).sum::<u64>()
     }
 
-    /// Starts a process that ends the nodes when this process, and thus its pipe, has ended.
+    /// Starts a process that kills the nodes when this process ends. The started process notices the end because its
+    /// pipe closes.
     fn guard(&self) -> Child {
         let pids = self.nodes.iter().map(|node| node.pid().to_string());
         let dirs = self
@@ -241,7 +243,7 @@ impl RedisCluster {
     }
 }
 
-/// Finds a free port for a node whose bus port, 10,000 above, is free too: Redis 6.2 cannot use another bus port.
+/// Finds a free port whose cluster bus port, 10,000 above, is also free. Redis 6.2 cannot use a different bus port.
 fn free_port_below_another() -> u16 {
     let is_above_free = |port: &u16| {
         let bus = port.checked_add(10_000);

@@ -1,4 +1,5 @@
-//! A proxy to a Redis that fails permanently at a chosen command: for Redis, the client was killed there.
+//! A proxy to Redis that cuts all connections at a chosen command. To Redis, the client then seems to have crashed at
+//! this command.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,21 +15,21 @@ use tokio::sync::watch;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
     Before,
-    /// Redis executes the command, and the client does not get the reply.
+    /// Redis runs the command, but the client does not get the reply.
     After,
 }
 
-/// The commands that count. Others, such as those of background work, are forwarded until the cut.
+/// Selects the commands that count. All other commands, such as those of background work, are forwarded until the cut.
 #[derive(Debug)]
 pub struct Counted {
     pub names: &'static [&'static str],
-    /// Counted commands contain one of these texts.
+    /// A command counts only if it contains one of these texts.
     pub about: Vec<String>,
 }
 
-/// Forwards connections to a Redis until a chosen command; then no connection carries anything.
+/// Forwards connections to Redis until a chosen command. After this command, nothing is forwarded on any connection.
 ///
-/// A crash test makes a call for each `passed` from 0 on, until one is answered before the cut.
+/// A crash test repeats a call with `passed` from 0 upwards, until the call completes before the cut.
 #[derive(Debug)]
 pub struct CuttingProxy {
     address: SocketAddr,
@@ -39,7 +40,7 @@ pub struct CuttingProxy {
 struct Plan {
     target: SocketAddr,
     counted: Counted,
-    /// Counted commands up to and including the chosen one.
+    /// Number of counted commands that remain, including the chosen command.
     left: AtomicU64,
     cut: Cut,
     stage: watch::Sender<Stage>,
@@ -49,12 +50,12 @@ struct Plan {
 enum Stage {
     Open,
     Chosen,
-    /// Redis has executed it, or will never get it.
+    /// Redis has executed the chosen command, or will never receive it.
     Cut,
 }
 
 impl CuttingProxy {
-    /// Starts a proxy that forwards everything until [`Self::arm`], on a thread that ends on drop.
+    /// Starts a proxy on its own thread, which ends when the proxy is dropped. Forwards everything until [`Self::arm`].
     pub fn start(target: SocketAddr, counted: Counted, cut: Cut) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -78,12 +79,12 @@ impl CuttingProxy {
         format!("redis://{}", self.address)
     }
 
-    /// Forwards the next `passed` counted commands, and cuts at the one after.
+    /// Forwards the next `passed` counted commands, and cuts at the following counted command.
     pub fn arm(&self, passed: u64) {
         self.plan.left.store(passed + 1, Ordering::SeqCst);
     }
 
-    /// Returns whether the chosen command arrived, after waiting until its effects are complete.
+    /// Returns whether the chosen command has arrived. If so, waits until its effects are complete.
     pub async fn was_cut(&self) -> bool {
         let mut stage = self.plan.stage.subscribe();
         if *stage.borrow() == Stage::Open {
@@ -122,7 +123,7 @@ impl Plan {
             }
         }
         drop(listener);
-        // all connections end with the runtime
+        // the connections close when the runtime is dropped
         let _ = stage.wait_for(|stage| *stage == Stage::Cut).await;
     }
 
@@ -141,14 +142,14 @@ impl Plan {
         }
         drop(to_client);
         if self.cut == Cut::After {
-            // Redis closes the connection once it has executed all earlier commands
+            // when Redis closes its side, it has executed all earlier commands
             let _ = to_server.shutdown().await;
             let _ = copy(&mut from_server, &mut sink()).await;
         }
         self.stage.send_replace(Stage::Cut);
     }
 
-    /// Forwards commands. Returns whether the chosen one arrived; otherwise the client has disconnected.
+    /// Forwards commands. Returns true if the chosen command arrived, and false if the client disconnected before.
     async fn pass(&self, mut from: OwnedReadHalf, to: &mut OwnedWriteHalf) -> bool {
         let mut buffer = Vec::new();
         loop {

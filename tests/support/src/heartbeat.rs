@@ -14,7 +14,7 @@ use super::server::{Server, cpu_time};
 const HEALTHZ: &str = "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Requests `/healthz` repeatedly, over a new connection each, so that all workers get requests.
+/// Requests `/healthz` repeatedly. Each request uses a new connection, so all workers get requests.
 #[derive(Debug)]
 pub struct Heartbeat {
     is_over: Arc<AtomicBool>,
@@ -39,15 +39,15 @@ impl Heartbeat {
         Self { is_over, longest }
     }
 
-    /// Returns the CPU time that the server spent during the longest wait for an answer; a busy machine would add to the
-    /// elapsed time. Fails if a request got no answer.
+    /// Returns the CPU time that the server spent during the longest wait for an answer. Elapsed time would depend on
+    /// other processes. Fails if a request got no answer.
     pub async fn longest_wait(self) -> Duration {
         self.is_over.store(true, Ordering::Relaxed);
         self.longest.await.unwrap()
     }
 }
 
-/// Whether the request got an answer in time; a busy machine may exceed the few seconds for a head.
+/// Returns whether the server answered. On a busy machine, the request may exceed the server's time limit for a head.
 async fn is_answered(address: SocketAddr) -> bool {
     let answer = raw::exchange(address, HEALTHZ).await;
     let status = raw::status(&answer);

@@ -1,4 +1,5 @@
-//! Tools for tests over HTTP: servers, Redis, a client, and bytes on a socket. They do not use the library.
+//! Tools for tests over HTTP: servers, Redis, a client, and raw sockets. These tools do not link the library under
+//! test.
 
 #![allow(
     clippy::unwrap_used,
@@ -38,10 +39,10 @@ use futures_util::FutureExt as _;
 
 pub use threadkeep_scripted_upstream as upstream;
 
-/// A setting that test runs may override: memory for copies.
+/// Name of the setting that limits the memory of the read cache. A test run may override this setting.
 pub const READ_CACHE_BYTES: &str = "THREADKEEP_READ_CACHE_BYTES";
 
-/// Runs `attempt`, and retries if it fails after a pause of the machine of at least `spoils_it`.
+/// Runs `attempt`. Retries a failed attempt if the machine paused for at least `spoils_it` during the attempt.
 pub async fn unless_paused(spoils_it: Duration, attempt: impl AsyncFn()) {
     for number in 1.. {
         let longest = longest_pause();
@@ -54,7 +55,7 @@ pub async fn unless_paused(spoils_it: Duration, attempt: impl AsyncFn()) {
     }
 }
 
-/// Watches for pauses of this process and returns a function that returns the longest one so far.
+/// Watches for pauses of this process. Returns a function that returns the longest pause so far.
 fn longest_pause() -> impl Fn() -> Duration {
     const STEP: Duration = Duration::from_millis(10);
     let longest = Arc::new(Mutex::new(Duration::ZERO));
@@ -70,7 +71,7 @@ fn longest_pause() -> impl Fn() -> Duration {
     move || *longest.lock().unwrap()
 }
 
-/// Waits until a condition holds. Panics after a timeout that is long enough for a busy machine.
+/// Waits until a condition holds. Panics after a time limit that is long enough for a busy machine.
 pub async fn until<F: Future<Output = bool>>(condition: impl Fn() -> F) {
     use tokio::time::{sleep, timeout};
     let holds = async {

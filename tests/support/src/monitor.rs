@@ -1,4 +1,4 @@
-//! Records the commands of a Redis with `MONITOR`.
+//! Records the commands that a Redis server executes, using `MONITOR`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ const END: &str = "the end of the trace";
 #[derive(Debug)]
 pub struct Called {
     pub words: Vec<String>,
-    /// Whether the preceding script called it, and not a client.
+    /// Whether a script called the command, and not a client.
     pub is_of_script: bool,
 }
 
@@ -41,7 +41,8 @@ impl<'a> Monitor<'a> {
     }
 }
 
-/// Parses `+1700000000.000000 [0 lua] "HGET" "key" "\x00\""`. Keeps escapes other than those of quotes and backslashes.
+/// Parses a line such as `+1700000000.000000 [0 lua] "HGET" "key" "\x00\""`. Decodes only escaped quotes and
+/// backslashes.
 fn called(line: &str) -> Called {
     let start = line.find("] \"").map_or(line.len(), |at| at + 2);
     let is_of_script = line[..start].ends_with(" lua] ");
@@ -51,7 +52,7 @@ fn called(line: &str) -> Called {
         let mut argument = String::new();
         while let Some(char) = chars.next() {
             let rest = chars.as_str();
-            // Valkey 8.1 does not escape quotes.
+            // Valkey 8.1 does not escape quotes
             if char == '"' && (rest.is_empty() || rest.starts_with(" \"")) {
                 break;
             }

@@ -1,4 +1,4 @@
-//! A web server with scripted answers that records its requests.
+//! A web server with scripted answers. Records the requests that it receives.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ pub struct Pages {
 pub enum Page {
     Whole(Vec<u8>),
     Stalled(Vec<u8>),
-    /// A beginning, then endless repeats of a piece.
+    /// The start of an answer, followed by endless repeats of a part.
     Endless(Vec<u8>, Vec<u8>),
 }
 
@@ -49,7 +49,7 @@ impl Page {
 }
 
 impl Pages {
-    /// Starts a server on a free port of 127.0.0.1. `answer` gets paths with their queries.
+    /// Starts a server on a free port of 127.0.0.1. `answer` gets the path and query of each request.
     pub async fn start(answer: impl Fn(&str) -> Page + Send + Sync + 'static) -> Self {
         Self::start_on("127.0.0.1:0", answer).await
     }

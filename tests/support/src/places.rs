@@ -5,14 +5,15 @@ use std::sync::LazyLock;
 
 pub const PROJECT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// The program that `THREADKEEP_BIN` names, or the one that Cargo built with the tests.
+/// Returns the path of the program under test: the value of `THREADKEEP_BIN`, or else the program that Cargo built with
+/// the tests.
 #[must_use]
 pub fn program() -> OsString {
     if let Some(given) = env::var_os("THREADKEEP_BIN") {
         return path::absolute(given).unwrap().into();
     }
     let tests = env::current_exe().unwrap();
-    // target/debug/deps/tests
+    // the test program is in target/debug/deps
     let folder = tests.ancestors().nth(2).unwrap();
     folder.join("threadkeep").into()
 }

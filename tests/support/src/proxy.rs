@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 use tokio::sync::watch;
 
-/// Forwards connections to another address until it is dropped.
+/// Forwards connections to another address until the proxy is dropped.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
@@ -23,10 +23,10 @@ pub struct Proxy {
 pub enum Mode {
     Open,
     Refusing,
-    /// Keeps connections open, reads everything and forwards nothing.
+    /// Keeps connections open and reads all bytes, but forwards none.
     Hanging,
-    /// Loses all bytes of both sides, and keeps connections open. A connection that has lost bytes never carries any again,
-    /// as when packets are dropped for longer than any retry.
+    /// Keeps connections open, but discards the bytes of both sides. A connection that has lost bytes never recovers,
+    /// as if packets were dropped for longer than TCP retries.
     Losing,
 }
 
@@ -37,7 +37,7 @@ struct Control {
 }
 
 impl Proxy {
-    /// Starts a proxy for `target`, on its own thread: a test may block while it waits for a server to start.
+    /// Starts a proxy for `target` on its own thread, because a test may block while it waits for a server to start.
     pub fn start(target: SocketAddr) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -66,7 +66,7 @@ impl Proxy {
         self.address
     }
 
-    /// Whether it withholds `text` from the server, in [`Mode::Hanging`].
+    /// In [`Mode::Hanging`], returns whether a client has sent `text`, which the proxy has not forwarded.
     pub fn is_holding(&self, text: &str) -> bool {
         self.count_held(text) > 0
     }
@@ -84,7 +84,7 @@ impl Proxy {
         self.control.send_modify(|control| control.mode = mode);
     }
 
-    /// Closes all connections, even within messages; new ones are served.
+    /// Closes all open connections, even in the middle of a message. Accepts new connections.
     pub fn cut(&self) {
         self.control.send_modify(|control| control.cuts += 1);
     }
@@ -100,7 +100,7 @@ struct Link {
 }
 
 impl Link {
-    /// Runs until the proxy is dropped; its connections end with the runtime.
+    /// Runs until the proxy is dropped. The connections close when the runtime is dropped.
     fn run(self, listener: std::net::TcpListener) {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let mut control = self.control.clone();
@@ -133,7 +133,7 @@ impl Link {
         let Ok(server) = TcpStream::connect(self.target).await else {
             return;
         };
-        // otherwise a part of an answer waits until the previous part is acknowledged
+        // without this option, a part of an answer waits until the previous part is acknowledged
         for side in [&client, &server] {
             if side.set_nodelay(true).is_err() {
                 return;
@@ -158,7 +158,7 @@ impl Link {
             tokio::select! {
                 read = from.read(&mut buffer) => match read {
                     Ok(count @ 1..) => held.extend_from_slice(&buffer[..count]),
-                    // nor is the other side closed
+                    // the other side is not closed either
                     _ if self.is_lost.load(Ordering::Relaxed) => pending().await,
                     _ => return,
                 },

@@ -1,4 +1,4 @@
-//! Bytes on a socket, for requests that a correct client would not send.
+//! Sends bytes on a socket, for requests that a correct client would not send.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Maximum time for an answer, on a busy machine.
+/// Time limit for an answer, on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 
-/// Sends bytes on a new connection, and returns everything until the server closes it. Requests should have `connection:
-/// close`.
+/// Sends bytes on a new connection. Returns all bytes until the server closes the connection, so requests should have
+/// `connection: close`.
 pub async fn exchange(address: SocketAddr, request: impl AsRef<[u8]>) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_ref()).await.unwrap();

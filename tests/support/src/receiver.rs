@@ -1,4 +1,4 @@
-//! A webhook endpoint with scripted answers that records its deliveries.
+//! A webhook endpoint with scripted answers. Records the deliveries that it receives.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -56,7 +56,7 @@ impl Receiver {
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let shared = Arc::clone(&shared);
-                // an interrupted connection is the server's concern
+                // ignore errors, because the server may close a connection at any time
                 tokio::spawn(async move { drop(serve(stream, &shared).await) });
             }
         });
@@ -129,7 +129,8 @@ impl Delivery {
         format!("{} {}", text("type"), text("subject"))
     }
 
-    /// Returns the indexes of the secrets that signed it, computed independently of the code under test.
+    /// Returns the indices of the secrets that signed the delivery. Computes the signatures independently of the code
+    /// under test.
     pub fn signed_by(&self, secrets: &[&str]) -> Vec<usize> {
         let header = self.header("webhook-signature");
         let place = |signature: &str| {
@@ -200,7 +201,7 @@ fn note(state: &Mutex<State>, path: String, headers: HashMap<String, String>, bo
     mood
 }
 
-/// A failed test must not fail the others.
+/// Ignores poisoning, so that one failed test does not fail the others.
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }

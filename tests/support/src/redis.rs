@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use super::certificates::{Authority, Issued};
 
-/// Options that write everything to disk before answering.
+/// Options with which Redis writes every change to disk before it answers.
 pub const DURABLE: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
 
 const CONFIG: &str = "sentinel.conf";
 const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
-/// A `redis-server` with its own directory. Killed on drop.
+/// A `redis-server` with its own directory. The process is killed on drop.
 #[derive(Debug)]
 pub struct RedisServer {
     child: Mutex<Child>,
@@ -30,7 +30,7 @@ pub struct RedisServer {
 #[derive(Debug)]
 pub struct Directory(PathBuf);
 
-/// The Redis that all tests share, each with its own key prefix. It stops when the last test drops it.
+/// Returns the Redis that tests share. Each test has its own key prefix. Redis stops when the last test drops it.
 pub fn shared() -> Arc<RedisServer> {
     static SHARED: Mutex<Weak<RedisServer>> = Mutex::new(Weak::new());
     let mut shared = lock(&SHARED);
@@ -42,7 +42,7 @@ pub fn shared() -> Arc<RedisServer> {
     redis
 }
 
-/// Returns a key prefix that no other test has, including in other processes.
+/// Returns a key prefix that no other test uses, not even in another process.
 pub fn unique_prefix() -> String {
     format!("it-{}", unique())
 }
@@ -56,7 +56,7 @@ impl RedisServer {
         with_free_ports(|| Self::try_start_on(free_port(), options))
     }
 
-    /// Starts a server on `port`; returns `None` if another process has taken one of its ports.
+    /// Starts a server on `port`. Returns `None` if another process uses one of the ports.
     pub fn try_start_on(port: u16, options: &[&str]) -> Option<Self> {
         let options: Vec<_> = options.iter().map(ToString::to_string).collect();
         Self::start_in(Directory::create(), port, &options)
@@ -68,7 +68,8 @@ impl RedisServer {
         options
     }
 
-    /// Options for TLS with the certificate `own`, which require client certificates of `authority`.
+    /// Returns options for TLS with the certificate `own`. The server then requires client certificates that
+    /// `authority` has issued.
     pub fn requiring_certificates<'a>(own: &'a Issued, authority: &'a Authority) -> [&'a str; 8] {
         [
             "--tls-auth-clients",
@@ -180,7 +181,7 @@ impl RedisServer {
         assert!(is_answering(&mut child, &self.dir.0), "{}", self.log());
     }
 
-    /// Stops answering, with all connections open, until [`Self::resume`].
+    /// Stops answering until [`Self::resume`]. Connections stay open.
     pub fn suspend(&self) {
         self.signal("STOP");
     }
@@ -227,7 +228,8 @@ impl Drop for RedisServer {
 }
 
 impl Directory {
-    /// Not below `target`: the path of a unix socket has at most 107 bytes.
+    /// Creates the directory in the system's temporary directory, because `target` may be too deep: the path of a Unix
+    /// socket has at most 107 bytes.
     pub fn create() -> Self {
         let path = std::env::temp_dir().join(format!("threadkeep-it-{}", unique()));
         fs::create_dir(&path).unwrap();
@@ -270,7 +272,8 @@ fn spawn(port: u16, dir: &Path, options: &[String]) -> Child {
         .unwrap_or_else(|error| panic!("these tests need redis-server on the PATH: {error}"))
 }
 
-/// Waits until it answers PING. Returns false if it ends before. Uses the socket, because another process may have the port.
+/// Waits until the server answers PING. Returns false if the process ends first. Uses the socket, because another
+/// process may have taken the port.
 fn is_answering(child: &mut Child, dir: &Path) -> bool {
     let start = Instant::now();
     while ping(&dir.join("socket")).is_err() {
@@ -283,7 +286,8 @@ fn is_answering(child: &mut Child, dir: &Path) -> bool {
     true
 }
 
-/// A server that loads its data answers with an error and is not ready; one that requires a password is.
+/// Pings a server. A server that is still loading its data answers with an error and is not ready. A server that
+/// requires a password is ready.
 fn ping(socket: &Path) -> io::Result<()> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(WAIT_LIMIT))?;
@@ -296,14 +300,14 @@ fn ping(socket: &Path) -> io::Result<()> {
     }
 }
 
-/// Starts something on free ports, and retries with others if one was taken meanwhile.
+/// Calls `start`, and retries if another process has taken one of the chosen ports.
 pub fn with_free_ports<T>(start: impl Fn() -> Option<T>) -> T {
     (0..5)
         .find_map(|_| start())
         .expect("there should be free ports")
 }
 
-/// Returns a port on which nothing listens, unless another process takes it meanwhile.
+/// Returns a port on which nothing listens. Another process may take the port before the caller uses it.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
@@ -315,7 +319,7 @@ fn unique() -> String {
     format!("{}-{n}", std::process::id())
 }
 
-/// A failed test must not fail the others.
+/// Ignores poisoning, so that one failed test does not fail the others.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

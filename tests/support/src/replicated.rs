@@ -7,7 +7,7 @@ use super::redis::RedisServer;
 
 const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
-/// A master and its replica. Killed on drop.
+/// A Redis master and its replica. Both are killed on drop.
 #[derive(Debug)]
 pub struct Replicated {
     pub master: RedisServer,
@@ -15,7 +15,7 @@ pub struct Replicated {
     pub replica: RedisServer,
 }
 
-/// The shared servers, for tests that do not stop or promote them, each with its own key prefix.
+/// Returns the shared servers, for tests that do not stop or promote a server. Each test has its own key prefix.
 pub fn shared() -> Arc<Replicated> {
     static SHARED: Mutex<Weak<Replicated>> = Mutex::new(Weak::new());
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -28,7 +28,7 @@ pub fn shared() -> Arc<Replicated> {
 }
 
 impl Replicated {
-    /// Starts both, and waits until the replica is in sync.
+    /// Starts a master and a replica, and waits until the replica is in sync.
     pub fn start() -> Self {
         let master = RedisServer::start_with(&["--repl-diskless-sync-delay", "0"]);
         let between = Proxy::start(([127, 0, 0, 1], master.port()).into());
@@ -55,8 +55,8 @@ impl Replicated {
         }
     }
 
-    /// Number of commands with which the replica wrote or deleted a key or its expiry. The replication offset is less exact:
-    /// it also counts requests for the replica's offset.
+    /// Returns the number of commands that wrote or deleted a key or its expiry on the replica. The replication offset
+    /// would be less exact, because it also counts requests for the replica's offset.
     pub fn told(&self) -> u64 {
         let stats = self.replica.call(&["INFO", "commandstats"]);
         let calls = ["set", "del", "persist", "pexpire", "pexpireat"].map(|command| {

@@ -6,7 +6,7 @@ use super::redis::RedisServer;
 pub const MASTER: &str = "main";
 const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
-/// A master, its replica and three sentinels. Killed on drop.
+/// A Redis master, its replica, and three sentinels. All are killed on drop.
 #[derive(Debug)]
 pub struct Watched {
     pub servers: [RedisServer; 2],
@@ -50,7 +50,8 @@ impl Watched {
         format!("redis+sentinel://{}/{MASTER}", self.hosts())
     }
 
-    /// Sets the silence after which sentinels count a server as down. Only a longer time distinguishes a busy server.
+    /// Sets how long a server must be silent until the sentinels count it as down. A short time also counts a busy
+    /// server as down.
     pub fn wait_for(&self, silence: Duration) {
         let ms = silence.as_millis().to_string();
         let set = ["SENTINEL", "SET", MASTER, "down-after-milliseconds", &ms];

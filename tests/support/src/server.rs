@@ -1,4 +1,4 @@
-//! The program under test, on its own port.
+//! Starts the program under test on its own port.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -16,15 +16,15 @@ use super::READ_CACHE_BYTES;
 use super::client::Client;
 use super::redis::{self, RedisServer};
 
-/// The secret of the signing key `main`.
+/// Secret of the signing key `main`.
 pub const SIGNING_SECRET: &str = "an-hmac-secret-of-the-tests-that-is-long-enough";
 pub const API_SECRET: &str = "an-api-secret-of-the-tests-that-is-long-enough";
-/// The API key `relay`, in the form of `ModelRelay`'s clients.
+/// Secret of the API key `relay`, in the format that `ModelRelay`'s clients require.
 pub const RELAY_SECRET: &str = "mr_sk_of-the-tests-that-is-long-enough";
 
 /// Time limit for a server to listen, log a line or stop, on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
-/// Default time limit for the store, longer than a busy machine pauses. Tests about the limit set their own.
+/// Default store timeout, which is longer than a busy machine pauses. Tests of the timeout set their own value.
 const STORE_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum Backend {
     Redis,
 }
 
-/// A running server, killed on drop.
+/// A running server. The process is killed on drop.
 #[derive(Debug)]
 pub struct Server {
     child: Mutex<Child>,
@@ -46,7 +46,7 @@ pub struct Server {
 pub struct Builder {
     settings: BTreeMap<String, String>,
     address_space_bytes: Option<u64>,
-    /// Keeps the shared Redis running while a server uses it.
+    /// Keeps the shared Redis running as long as this server exists.
     _redis: Option<Arc<RedisServer>>,
 }
 
@@ -96,7 +96,8 @@ impl Server {
         }
     }
 
-    /// The server that all tests of a back end share, each with its own threads. It stops when the last test drops it.
+    /// Returns the server that all tests of a back end share. Each test has its own threads. The server stops when the
+    /// last test drops it.
     pub fn shared(backend: Backend) -> Arc<Self> {
         static SHARED: [Mutex<Weak<Server>>; 2] =
             [Mutex::new(Weak::new()), Mutex::new(Weak::new())];
@@ -126,7 +127,8 @@ impl Server {
         number_in(&page, name).unwrap_or_else(|| panic!("{name} in {page}"))
     }
 
-    /// Calls of an operation of its store. The series does not exist before the first call.
+    /// Returns the number of calls of a store operation. Returns 0 if the series does not exist, because the server
+    /// creates it at the first call.
     pub async fn store_calls(&self, operation: &str, part: &str) -> u64 {
         let page = self.client().get("/metrics").ok().await.text();
         let name = "threadkeep_store_duration_seconds_count";
@@ -155,7 +157,7 @@ impl Server {
         fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
     }
 
-    /// Reads a line of its status, which Linux gives in kB (proc(5)).
+    /// Reads a line of the server's status file, in which Linux gives sizes in kB (proc(5)).
     fn memory_bytes(&self, name: &str) -> u64 {
         let pid = self.pid();
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -186,7 +188,7 @@ impl Server {
         child.wait().unwrap();
     }
 
-    /// Sends a signal by name with a POSIX shell, because `std` cannot.
+    /// Sends a signal by name. Uses a POSIX shell, because `std` cannot send signals.
     pub fn signal(&self, name: &str) {
         let pid = self.pid();
         let sent = Command::new("sh")
@@ -232,13 +234,13 @@ impl Builder {
         self
     }
 
-    /// Stores threads in the Redis at `url`, with a prefix that no other test has.
+    /// Stores threads in the Redis at `url`, with a key prefix that no other test uses.
     pub fn redis(self, url: &str) -> Self {
         self.set("THREADKEEP_REDIS_URL", url)
             .set("THREADKEEP_KEY_PREFIX", redis::unique_prefix())
     }
 
-    /// Stores threads apart from those of the server with these settings.
+    /// Uses a different key prefix, so the new server does not share threads with the server of these settings.
     pub fn apart(self) -> Self {
         if self.is_set("THREADKEEP_REDIS_URL") {
             return self.set("THREADKEEP_KEY_PREFIX", redis::unique_prefix());
@@ -246,14 +248,14 @@ impl Builder {
         self
     }
 
-    /// Limits the address space of the server, beyond which allocations fail.
+    /// Limits the address space of the server. Allocations beyond the limit fail.
     pub fn address_space(mut self, bytes: u64) -> Self {
         self.address_space_bytes = Some(bytes);
         self
     }
 
-    /// Starts the server and waits until it listens. Retries if Redis does not answer in time, as may happen on a busy
-    /// machine with a short time limit.
+    /// Starts the server, and waits until it listens. Retries if Redis did not answer in time, which may happen on a
+    /// busy machine with a short store timeout.
     pub fn start(self) -> Server {
         for attempt in 1.. {
             let (mut child, log) = self.spawn();
@@ -274,7 +276,7 @@ impl Builder {
         unreachable!()
     }
 
-    /// Starts a server that must fail to start. Returns its exit status and log.
+    /// Starts a server that must fail to start. Returns the exit status and the log.
     pub fn start_refused(self) -> (ExitStatus, String) {
         let (mut child, log) = self.spawn();
         if let Some(address) = log.wait_listening() {
@@ -362,7 +364,7 @@ impl Log {
 
 fn listening(line: &str) -> Option<SocketAddr> {
     let Ok(line) = serde_json::from_str::<serde_json::Value>(line) else {
-        // the log is in text form
+        // the log is in the text format
         let (_, address) = line.split_once(": listening address=")?;
         return address.parse().ok();
     };
@@ -380,10 +382,10 @@ fn number_in(metrics: &str, name: &str) -> Option<u64> {
 }
 
 pub fn cpu_time(pid: u32) -> Duration {
-    /// The unit of /proc/PID/stat on Linux, independent of the kernel's timer frequency.
+    /// Unit of times in /proc/PID/stat on Linux, which does not depend on the kernel's timer frequency.
     const TICK: Duration = Duration::from_millis(10);
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    // the preceding name may contain spaces
+    // the field before these is the program's name, which may contain spaces
     let (_, fields) = stat.rsplit_once(") ").unwrap();
     let spent = fields.split(' ').skip(11).take(2);
     TICK * spent
@@ -391,7 +393,7 @@ pub fn cpu_time(pid: u32) -> Duration {
         .sum::<u32>()
 }
 
-/// A failed test must not fail the others.
+/// Ignores poisoning, so that one failed test does not fail the others.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex
         .lock()

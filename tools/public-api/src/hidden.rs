@@ -1,12 +1,12 @@
-//! Removes `#[doc(hidden)]` items from rustdoc's JSON. Rustdoc itself would also remove items of hidden modules that visible
-//! modules re-export.
+//! Removes `#[doc(hidden)]` items from rustdoc's JSON. Rustdoc itself would also remove items that visible modules
+//! re-export from hidden modules.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// Removes each hidden item, and each `impl` without a subject, from the lists of its parents. The target of a `use` is
-/// outside such lists, so it stays.
+/// Removes each hidden item, and each `impl` that only concerns hidden items, from the lists of its parents. Keeps the
+/// targets of `use` items, which are not in such lists.
 pub(crate) fn strip(crate_json: &mut Value) {
     let Some(items) = crate_json["index"].as_object_mut() else {
         return;
@@ -26,7 +26,7 @@ fn ids_of(items: &Map<String, Value>, is_one: impl Fn(&Value) -> bool) -> HashSe
     those.filter_map(|item| item["id"].as_u64()).collect()
 }
 
-/// Whether an `impl` has a hidden trait, or no trait and only hidden items.
+/// Returns whether an `impl` has a hidden trait, or no trait and only hidden items.
 fn is_impl_of_nothing(item: &Value, hidden: &HashSet<u64>) -> bool {
     let Some(implementation) = item["inner"].get("impl") else {
         return false;
@@ -39,7 +39,7 @@ fn is_impl_of_nothing(item: &Value, hidden: &HashSet<u64>) -> bool {
     }
 }
 
-/// Attributes have the form `{"other": "#[doc(hidden)]"}`.
+/// Returns whether an item has the attribute `{"other": "#[doc(hidden)]"}`.
 fn is_hidden(item: &Value) -> bool {
     let attributes = item["attrs"].as_array();
     attributes
@@ -48,7 +48,7 @@ fn is_hidden(item: &Value) -> bool {
         .any(|attribute| attribute["other"] == "#[doc(hidden)]")
 }
 
-/// The only lists of numbers in an item are those of its parts.
+/// Removes hidden ids from the lists in `value`. Only lists of an item's parts contain numbers.
 fn strip_lists(value: &mut Value, hidden: &HashSet<u64>) {
     match value {
         Value::Array(parts) => {

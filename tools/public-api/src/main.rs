@@ -1,8 +1,8 @@
-//! Compares the library's public API with `public-api.txt`, and fails if they differ: `cargo run -p threadkeep-public-api`.
-//! With `accept`, writes the current list.
+//! Compares the library's public API with `public-api.txt`, and fails if they differ: `cargo run -p
+//! threadkeep-public-api`. With `accept`, writes the current list.
 //!
-//! The list comes from rustdoc's JSON, which stable rustdoc writes only with `RUSTC_BOOTSTRAP`. Cargo runs this program as
-//! rustdoc, which sets the variable only for the real rustdoc: build scripts would rebuild everything if they saw it.
+//! The list comes from rustdoc's JSON, which stable rustdoc writes only with `RUSTC_BOOTSTRAP`. To hide the variable
+//! from build scripts, which would otherwise rebuild, Cargo runs this program as rustdoc.
 
 mod hidden;
 mod merge;
@@ -21,7 +21,7 @@ const ACCEPT: &str = "cargo run -p threadkeep-public-api -- accept";
 const FEATURES: &str = "threadkeep/redis,threadkeep/tls,threadkeep/jwt";
 const VERSIONS: &str =
     "tools/public-api/Cargo.toml has to name the version of the crate public-api that reads it";
-/// Set if Cargo runs this program as rustdoc.
+/// Environment variable that makes this program act as rustdoc.
 const AS_RUSTDOC: &str = "THREADKEEP_AS_RUSTDOC";
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -58,7 +58,7 @@ fn run_rustdoc() -> Result<ExitCode, Box<dyn Error>> {
     })
 }
 
-/// Runs rustdoc on packages as apps use them: the library, or workspace members that it depends on.
+/// Runs rustdoc on packages with the library's features: on the library, or on workspace members that it depends on.
 fn describe(root: &Path, packages: &[String]) -> Result<(), Box<dyn Error>> {
     let status = Command::new("cargo")
         .current_dir(root)
@@ -81,7 +81,7 @@ fn read_json(root: &Path, crate_name: &str) -> Result<Value, Box<dyn Error>> {
     Ok(serde_json::from_str(&fs::read_to_string(path)?)?)
 }
 
-/// Returns one line per item, without the blanket and derived impls.
+/// Returns one line per item, without blanket and derived impls.
 fn list_of(root: &Path) -> Result<String, Box<dyn Error>> {
     describe(root, &["threadkeep".to_owned()])?;
     let library = read_json(root, "threadkeep")?;
@@ -121,7 +121,7 @@ fn members(described: &Value) -> Vec<String> {
     names
 }
 
-/// Returns the lines that only one list has, as `-` and `+`. Both lists must be sorted in the same way.
+/// Returns the lines that are in only one of the lists, marked `-` or `+`. Both lists must be sorted in the same way.
 fn differences(old: &str, new: &str) -> String {
     let only_in = |these: &str, others: &str, sign| {
         let others: Vec<_> = others.lines().collect();

@@ -1,15 +1,15 @@
 //! Merges rustdoc's JSON of several crates, so that re-exports from workspace members show the items themselves.
 //!
-//! Rustdoc numbers the items of each crate from 0, and names items of other crates by path.
+//! In each crate, rustdoc numbers the items from 0. It refers to items of other crates by path.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-/// More than the items of a crate and its dependencies.
+/// Larger than the number of items in a crate and its dependencies.
 const IDS_PER_CRATE: u64 = 100_000_000;
 
-/// Adds the items of other crates to those of the first, which may re-export them.
+/// Adds the items of the other crates to the first crate, which may re-export them.
 pub(crate) fn merge(crates: Vec<Value>) -> Option<Value> {
     let mut crates = crates;
     for (offset, described) in (0..).step_by(IDS_PER_CRATE as usize).zip(&mut crates) {
@@ -33,7 +33,7 @@ pub(crate) fn merge(crates: Vec<Value>) -> Option<Value> {
     Some(whole)
 }
 
-/// Maps path and kind of all items to their ids in the crate that defines them.
+/// Maps the path and kind of each item to the item's id in the crate that defines it.
 fn definitions(crates: &[Value]) -> HashMap<String, u64> {
     let paths = crates
         .iter()
@@ -74,7 +74,7 @@ fn renumber(described: &mut Value, new: &impl Fn(u64) -> u64) {
     }
 }
 
-/// An item refers to others in its links, in the lists of its parts, and by `id`.
+/// Renumbers the ids of an item, its links and its parts.
 fn renumber_item(item: &mut Value, new: &impl Fn(u64) -> u64) {
     for part in ["id", "links", "inner"] {
         renumber_value(&mut item[part], new);

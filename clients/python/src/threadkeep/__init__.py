@@ -1,4 +1,4 @@
-"""A client for threadkeep, the service that keeps the state of conversations."""
+"""A client for threadkeep, a service that stores the state of conversations."""
 
 from . import operations as ops
 from . import webhooks

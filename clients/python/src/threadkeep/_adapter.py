@@ -20,7 +20,7 @@ C = TypeVar("C", bound="Connected")
 
 
 class AsyncConnection:
-    """Connects an adapter through the caller's client, or through one that it creates and closes."""
+    """Connects an adapter through the caller's client. Without a client, creates one and closes it."""
 
     def __init__(self, client: AsyncThreadkeep | None, base_url: str | None, api_key: str | None) -> None:
         self.client = client or AsyncThreadkeep(base_url, api_key=api_key)
@@ -45,7 +45,7 @@ class AsyncConnected:
     _connection: AsyncConnection
 
     async def close(self) -> None:
-        """Closes the client if the adapter created it. Idempotent."""
+        """Closes the client if the adapter created the client. Idempotent."""
         await self._connection.close()
 
     async def __aenter__(self: A) -> A:
@@ -61,7 +61,7 @@ class Connected:
     _connection: Connection
 
     def close(self) -> None:
-        """Closes the client if the adapter created it. Idempotent."""
+        """Closes the client if the adapter created the client. Idempotent."""
         self._connection.close()
 
     def __enter__(self: C) -> C:
@@ -87,14 +87,14 @@ def namespace_name(prefix: str, *parts: str) -> str:
 
 
 def checked_prefix(prefix: str) -> str:
-    """Validates `prefix`, which begins namespace names. Frameworks that share a prefix may use the same names."""
+    """Validates the prefix of an adapter's namespaces. Namespaces of two frameworks with equal prefixes may collide."""
     if not 1 <= len(prefix) <= MAX_PREFIX_CHARACTERS or not all("!" <= c <= "~" for c in prefix):
         raise ValueError(f"A prefix has 1 to {MAX_PREFIX_CHARACTERS} visible ASCII characters.")
     return prefix
 
 
 def tag_of(etag: str | None) -> str:
-    """Returns `etag`, without which the write would be unconditional."""
+    """Returns `etag`. Raises an error for None, because the next write would then be unconditional."""
     if etag is None:
         raise InvalidResponse("The response has no ETag, so a proxy before the server has removed it.")
     return etag

@@ -1,4 +1,4 @@
-"""Connections of adapters that serve blocking and async callers with the same flows."""
+"""Connections for adapters that serve blocking and async callers with the same flows."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ B = TypeVar("B", bound="Both")
 BLOCK = 32
 BINARY = "application/octet-stream"
 FOREVER = 0
-"""An entry with this TTL does not expire, regardless of the server's default."""
+"""TTL of an entry that never expires, regardless of the server's default."""
 
 
 class BothConnection:
-    """Runs flows, blocking or awaited. The caller's client serves one kind; the other kind gets its own connections."""
+    """Runs flows for blocking and async calls. The caller's client serves one kind. The other uses new connections."""
 
     def __init__(self, client: Threadkeep | AsyncThreadkeep | None, base_url: str | None, api_key: str | None) -> None:
         settings = client._settings if client else Settings.of(base_url, api_key)
@@ -65,7 +65,7 @@ class BothConnection:
         return self._async.iterate(flow)
 
     def close(self) -> None:
-        """Closes all connections except the caller's client. In a running event loop, closes only blocking ones."""
+        """Closes all connections except the caller's client. Within an event loop, closes only blocking connections."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -87,7 +87,7 @@ class Both:
     _connection: BothConnection
 
     def close(self) -> None:
-        """Closes the adapter's own connections. Idempotent. In a running event loop, await `aclose` instead."""
+        """Closes the adapter's own connections. Idempotent. Within an event loop, await `aclose` instead."""
         self._connection.close()
 
     async def aclose(self) -> None:
@@ -128,7 +128,7 @@ def collected(items: Items[T], where: Callable[[T], bool] | None = None, limit: 
 
 
 def together(flows: Sequence[Flow[R]]) -> Flow[list[R]]:
-    """Runs flows concurrently and returns their results. An error that a flow does not handle ends all of them."""
+    """Runs flows concurrently, and returns their results. If one flow raises an error, all flows end."""
     results: dict[int, R] = {}
     steps: dict[int, Request | list[Request]] = {}
 

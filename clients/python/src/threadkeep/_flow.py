@@ -1,8 +1,8 @@
-"""Runs flows. A flow is an operation, written once, as a generator that yields steps and receives their results.
+"""Runs flows. A flow is a generator that yields steps and receives their results. Blocking and async calls share it.
 
-A `Request` is sent with retries and returns a `Response`; a list of requests is sent concurrently and returns a list.
-`Settle` is like a list, but returns errors instead of raising them. `Open` opens a streamed response, and `Read`
-returns its next part, or empty bytes at its end. `Emit` passes an item to the iterating caller.
+A `Request` is sent with retries, and returns a `Response`. The requests of a list are sent concurrently, and return a
+list. `Settle` is like a list, but returns errors instead of raising them. `Open` opens a streamed response. `Read`
+returns the next part of that response, or empty bytes at the end. `Emit` passes an item to the iterating caller.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ Pl = TypeVar("Pl", bound=Place)
 MAX_CONCURRENT_REQUESTS = 8
 
 MIN_FOR_THREADS = 4
-"""Minimum number of blocking requests to send in threads. For fewer, starting threads takes longer than sending."""
+"""Minimum number of blocking requests to send in threads. Fewer requests are sent faster without starting threads."""
 
 
 class Open(NamedTuple):
-    """Opens a response, and closes the previous one."""
+    """Opens a streamed response, and closes the previous one."""
 
     request: Request
 
@@ -85,7 +85,7 @@ class Runner:
             return stop.value  # type: ignore[no-any-return]
 
     def iterate(self, flow: Items[T]) -> Iterator[T]:
-        """Yields the items of `flow`. Closing the iterator closes the open stream."""
+        """Yields the items that `flow` emits. Closing the iterator closes the open stream."""
         stream: Stream | None = None
         result: Any = None
         error: ThreadkeepError | None = None
@@ -203,7 +203,7 @@ class AsyncRunner:
 
         async def send_gated(request: Request) -> T:
             async with gate:
-                if failures:  # as in a pool of threads, requests that have not begun are not sent
+                if failures:  # sends no further requests after a failure, like a thread pool
                     raise failures[0]
                 try:
                     return await send(request)
@@ -212,7 +212,7 @@ class AsyncRunner:
                     raise
 
         tasks = [asyncio.ensure_future(send_gated(request)) for request in requests]
-        # `return_exceptions` waits for all tasks, so that none writes after the caller has seen a failure
+        # `return_exceptions` waits for all tasks, so that no request is in flight when the caller sees a failure
         await asyncio.gather(*tasks, return_exceptions=True)
         return [task.result() for task in tasks]
 

@@ -1,4 +1,4 @@
-"""JSON as the server stores it: in as few bytes as possible."""
+"""Encodes JSON without optional whitespace and escapes, because the server stores it unchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def encode(value: Any) -> bytes:
     """Encodes a value as UTF-8. Raises `TypeError` if it is not JSON, and `ValueError` for NaN and infinity."""
     try:
         return _encode(value).encode()
-    except UnicodeEncodeError:  # JSON can only escape lone surrogates
+    except UnicodeEncodeError:  # lone surrogates must be escaped
         return _encode_escaped(value).encode()
 
 
@@ -27,7 +27,7 @@ def decode(body: bytes) -> Any:
     text = body.decode()
     try:
         return _parse(text)
-    except RecursionError:  # before Python 3.12, the calls of a thread count among the levels that it can parse
+    except RecursionError:  # before Python 3.12, nesting and call depth share one limit; a new thread has no deep calls
         with ThreadPoolExecutor(1) as fresh:
             return fresh.submit(_parse, text).result()
 

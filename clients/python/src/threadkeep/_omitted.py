@@ -1,4 +1,4 @@
-"""Parameters that a caller omits. None does not omit one: it is often a value that the caller failed to find."""
+"""Handles omitted parameters. None is an error, because None is often a value that the caller failed to find."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks that a thread belongs to an owner, before the first request about it."""
+"""Checks the owner of a thread before the first request to the thread."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OwnerCheck:
         self._has_passed = False
 
     def before(self, flow: Generator[S, Any, R]) -> Generator[S | Step, Any, R]:
-        """Runs the check unless the thread has passed it, and then `flow`."""
+        """Runs `flow`. Before the first flow, runs the check."""
         if not self._has_passed:
             yield from self._run()
             self._has_passed = True
@@ -42,7 +42,7 @@ class OwnerCheck:
             try:
                 return (yield from done(caller.write("POST", "/v1/threads", encode(init))))
             except Conflict as error:
-                # another request has created the thread
+                # another request has created the thread; checks that thread
                 if error.code != "thread_exists":
                     raise
 

@@ -1,4 +1,4 @@
-"""Paths on the server, and requests to them."""
+"""Builds requests to a path on the server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._json import encode
 QueryValue = str | int | bool | Sequence[str] | None
 JSON = "application/json"
 DOT_SEGMENTS = (".", "..")
-"""Names that a URL cannot carry, because URL libraries resolve them."""
+"""Names that a URL cannot contain, because URL libraries resolve them."""
 
 
 class Place:
@@ -24,11 +24,11 @@ class Place:
         self.name = name
         """Name for `repr`, without secrets."""
         self.has_login = has_login
-        """Whether the headers have a user's login, which opens threads only by their signed IDs."""
+        """Whether the headers have a user's login. Such requests must use signed thread IDs."""
 
     @property
     def has_api_key(self) -> bool:
-        """Whether the headers have an API key, which opens threads by their IDs."""
+        """Whether the headers have an API key. Such requests use thread IDs without a signature."""
         return "authorization" in self.headers and not self.has_login
 
     def at(self, path: str, name: str) -> Place:
@@ -44,7 +44,7 @@ class Place:
         headers: Mapping[str, str | None] | None = None,
         extra_seconds: float = 0,
     ) -> Request:
-        """Builds a request that is as safe to repeat as a read."""
+        """Builds a read, or another request that is safe to repeat."""
         sent = dict(self.headers)
         add_headers(sent, headers or {})
         data = None
@@ -107,14 +107,14 @@ def new_key() -> str:
 
 
 def segment(name: str) -> str:
-    """Returns `name` as a path segment. Raises `ValueError` for names that URLs cannot carry."""
+    """Returns `name` as a path segment. Raises `ValueError` for `.` and `..`, which a URL cannot contain."""
     if name in DOT_SEGMENTS:
         raise ValueError(f"A URL cannot carry the name {name!r}.")
     return quote(name, safe="")
 
 
 def without_signature(id: str) -> str:
-    """Returns `id` up to the mark before its signature, which must not appear in logs."""
+    """Returns `id` without its signature, which must not appear in logs. Keeps the separator."""
     return re.sub("(?<=[;.]).*", "", id, flags=re.DOTALL)
 
 

@@ -14,7 +14,7 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 class Message(NamedTuple):
-    """The lines of a stream between two blank lines."""
+    """A message of a stream: the lines between two blank lines."""
 
     type: str = ""
     data: str = ""
@@ -38,7 +38,7 @@ class SseParser:
 
     def feed(self, part: bytes) -> Iterator[Message]:
         text = self._rest + part
-        held = b"\r" if text.endswith(b"\r") else b""  # possibly half of a line end
+        held = b"\r" if text.endswith(b"\r") else b""  # may be the first half of a line end
         *lines, self._rest = _LINE_END.split(text[: len(text) - len(held)])
         self._rest += held
         for line in lines:

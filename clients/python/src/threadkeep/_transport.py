@@ -1,7 +1,7 @@
-"""Sends requests, and retries them where that is safe. The only module that imports httpx.
+"""Sends requests, and retries them if a retry is safe. The only module that imports httpx.
 
-Requests use this package's connections (`_http`), unless the caller provides an httpx client or the environment names a
-proxy for the server.
+Requests use this package's connections (`_http`), unless the caller passes an httpx client, or the environment
+configures a proxy for the server.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ SyncClient: TypeAlias = "httpx.Client"
 AsyncClient: TypeAlias = "httpx.AsyncClient"
 
 RETRY_SECONDS = 10.0
-"""Retry period if `max_retries` is not set. A server restart takes less."""
+"""How long to retry if `max_retries` is not set. Longer than a server restart takes."""
 FIRST_PAUSE_SECONDS = 0.1
 MAX_PAUSE_SECONDS = 5.0
 MAX_RETRY_AFTER_SECONDS = 30.0
 STREAM_SECONDS = 60.0
-"""Maximum silence of an httpx stream, whose reads have no timeout of their own."""
+"""Maximum time without data in an httpx stream. Reads of the stream have no other timeout."""
 
 
 class Stream(Protocol):
@@ -118,7 +118,7 @@ class SyncTransport:
             time.sleep(pause)
 
     def open(self, request: Request) -> Stream:
-        """Sends a request once, and returns its response before the body arrives."""
+        """Sends a request without retries. Returns the response before the body arrives."""
         stream = self._sender.open(request, self._timeout)
         if is_success(stream.status):
             return stream
@@ -133,7 +133,7 @@ class SyncTransport:
 
 
 class AsyncTransport:
-    """Sends requests from any event loop. Each loop has its own connections, which cannot outlive it."""
+    """Sends requests from any event loop. Each loop has its own connections, because these are bound to their loop."""
 
     def __init__(self, origin: Origin, timeout: float, max_retries: int | None, client: AsyncClient | None) -> None:
         self.origin = origin
@@ -145,7 +145,7 @@ class AsyncTransport:
         self._senders: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopSender | _AsyncHttpx]
         self._senders = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
-        """Guards the senders, because each thread may run a loop."""
+        """Guards `_senders`, because several threads may each run a loop."""
 
     async def send(self, request: Request) -> Response:
         attempts = None
@@ -193,14 +193,14 @@ class AsyncTransport:
             sender = self._senders.get(loop)
             if sender is None:
                 for other in [other for other in self._senders if other.is_closed()]:
-                    del self._senders[other]  # connections refer to their loop, and would keep both alive
+                    del self._senders[other]  # connections refer to the closed loop, so neither would be freed
                 sender = _AsyncHttpx(self.origin, self._client) if self._uses_httpx else LoopSender(self.origin)
                 self._senders[loop] = sender
             return sender
 
 
 def _begin_to_close(sender: LoopSender | _AsyncHttpx) -> asyncio.Future[None]:
-    """Runs in the sender's loop, so that no coroutine exists if the loop has stopped."""
+    """Starts to close a sender. Runs in the sender's loop, so that no coroutine is created if the loop has stopped."""
     return asyncio.ensure_future(sender.close())
 
 

@@ -24,13 +24,13 @@ from .tools import AsyncTools
 
 
 class AsyncThreadkeep(AsyncHandle[Place]):
-    """A client of one server, for any number of event loops at once.
+    """A client for one server. Several event loops may use it at once.
 
-    Without arguments, it reads `THREADKEEP_URL` and `THREADKEEP_API_KEY`. `token` is the login of one user, on whose
-    behalf the client acts; it excludes `api_key`. `timeout` limits each attempt, in seconds. A request that fails
-    temporarily is retried for ten seconds, with growing pauses, or up to `max_retries` times. An `http_client` of
-    httpx, which you close, sends the requests instead of this package's connections, with its own credential if you
-    pass none here.
+    `base_url` and `api_key` default to `THREADKEEP_URL` and `THREADKEEP_API_KEY`. `token` is a user's login token: the
+    client then acts on behalf of that user, and takes no `api_key`. `timeout` limits each attempt, in seconds. A
+    request that fails temporarily is retried for ten seconds, with growing pauses, or up to `max_retries` times. With
+    `http_client`, requests go through your httpx client, which you close yourself. If you pass no credential, the httpx
+    client's own credential is used.
     """
 
     def __init__(
@@ -61,8 +61,8 @@ class AsyncThreadkeep(AsyncHandle[Place]):
     def thread(self, id: str, *, owner: str = OMITTED, ttl_seconds: int | None = None) -> AsyncThread:
         """Returns a thread by its ID, for back ends. Sends nothing.
 
-        With `owner`, the first call of this object creates a missing thread, and raises `Forbidden` with
-        `not_the_owner` if the thread has another owner. `ttl_seconds` is the TTL of a thread that this object creates.
+        With `owner`, the first call on the returned object creates the thread if it does not exist. If the thread has a
+        different owner, the call raises `Forbidden` with `not_the_owner`. `ttl_seconds` is the TTL of a new thread.
         """
         place = self._settings.thread(id, ttl_seconds)
         if passed(owner=owner):
@@ -70,7 +70,7 @@ class AsyncThreadkeep(AsyncHandle[Place]):
         return AsyncThread(self._runner, place)
 
     def current(self, signed_id: str, *, ttl_seconds: int | None = None) -> AsyncThread:
-        """Returns the thread of a signed ID, which opens it without an API key. Sends nothing."""
+        """Returns a thread by its signed ID, which needs no API key. Sends nothing."""
         return AsyncThread(self._runner, self._settings.current(signed_id, ttl_seconds))
 
     def kv(self, namespace: str) -> AsyncNamespace:

@@ -6,7 +6,7 @@ from ._place import Place
 
 
 class Archives(Handle[Place]):
-    """Ended threads that can still be read and restored."""
+    """Lists, reads and restores ended threads while the server retains them."""
 
     list = iterating(archives.listed)
     get = blocking(archives.get)
@@ -15,7 +15,7 @@ class Archives(Handle[Place]):
 
 
 class AsyncArchives(AsyncHandle[Place]):
-    """Ended threads that can still be read and restored."""
+    """Lists, reads and restores ended threads while the server retains them."""
 
     list = async_iterating(archives.listed)
     get = awaitable(archives.get)

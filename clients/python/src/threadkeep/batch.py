@@ -16,7 +16,7 @@ class Batch:
     def __init__(self, if_match: str | int | None, idempotency_key: str | None) -> None:
         self.operations: list[ops.Operation] = []
         self.receipt: Receipt | None = None
-        """Receipt of the merge. None until the block ends, and if the batch is empty."""
+        """Receipt of the merge. None until the block ends. Remains None if the batch is empty."""
         self._if_match = if_match
         self._idempotency_key = idempotency_key
 

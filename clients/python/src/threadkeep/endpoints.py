@@ -6,7 +6,7 @@ from ._place import Place
 
 
 class Webhooks(Handle[Place]):
-    """Endpoints to which the server posts events."""
+    """Webhook endpoints, to which the server posts events."""
 
     list = blocking(webhooks.listed)
     create = blocking(webhooks.create)
@@ -19,7 +19,7 @@ class Webhooks(Handle[Place]):
 
 
 class AsyncWebhooks(AsyncHandle[Place]):
-    """Endpoints to which the server posts events."""
+    """Webhook endpoints, to which the server posts events."""
 
     list = awaitable(webhooks.listed)
     create = awaitable(webhooks.create)

@@ -1,4 +1,4 @@
-"""The errors of this package. The HTTP status selects the class; programs match on `code`."""
+"""The errors of this package. Each HTTP status has a class. Programs match on `code`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class ThreadkeepError(Exception):
-    """Base class of all errors of a call."""
+    """Base class of all errors that calls raise."""
 
 
 class TransportError(ThreadkeepError):
@@ -22,14 +22,14 @@ class Timeout(TransportError):
 
 
 class InvalidResponse(TransportError):
-    """A successful response lacks members that the API promises. It may come from a proxy."""
+    """A successful response lacks members that the API promises. A proxy may have sent the response."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, sent=True)
 
 
 class UnreadableThreads(ThreadkeepError):
-    """The server could not read some threads of an export, which contains all others."""
+    """The server could not read some threads of an export. The export contains all other threads."""
 
     def __init__(self, thread_ids: list[str]) -> None:
         super().__init__(f"The server could not read {len(thread_ids)} threads of the export.")
@@ -58,7 +58,7 @@ class Unauthorized(APIError):
 
 
 class Forbidden(APIError):
-    """403: the API key lacks a right, or the thread has another owner."""
+    """403: the API key lacks a right, or the thread has a different owner."""
 
 
 class NotFound(APIError):
@@ -74,7 +74,7 @@ class Destroyed(APIError):
 
 
 class VersionMismatch(APIError):
-    """412: a condition does not hold."""
+    """412: the condition of the write is not met."""
 
     @property
     def current_version(self) -> int | None:
@@ -88,7 +88,7 @@ class TooLarge(APIError):
 
 
 class IdempotencyKeyReused(APIError):
-    """422: the idempotency key, or the ID of an item, was used for something else."""
+    """422: the idempotency key was used for a different request, or the item ID for a different item."""
 
 
 class RateLimited(APIError):

@@ -9,7 +9,7 @@ from .models import HistoryItem
 
 
 class History(Handle[ThreadPlace]):
-    """A list of JSON values that grows at its end. Iterating reads it page by page."""
+    """An ordered list of JSON values, separate from the state. Iterating reads the list page by page."""
 
     append = blocking(history.append)
     append_many = blocking(history.append_many)
@@ -27,7 +27,7 @@ class History(Handle[ThreadPlace]):
 
 
 class AsyncHistory(AsyncHandle[ThreadPlace]):
-    """A list of JSON values that grows at its end. Iterating reads it page by page."""
+    """An ordered list of JSON values, separate from the state. Iterating reads the list page by page."""
 
     append = awaitable(history.append)
     append_many = awaitable(history.append_many)

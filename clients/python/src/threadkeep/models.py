@@ -1,4 +1,4 @@
-"""Results of calls: frozen, with timezone-aware times. Unknown members of a response are ignored."""
+"""Result types of calls. They are frozen, and their times have time zones. Unknown response members are ignored."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _shape(model: type[Any]) -> Shape:
 
 
 def time_of(text: str) -> datetime:
-    """Parses an RFC 3339 time."""
+    """Parses an RFC 3339 timestamp."""
     return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
@@ -70,7 +70,7 @@ class ThreadInfo(Model):
 
 @dataclass(frozen=True)
 class Receipt(Model):
-    """Result of a write. Members that do not apply to the write have the value None."""
+    """Result of a write. Members that a write does not set have the value None."""
 
     version: int
     size_bytes: int | None = None
@@ -91,12 +91,12 @@ class HistoryItem(Model):
     value: Any
     at: datetime
     segment: int | None = None
-    """For a summary, the segment with its originals, while they are kept."""
+    """Segment with the items that this summary replaced, while the server keeps them."""
 
 
 @dataclass(frozen=True)
 class HistorySegment(Model):
-    """Originals that a compaction replaced. `items` has the IDs of the summary."""
+    """The original items that a compaction replaced. `items` has the IDs of the summary items."""
 
     segment: int
     first_seq: int
@@ -110,7 +110,7 @@ class HistorySegment(Model):
 
 @dataclass(frozen=True)
 class AppendedItem(Model):
-    """Position of an appended item. `repeated` means that the history already had the item."""
+    """Position of an appended item. `repeated` is true if the history already had the item."""
 
     id: str
     seq: int
@@ -152,7 +152,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class EntryInfo(Model):
-    """An entry in a list."""
+    """An entry without its body."""
 
     key: str
     size_bytes: int
@@ -175,7 +175,7 @@ class EntryPut:
 
 @dataclass(frozen=True)
 class PutOutcome(Model):
-    """Outcome of one entry of `put_many`. If `ok` is false, `code` and `detail` say why."""
+    """Outcome for one entry of `put_many`. If `ok` is false, `code` and `detail` describe the error."""
 
     key: str
     ok: bool
@@ -246,7 +246,7 @@ class ToolResult(Model):
 
 @dataclass(frozen=True)
 class ToolMessages(Model):
-    """Messages that answer a model's tool calls, and the calls of tools that the server does not have."""
+    """Answers to a model's tool calls. `unknown` has the calls of tools that the server does not have."""
 
     messages: list[dict[str, Any]]
     unknown: list[dict[str, Any]] | None = None
@@ -255,7 +255,7 @@ class ToolMessages(Model):
 
 @dataclass(frozen=True)
 class McpUrl(Model):
-    """A secret URL, relative to the server's, that opens one scope to a model's MCP client."""
+    """A secret URL that gives an MCP client access to one scope. `url` is relative to the server's URL."""
 
     scope: str
     url: str = field(repr=False)
@@ -281,7 +281,7 @@ class Archive(Model):
 
 @dataclass(frozen=True)
 class OwnerInfo(Model):
-    """Amount of data that an owner has."""
+    """How much data an owner has."""
 
     owner: str
     threads: int
@@ -290,7 +290,7 @@ class OwnerInfo(Model):
 
 @dataclass(frozen=True)
 class Erasure(Model):
-    """Numbers of erased threads and archives. `complete` means that nothing is left."""
+    """Numbers of erased threads and archives. `complete` is true if no data of the owner is left."""
 
     threads: int
     archives: int
@@ -299,7 +299,7 @@ class Erasure(Model):
 
 @dataclass(frozen=True)
 class Webhook(Model):
-    """A webhook endpoint. Only the response that sets the secret contains it."""
+    """A webhook endpoint. Only the response to the call that sets the secret contains `secret`."""
 
     id: str
     url: str
@@ -311,7 +311,7 @@ class Webhook(Model):
 
 @dataclass(frozen=True)
 class FailedDelivery(Model):
-    """An event whose delivery failed."""
+    """An event that could not be delivered."""
 
     event_id: str
     type: str
@@ -325,7 +325,7 @@ class FailedDelivery(Model):
 
 @dataclass(frozen=True)
 class PendingDelivery(Model):
-    """An event that awaits another delivery, or an earlier event of its thread."""
+    """An event that waits for its next delivery attempt, or for an earlier event of the same thread."""
 
     event_id: str
     type: str
@@ -340,7 +340,7 @@ class PendingDelivery(Model):
 
 @dataclass(frozen=True)
 class PendingDeliveries:
-    """Some pending events, and the total number."""
+    """Some of the pending events, and the total number of pending events."""
 
     pending: list[PendingDelivery]
     total: int
@@ -356,7 +356,7 @@ class ApiKey(Model):
 
 @dataclass(frozen=True)
 class Setting(Model):
-    """A setting of the server. `value` masks secrets as `***`; `source` is `default`, a file, a variable or a flag."""
+    """A server setting. Secrets are masked as `***`. `source` names `default`, a file, a variable or a flag."""
 
     group: str
     name: str
@@ -368,7 +368,7 @@ class Setting(Model):
 
 @dataclass(frozen=True)
 class Event:
-    """An event of a stream. `data` is the CloudEvent. To resume after it, pass `id` as `last_event_id`."""
+    """An event of a stream. `data` is the CloudEvent. To resume after this event, pass `id` as `last_event_id`."""
 
     type: str
     id: str

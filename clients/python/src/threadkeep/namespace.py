@@ -6,7 +6,7 @@ from ._place import Place
 
 
 class Namespace(Handle[Place]):
-    """Key-value entries, which hold bytes with a content type and outlive threads."""
+    """Key-value entries: bytes with a content type. They are independent of threads."""
 
     get = blocking(namespaces.get)
     put = blocking(namespaces.put)
@@ -20,7 +20,7 @@ class Namespace(Handle[Place]):
 
 
 class AsyncNamespace(AsyncHandle[Place]):
-    """Key-value entries, which hold bytes with a content type and outlive threads."""
+    """Key-value entries: bytes with a content type. They are independent of threads."""
 
     get = awaitable(namespaces.get)
     put = awaitable(namespaces.put)

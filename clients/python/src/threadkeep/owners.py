@@ -6,14 +6,14 @@ from ._place import Place
 
 
 class Owners(Handle[Place]):
-    """People or companies that own threads."""
+    """Operations on the users or companies that own threads."""
 
     get = blocking(owners.get)
     erase = blocking(owners.erase)
 
 
 class AsyncOwners(AsyncHandle[Place]):
-    """People or companies that own threads."""
+    """Operations on the users or companies that own threads."""
 
     get = awaitable(owners.get)
     erase = awaitable(owners.erase)

@@ -14,7 +14,7 @@ class Tasks(Handle[ScopePlace]):
 
 
 class Scope(Handle[ScopePlace]):
-    """Texts under keys, and a task list, with a common version."""
+    """A set of keys with text values, and a task list. Both share one version."""
 
     def __init__(self, runner: Runner, place: ScopePlace) -> None:
         super().__init__(runner, place)
@@ -42,7 +42,7 @@ class AsyncTasks(AsyncHandle[ScopePlace]):
 
 
 class AsyncScope(AsyncHandle[ScopePlace]):
-    """Texts under keys, and a task list, with a common version."""
+    """A set of keys with text values, and a task list. Both share one version."""
 
     def __init__(self, runner: AsyncRunner, place: ScopePlace) -> None:
         super().__init__(runner, place)

@@ -39,7 +39,7 @@ def async_opening(
 
 
 class Thread(Handle[ThreadPlace]):
-    """A thread. The first write creates it; until then, reads find it empty."""
+    """A thread. The first write creates the thread. Before that, reads return an empty state."""
 
     def __init__(self, runner: Runner, place: ThreadPlace) -> None:
         super().__init__(runner, place)
@@ -76,16 +76,16 @@ class Thread(Handle[ThreadPlace]):
         return BatchContext(self._runner, self._place, if_match, idempotency_key)
 
     def turn(self, *, ttl_seconds: int = 30, wait_seconds: int = 0, exclusive: bool = False) -> TurnContext:
-        """Takes the turn for a `with` block, and renews it until the block ends.
+        """Takes the turn, a lease on the thread, for a `with` block. Renews the lease until the block ends.
 
-        Raises `Conflict` with `turn_taken` if the turn is not released within `wait_seconds` (0 to 30). While an
-        exclusive turn is held, writes without its token raise `turn_taken`, too.
+        Raises `Conflict` with `turn_taken` if another caller still holds the turn after `wait_seconds` (0 to 30). While
+        you hold an exclusive turn, writes of other callers also raise `turn_taken`.
         """
         return TurnContext(self._runner, self._place, ttl_seconds, wait_seconds, exclusive)
 
 
 class AsyncThread(AsyncHandle[ThreadPlace]):
-    """A thread. The first write creates it; until then, reads find it empty."""
+    """A thread. The first write creates the thread. Before that, reads return an empty state."""
 
     def __init__(self, runner: AsyncRunner, place: ThreadPlace) -> None:
         super().__init__(runner, place)
@@ -122,9 +122,9 @@ class AsyncThread(AsyncHandle[ThreadPlace]):
         return AsyncBatchContext(self._runner, self._place, if_match, idempotency_key)
 
     def turn(self, *, ttl_seconds: int = 30, wait_seconds: int = 0, exclusive: bool = False) -> AsyncTurnContext:
-        """Takes the turn for an `async with` block, and renews it until the block ends.
+        """Takes the turn, a lease on the thread, for an `async with` block. Renews the lease until the block ends.
 
-        Raises `Conflict` with `turn_taken` if the turn is not released within `wait_seconds` (0 to 30). While an
-        exclusive turn is held, writes without its token raise `turn_taken`, too.
+        Raises `Conflict` with `turn_taken` if another caller still holds the turn after `wait_seconds` (0 to 30). While
+        you hold an exclusive turn, writes of other callers also raise `turn_taken`.
         """
         return AsyncTurnContext(self._runner, self._place, ttl_seconds, wait_seconds, exclusive)

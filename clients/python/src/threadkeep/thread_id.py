@@ -12,13 +12,13 @@ def digest(*parts: bytes) -> str:
 
 
 def thread_id_for(name: str, space: str = "") -> str:
-    """Returns the ID of the thread that an application calls `name`, such as the ID of a chat. For use with an API key.
+    """Derives a thread ID from an application's own ID, such as a chat ID. The thread requires an API key.
 
-    The TypeScript package returns the same ID for the same name. Names in different spaces have different IDs.
+    The TypeScript package derives the same ID from the same name. Equal names in different spaces have different IDs.
     """
     return f"thrd_{digest(_utf8(space), _utf8(name))}"
 
 
 def _utf8(text: str) -> bytes:
-    """Encodes text as browsers do: a surrogate without its pair becomes U+FFFD."""
+    """Encodes text like browsers do. A lone surrogate becomes U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()

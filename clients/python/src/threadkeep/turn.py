@@ -34,12 +34,12 @@ class _Lease:
         self.until = sent_at + self.ttl_seconds
 
     def failed(self, error: ThreadkeepError) -> None:
-        """Records whether the server rejected a renewal. While the server is unreachable, the turn is still held."""
+        """Records whether the server rejected a renewal. While the server is unreachable, the turn is not yet lost."""
         self.is_refused = isinstance(error, APIError) and error.status < 500 and not isinstance(error, RateLimited)
 
 
 class Turn:
-    """A turn. Write through `thread`: writes raise `Conflict` with `turn_lost` once another caller has the turn."""
+    """A turn. Write through `thread`. If another caller takes the turn, writes raise `Conflict` with `turn_lost`."""
 
     def __init__(self, thread: Thread, token: str, lease: _Lease) -> None:
         self.thread = thread
@@ -48,7 +48,7 @@ class Turn:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the turn is known to be lost, so that further work for it is useless."""
+        """Whether the turn is known to be lost. The caller should then stop its work."""
         return self._lease.is_lost
 
     def __repr__(self) -> str:
@@ -56,7 +56,7 @@ class Turn:
 
 
 class AsyncTurn:
-    """A turn. Write through `thread`: writes raise `Conflict` with `turn_lost` once another caller has the turn."""
+    """A turn. Write through `thread`. If another caller takes the turn, writes raise `Conflict` with `turn_lost`."""
 
     def __init__(self, thread: AsyncThread, token: str, lease: _Lease) -> None:
         self.thread = thread
@@ -65,7 +65,7 @@ class AsyncTurn:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the turn is known to be lost, so that further work for it is useless."""
+        """Whether the turn is known to be lost. The caller should then stop its work."""
         return self._lease.is_lost
 
     def __repr__(self) -> str:
@@ -113,7 +113,7 @@ class TurnContext:
 
 
 _returning: set[asyncio.Future[None]] = set()
-"""Tasks that release turns. Event loops hold only weak references to tasks."""
+"""Tasks that release turns. Needed because event loops hold only weak references to tasks."""
 
 
 class AsyncTurnContext:
@@ -151,7 +151,7 @@ class AsyncTurnContext:
                 raise
 
     async def _give_back(self, taking: asyncio.Future[str]) -> None:
-        """Releases the turn of a cancelled call, because the server may have granted it, or may do so later."""
+        """Releases the turn after the call was cancelled, because the server may still grant the turn."""
         with suppress(ThreadkeepError):
             await self._runner.run(turns.release(self._place, await taking))
 

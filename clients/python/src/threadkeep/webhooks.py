@@ -1,4 +1,4 @@
-"""Verifies webhook deliveries by the rules of Standard Webhooks (https://www.standardwebhooks.com)."""
+"""Verifies webhook deliveries, as Standard Webhooks defines (https://www.standardwebhooks.com)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOLERANCE_SECONDS = 300
 
 
 class InvalidSignature(ThreadkeepError):
-    """The delivery is not from the server, or is too old."""
+    """The delivery does not come from the server, or is too old."""
 
 
 def verify(
@@ -29,14 +29,14 @@ def verify(
     *,
     tolerance_seconds: float = TOLERANCE_SECONDS,
 ) -> Event:
-    """Returns the event in a delivery. Its `id` is the same in each retry.
+    """Returns the event in a delivery. The event's `id` is the same in each retry.
 
-    Raises `InvalidSignature` if no signature matches `secret`, or one of several secrets.
+    Raises `InvalidSignature` if no signature matches `secret`, or any of the secrets if you pass several.
     """
     body = body.encode() if isinstance(body, str) else body
     found = {name.lower(): value for name, value in headers.items()}
     id, timestamp = found.get("webhook-id", ""), found.get("webhook-timestamp", "")
-    if not re.fullmatch("[0-9]{1,18}", timestamp):  # anyone may send a time; Python limits the digits it converts
+    if not re.fullmatch("[0-9]{1,18}", timestamp):  # untrusted input, and Python limits the digits of an integer
         raise InvalidSignature("The delivery has no time.")
     if abs(time.time() - int(timestamp)) > tolerance_seconds:
         raise InvalidSignature("The delivery is too old, or the clock is wrong.")

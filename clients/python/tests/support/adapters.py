@@ -56,7 +56,7 @@ def output_of_example(name: str, server: Server) -> str:
 
 
 def error_without(framework: str, adapter: str) -> str:
-    """Returns the error of importing an adapter whose framework is not installed."""
+    """Imports an adapter without its framework. Returns the error message."""
     code = f"import sys; sys.modules[{framework!r}] = None; import {adapter}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert done.returncode == 1

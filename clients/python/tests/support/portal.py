@@ -1,4 +1,4 @@
-"""Runs the tests of the blocking client on the async client."""
+"""Wraps the async client in blocking methods, so that tests for the blocking client can use it."""
 
 from __future__ import annotations
 

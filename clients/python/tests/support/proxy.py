@@ -9,10 +9,10 @@ HEAD_END = b"\r\n\r\n"
 
 
 class Proxy:
-    """Forwards requests to a server, one per connection, and calls `fault` with the bytes of each.
+    """Forwards requests to a server, one per connection. Calls `fault` with the bytes of each request.
 
-    `fault` returns None to forward the request, "cut" to close the connection after the server has performed it, "hang"
-    to never answer, or the bytes of a response.
+    `fault` returns None to forward the request, "cut" to close the connection after the server has performed the
+    request, "hang" to never answer, or the bytes of a response.
     """
 
     def __init__(self, server: str) -> None:
@@ -42,7 +42,7 @@ class Proxy:
         self.fault = lambda request: next(left, None) if request.startswith(method.encode()) else None
 
     def cut_every(self, n: int) -> None:
-        """Cuts every nth request, but not its retries."""
+        """Cuts every nth request, but not the retries of that request."""
         seen: set[bytes] = set()
 
         def fault(request: bytes) -> str | None:

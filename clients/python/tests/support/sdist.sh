@@ -1,8 +1,8 @@
-# Downloads the tests in a framework's sdist. An adapter's suite.sh sources this file.
+# Downloads a framework's sdist, which contains its tests. The suite.sh of an adapter sources this file.
 #
 # shellcheck shell=sh
 
-# unpack_sdist PACKAGE VERSION: unpacks into the current directory, and sets $sdist to the unpacked folder.
+# unpack_sdist PACKAGE VERSION: unpacks the sdist into the current directory. Sets $sdist to the unpacked folder.
 unpack_sdist() {
     sdist=$(echo "$1" | tr - _)-$2
     if [ ! -e "$DOWNLOADS/$sdist.tar.gz" ]; then

@@ -9,10 +9,10 @@ from pathlib import Path
 
 API_KEY = "an-api-secret-of-the-tests-that-is-long-enough"
 PATIENCE_SECONDS = 300
-"""Limit for steps that take a second on an idle machine, but longer next to other tests."""
+"""Time limit in seconds for steps that take a second on an idle machine, but longer while other tests run."""
 
 HOST = f"127.{128 + (os.getpid() >> 16)}.{os.getpid() >> 8 & 255}.{os.getpid() & 255}"
-"""Loopback address of this process, so that no other process takes the port while a server restarts."""
+"""Loopback address of this process only. No other process can take the port while a server restarts."""
 
 PROGRAM = os.environ.get("THREADKEEP_BIN", "target/debug/threadkeep")
 

@@ -1,4 +1,4 @@
-"""Runs a framework's published tests on an adapter: parts of a pytest plugin."""
+"""Parts of a pytest plugin that runs a framework's published tests on an adapter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.server import API_KEY, Redis, Server
 
 @dataclass
 class Part:
-    """Tests of some files, and how many must pass. The others do not apply to our store."""
+    """The test files to run, and the number of tests that must pass. Other tests do not apply to our store."""
 
     name: str
     files: tuple[str, ...]
@@ -28,7 +28,7 @@ class Part:
 
 
 class Suite:
-    """Starts a server, skips tests that do not apply, and counts passed tests. The environment names the server."""
+    """Starts a server, skips tests that do not apply, and counts passed tests. Sets the environment of clients."""
 
     def __init__(self, framework: str, *parts: Part) -> None:
         self._framework = framework
@@ -79,7 +79,7 @@ class Suite:
 
 @contextmanager
 def server_in_environment() -> Iterator[None]:
-    """Starts a server on the store that `STORE` names, for clients that read the environment."""
+    """Starts a server with the store in `STORE`, and sets the environment variables that clients read."""
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
         redis = None
         if os.environ.get("STORE") == "redis":

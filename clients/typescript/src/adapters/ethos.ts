@@ -6,19 +6,19 @@ import { digestOf } from "./names.js";
 const MAX_ID_LENGTH = 128;
 
 export type KvStoreFactoryOptions = ClientSource & {
-  /** Whether the tools of a session or a personality share their keys, as Ethos documents. Default: true. */
+  /** Whether the tools of a session or personality share one set of keys, as Ethos documents. Default: true. */
   shared?: boolean | undefined;
 };
 
 export interface KvStore {
   get(key: string): Promise<string | null>;
-  /** Without `ttlSeconds`, the tool's default applies; without a default, the value does not expire. */
+  /** `ttlSeconds` defaults to `ttlSecondsDefault` of the factory. Without either, the value does not expire. */
   set(key: string, value: string, options?: { ttlSeconds?: number | undefined }): Promise<void>;
   delete(key: string): Promise<void>;
   list(prefix: string): Promise<string[]>;
   /** Adds to an integer atomically. */
   increment(key: string, by?: number | bigint): Promise<number | bigint>;
-  /** Sets a value if the key has none. Returns whether it did. */
+  /** Sets a value if the key has none. Returns whether the value was set. */
   setIfAbsent(key: string, value: string, options?: { ttlSeconds?: number | undefined }): Promise<boolean>;
 }
 
@@ -39,7 +39,7 @@ export function createKvStoreFactory(options: KvStoreFactoryOptions = {}): KvSto
       throw new TypeError("A scope ID is `tool:`, `session:` or `personality:`, followed by a name.");
     }
     checkTtl(ttlSecondsDefault);
-    // an encoded name has no `/`, so no key of one tool looks like a key of another
+    // an encoded name contains no `/`, so keys of two tools never collide
     const own = shared || kind === "tool" ? "" : encodeURIComponent(tool) + "/";
     let opened: Promise<Scope> | undefined;
     const scope = () => (opened ??= visible(id).then((name) => client.scope(`${kind}:${name}`)));
@@ -71,7 +71,7 @@ export function createKvStoreFactory(options: KvStoreFactoryOptions = {}): KvSto
   };
 }
 
-/** Encodes a name in visible characters, which scopes require. */
+/** Encodes a name as visible ASCII, which scope names require. Hashes long names. */
 async function visible(name: string): Promise<string> {
   const encoded = encodeURIComponent(name);
   return encoded.length <= MAX_ID_LENGTH ? encoded : "~" + (await digestOf(name));

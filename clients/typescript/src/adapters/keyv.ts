@@ -5,7 +5,7 @@ import type { Entry, KeyValueBatch } from "../types/kv.js";
 import type { ClientSource } from "../types/options.js";
 import { type PlainEntry, putAll } from "./entries.js";
 
-/** Maximum characters of several values in one request. */
+/** Maximum total length of the values in a batch request, in UTF-16 code units. */
 const BATCH_LENGTH = 400_000;
 const PAGE = 100;
 
@@ -16,9 +16,9 @@ export type KeyvThreadkeepOptions = ClientSource & {
 
 /** Stores Keyv's values as entries of one namespace. */
 export class KeyvThreadkeep extends EventEmitter implements KeyvStoreAdapter {
-  /** Keyv 5 iterates only over stores of dialects that it knows, and reads both members. */
+  /** Keyv 5 reads both members, and iterates only over stores of a known dialect. */
   opts: any = { dialect: "redis", url: "" };
-  /** Keyv sets it, and begins its keys with it and a colon. */
+  /** Set by Keyv, whose keys begin with the namespace and a colon. */
   namespace?: string | undefined;
   readonly #kv: KeyValueBatch;
 
@@ -54,7 +54,7 @@ export class KeyvThreadkeep extends EventEmitter implements KeyvStoreAdapter {
     return this.#reported(() => this.#kv.delete(key));
   }
 
-  /** Deletes the keys of Keyv's namespace, or all keys. */
+  /** Deletes the keys of Keyv's namespace. Without a namespace, deletes all keys. */
   clear(): Promise<void> {
     return this.#reported(async () => {
       if (this.namespace === undefined) {
@@ -80,7 +80,7 @@ export class KeyvThreadkeep extends EventEmitter implements KeyvStoreAdapter {
     } while (cursor);
   }
 
-  /** Emits the error of a failed call, because Keyv treats a failed `get` as a miss. */
+  /** Emits errors as events, because Keyv treats a failed `get` as a miss. */
   async #reported<T>(call: () => Promise<T>): Promise<T> {
     try {
       return await call();
@@ -91,7 +91,7 @@ export class KeyvThreadkeep extends EventEmitter implements KeyvStoreAdapter {
   }
 }
 
-/** Decodes an entry. Keyv stores text, or objects if it has no serializer. */
+/** Decodes an entry. Keyv stores text; without a serializer, it stores objects. */
 function valueOf(entry: Entry | undefined): any {
   return entry?.contentType.startsWith("application/json") ? entry.json() : entry?.text();
 }

@@ -2,12 +2,12 @@ import { threadIdFor } from "../thread-id.js";
 
 const THREAD_ID = /^thrd_[a-zA-Z0-9]{27,59}$/;
 
-/** Returns the thread ID for an application's ID, or the ID itself if it is a thread ID. */
+/** Returns the thread ID for an application's ID. Returns `name` itself if it is a thread ID. */
 export async function threadIdOf(name: string, prefix: string): Promise<string> {
   return THREAD_ID.test(name) ? name : threadIdFor(name, prefix);
 }
 
-/** Returns 40 hex digits for a name that is too long or has forbidden characters. */
+/** Returns a hash of 40 hex digits, for names that are too long or contain forbidden characters. */
 export async function digestOf(name: string, space?: string): Promise<string> {
   return (await threadIdFor(name, space)).slice(5, 45);
 }

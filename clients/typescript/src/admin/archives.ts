@@ -8,7 +8,7 @@ import type { Page, Requests } from "./requests.js";
 
 export interface Archive {
   id: string;
-  /** Life of the thread that ended. An ID can have several lives. */
+  /** Identifies the ended thread among all threads that had this ID. */
   life: string;
   version: number;
   sizeBytes: number;
@@ -25,7 +25,7 @@ interface OfLife extends CallOptions {
   life?: string | undefined;
 }
 
-/** Ended threads, for as long as the server keeps them. */
+/** Lists, shows and restores ended threads while the server retains them. */
 export interface Archives {
   list(
     o?: CallOptions & { since?: string | undefined; cursor?: string | undefined; limit?: number | undefined },

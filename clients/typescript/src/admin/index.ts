@@ -23,13 +23,13 @@ export type * from "./tools.js";
 export type * from "./transfer.js";
 export type * from "./webhooks.js";
 
-/** A setting of the server. `value` masks each secret as `***`. */
+/** A server setting. Secrets in `value` are masked as `***`. */
 export interface Setting {
   group: string;
   name: string;
   value: string;
   default: string;
-  /** `default`, a file, a variable or a flag. */
+  /** Where the value comes from: `default`, a file, an environment variable or a flag. */
   source: string;
   help: string;
 }
@@ -42,18 +42,18 @@ export interface Admin extends Transfer {
   readonly archives: Archives;
   readonly webhooks: Webhooks;
   readonly owners: Owners;
-  /** Returns a namespace with calls for several entries. */
+  /** Returns a namespace, with calls that read or write several entries at once. */
   kv(namespace: string): KeyValueBatch;
   namespaces(o?: NamespaceOptions): Promise<Page<Namespace>>;
-  /** Returns the busiest and largest threads of the answering replica. */
+  /** Returns the busiest and largest threads, as counted by the replica that answers. */
   stats(o?: CallOptions): Promise<{ [name: string]: any }>;
-  /** Returns the settings that this replica started with, without secrets. */
+  /** Returns the settings of the replica that answers, with secrets masked. */
   settings(o?: CallOptions): Promise<{ settings: Setting[] }>;
   /** Returns the name and rights of the client's API key. */
   apiKey(o?: CallOptions): Promise<{ name: string; rights: string[] }>;
 }
 
-/** Creates a client for the operations of back ends, which require an API key. */
+/** Creates a client for back-end operations. They require an API key. */
 export function createAdmin(source: ClientSource = {}): Admin {
   const { service } = internalsOf(clientOf(source));
   const requests = requestsOf(service);

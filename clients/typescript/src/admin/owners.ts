@@ -5,12 +5,12 @@ import type { CallOptions } from "../types/options.js";
 import type { ThreadInfo } from "../types/receipt.js";
 import type { KeyedOptions, Requests } from "./requests.js";
 
-/** People or companies that own threads. */
+/** Operations on the users or companies that own threads. */
 export interface Owners {
   get(owner: string, o?: CallOptions): Promise<{ owner: string; threads: number; sizeBytes: number }>;
-  /** Erases all data of an owner, in as many calls as necessary. */
+  /** Erases all data of an owner. Sends as many requests as necessary. */
   erase(owner: string, o?: CallOptions): Promise<{ threads: number; archives: number }>;
-  /** Assigns a thread to `owner`; with null, to no owner. */
+  /** Assigns a thread to `owner`. Null removes the owner. */
   assign(threadId: string, owner: string | null, o?: KeyedOptions): Promise<ThreadInfo>;
 }
 

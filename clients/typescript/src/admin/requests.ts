@@ -17,7 +17,7 @@ export interface Requests {
   readonly sending: Sending;
   get(path: string, options?: CallOptions, query?: Query): Promise<any>;
   post(path: string, content: object, options?: CallOptions): Promise<any>;
-  /** Sends a write that must not be repeated. */
+  /** Sends a write that is not safe to retry. */
   once(method: string, path: string, content: object | undefined, options?: CallOptions, query?: Query): Promise<any>;
   keyed(path: string, content: object, options?: KeyedOptions): Promise<any>;
   delete(path: string, options?: CallOptions): Promise<any>;

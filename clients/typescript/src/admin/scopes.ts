@@ -24,7 +24,7 @@ export interface ScopeInfo {
 
 export interface Scopes {
   describe(scope: string, o?: CallOptions): Promise<ScopeInfo>;
-  /** Deletes all keys and tasks. With `keepUnfinished`, fails if a task is unfinished. */
+  /** Deletes all keys and tasks. With `keepUnfinished`, the call fails if a task is unfinished. */
   clear(scope: string, o?: ScopeWriteOptions & { keepUnfinished?: boolean | undefined }): Promise<{ version: number }>;
 }
 

@@ -19,7 +19,7 @@ export interface NewTask {
   activeForm?: string | undefined;
 }
 
-/** A change of one task, named by its ID or index. */
+/** A change to one task, identified by ID or index. */
 export interface TaskChange {
   id?: string | undefined;
   index?: number | undefined;

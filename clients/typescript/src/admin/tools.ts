@@ -4,15 +4,15 @@ import type { CallOptions } from "../types/options.js";
 import type { KeyedOptions, Requests } from "./requests.js";
 
 export interface ToolCalls {
-  /** Default: the scope of the request, which ends with the request. */
+  /** Default: a temporary scope that exists only during the request. */
   scope?: string | undefined;
-  /** Calls of an OpenAI message. */
+  /** The `tool_calls` of an OpenAI message. */
   toolCalls?: readonly object[] | undefined;
-  /** Content of an Anthropic message. */
+  /** The `content` of an Anthropic message. */
   content?: readonly object[] | undefined;
-  /** Calls without a message. */
+  /** Tool calls outside of a message. */
   toolUse?: readonly object[] | undefined;
-  /** Returns calls of unknown tools in `unknown`, instead of errors for the model. */
+  /** Returns calls of unknown tools in `unknown`. By default, they become error messages for the model. */
   ignoreUnknown?: boolean | undefined;
 }
 
@@ -22,11 +22,11 @@ export interface McpUrl {
   expiresAt: string | null;
 }
 
-/** Tools with which models store state. */
+/** Tools that models call to store state. */
 export interface Tools {
   /** Returns the tool definitions for a request to a model. */
   list(format?: "openai" | "anthropic" | "mcp" | "modelrelay", o?: CallOptions): Promise<any[]>;
-  /** Calls one tool. `error` explains a mistake to the model. */
+  /** Calls one tool. If the model made a mistake, `error` explains it. */
   call(
     name: string,
     call?: { arguments?: unknown; scope?: string | undefined },
@@ -34,7 +34,7 @@ export interface Tools {
   ): Promise<{ result?: any; error?: string | null; warning?: string }>;
   /** Calls the tools in a model's message. Returns the messages to append. */
   run(calls: ToolCalls, o?: KeyedOptions): Promise<{ messages: any[]; unknown?: any[] | null; warning?: string }>;
-  /** Returns a URL that opens one scope to an MCP client. */
+  /** Returns a URL that gives an MCP client access to one scope. */
   mcpUrl(scope: string, o?: CallOptions & { expiresInSeconds?: number | undefined }): Promise<McpUrl>;
 }
 

@@ -9,17 +9,17 @@ import type { CallOptions } from "../types/options.js";
 import type { ThreadInfo } from "../types/receipt.js";
 import type { Requests } from "./requests.js";
 
-/** Exports and imports threads as JSON documents, which stay text, because parsing would change numbers. */
+/** Exports and imports threads as JSON documents. A document is a string, because parsing would round large numbers. */
 export interface Transfer {
   export(threadId: string, o?: CallOptions): Promise<string>;
   /**
-   * Iterates over all threads, or those of an owner. If the server cannot read some, throws `unreadable_threads` after the
-   * last one, with their `threadIds`.
+   * Iterates over the threads of `owner`, or over all threads. If the server cannot read some threads, the iteration
+   * ends with an `unreadable_threads` error that lists their `threadIds`.
    */
   exportAll(
     o?: CallOptions & { owner?: string | undefined; cursor?: string | undefined },
   ): AsyncIterableIterator<string>;
-  /** Returns the thread. Without `ifExists`, a thread that exists is a conflict. */
+  /** Imports a thread. Without `ifExists`, throws a `ConflictError` if the thread exists. */
   importDocument(
     document: string,
     o?: CallOptions & { ifExists?: "replace" | "skip" | undefined },

@@ -20,7 +20,7 @@ export interface Webhook {
   events: WebhookEventType[];
   name?: string | null;
   createdAt: string | null;
-  /** Present only in the response to the call that sets it. */
+  /** Present only in the response to the call that sets the secret. */
   secret?: string | null;
 }
 
@@ -47,7 +47,7 @@ export interface Webhooks {
     o?: CallOptions,
   ): Promise<Webhook>;
   get(id: string, o?: CallOptions): Promise<Webhook>;
-  /** Changes an endpoint. `secret: null` generates a new secret. */
+  /** Changes an endpoint. With `secret: null`, the server generates a new secret. */
   update(
     id: string,
     change: {
@@ -63,7 +63,7 @@ export interface Webhooks {
     id: string,
     o?: CallOptions & { cursor?: string | undefined; limit?: number | undefined },
   ): Promise<Page<FailedDelivery>>;
-  /** Sends failed events again: those in `events`, or all. Returns their number. */
+  /** Resends the failed events in `events`, or all failed events. Returns how many. */
   replay(id: string, events?: readonly string[], o?: CallOptions): Promise<number>;
 }
 

@@ -10,11 +10,11 @@ export const connectAll =
   async (cursor, signal) =>
     receive(settings, await identity.sender(), "/v1/events", query, cursor, signal);
 
-/** Opens the stream of the thread that the identity names at the time of this call. */
+/** Opens the event stream of the identity's current thread, even if the identity moves to a different thread later. */
 export function connectThread({ settings, identity }: Sending, query: Query): Connect {
   const { id, signedId } = identity;
   return async (cursor, signal) => {
-    (await identity.enter(signal))(); // fails if the cookie is lost
+    (await identity.enter(signal))(); // throws if the cookie is lost
     const sender = await identity.sender();
     if (identity.id === id) {
       const response = await receive(settings, sender, sender.path + "/events", query, cursor, signal);
@@ -23,7 +23,7 @@ export function connectThread({ settings, identity }: Sending, query: Query): Co
         await identity.learn(sender, response.headers, false);
         return response;
       }
-      // the cookie names another thread now
+      // the cookie now names a different thread
       response.body?.cancel().catch(() => {});
     }
     const headers = signedId ? { ...sender.headers, "x-thread-id": signedId } : sender.headers;

@@ -3,12 +3,12 @@ import { errorOf, isTransient } from "../http/errors.js";
 import { linked, orAbort, sleep } from "../http/wait.js";
 import { type Message, SseParser } from "./sse.js";
 
-/** Silence after which a connection counts as dead. The server sends a comment every 15 s. */
+/** Time in ms without data after which a connection is considered dead. The server sends a comment every 15 s. */
 export const SILENCE_MS = 45_000;
 const DEFAULT_RETRY_MS = 2_000;
 const MAX_RETRY_MS = 30_000;
 
-/** A message of a stream or, without a type, only a new position. */
+/** A message of a stream. If `type` is empty, only `cursor` is meaningful. */
 export interface Step {
   type: string;
   data: string;
@@ -21,13 +21,13 @@ export interface Following {
   timeoutMs: number;
   onOpen?: (() => void) | undefined;
   onClose?: (() => void) | undefined;
-  /** Called before each attempt to connect and for all received data. */
+  /** Called before each connection attempt and for each received chunk. */
   onSign?: (() => void) | undefined;
 }
 
 export type Connect = (cursor: string | undefined, signal: AbortSignal) => Promise<Response>;
 
-/** Follows a stream across interruptions, without gaps or duplicates. */
+/** Follows a stream. Reconnects after interruptions without gaps or duplicates. */
 export async function* follow(connect: Connect, o: Following): AsyncGenerator<Step, void> {
   let cursor = o.lastEventId;
   let retryMs = DEFAULT_RETRY_MS;
@@ -74,7 +74,7 @@ function retryAfter(error: unknown, signal: AbortSignal): number {
   return error.retryAfterMs ?? 0;
 }
 
-/** Yields `undefined` when the connection is open, then its messages. Ends or fails with the connection. */
+/** Yields `undefined` once connected, then each message. Returns when the connection ends, and throws when it fails. */
 async function* connection(
   connect: Connect,
   cursor: string | undefined,
@@ -113,7 +113,7 @@ const connectionLost = (error: unknown) => {
   throw connectionError(error);
 };
 
-/** Waits about `ms`, but not longer than until the browser is online again. */
+/** Waits for about `ms`. Returns early when the browser comes back online. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   const done = linked(signal);
   const wake = (now: () => void) => globalThis.addEventListener?.("online", now, { signal: done.signal });

@@ -1,6 +1,6 @@
 import { linked } from "../http/wait.js";
 
-/** Returns an iterator that closes its source as soon as the caller leaves it, even while a `next()` is pending. */
+/** Returns an iterator whose `return()` closes the source immediately, even if a `next()` is pending. */
 export function closing<T>(
   signal: AbortSignal | undefined,
   generate: (signal: AbortSignal) => AsyncGenerator<T, void>,

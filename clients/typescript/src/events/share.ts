@@ -4,7 +4,7 @@ import { type Connect, follow, type Following, SILENCE_MS, type Step } from "./f
 
 const MAX_STEPS = 1_000;
 
-/** The listening tab's message to the others. Without it, a tab asks for the position. */
+/** Message from the listening tab to the other tabs. Another tab requests such a message with an empty message. */
 interface News {
   from?: string | undefined;
   to?: string | undefined;
@@ -13,8 +13,8 @@ interface News {
 }
 
 /**
- * Follows a stream that all tabs of an origin share. The tab that holds the lock listens and forwards steps. When it closes,
- * the next tab resumes from the last position that it saw.
+ * Follows a stream that all tabs of an origin share. The tab that holds the lock listens and forwards steps. When that
+ * tab closes, another tab acquires the lock and resumes after the last step that it received.
  */
 export async function* share(
   locks: LockManager,
@@ -73,7 +73,7 @@ export async function* share(
     });
     listening.catch(() => {});
   };
-  // a browser may suspend the listening tab
+  // takes over after `SILENCE_MS`, because a browser may suspend the listening tab
   const hear = () => {
     clearTimeout(patience);
     if (!listening) patience = setTimeout(lead, SILENCE_MS);

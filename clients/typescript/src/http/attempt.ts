@@ -36,7 +36,7 @@ export async function attempt(
   });
 }
 
-/** Converts a failure of `fetch`. Platforms use different error classes. */
+/** Wraps an error of `fetch`. The error classes of `fetch` differ between platforms. */
 export function connectionError(cause: unknown): ThreadkeepError {
   return cause instanceof ThreadkeepError
     ? cause

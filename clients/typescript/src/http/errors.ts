@@ -2,7 +2,7 @@ import type { SchemaIssue } from "../types/standard-schema.js";
 import { camel } from "./camel.js";
 import type { ErrorCode } from "./error-code.js";
 
-/** A problem object of the server (RFC 9457). */
+/** A problem object (RFC 9457) from the server. */
 export interface Problem {
   type?: string;
   title?: string;
@@ -20,12 +20,12 @@ export interface ErrorInit {
   cause?: unknown;
 }
 
-/** Base class of all errors. Match on `code`. Messages contain no signed ID, no API key and no value. */
+/** Base class of all errors. Match on `code`. Messages never contain signed IDs, API keys or stored values. */
 export class ThreadkeepError extends Error {
   override name = "ThreadkeepError";
   readonly code: ErrorCode;
   readonly status: number | undefined;
-  /** The server's explanation, for people. */
+  /** The server's explanation for humans. */
   readonly detail: string | undefined;
   readonly requestId: string | undefined;
   readonly retryAfterMs: number | undefined;
@@ -34,7 +34,7 @@ export class ThreadkeepError extends Error {
   constructor(code: ErrorCode, message: string, { status, problem, retryAfterMs, cause }: ErrorInit = {}) {
     super(message, cause === undefined ? undefined : { cause });
     const { type, title, status: _, code: __, detail, request_id, ...rest } = problem ?? {};
-    // members of some errors, such as `current_version`; none may replace a member of the error itself
+    // some errors have more members, such as `current_version`; they must not replace members of this class
     for (const [name, value] of Object.entries(camel<object>(rest))) {
       if (!(name in this)) Object.assign(this, { [name]: value });
     }
@@ -70,12 +70,12 @@ export class NotFoundError extends ThreadkeepError {
   override name = "NotFoundError";
 }
 
-/** 409: the stored data or another caller prevents the call. */
+/** 409: the call conflicts with stored data or with another caller. */
 export class ConflictError extends ThreadkeepError {
   override name = "ConflictError";
   /** Index of the operation in a merge, from 0. */
   declare readonly operation?: number;
-  /** When the other caller's turn ends. */
+  /** Time at which the other caller's turn expires. */
   declare readonly expiresAt?: string;
 }
 
@@ -84,7 +84,7 @@ export class ThreadDestroyedError extends ThreadkeepError {
   override name = "ThreadDestroyedError";
 }
 
-/** 412: the write's condition does not hold. */
+/** 412: the condition of the write is not met. */
 export class VersionMismatchError extends ThreadkeepError {
   override name = "VersionMismatchError";
   declare readonly currentVersion?: number;
@@ -99,7 +99,7 @@ export class TooLargeError extends ThreadkeepError {
   declare readonly limitKeys?: number;
 }
 
-/** 422: the idempotency key, or the ID of an item, was used for something else. */
+/** 422: the idempotency key was used for a different request, or the item ID for a different item. */
 export class ReusedError extends ThreadkeepError {
   override name = "ReusedError";
 }
@@ -158,7 +158,7 @@ export function errorOf(status: number, headers: Headers, body: string): Threadk
     const parsed: unknown = JSON.parse(body);
     if (typeof (parsed as Problem | null)?.code === "string") problem = parsed as Problem;
   } catch {
-    // a proxy may answer with anything
+    // the body may come from a proxy, in any format
   }
   const code = problem?.code ?? "unknown";
   return new (classes[status] ?? ThreadkeepError)(code, `${code}: ${problem?.detail ?? `HTTP status ${status}`}`, {

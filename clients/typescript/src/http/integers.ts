@@ -1,11 +1,11 @@
-/** Matches strings, and numbers of at least 16 characters, in JSON. */
+/** Matches JSON strings, and JSON numbers of at least 15 characters. */
 const LONG = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]{14,}/g;
 
 export function exactIntegers(text: string): any {
   return JSON.parse(text.replace(LONG, (match) => (/^-?\d+$/.test(match) ? `"${match}"` : match)));
 }
 
-/** Converts an integer of `exactIntegers`: to a `number` if that is exact. */
+/** Converts an integer from `exactIntegers` to a `number`, or to a `bigint` if a `number` would not be exact. */
 export function integer(value: number | string | undefined): number | bigint | undefined {
   return typeof value === "string" ? (Number.isSafeInteger(+value) ? +value : BigInt(value)) : value;
 }

@@ -25,13 +25,13 @@ export async function prepare(
     try {
       headers.set(name, value);
     } catch {
-      // the platform's own error would show the value
+      // the platform's error would reveal the value
       throw new TypeError(`The header ${name} cannot carry this value.`);
     }
   }
   return [
     baseUrl + (typeof path === "string" ? path : path(sender.path)) + queryText(query),
-    // `fetch` treats undefined options as absent
+    // `fetch` ignores undefined options
     { method, headers, body, credentials, cache: knowsCache ? "no-store" : undefined } as RequestInit,
   ];
 }

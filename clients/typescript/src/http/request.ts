@@ -12,13 +12,13 @@ export interface ServerRequest {
   contentType?: string | undefined;
   options?: CallOptions | undefined;
   extraMs?: number | undefined;
-  /** Thread that the response names: a fresh one of this identity, or one of another identity. */
+  /** Thread that the response names: "fresh" for a new thread of this identity, "other" for an unrelated thread. */
   names?: "fresh" | "other" | undefined;
-  /** Whether the request must not be repeated if it may have been performed. */
+  /** Whether to retry only if the server certainly did not perform the request. */
   once?: boolean | undefined;
 }
 
-/** Encodes a path segment. Throws for names that would change the path. */
+/** Encodes a path segment. Throws if `text` is empty, `.` or `..`, which would change the path. */
 export function segment(text: string | number): string {
   if (/^\.{0,2}$/.test(text + "")) throw new TypeError("A URL cannot carry this name.");
   return encodeURIComponent(text);

@@ -32,7 +32,7 @@ export class ByCookie implements Identity {
     const leave = await this.#gate.enter(isKnown, signal);
     if (this.#isLost) throw lost();
     if (!locks || isKnown()) return leave;
-    // the first visits of two tabs would create two threads
+    // without a lock, the first requests of two tabs would create two threads
     const waiting = AbortSignal.any([AbortSignal.timeout(this.#patienceMs), ...(signal ? [signal] : [])]);
     const unlock = await acquire(locks, this.#lockName, waiting).catch(() => () => {});
     const done = () => {
@@ -55,11 +55,11 @@ export class ByCookie implements Identity {
       this.signedId = signedId;
       return;
     }
-    // another tab may have started a new thread, or this response may be late
+    // either another tab has started a new thread, or this response is out of date
     const second = await this.#askAgain();
     if (!second || idOf(second) === this.id) return;
     if (idOf(second) !== idOf(signedId)) {
-      const third = await this.#askAgain(); // if another tab started two new threads, the cookie is stable now
+      const third = await this.#askAgain(); // a third ID means that the browser does not keep the cookie
       if (!third) return;
       if (idOf(third) !== idOf(second)) this.#isLost = true;
     }

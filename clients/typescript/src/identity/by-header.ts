@@ -25,7 +25,7 @@ export class ByHeader implements Identity {
 
   learn(sender: Sender, response: Headers): void {
     const signedId = response.get("x-thread-id");
-    // a late response to a request with an earlier ID must not restore that ID
+    // a late response to a request with an earlier ID must not bring that ID back
     if (signedId && sender.headers["x-thread-id"] === this.signedId) this.signedId = signedId;
   }
 

@@ -43,7 +43,7 @@ export class ById implements Identity {
   }
 }
 
-/** Sends requests that concern no single thread. */
+/** Identity for requests that are not about one thread. */
 export class Service implements Identity {
   readonly id = undefined;
   readonly signedId = undefined;

@@ -2,7 +2,7 @@ import { orAbort } from "../http/wait.js";
 import { ById } from "./by-id.js";
 import type { Identity } from "./identity.js";
 
-/** Delays the requests of a thread until it is known to belong to an owner. */
+/** Checks the owner of a thread before the first request. */
 export class ByOwner extends ById {
   #checked: Promise<void> | undefined;
   readonly #check: (ttlSeconds: number | undefined) => Promise<void>;

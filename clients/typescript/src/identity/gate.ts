@@ -2,11 +2,11 @@ import { orAbort } from "../http/wait.js";
 
 const open = () => {};
 
-/** Admits one request at a time until an ID is known. */
+/** Admits one request at a time while the thread ID is unknown. */
 export class Gate {
   #last: Promise<void> | undefined;
 
-  /** Resolves when the caller may continue. Call the result to admit the next request. */
+  /** Waits until the caller may send a request. Returns a function that admits the next request. */
   async enter(isKnown: () => boolean, signal: AbortSignal | undefined): Promise<() => void> {
     while (!isKnown()) {
       const last = this.#last;

@@ -9,8 +9,8 @@ export interface Identity {
   readonly id: string | undefined;
   readonly signedId: string | undefined;
   /**
-   * Waits until the next request may be sent. Call the result after `learn`, or if there is no response. `ttlSeconds` is the
-   * TTL of a thread that the request would create.
+   * Waits until the caller may send a request. Call the returned function after `learn`, or if there is no response.
+   * `ttlSeconds` is the TTL of the thread if the request creates it.
    */
   enter(signal: AbortSignal | undefined, ttlSeconds?: number): Promise<() => void>;
   sender(): Sender | Promise<Sender>;

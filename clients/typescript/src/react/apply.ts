@@ -2,7 +2,7 @@ import type { Operation } from "../types/operation.js";
 
 type State = { [key: string]: any };
 
-/** Returns the state after an operation. An operation that the server would reject has no effect. */
+/** Applies an operation to a copy of `state`. Ignores an operation that the server would reject. */
 export function apply(state: State, operation: Operation): State {
   if (operation.op === "clear") return {};
   if (operation.op === "append") return state;

@@ -7,7 +7,7 @@ import type { ClientOptions } from "../types/options.js";
 
 const ClientContext = createContext<Client | undefined>(undefined);
 
-/** Provides a client to the hooks below it. */
+/** Provides a client to the hooks of the components inside it. */
 export function ThreadProvider(
   props: ({ client: Client } | { options: ClientOptions }) & { children?: ReactNode },
 ): ReactNode {

@@ -10,7 +10,7 @@ export interface ListSnapshot {
   threads: ThreadInfo[];
   status: "loading" | "ready" | "error";
   error: ThreadkeepError | undefined;
-  /** Whether `loadMore` would show more threads. */
+  /** Whether `loadMore` would add threads. */
   hasMore: boolean;
 }
 

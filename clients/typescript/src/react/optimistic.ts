@@ -10,13 +10,13 @@ export interface Base {
   life: string;
 }
 
-/** A write of this page that the base does not contain. */
+/** A write of this page that is not yet part of the base, the last state read. */
 interface Write {
   readonly operations: readonly Operation[];
   at?: { version: number; life: string };
 }
 
-/** Returns the life in an ETag, or "unknown" if only the version is known. */
+/** Returns the thread's life from an ETag, or "unknown" if the ETag has only a version. */
 export const lifeOf = (etag: string): string => /-([0-9a-f]{16})"$/.exec(etag)?.[1] ?? "unknown";
 
 const FRESH: Base = { state: {}, version: 0, life: "fresh" };
@@ -37,12 +37,12 @@ export class Optimistic {
     return this.#base.life !== "";
   }
 
-  /** Whether the thread has expired. Its last state stays visible until the next life is known. */
+  /** Whether the thread has expired. Its last state remains visible until a new thread with the same ID is known. */
   get isExpired(): boolean {
     return this.#isExpired;
   }
 
-  /** Life that the page shows and writes to, if known. */
+  /** Life of the thread that the page shows, if known. Each new thread with the same ID is a new life. */
   get life(): string | undefined {
     const { version, life } = this.#base;
     return version && !this.#isExpired && life !== "unknown" ? life : undefined;
@@ -56,7 +56,7 @@ export class Optimistic {
     return this.#base;
   }
 
-  /** State to show: the same object until it changes. */
+  /** Base with all pending writes applied. Returns the same object until a value changes. */
   get state(): State {
     return (this.#shown ??= this.#writes.flatMap((write) => write.operations).reduce(apply, this.#base.state));
   }
@@ -77,7 +77,7 @@ export class Optimistic {
     this.#sent = write;
   }
 
-  /** Records that the server performed the write. Returns whether the base is known to contain it. */
+  /** Records that the server performed `write`. Returns whether the base now contains the write. */
   confirm(write: Write, { version, etag }: Receipt, value?: number | bigint): boolean {
     const life = lifeOf(etag);
     const base = this.#base;
@@ -88,7 +88,7 @@ export class Optimistic {
       const state = write.operations.reduce(apply, base.state);
       const [first] = write.operations;
       const isExact = value === undefined || (first?.op === "increment" && state[first.key] === value);
-      // no other write happened in between
+      // the result shows that no other write happened in between
       if (isExact) this.#replace({ state, version, life });
     }
     this.#release();
@@ -103,8 +103,8 @@ export class Optimistic {
   }
 
   /**
-   * Adopts a state that was read. `keys` are those that differ from the base, if known. A state that may contain the write
-   * in flight is held until the write's response shows whether it does.
+   * Makes a state that was read the new base. `keys` are the keys that differ from the base, if known. If the state may
+   * contain the write in flight, holds the state back until the response to the write has arrived.
    */
   adopt(next: Base, keys?: ReadonlySet<string>): void {
     const base = this.#base;
@@ -119,7 +119,7 @@ export class Optimistic {
     return this.#sent !== undefined && mayTouch(this.#sent.operations, keys);
   }
 
-  /** Discards everything except the writes that were not sent yet. */
+  /** Discards everything except unsent writes. */
   reset(): void {
     this.#writes = this.#writes.filter((write) => !write.at && write !== this.#sent);
     this.#held = undefined;
@@ -131,14 +131,14 @@ export class Optimistic {
   #release(): void {
     const { next, over } = this.#held ?? {};
     this.#held = undefined;
-    // if the write began a new life, this state is of the previous life
+    // if the write created a new thread with this ID, the held state is of the previous thread, and is dropped
     if (next && (next.life === this.#base.life || over === this.#base)) this.adopt(next);
   }
 
   #replace(next: Base): void {
     this.#isExpired = false;
     this.#base = next;
-    // a write of another life ended with that life
+    // drops writes to a previous thread with this ID
     this.#writes = this.#writes.filter(({ at }) => at && at.life === next.life ? at.version > next.version : !at);
     this.#shown = undefined;
   }

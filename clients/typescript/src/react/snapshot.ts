@@ -4,14 +4,14 @@ import type { Receipt } from "../types/receipt.js";
 
 export type ThreadStatus = "loading" | "live" | "reconnecting" | "expired" | "destroyed" | "error";
 
-/** A write abandoned because the server was unavailable. */
+/** A write that was abandoned because the server was unavailable. */
 export interface FailedWrite {
   readonly operations: readonly Operation[];
   readonly error: ThreadkeepError;
   /**
-   * Sends the write again, for the same life of the thread, or for the next life if that has expired. If an earlier attempt
-   * arrived, the server does not repeat it while it remembers the key: for 60 seconds, and longer while the key is among the
-   * thread's 64 newest. The write stays in `failed` until it succeeds.
+   * Sends the write again, with the same idempotency key. Creates the thread again if it has expired. The server does
+   * not perform the write twice while it remembers the key: for at least 60 seconds, or longer while the key is among
+   * the thread's 64 newest keys. The write remains in `failed` until it succeeds.
    */
   retry(): Promise<Receipt>;
   /** Removes the write from `failed`. */

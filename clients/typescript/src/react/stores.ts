@@ -5,7 +5,7 @@ import { type StoreOptions, ThreadStore } from "./thread-store.js";
 const ABANDONED_MS = 30_000;
 const stores = new WeakMap<Client, Map<string, ThreadStore>>();
 
-/** Returns the shared store of a client and a thread. On a server, each call makes a new one. */
+/** Returns the store that components share for a client and a thread. On a server, each call creates a new store. */
 export function storeOf(client: Client, o: StoreOptions): ThreadStore {
   const all = stores.get(client) ?? new Map<string, ThreadStore>();
   const key = keyOf(o);
@@ -17,13 +17,13 @@ export function storeOf(client: Client, o: StoreOptions): ThreadStore {
   });
   if (isPage) {
     stores.set(client, all.set(key, store));
-    // an abandoned render never subscribes
+    // React may abandon a render, which then never subscribes
     setTimeout(() => store.isUsed || forget(client, o, store), ABANDONED_MS);
   }
   return store;
 }
 
-/** Drops a failed store, so that the next attempt starts fresh. */
+/** After one second, drops a failed store that no component uses. The next render then creates a new store. */
 export function forgetFailed(client: Client, o: StoreOptions, store: ThreadStore): void {
   setTimeout(() => store.isUsed || forget(client, o, store), 1_000);
 }

@@ -13,14 +13,14 @@ export class Sync {
   #running: Promise<void> | undefined;
   #epoch = 0;
 
-  /** `needsWhole`: a schema validates only whole states. */
+  /** `needsWhole` is true if there is a schema, because a schema can validate only a whole state. */
   constructor(thread: Thread, state: Optimistic, needsWhole: boolean) {
     this.#thread = thread;
     this.#state = state;
     this.#needsWhole = needsWhole;
   }
 
-  /** Reads the keys that an event names, or the whole state if the event belongs to another life. */
+  /** Reads the keys that an event names. Reads the whole state if the event's life differs from that of the base. */
   changed({ version, keys, life }: { version: number; keys: readonly string[]; life: string }): Promise<void> {
     const { base } = this.#state;
     if (base.version && life !== base.life) return this.whole();
@@ -34,7 +34,7 @@ export class Sync {
     return this.#run();
   }
 
-  /** Resumes reads that waited for the response to a write. */
+  /** Resumes reads that were waiting for the response to a write. */
   settled(): Promise<void> {
     return this.#news.size || this.#wantsWhole ? this.#run() : Promise.resolve();
   }
@@ -50,7 +50,7 @@ export class Sync {
   }
 
   async #loop(): Promise<void> {
-    await undefined; // events that arrive together are read together
+    await undefined; // collects events that arrive together
     while (this.#again) {
       this.#again = false;
       await this.#once();
@@ -66,12 +66,12 @@ export class Sync {
     for (let news; (news = this.#news.get(last + 1)); last++) news.forEach((key) => keys.add(key));
     const isGap = this.#news.size > last - base.version;
     if (this.#wantsWhole || this.#needsWhole || isGap || keys.size > MAX_KEYS) return this.#readWhole();
-    if (this.#state.isSending(keys)) return; // waits for its response
+    if (this.#state.isSending(keys)) return; // resumed by `settled`
     const epoch = this.#epoch;
     const { state, version, etag } = await this.#thread.read({ keys: [...keys] });
     if (epoch !== this.#epoch) return;
     if (version !== last || lifeOf(etag) !== base.life) {
-      // another change happened too
+      // the thread has changed again
       this.#wantsWhole = this.#again = true;
       return;
     }
@@ -94,7 +94,7 @@ export class Sync {
     if (epoch !== this.#epoch) return;
     const life = lifeOf(etag);
     const now = this.#state.base;
-    // a write may have begun a new life meanwhile
+    // a write may have created a new thread with this ID meanwhile
     const isStale = before !== now && (!version || (life !== now.life && before.life !== now.life));
     if (isStale) this.#wantsWhole = this.#again = true;
     else this.#state.adopt({ state, version, life });

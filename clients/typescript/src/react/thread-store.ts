@@ -19,7 +19,7 @@ import { Sync } from "./sync.js";
 import { announceWrite } from "./writes.js";
 
 const READ_AGAIN_MS = 2_000;
-/** Deadline for all attempts of a write. A server restart takes a few seconds. */
+/** Time limit in ms for all attempts of a write. Long enough for a server restart, which takes a few seconds. */
 const PATIENCE_MS = 10_000;
 const MAX_PAUSE_MS = 2_000;
 
@@ -35,7 +35,7 @@ export interface StoreOptions {
 
 export interface Actions extends Pick<Thread, "set" | "push" | "increment" | "delete" | "clear" | "merge"> {
   refresh(): Promise<void>;
-  /** Ends the conversation, and starts a new one. */
+  /** Ends the conversation and starts a new, empty conversation. */
   destroy(): Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export class ThreadStore {
   readonly actions: Actions;
   readonly #client: Client;
   readonly #thread: Thread;
-  /** Whether the caller named the thread by ID, so that it ends with that ID. */
+  /** Whether the caller chose the thread by ID. Such a store does not move to a new thread after `destroy`. */
   readonly #isNamed: boolean;
   readonly #state: Optimistic;
   readonly #sync: Sync;
@@ -92,7 +92,7 @@ export class ThreadStore {
     return this.#state.isKnown;
   }
 
-  /** Resolves after the first read, even if it fails. */
+  /** Resolves after the first read, even if the read fails. */
   ready(): Promise<void> {
     return (this.#ready ??= this.#read(this.#sync.whole()).catch(() => {}));
   }
@@ -126,7 +126,7 @@ export class ThreadStore {
     };
   }
 
-  /** Shows a write immediately and sends it after earlier ones. A retry passes the failed write's life as `kept`. */
+  /** Shows a write immediately, and sends it after earlier writes. To retry a failed write, pass its life as `kept`. */
   async #perform<R extends Written>(
     operations: readonly Operation[],
     o: WriteOptions,
@@ -135,7 +135,7 @@ export class ThreadStore {
   ): Promise<R> {
     if (this.#isDestroyed) throw destroyed();
     const { json } = internalsOf(this.#client).service.settings;
-    // copies the value, so that later changes to the original have no effect
+    // copies the values, so that later changes to the caller's objects have no effect
     const own = operations.map((operation) =>
       "value" in operation ? { ...operation, value: json.parse(encode(json, operation.value)) as any } : operation,
     );
@@ -187,8 +187,8 @@ export class ThreadStore {
   }
 
   /**
-   * Sends a write for the life that the page shows, or for the life that replaced it in another tab. If the thread has
-   * expired, the write begins or joins the next life. A write `of` an earlier life applies only to that life.
+   * Sends a write to the thread that the page shows. If that thread has expired or another tab has replaced it, sends
+   * the write to the new thread, which is created if necessary. A write `of` an earlier life of the thread fails.
    */
   async #inItsLife<R>(send: (o: WriteOptions) => Promise<R>, o: WriteOptions, of: string | undefined): Promise<R> {
     const { base, isExpired } = this.#state;
@@ -209,7 +209,7 @@ export class ThreadStore {
         const { etag, version } = await this.#thread.read({ keys: [], signal: o.signal });
         check();
         const next = lifeOf(etag);
-        if (version && next === life) throw error; // same life: the caller's own condition failed
+        if (version && next === life) throw error; // the thread is the same, so the caller's own `ifMatch` failed
         this.#state.expire();
         life = version && next !== "unknown" ? next : undefined;
         ifMatch = life ? undefined : version;
@@ -240,7 +240,7 @@ export class ThreadStore {
     this.#failed = [...this.#failed, { operations, error, retry, discard }];
   }
 
-  /** Ends the life that the page shows. If another tab has begun the next life, joins that. */
+  /** Ends the thread that the page shows. If another tab has already replaced that thread, shows the new thread. */
   async #destroy(): Promise<void> {
     if (!this.isLoaded && !this.#isDestroyed) await this.ready();
     const { life, base, isExpired, isKnown } = this.#state;
@@ -250,7 +250,7 @@ export class ThreadStore {
     this.#isEnding = true;
     try {
       if (!isKnown) {
-        // the first read failed, for example because the state does not match the schema
+        // the first read failed, perhaps because the state does not match the schema
         const { version, etag } = await this.#thread.read({ keys: [] });
         ifMatch = version && etag;
         id = this.#thread.id;
@@ -333,14 +333,14 @@ export class ThreadStore {
         void this.#read(this.#sync.whole()).catch(() => {});
         return;
       case "thread.rotated":
-        // another tab may have moved the thread that the cookie names
+        // another tab may have rotated the thread; `info` then learns the new ID from the cookie
         if (this.#thread.id === event.threadId) await withRotationLock(() => this.#thread.info()).catch(() => {});
         if (this.#thread.id !== event.newThreadId) this.#end();
         return;
       case "thread.destroyed":
-        // the page itself may have moved to a fresh thread
+        // ignores the event if this page has moved to a new thread, or is ending this thread
         if (this.#thread.id !== event.threadId || this.#isEnding) return;
-        // the event may be late: this or another page has started the next life
+        // ignores a late event if a new thread with this ID already exists
         if (this.#state.life && this.#state.life !== event.data.life) return;
         if (event.data.reason !== "expired") return this.#end();
         this.#state.expire();
@@ -352,7 +352,7 @@ export class ThreadStore {
     const { id } = this.#thread;
     try {
       await read;
-      // another tab has begun a conversation, which is empty
+      // another tab has started a new conversation
       if (this.#state.isExpired && id !== undefined && this.#thread.id !== id) this.#state.reset();
     } catch (error) {
       this.#note(error);
@@ -404,7 +404,7 @@ export class ThreadStore {
 const destroyed = () =>
   new ThreadDestroyedError("thread_destroyed", "thread_destroyed: The thread has ended.", { status: 410 });
 
-/** Prevents an unhandled rejection. `error` of the hook shows the failure. */
+/** Prevents an unhandled rejection. The hook reports the failure in `error`. */
 function quiet<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

@@ -18,39 +18,38 @@ export interface UseThreadOptions<S> {
   signedId?: string | undefined;
   /** Default: the client of the `ThreadProvider`. */
   client?: Client | undefined;
-  /** Shown until the server state is known, and on a server. */
+  /** State to show during server rendering, and until the first read. */
   initialState?: Partial<S> | undefined;
   schema?: StandardSchemaV1<unknown, S> | undefined;
-  /** Suspends until the state is known. Throws the error of the first read to the boundary. */
+  /** Suspends until the state is known. If the first read fails, throws the error to the error boundary. */
   suspense?: boolean | undefined;
 }
 
 export interface UseThread<S extends object>
   extends Pick<Thread<S>, "set" | "push" | "increment" | "delete" | "clear" | "merge">, Pick<Actions, "refresh" | "destroy"> {
-  /** The server state with this page's pending writes applied. */
+  /** The server's state with this page's pending writes applied. */
   state: Partial<S>;
   version: number;
   id: string | undefined;
-  /** Number of writes without a response. */
+  /** Number of writes whose response has not arrived. */
   pending: number;
   status: ThreadStatus;
   /** Why the last write, read or stream failed. */
   error: ThreadkeepError | undefined;
-  /** Writes abandoned ten seconds after their first attempt, oldest first. */
+  /** Writes that were abandoned ten seconds after their first attempt, oldest first. */
   failed: readonly FailedWrite[];
 }
 
-/** Subscribes to a thread and returns its live state. */
+/** Subscribes to a thread, and returns its live state. */
 export function useThread<S extends object = AnyState>(o: UseThreadOptions<S> = {}): UseThread<S> {
   checkDefined(o, "id", "signedId");
   const client = useClient(o.client);
   const { id, signedId } = o;
-  // keeps the store while the component shows the same thread
   const store = useMemo(() => storeOf(client, o), [client, id, signedId]);
   const [initial] = useState(() => loadingSnapshot(o.initialState));
   const snapshot = useSyncExternalStore(store.subscribe, store.getSnapshot, () => initial);
   const wasRendered = useRef(false);
-  if (snapshot === initial) wasRendered.current = true; // on a server, or when hydrating its page
+  if (snapshot === initial) wasRendered.current = true; // during server rendering or hydration
   if (o.suspense && !wasRendered.current && !store.isLoaded && snapshot.status !== "destroyed") {
     if (snapshot.error) {
       forgetFailed(client, o, store);

@@ -2,7 +2,7 @@ import type { Client } from "../types/client.js";
 
 const listeners = new WeakMap<Client, Set<() => void>>();
 
-/** Calls a listener after each write by a hook. */
+/** Calls `listener` after each write by a hook. */
 export function onWrite(client: Client, listener: () => void): () => void {
   const all = listeners.get(client) ?? new Set();
   listeners.set(client, all.add(listener));

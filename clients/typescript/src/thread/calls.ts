@@ -14,9 +14,9 @@ export interface Calls {
   readonly queue: Queue;
   request(method: string, path: string, part: Part, options: CallOptions | undefined): ServerRequest;
   writeRequest(method: string, path: string, part: Part, o: WriteOptions): ServerRequest;
-  /** Reads JSON of the client itself. */
+  /** Parses the response with the platform's `JSON`. */
   read(path: string, o: CallOptions | undefined): Promise<Answer>;
-  /** Reads values of the application. */
+  /** Parses the response with the application's `JsonFormat`. */
   value(path: string, o: CallOptions | undefined, query?: ServerRequest["query"]): Promise<Answer>;
   write(method: string, path: string, part?: Part, o?: WriteOptions): Promise<Answer>;
 }

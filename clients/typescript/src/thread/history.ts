@@ -32,7 +32,7 @@ export function historyOf(calls: Calls): History {
 
     async latest(count, o) {
       const found: HistoryItem[] = [];
-      // a page has up to 2 MiB
+      // a page holds at most 2 MiB, so several pages may be necessary
       for (let before: number | undefined; found.length < count; ) {
         const { items, next } = await this.page({ ...o, order: "desc", before, limit: Math.min(count - found.length, 1_000) });
         found.push(...items);
@@ -81,7 +81,7 @@ export function historyOf(calls: Calls): History {
   };
 }
 
-/** Parses a page. Its numbers may have another type, because the application's JSON parses them. */
+/** Converts a page. `next_cursor` may not be a number, because the application's `JsonFormat` parsed it. */
 export const pageOf = ({ items, next_cursor }: any): { items: HistoryItem[]; next?: number | undefined } => ({
   items: items.map(itemOf),
   next: next_cursor == null ? undefined : Number(next_cursor),

@@ -1,6 +1,6 @@
 import { orAbort } from "../http/wait.js";
 
-/** Performs tasks one at a time, in order. A failure does not stop later tasks. */
+/** Runs tasks one at a time, in order. A failure does not stop later tasks. */
 export class Queue {
   #last: Promise<unknown> = Promise.resolve();
 

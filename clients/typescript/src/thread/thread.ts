@@ -25,7 +25,7 @@ export type ThreadById = (id: string, signedId: string | undefined, schema: Sche
 
 const at = (key: string) => "/state/" + encodeURIComponent(key);
 
-// a URL cannot carry these keys, but a merge can
+// a URL cannot contain these keys, but the body of a merge can
 const isOdd = (key: string) => /^\.{0,2}$/.test(key);
 
 export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, turnToken?: string): Thread {
@@ -192,7 +192,7 @@ export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, tur
   return thread;
 }
 
-/** Slices an array as the server would. */
+/** Slices an array like the server does. */
 function part(value: any, { tail, offset = 0, limit = Infinity }: { tail?: number | undefined; offset?: number | undefined; limit?: number | undefined }) {
   if (!Array.isArray(value)) return value;
   return tail === undefined ? value.slice(offset, offset + limit) : value.slice(Math.max(0, value.length - tail));

@@ -8,7 +8,7 @@ import type { Calls } from "./calls.js";
 const DEFAULT_TTL_SECONDS = 30;
 const dispose: typeof Symbol.asyncDispose = Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose");
 
-/** Takes the turn, and renews it until it is released or lost. `threadOf` binds a thread to a token. */
+/** Takes the turn and renews the lease until it is released or lost. `threadOf` returns a thread that sends `token`. */
 export async function takeTurn<S extends object>(
   calls: Calls,
   { ttlSeconds = DEFAULT_TTL_SECONDS, waitSeconds, exclusive, ...o }: TurnOptions,
@@ -49,7 +49,7 @@ class HeldTurn<S extends object> implements Turn<S> {
     try {
       await this.#send("DELETE", {});
     } catch (error) {
-      // the turn may be lost already
+      // ignored, because the turn may already be lost
       if (!(error instanceof ConflictError || error instanceof ThreadDestroyedError)) throw error;
     }
   }
@@ -71,8 +71,8 @@ class HeldTurn<S extends object> implements Turn<S> {
         await this.#send("PATCH", { signal }, JSON.stringify({ ttl_seconds: this.#ttlSeconds }));
         until = sentAt + ms;
       } catch (error) {
-        if (released.aborted) return; // the renewal came too late
-        // the turn is held while the server is unreachable
+        if (released.aborted) return; // `release` was faster than the renewal
+        // while the server is unreachable, the lease remains valid until it expires
         if (isRefused(error) || Date.now() >= until) return this.#lost.abort(error);
       }
     }

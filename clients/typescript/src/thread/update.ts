@@ -6,7 +6,7 @@ import type { Receipt, Snapshot } from "../types/receipt.js";
 const MAX_PAUSE_MS = 1_000;
 const MAX_ATTEMPTS = 100;
 
-/** Reads, changes and merges. Retries up to `MAX_ATTEMPTS` times if another writer was faster. */
+/** Reads the state, calls `change` and merges. Starts over if another writer was faster, up to `MAX_ATTEMPTS` times. */
 export async function updateLoop<S>(
   read: () => Promise<Snapshot<S>>,
   change: (state: Partial<S>) => readonly Operation<any>[] | undefined | void | Promise<readonly Operation<any>[] | undefined | void>,

@@ -14,7 +14,7 @@ export interface CheckpointWithState<S> extends Checkpoint {
   metadata: { [key: string]: any };
 }
 
-/** Options of writes that never create a thread. */
+/** Options for writes that never create a thread. */
 export type ExistingWriteOptions = Omit<WriteOptions, "ttlSeconds">;
 
 /** Numbered checkpoints of a thread's state and metadata. */

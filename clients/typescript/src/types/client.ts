@@ -9,17 +9,17 @@ import type { AnyState } from "./state.js";
 import type { RequestThread, Thread } from "./thread.js";
 
 export interface ThreadOptions<S> {
-  /** Validates reads of the whole state. */
+  /** Validates each read of the whole state. */
   schema?: StandardSchemaV1<unknown, S> | undefined;
 }
 
 export interface ByIdOptions<S> extends ThreadOptions<S> {
   /**
-   * Owner that the thread must have. The first call of each `Thread` object creates a missing thread, and throws a
-   * `ForbiddenError` with the code `not_the_owner` if the thread has another owner.
+   * Owner that the thread must have. The first call on each `Thread` object checks the owner, and creates the thread if
+   * it does not exist. Throws a `ForbiddenError` with code `not_the_owner` if the thread has a different owner.
    */
   owner?: string | undefined;
-  /** TTL of a thread that the check creates. Default: the TTL of the first write. */
+  /** TTL of the thread if the owner check creates it. Default: the TTL of the first write. */
   ttlSeconds?: number | undefined;
 }
 
@@ -42,7 +42,7 @@ export interface ListOptions extends CallOptions {
   metadata?: { [key: string]: string | number | boolean } | undefined;
 }
 
-/** A request of a browser: a `Request`, or the `{ headers }` of Node, Express and Fastify. */
+/** A browser's request: a `Request`, or a request object of Node, Express or Fastify. */
 export interface IncomingRequest {
   headers: Headers | { [name: string]: string | string[] | undefined };
 }
@@ -63,13 +63,13 @@ export interface Client {
   /** Returns a thread by its ID, for back ends. */
   thread<S extends object = AnyState>(id: string, o?: ByIdOptions<S>): Thread<S>;
   readonly threads: Threads;
-  /** Returns the thread of the browser that sent a request to this back end. */
+  /** Returns the thread of the browser that sent `request` to this back end. */
   forRequest<S extends object = AnyState>(request: IncomingRequest, o?: ThreadOptions<S>): RequestThread<S>;
-  /** Returns a scope of keys and texts, such as `session:ada`. */
+  /** Returns the scope `name`, such as `session:ada`. */
   scope(name: string): Scope;
-  /** Returns a namespace of entries that outlive threads. */
+  /** Returns a namespace of entries that are independent of threads. */
   kv(namespace: string): KeyValue;
-  /** Returns the events of all threads. Requires an API key. */
+  /** Iterates over the events of all threads. Requires an API key. */
   events(o?: {
     types?: readonly EventType[] | undefined;
     signal?: AbortSignal | undefined;

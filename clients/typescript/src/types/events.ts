@@ -1,4 +1,4 @@
-/** Event types that a client returns. */
+/** Types of the events that a client returns. */
 export type EventType =
   | "thread.created"
   | "thread.updated"
@@ -7,7 +7,7 @@ export type EventType =
   | "history.appended";
 
 interface EventOfThread {
-  /** Resumes the stream after this event. */
+  /** Pass as `lastEventId` to resume the stream after this event. */
   cursor: string;
   threadId: string;
   time: string;
@@ -16,12 +16,12 @@ interface EventOfThread {
 export interface ThreadChangedEvent extends EventOfThread {
   type: "thread.created" | "thread.updated";
   version: number;
-  /** Life of the thread, as in its ETag. */
+  /** Identifies this thread among all threads that had its ID. Part of the ETag. */
   life: string;
-  /** The changed keys. */
+  /** Changed keys. */
   keys: string[];
   metadataChanged?: boolean;
-  /** New values of the keys, if requested and small enough. */
+  /** New values of the changed keys, if requested and small enough. */
   values?: { [key: string]: any };
 }
 
@@ -29,7 +29,7 @@ export interface ThreadDestroyedEvent extends EventOfThread {
   type: "thread.destroyed";
   version: number;
   data: {
-    /** The life that ended, as in its ETag. */
+    /** Identifies the ended thread among all threads that had its ID. */
     life: string;
     reason?: string;
     metadata?: { [key: string]: any };
@@ -51,7 +51,7 @@ export interface HistoryAppendedEvent extends EventOfThread {
   lastSeq: number;
 }
 
-/** Events were missed: read the thread. */
+/** Some events are missing from the stream. Read the thread again. */
 export interface ResetEvent {
   type: "reset";
   cursor: string;
@@ -64,14 +64,14 @@ export type ThreadEvent =
   | HistoryAppendedEvent
   | ResetEvent;
 
-/** Options of the event stream of one thread. */
+/** Options for the event stream of a thread. */
 export interface EventOptions {
   signal?: AbortSignal | undefined;
   /** Resumes after this cursor. */
   lastEventId?: string | undefined;
   /** Requests the new values of changed keys. */
   values?: boolean | undefined;
-  /** Called when the stream connects, including after an interruption. */
+  /** Called each time the stream connects, including reconnects. */
   onOpen?: (() => void) | undefined;
   /** Called when the connection is lost. */
   onClose?: (() => void) | undefined;

@@ -5,14 +5,14 @@ export interface HistoryItem {
   id: string;
   /** Position of the item, from 1. Positions are never reused. */
   seq: number;
-  /** Time of the append, in RFC 3339. */
+  /** Time of the append, in RFC 3339 format. */
   at: string;
   value: any;
-  /** For a summary, the segment with its originals, while they are kept. */
+  /** Segment with the items that this summary replaced, while the server keeps them. */
   segment?: number;
 }
 
-/** Originals that a compaction replaced. */
+/** The original items that a compaction replaced with a summary. */
 export interface HistorySegment {
   segment: number;
   firstSeq: number;
@@ -25,13 +25,13 @@ export interface HistorySegment {
 }
 
 export interface Compaction {
-  /** Last position to replace. */
+  /** Position of the last item to replace. */
   through: number;
-  /** Number of items up to `through` that the summary covers. */
+  /** Number of items up to `through`. The compaction fails if the history has a different number. */
   count: number;
-  /** 1 to 100 items, up to `count`. The server generates missing IDs. */
+  /** The summary: 1 to 100 items, and no more than `count`. The server generates missing IDs. */
   items: readonly { id?: string | undefined; value: Json }[];
-  /** How long to keep the originals. Default: one week. 0 keeps none. */
+  /** How long to keep the original items. Default: one week. 0 discards them. */
   keepSeconds?: number | undefined;
 }
 
@@ -46,7 +46,7 @@ export interface AppendedItem {
   repeated: boolean;
 }
 
-/** Options of writes to a history, which are unconditional. */
+/** Options for writes to a history, which cannot be conditional. */
 export type HistoryWriteOptions = Omit<WriteOptions, "ifMatch" | "life">;
 
 export interface PageOptions extends CallOptions {
@@ -58,14 +58,14 @@ export interface PageOptions extends CallOptions {
   limit?: number | undefined;
   /** Returns only the newest items, oldest first. */
   tail?: number | undefined;
-  /** Returns originals instead of their summaries, while they are kept. */
+  /** Returns the original items instead of their summaries, while the server keeps them. */
   originals?: boolean | undefined;
 }
 
-/** A list of values that grows at its end, next to the state. */
+/** An ordered list of values, separate from the state. */
 export interface History {
   append(item: NewHistoryItem, o?: HistoryWriteOptions): Promise<AppendedItem>;
-  /** Appends up to 1,000 items in one step. */
+  /** Appends up to 1,000 items atomically. */
   appendMany(items: readonly NewHistoryItem[], o?: HistoryWriteOptions): Promise<AppendedItem[]>;
   page(o?: PageOptions): Promise<{ items: HistoryItem[]; next?: number | undefined }>;
   /** Iterates over all items, page by page. */
@@ -74,11 +74,11 @@ export interface History {
   latest(count: number, o?: CallOptions): Promise<HistoryItem[]>;
   /** Removes the newest items and returns them, oldest first. */
   take(count?: number, o?: HistoryWriteOptions): Promise<HistoryItem[]>;
-  /** Replaces the oldest items by a summary. Throws a `VersionMismatchError` with code `prefix_changed` if they changed. */
+  /** Replaces the oldest items with a summary. Throws a `VersionMismatchError` (`prefix_changed`) if they changed. */
   compact(compaction: Compaction, o?: HistoryWriteOptions): Promise<{ segment: number; droppedSegments: number }>;
-  /** Returns the compactions whose originals are kept, newest first. */
+  /** Returns the segments whose original items the server still keeps, newest first. */
   segments(o?: CallOptions): Promise<HistorySegment[]>;
-  /** Returns a page of the originals of a segment. */
+  /** Returns a page of a segment's original items. */
   segment(
     segment: number,
     o?: Omit<PageOptions, "tail" | "originals">,

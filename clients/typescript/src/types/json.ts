@@ -1,7 +1,6 @@
-/** A JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json | undefined };
 
-/** A JSON parser and serializer, for applications that need exact numbers. */
+/** A JSON parser and serializer. Pass your own to keep numbers exact. */
 export interface JsonFormat {
   parse(text: string): unknown;
   stringify(value: unknown): string;

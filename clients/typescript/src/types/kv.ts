@@ -5,7 +5,6 @@ export interface KeyValueWriteOptions extends CallOptions {
   idempotencyKey?: string | undefined;
 }
 
-/** An entry with its body. */
 export interface Entry {
   readonly bytes: Uint8Array;
   readonly contentType: string;
@@ -15,7 +14,7 @@ export interface Entry {
   json(): any;
 }
 
-/** An entry in a list. */
+/** An entry without its body. */
 export interface EntryInfo {
   key: string;
   sizeBytes: number;
@@ -34,13 +33,13 @@ export interface NewEntry {
 }
 
 export interface PutResult {
-  /** False if `ifAbsent` found a value. */
+  /** False if `ifAbsent` was set and the entry exists. */
   ok: boolean;
   version?: number;
   etag?: string;
 }
 
-/** Outcome of one of several puts. */
+/** Outcome of one put of `putMany`. */
 export interface PutOutcome {
   key: string;
   ok: boolean;
@@ -56,10 +55,10 @@ export interface KeyPageOptions extends CallOptions {
   limit?: number | undefined;
 }
 
-/** A namespace of entries that outlive threads. Requires an API key. */
+/** A namespace of entries that are independent of threads. Requires an API key. */
 export interface KeyValue {
   get(key: string, o?: CallOptions): Promise<Entry | undefined>;
-  /** Puts an entry. Text is stored as `text/plain`, bytes unchanged, and anything else as JSON. */
+  /** Stores an entry: a string as `text/plain`, bytes unchanged, anything else as JSON. */
   put(
     key: string,
     body: Uint8Array | string | Json,
@@ -74,19 +73,19 @@ export interface KeyValue {
   delete(key: string, o?: KeyValueWriteOptions & { ifMatch?: string | undefined }): Promise<boolean>;
   page(o?: KeyPageOptions): Promise<{ keys: EntryInfo[]; next?: string | undefined }>;
   keys(prefix?: string, o?: CallOptions): AsyncIterableIterator<string>;
-  /** Deletes the namespace. Returns the number of its entries. */
+  /** Deletes the namespace. Returns the number of deleted entries. */
   clear(o?: KeyValueWriteOptions): Promise<number>;
 }
 
-/** A namespace with calls for several entries. */
+/** A namespace, with calls that read or write several entries at once. */
 export interface KeyValueBatch extends KeyValue {
-  /** Returns a page of entries with their bodies. A page has up to 2 MiB, but at least one entry. */
+  /** Returns a page of entries with their bodies. A page has at most 2 MiB, unless its first entry is larger. */
   entries(
     o?: KeyPageOptions & { order?: "asc" | "desc" | undefined },
   ): Promise<{ entries: (Omit<EntryInfo, "etag" | "expiresAt"> & Entry)[]; next?: string | undefined }>;
-  /** Reads any number of entries. Omits missing entries. */
+  /** Reads any number of entries. The result omits missing entries. */
   getMany(keys: readonly string[], o?: CallOptions): Promise<Map<string, Entry>>;
-  /** Puts up to 100 entries, each with its own outcome. */
+  /** Stores up to 100 entries. Each entry succeeds or fails separately. */
   putMany(entries: readonly NewEntry[], o?: KeyValueWriteOptions): Promise<PutOutcome[]>;
   /** Sets the default TTL of entries and the idle TTL of the namespace. */
   configure(

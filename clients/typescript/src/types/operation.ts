@@ -1,7 +1,6 @@
 import type { Json } from "./json.js";
 import type { AnyState, ArrayKey, CounterKey, Element, Key, Value } from "./state.js";
 
-/** One operation of a merge. */
 export type Operation<S = AnyState> =
   | { [K in Key<S>]-?: { op: "set"; key: K; value: Value<S, K> } }[Key<S>]
   | { [K in ArrayKey<S>]-?: { op: "push"; key: K; value: Element<S, K>; maxRecords?: number | undefined } }[ArrayKey<S>]
@@ -14,10 +13,10 @@ export type Operation<S = AnyState> =
 /** Result of one operation of a merge. */
 export interface OperationResult {
   length?: number;
-  /** Counter after an increment: a `bigint` if a `number` would not be exact. */
+  /** Value of the counter after an increment. A `bigint` if a `number` would not be exact. */
   value?: number | bigint;
   deleted?: boolean;
-  /** Elements that a pop removed, oldest first. */
+  /** Elements that a `pop` removed, oldest first. */
   values?: any[];
   id?: string;
   seq?: number;

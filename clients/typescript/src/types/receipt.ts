@@ -1,4 +1,4 @@
-/** State of a thread at one version. */
+/** State of a thread at a version. */
 export interface Snapshot<S> {
   state: Partial<S>;
   version: number;
@@ -10,11 +10,11 @@ export interface Receipt {
   version: number;
   sizeBytes: number;
   etag: string;
-  /** Whether the server had already performed the write. */
+  /** Whether an earlier attempt had already performed the write. */
   replayed: boolean;
 }
 
-/** A thread without its state. Times are in RFC 3339. */
+/** A thread without its state. Times are in RFC 3339 format. */
 export interface ThreadInfo {
   id: string;
   exists: boolean;

@@ -2,11 +2,11 @@ import type { CallOptions } from "./options.js";
 
 export interface ScopeWriteOptions extends CallOptions {
   idempotencyKey?: string | undefined;
-  /** Requires this version of the scope. */
+  /** Performs the write only if the scope has this version. */
   ifVersion?: number | undefined;
 }
 
-/** Keys and texts for tools and applications, next to the state of a thread. */
+/** A set of keys with text values for tools and applications, separate from the state of a thread. */
 export interface Scope {
   get(key: string, o?: CallOptions): Promise<string | null>;
   getMany(keys: readonly string[], o?: CallOptions): Promise<{ [key: string]: string | null }>;

@@ -1,4 +1,4 @@
-/** The common interface of schema libraries: https://standardschema.dev */
+/** Common interface of schema libraries: https://standardschema.dev */
 export interface StandardSchemaV1<Input = unknown, Output = Input> {
   readonly "~standard": {
     readonly version: 1;

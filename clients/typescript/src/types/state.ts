@@ -1,9 +1,9 @@
-/** State of a thread without a type argument: any key, any value. */
+/** State without a type argument: any key, any value. */
 export type AnyState = Record<string, any>;
 
 export type Key<S> = Extract<keyof S, string>;
 
-/** Type of a key's value in writes. */
+/** Type of a key's value in a write. */
 export type Value<S, K extends keyof S> = Exclude<S[K], undefined>;
 
 export type Element<S, K extends keyof S> = NonNullable<S[K]> extends readonly (infer E)[] ? E : never;

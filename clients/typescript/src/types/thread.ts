@@ -17,22 +17,22 @@ export interface ForkOptions extends CallOptions {
   owner?: string | undefined;
   metadata?: { [key: string]: Json } | undefined;
   fromCheckpoint?: number | undefined;
-  /** Default: everything. */
+  /** Parts to copy. Default: all. */
   include?: readonly ("state" | "scope" | "history")[] | undefined;
   idempotencyKey?: string | undefined;
 }
 
-/** A conversation. Writes are performed one at a time, in the order of the calls. Reads do not wait. */
+/** A conversation. Writes run one at a time, in call order. Reads do not wait for writes. */
 export interface Thread<S extends object = AnyState> {
-  /** ID without signature, known after the first response. */
+  /** ID without its signature. Undefined until the first response, unless you passed an ID. */
   readonly id: string | undefined;
-  /** ID as in the header `x-thread-id`. */
+  /** ID with its signature, as in the header `x-thread-id`. */
   readonly signedId: string | undefined;
 
   info(o?: CallOptions): Promise<ThreadInfo>;
-  /** Reads the whole state, or some of its keys. */
+  /** Reads the whole state, or only `keys`. */
   read(o?: CallOptions & { keys?: readonly Key<S>[] | undefined }): Promise<Snapshot<S>>;
-  /** Reads a value, or a part of an array. Returns `undefined` for a missing key. */
+  /** Reads a value or a part of an array. Returns `undefined` for a missing key. */
   get<K extends Key<S>>(key: K, o?: CallOptions & Part): Promise<S[K] | undefined>;
   has(key: Key<S>, o?: CallOptions): Promise<boolean>;
   keys(o?: CallOptions): Promise<string[]>;
@@ -54,8 +54,8 @@ export interface Thread<S extends object = AnyState> {
   replace(state: S, o?: WriteOptions): Promise<Receipt>;
   clear(o?: WriteOptions): Promise<Receipt>;
   /**
-   * Reads keys and merges the operations that `change` returns, if nothing changed in between. Otherwise starts over.
-   * `change` must not await a write of the same `Thread`, because that write would wait for this one.
+   * Reads `keys`, and merges the operations that `change` returns. Starts over if the thread changed in between.
+   * `change` must not await a write of the same `Thread`, because that write would wait for `update` to finish.
    */
   update<K extends Key<S>>(
     keys: K | readonly K[],
@@ -69,23 +69,23 @@ export interface Thread<S extends object = AnyState> {
     change: { metadata?: { [key: string]: Json } | undefined; ttlSeconds?: number | undefined },
     o?: ExistingWriteOptions,
   ): Promise<ThreadInfo>;
-  /** Ends the thread. `current()` continues with a fresh one. */
+  /** Ends the thread. A thread from `current()` continues as a new, empty thread. */
   destroy(o?: ExistingWriteOptions): Promise<void>;
-  /** Waits for earlier writes, and takes the turn. */
+  /** Waits for earlier writes of this object, then takes the turn: a lease on the thread. */
   turn(o?: TurnOptions): Promise<Turn<S>>;
   turnState(o?: CallOptions): Promise<TurnState>;
   /** Copies the thread atomically. */
   fork<T extends object = S>(o?: ForkOptions): Promise<Thread<T>>;
-  /** Moves the thread, and this object, to a new ID. */
+  /** Gives the thread a new ID, which this object then uses. */
   rotate(o?: ExistingWriteOptions): Promise<ThreadInfo>;
 
   readonly checkpoints: Checkpoints<S>;
   readonly history: History;
-  /** Iterates over the thread's events from now on, until the thread ends. */
+  /** Iterates over the thread's events, from the call until the thread ends. */
   events(o?: EventOptions): AsyncIterableIterator<ThreadEvent>;
 }
 
-/** The thread of a browser whose request a back end serves. */
+/** The thread of a browser whose request a back end is serving. */
 export interface RequestThread<S extends object = AnyState> extends Thread<S> {
   /** Returns the headers `x-thread-id` and `set-cookie` for the back end's response. */
   responseHeaders(): Headers;

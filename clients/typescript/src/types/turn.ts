@@ -4,11 +4,11 @@ import type { CallOptions } from "./options.js";
 import type { Thread } from "./thread.js";
 
 export interface TurnOptions extends CallOptions {
-  /** TTL of the lease, which is renewed while it is held. Default: 30. */
+  /** TTL of the lease. The client renews the lease until you release it. Default: 30. */
   ttlSeconds?: number | undefined;
-  /** How long to wait for a turn that another caller holds. Default: 0. */
+  /** How long to wait while another caller holds the turn. Default: 0. */
   waitSeconds?: number | undefined;
-  /** Whether to reject writes of other callers while the turn is held. */
+  /** Whether the server rejects writes by other callers while you hold the turn. */
   exclusive?: boolean | undefined;
   idempotencyKey?: string | undefined;
 }
@@ -23,7 +23,7 @@ export interface TurnState {
 /** A lease on a thread. `await using` releases it. */
 export interface Turn<S extends object = AnyState> extends AsyncDisposable {
   readonly token: string;
-  /** Writes with the token of this turn. */
+  /** The thread. Its writes carry the token of this turn. */
   readonly thread: Thread<S>;
   /** Aborted when the turn is lost. */
   readonly signal: AbortSignal;

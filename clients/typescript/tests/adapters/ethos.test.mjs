@@ -1,4 +1,4 @@
-// Ethos's requirements for a key-value store, and the errors of its own store.
+// Tests that the key-value store meets Ethos's requirements, and fails like Ethos's own store.
 
 import { randomUUID } from "node:crypto";
 import { createKvStoreFactory } from "threadkeep/ethos";
@@ -44,7 +44,7 @@ it("ends values in time, by their own TTL or that of the tool", async () => {
     start = performance.now();
     await store.set("default", "1");
     found = await store.get("default");
-    // retry: if the machine pauses for a second, the value has expired
+    // retries if the machine paused, because the value may have expired
   } while (performance.now() - start > 900);
   expect(found).toBe("1");
   await store.set("longer", "1", { ttlSeconds: 100 });

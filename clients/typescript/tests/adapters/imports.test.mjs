@@ -1,4 +1,4 @@
-// An adapter imports only its own framework, and some import only its types.
+// Tests that each adapter imports only its own framework, or only the framework's types.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";

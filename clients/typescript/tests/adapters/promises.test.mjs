@@ -1,5 +1,5 @@
-// The promises of every adapter: two processes overwrite nothing, a retry duplicates nothing, data that does not fit is an
-// error and changes nothing, and an unavailable server is an error.
+// Tests the guarantees of every adapter. Two processes do not overwrite each other's data. A retry stores nothing
+// twice. Data that is too large causes an error and changes nothing. An unavailable server causes an error.
 
 import { threadIdFor } from "threadkeep";
 import { describe, expect, it } from "vitest";
@@ -88,7 +88,7 @@ it.each(Object.entries(prefixes))("%s does not bring back a conversation that ha
   const thread = client(1).thread(await threadIdFor(name, prefix));
   await thread.destroy();
 
-  // express-session reports a session that has ended as saved
+  // the express-session adapter reports no error for an ended session
   const outcome = await list.append("late").catch((error) => error.code);
 
   expect(outcome).toBe(adapter === "express-session" ? undefined : "thread_destroyed");

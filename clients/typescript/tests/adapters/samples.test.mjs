@@ -1,5 +1,5 @@
-// Compiles and runs the programs for frameworks in README.md and docs/adapters.md. Exceptions: Next.js is too large, so the
-// test calls its route and page as Next.js does; AgentKit needs a model.
+// Compiles and runs the framework programs in README.md and docs/adapters.md. Does not run AgentKit, which needs a
+// model. Does not install Next.js, which is too large. Instead, the test calls the route and the page itself.
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -17,7 +17,7 @@ import { apiKey, servers, unique } from "./support/servers.mjs";
 const folder = new URL("samples/", import.meta.url);
 const inPackage = (name) => readFileSync(new URL(`../node_modules/threadkeep/${name}`, import.meta.url), "utf8");
 
-/** Returns the programs of the sections of a page, by file. A first line may name the file. */
+/** Returns the programs of each section of a page, by file name. A program's first line may name its file. */
 function programsOf(page) {
   return page.split(/^## /m).slice(1).map((section) => {
     const title = section.slice(0, section.indexOf("\n"));
@@ -106,7 +106,7 @@ it("runs the Express app", async () => {
     visits = async () => (await fetch(url, { headers: { cookie } })).json();
     const both = await Promise.all([visits(), setTimeout(2).then(visits)]);
     times = new Set(both.map((list) => list.at(-1)));
-    // retry: two visits in the same millisecond make the same change
+    // retries if both visits were in the same millisecond, because then their changes are equal
   } while (times.size < 2);
   expect(await visits()).toHaveLength(4);
 });

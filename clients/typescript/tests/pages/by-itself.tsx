@@ -1,4 +1,4 @@
-/** Checks that run in the page itself, for browsers without a driver. Reports to /v1/outcome?... */
+/** Checks that run inside the page, for browsers without a driver. The page reports the result to /v1/outcome?... */
 
 import { createRoot } from "react-dom/client";
 import { createClient } from "threadkeep";
@@ -10,7 +10,7 @@ function Tab() {
   return <p>{JSON.stringify({ messages: state["messages"], status })}</p>;
 }
 
-/** Opens a frame, which shares cookies, locks and streams like another tab. */
+/** Opens a frame that acts as a second tab, because a frame shares cookies, locks and streams like a tab. */
 function openTab(): HTMLIFrameElement {
   const frame = document.createElement("iframe");
   frame.src = "/#tab";
@@ -22,7 +22,7 @@ async function check(): Promise<unknown> {
   const steps: unknown[] = [await (globalThis as any).visit("hello")];
   const thread = createClient().current();
   const tabs = [openTab(), openTab()];
-  // a loading frame has no body
+  // a frame has no body while it loads
   const textOf = (tab: HTMLIFrameElement) => tab.contentDocument?.body?.textContent;
   const shown = async (messages: string[] | undefined, status: string) => {
     const expected = JSON.stringify({ messages, status });

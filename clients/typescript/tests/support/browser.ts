@@ -20,7 +20,7 @@ export async function startBrowser(): Promise<Browser> {
   return browser;
 }
 
-/** Bundles a script of tests/pages, or of an absolute path, with the installed package and the React of this run. */
+/** Bundles a script with the installed package and the React of this run. `name` is relative to tests/pages. */
 export async function bundle(name: string): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [resolve(root, "pages", name)],
@@ -43,7 +43,7 @@ export interface Site {
   cut(): void;
 }
 
-/** Serves pages, and the server behind a proxy, at one origin. `html` is inserted into the page. */
+/** Serves a page with `script` and `html`, and the server behind a proxy, at one origin. */
 export async function startSite(server: string, script: string, html = ""): Promise<Site> {
   const proxy = await startProxy(server);
   const site: Server = createServer(async (request, response) => {

@@ -1,4 +1,4 @@
-/** Returns a `fetch` with a cookie jar, which stays empty if `isBlocked`. */
+/** Returns a `fetch` with a cookie jar. With `isBlocked`, the jar accepts no cookies. */
 export function jar({ isBlocked = false } = {}): { fetch: typeof fetch; cookies: Map<string, string> } {
   const cookies = new Map<string, string>();
   return {

@@ -16,12 +16,12 @@ export interface Fault {
   drop?: boolean;
   /** Forwards the request, and closes the connection instead of answering. */
   loseResponse?: boolean;
-  /** Forwards the request, and never answers. */
+  /** Forwards the request, but never answers. */
   hang?: boolean;
   status?: number;
   headers?: { [name: string]: string };
   body?: string;
-  /** Closes the connection after the first byte of a multi-byte character of the body. */
+  /** Closes the connection inside a multi-byte character of the body. */
   cutInCharacter?: boolean;
   etag?: keyof typeof tagChanges;
   delayResponseMs?: number;
@@ -39,7 +39,7 @@ export interface Proxy {
   readonly seen: Seen[];
   readonly answered: Seen[];
   fault: (request: Seen) => Fault | undefined;
-  /** Handles a request that another server received. */
+  /** Proxies a request that a different HTTP server received. */
   handle(incoming: IncomingMessage, response: ServerResponse): void;
   cut(): void;
   readonly open: number;

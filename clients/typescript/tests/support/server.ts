@@ -15,7 +15,7 @@ after(async () => {
   for (const stop of [...started].reverse()) await stop();
 });
 
-/** Loopback address of this process, so that no other process takes the port while a server restarts. */
+/** Loopback address of this process only. No other process can take the port while a server restarts. */
 const HOST = [127, 128 + (process.pid >> 16), (process.pid >> 8) & 255, process.pid & 255].join(".");
 
 function stopper(child: ChildProcess): () => Promise<void> {
@@ -42,7 +42,7 @@ async function startRedis(): Promise<string> {
     await stop();
     rmSync(dir, { recursive: true, force: true });
   });
-  // leaving a loop over the output would close the output
+  // not `for await`, because leaving the loop would close the output
   await new Promise<void>((resolve) => {
     child.stdout.on("data", (data) => /ready to accept/i.test(String(data)) && resolve());
   });
@@ -54,7 +54,7 @@ let servers = 0;
 export interface Server {
   readonly url: string;
   stop(): Promise<void>;
-  /** Restarts the server at its address and, on Redis, with its data. */
+  /** Restarts the server at the same address. Data survives only in Redis. */
   restart(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** Limit for steps that take a second on an idle machine, but longer next to other tests. */
+/** Time limit in ms for steps that take a second on an idle machine, but longer while other tests run. */
 export const PATIENCE_MS = 300_000;
 
 export async function until(what: string, condition: () => unknown, ms = PATIENCE_MS): Promise<void> {
@@ -11,9 +11,7 @@ export async function until(what: string, condition: () => unknown, ms = PATIENC
 
 export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-/**
- * Retries with longer TTLs, because a lease expires if the machine pauses. Without renewal, `attempt` fails with every TTL.
- */
+/** Retries with longer TTLs, because a short lease expires if the machine pauses. */
 export async function withLongerTtls(attempt: (ttlSeconds: number) => Promise<void>, ttls = [1, 5, 60]): Promise<void> {
   for (const ttlSeconds of ttls.slice(0, -1)) {
     try {

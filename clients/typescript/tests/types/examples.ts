@@ -1,4 +1,4 @@
-/** Compile-time tests, which are not run. */
+/** Compile-time tests. They are never run. */
 
 import { createClient, type ErrorCode, type Operation, type StandardSchemaV1, type Thread, type ThreadEvent } from "threadkeep";
 import { useThread } from "threadkeep/react";
@@ -39,7 +39,7 @@ export async function typed(): Promise<void> {
   await chat.set("turns", "seven");
   // @ts-expect-error: an unknown key
   await chat.delete("other");
-  // @ts-expect-error: writes to a history have no conditions
+  // @ts-expect-error: history writes cannot be conditional
   await chat.history.clear({ life: "0123456789abcdef" });
 
   const title: string | undefined = await chat.get("title");

@@ -14,7 +14,7 @@ export function OverviewPage() {
     return (
       <>
         <h1>Overview</h1>
-        <Empty title="This server offers no figures at this address.">
+        <Empty title="This server reports no figures at this address.">
           <p>
             <code>GET /v1/stats</code> needs the right <code>admin</code>, and with <code>metrics_listen</code> the metrics are at another address.
           </p>
@@ -33,13 +33,13 @@ export function OverviewPage() {
           <Tiles snapshot={snapshot} newest={newest} />
           {replicas.value.length > 1 && (
             <p class="dim">
-              Rates and counts are sums over all replicas that answered in the last minute. Percentiles are those of the slowest replica.
+              Rates and counts are sums over all replicas that answered in the last minute. Percentiles are from the slowest replica.
             </p>
           )}
           {source.value === "metrics" && (
             <p class="dim">
-              The figures are those of <code>/metrics</code>, and the tables count since the start of the server. With <code>GET /v1/stats</code>, which
-              needs the right <code>admin</code>, they are about the last minute.
+              The figures come from <code>/metrics</code>, and the tables count since the server started. With the right <code>admin</code>, they come from{" "}
+              <code>GET /v1/stats</code>, and cover the last minute.
             </p>
           )}
           <Plots points={points.value} latest={snapshot} />

@@ -3,10 +3,10 @@ import { sumsOf } from "../../stats/combined.js";
 import type { Point, Percentiles, Sample, Snapshot } from "../../stats/samples.js";
 import { type Line, Plot } from "../../ui/plot.js";
 
-/** Maximum lines of a plot: one for all, and one for each of the busiest routes or replicas. */
+/** Maximum number of lines in a plot: the total, and the busiest routes or replicas. */
 const LINES = 6;
 
-/** Plots the last 15 minutes. Each of several replicas has its own series. */
+/** Plots the last 15 minutes. If there are several replicas, each has its own series. */
 export function Plots({ points, latest }: { points: readonly Point[]; latest: Snapshot }) {
   const times = useMemo(() => points.map(({ at }) => at / 1_000), [points]);
   const routes = useMemo(() => busiest(points.map(({ rates }) => rates)).sort(), [points]);

@@ -40,7 +40,7 @@ export function StoreTable({ storeRows }: Snapshot) {
 }
 
 function Figures({ head, rows }: { head: string; rows: Row[] }) {
-  if (rows.length === 0) return <p class="dim">Nothing was called yet.</p>;
+  if (rows.length === 0) return <p class="dim">No calls yet.</p>;
   const sorted = rows.toSorted((a, b) => b.calls - a.calls);
   return (
     <Table head={[head, "Calls", "Median", "90 %", "99 %"]}>

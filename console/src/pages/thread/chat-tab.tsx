@@ -10,7 +10,7 @@ import type { ThreadView } from "./view.js";
 
 const HISTORY = "\u0000history";
 
-/** Shows the keys that hold messages, and the history if it does. */
+/** Shows the keys that contain messages, and the history if it contains messages. */
 export function ChatTab({
   view,
   chats,

@@ -37,7 +37,7 @@ export function CheckpointsTab({ view, canWrite }: { view: ThreadView; canWrite:
       {!value && !problem && <Loading />}
       {value?.checkpoints.length === 0 && (
         <Empty title="There is no checkpoint.">
-          <p>A checkpoint saves state and metadata as they are, to go back to or to fork from.</p>
+          <p>A checkpoint saves the current state and metadata. You can restore it or fork from it.</p>
         </Empty>
       )}
       <ul class="rows">
@@ -67,7 +67,7 @@ export function CheckpointsTab({ view, canWrite }: { view: ThreadView; canWrite:
       {open?.kind === "save" && (
         <Confirm title="Save a checkpoint" verb="Save" onClose={close} act={act("POST", path, "Saved", JSON.stringify(name ? { name } : {}))}>
           <label class="field">
-            <span>Name, if it needs one</span>
+            <span>Name (optional)</span>
             <input value={name} onInput={(event) => setName(event.currentTarget.value)} />
           </label>
         </Confirm>
@@ -80,7 +80,7 @@ export function CheckpointsTab({ view, canWrite }: { view: ThreadView; canWrite:
           onClose={close}
           act={act("POST", `${path}/${open.checkpoint.checkpoint}/restore`, "Restored")}
         >
-          <p>State and metadata become those of the checkpoint, as one write. Save a checkpoint first if you may want the present ones again.</p>
+          <p>Replaces state and metadata with those of the checkpoint, in one write. To keep the current ones, save a checkpoint first.</p>
         </Confirm>
       )}
       {open?.kind === "delete" && (

@@ -17,7 +17,7 @@ import { Dialog } from "../../ui/dialog.js";
 import { Failure } from "../../ui/notices.js";
 import type { ThreadView } from "./view.js";
 
-/** Maximum bytes of a value that a field can edit without stalling the page. */
+/** Maximum length of a value to edit in a text field. A longer value would stall the page. */
 const EDITED_MAX = 200_000;
 
 /** Edits a value if the thread has not changed since the dialog opened. */
@@ -57,7 +57,7 @@ export function EditDialog({ view, name, onClose }: { view: ThreadView; name: st
       ) : (
         <label class="field">
           <span>
-            Value as JSON. It is saved if the thread still has version <strong>{version}</strong>.
+            Value as JSON. It is saved only if the thread still has version <strong>{version}</strong>.
           </span>
           <textarea class="editor" spellcheck={false} rows={16} value={text} onInput={(event) => setText(event.currentTarget.value)} />
         </label>
@@ -67,7 +67,7 @@ export function EditDialog({ view, name, onClose }: { view: ThreadView; name: st
         <div class="notice">
           <p>
             {now === start
-              ? "This key has not changed meanwhile; another part of the thread has."
+              ? "Another part of the thread has changed, but not this key."
               : now === undefined
                 ? "This key was deleted meanwhile."
                 : "This key has another value meanwhile. Saving replaces it."}
@@ -191,7 +191,7 @@ export function ForkDialog({ view, checkpoint, onClose }: { view: ThreadView; ch
         ))}
       </fieldset>
       <label class="field">
-        <span>Owner of the copy; empty for the same</span>
+        <span>Owner of the copy (empty: same owner)</span>
         <input value={owner} maxLength={256} onInput={(event) => setOwner(event.currentTarget.value)} />
       </label>
     </Confirm>
@@ -206,7 +206,7 @@ export function RotateDialog({ view, onClose }: { view: ThreadView; onClose: () 
   };
   return (
     <Confirm title="Rotate the id" verb="Rotate" isDangerous act={act} onClose={onClose}>
-      <p>The thread moves to a new id. All clients that hold the old one lose it, also those with its signature.</p>
+      <p>The thread moves to a new id. Clients with the old id lose access, even with its signature.</p>
     </Confirm>
   );
 }

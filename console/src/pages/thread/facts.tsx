@@ -13,7 +13,7 @@ import type { ThreadView } from "./view.js";
 
 const OWNER_MAX = 30;
 
-/** Shows the most important figures that fit on one line. A button unfolds the rest. */
+/** Shows figures, the most important first, as far as they fit on one line. A button shows the rest. */
 export function Facts({ view, thread }: { view: ThreadView; thread: Thread }) {
   const [isOpen, setOpen] = useState(false);
   const id = useId();
@@ -110,7 +110,7 @@ function Turn({ view }: { view: ThreadView }) {
       setProblem(asProblem(error));
     }
   };
-  // asks once, because each read restarts the thread's lifetime
+  // reads only once, because each read extends the thread's lifetime
   useEffect(() => void ask(), [view]);
   if (problem) return <span class="dim">{problem.code}</span>;
   return (

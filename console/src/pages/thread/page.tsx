@@ -47,7 +47,7 @@ export function ThreadPage({ id, part: named }: { id: string; part: string }) {
   const state = view.state.value;
   const chats = conversations(state);
   const isThere = phase !== "loading" && phase !== "absent" && phase !== "failed";
-  // decided once, so that a later message does not replace the page that the user reads
+  // chosen only once, so that a later message does not switch the tab that the user reads
   const firstTab = useRef<string | undefined>(undefined);
   const history = useHistoryMessages(view, isThere && (part === "chat" || (part === "" && firstTab.current !== "state")));
   if (isThere) firstTab.current ??= tabOf(chats.size > 0, history);
@@ -74,9 +74,9 @@ export function ThreadPage({ id, part: named }: { id: string; part: string }) {
       {phase === "loading" && <Loading />}
       {phase === "absent" && (
         <Empty title="There is no thread with this id.">
-          <p>It has ended, or nothing was written to it yet. The page shows it as soon as there is a write.</p>
+          <p>It has ended, or was never written. This page shows the thread as soon as it is written.</p>
           <p>
-            <a href={hrefOfArchive(id)}>Look for it in the archives</a>
+            <a href={hrefOfArchive(id)}>Search the archives</a>
           </p>
         </Empty>
       )}
@@ -143,12 +143,12 @@ function StateTab({ view, onEdit }: { view: ThreadView; onEdit: ((key: string) =
     [state, search],
   );
   const changes = view.changes.value;
-  // reads the clock only while there is a highlight to end
+  // reads the clock only while a change is highlighted, because each tick renders again
   const fresh = changes.size === 0 ? changes : new Map([...changes].filter(([, { at }]) => Math.max(now.value, Date.now()) - at < SHOWN_MS));
   if (state.size === 0)
     return (
       <Empty title="The state is empty.">
-        <p>Set a key or add a message, here or through the API. It appears at once.</p>
+        <p>Set a key or add a message, here or through the API. This page shows it immediately.</p>
       </Empty>
     );
   return (

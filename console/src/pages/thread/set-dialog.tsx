@@ -8,7 +8,7 @@ import type { ThreadView } from "./view.js";
 
 const SHOWN_MAX = 2_000;
 
-/** Sets a new key. Replaces an existing value only if the user has seen it. */
+/** Sets a key. Replaces an existing value only after showing that value to the user. */
 export function SetDialog({ view, onClose }: { view: ThreadView; onClose: () => void }) {
   const [key, setKey] = useState("");
   const [text, setText] = useState("");
@@ -38,7 +38,7 @@ export function SetDialog({ view, onClose }: { view: ThreadView; onClose: () => 
       </label>
       {existing !== undefined && (
         <div class="notice">
-          <p>The key has this value, which would be replaced:</p>
+          <p>This replaces the current value of the key:</p>
           <pre class="whole" dir="auto" tabIndex={0} aria-label="Value of the key">
             {readableExcerpt(existing, SHOWN_MAX)}
           </pre>
@@ -49,6 +49,6 @@ export function SetDialog({ view, onClose }: { view: ThreadView; onClose: () => 
 }
 
 function reasonOf(before: string | undefined, now: string | undefined): string {
-  if (before === undefined) return "The thread has this key. Take another name, or replace its value.";
-  return now === undefined ? "The key was deleted meanwhile. To set it creates it again." : "The key has another value meanwhile.";
+  if (before === undefined) return "The thread has this key. Choose another name, or replace its value.";
+  return now === undefined ? "The key was deleted meanwhile. Setting it creates it again." : "The key has another value meanwhile.";
 }

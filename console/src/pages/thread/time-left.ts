@@ -3,12 +3,12 @@ import { isReachable } from "../../api/request.js";
 import { now } from "../../clock.js";
 import type { ThreadView } from "./view.js";
 
-/** Polls the end of the thread, because reads of other clients move it without an event. */
+/** Polling interval. Polling is needed because reads by other clients extend the thread's lifetime without an event. */
 const LOOK_MS = 30_000;
 const LOOK_NEAR_MS = 2_000;
 const NEAR_MS = 10_000;
 
-/** Updates the end of a thread until the returned function is called. A hidden tab does not poll. */
+/** Polls a thread's expiry until the returned function is called. A hidden tab does not poll. */
 export function keepTime(view: ThreadView): () => void {
   let last = Date.now();
   return effect(() => {

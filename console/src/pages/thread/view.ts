@@ -8,7 +8,7 @@ import { member, membersOf } from "../../json/text.js";
 
 export const SHOWN_MS = 4_000;
 const GATHER_MS = 250;
-/** Maximum keys of one request. For more keys, the whole state is read. */
+/** Maximum number of keys in a request. If more keys changed, reads the whole state. */
 const KEYS_MAX = 20;
 
 export type Phase = "loading" | "live" | "absent" | "ended" | "moved" | "failed";
@@ -33,8 +33,8 @@ interface Update {
 }
 
 /**
- * A live thread. Reads the state once, and then applies the thread's events. Events carry new values, because a read of the
- * state would restart the thread's lifetime.
+ * A live thread. Reads the state once, and then applies the thread's events. The events contain the new values, because
+ * reading the state would extend the thread's lifetime.
  */
 export class ThreadView {
   readonly phase = signal<Phase>("loading");
@@ -55,7 +55,7 @@ export class ThreadView {
   #controller = new AbortController();
   #stop: () => void;
   #hasLoaded = false;
-  /** Counts reads of the whole thread; only the newest read counts. */
+  /** Number of reads of the whole thread. Results of all but the newest read are dropped. */
   #readings = 0;
 
   constructor(readonly id: string) {
@@ -88,7 +88,7 @@ export class ThreadView {
     const { signal } = this.#controller;
     try {
       const state = await call(`/v1/threads/${this.id}/state`, { signal });
-      // after the state, because reading the state moves the thread's end
+      // after reading the state, because that extends the thread's lifetime
       const thread = await this.#look();
       if (reading !== this.#readings) return;
       const [, version = "0", life = ""] = /^"(\d+)-([0-9a-f]+)"$/.exec(state.headers.get("etag") ?? "") ?? [];
@@ -108,11 +108,11 @@ export class ThreadView {
     }
   }
 
-  /** Reads the thread without its state, and without extending its lifetime. `isQuiet` ignores failures. */
+  /** Reads the thread without its state, and without extending its lifetime. With `isQuiet`, ignores failures. */
   async refresh({ isQuiet = false } = {}): Promise<void> {
     try {
       const thread = await this.#look();
-      // an ended thread keeps its last figures until the stream reports the end
+      // for an ended thread, shows the last figures until the stream reports the end
       if (thread.exists) this.thread.value = thread;
     } catch (error) {
       if (!isQuiet && !this.#controller.signal.aborted) this.problem.value = asProblem(error);
@@ -178,10 +178,10 @@ export class ThreadView {
       if (unknown.size > KEYS_MAX) return await this.load();
       const { signal } = this.#controller;
       if (unknown.size > 0) {
-        // they may be newer than these events; later events then find their values applied
+        // the values may include later changes; the events of those changes then have no effect
         const query = { key: [...unknown] };
         const { text } = await call(`/v1/threads/${this.id}/state`, { query, signal });
-        // the whole thread was read meanwhile, including these changes
+        // drops the values, because a newer read of the whole thread includes them
         if (readings !== this.#readings) return;
         const read = membersOf(text);
         for (const key of unknown) {

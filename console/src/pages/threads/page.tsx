@@ -13,14 +13,14 @@ import { VirtualList } from "../../ui/virtual-list.js";
 import { ThreadRow } from "./row.js";
 import { forgetWords } from "./words.js";
 
-/** Threads to read in one step. The service sorts them by ID; if the first step reads all, the console sorts them. */
+/** Number of threads to read per step. The service sorts by ID. If one step reads all, the console sorts them. */
 const STEP = 1_000;
-/** Maximum pages of one step, because pages of a filter may be empty. */
+/** Maximum number of pages to read per step. Needed because filtered pages may be empty. */
 const PAGES_MAX = 50;
-/** Maximum threads that the service examines for one page of a filter. */
+/** Maximum number of threads that the service examines for a filtered page. */
 const LOOKED_AT_MAX = 1_000;
 
-// The filter outlives the page, so that going back shows the same list.
+// The filter and list are global, so that the same list is shown when the user comes back to this page.
 const filter = signal<ThreadFilter>({ owner: "", order: "updated", metadata: undefined });
 const threads = signal<Thread[]>([]);
 const cursor = signal<string | null | undefined>(undefined);
@@ -172,10 +172,10 @@ export function ThreadsPage() {
       {list.length === 0 && !isBusy.value && isComplete.value && (
         <Empty title={isFiltered ? "No thread fits." : "There are no threads yet."}>
           {isFiltered ? (
-            <p>Owner and metadata are compared whole and with their case.</p>
+            <p>Owner and metadata must match exactly, including case.</p>
           ) : (
             <p>
-              Create one in the <a href="#/playground">playground</a>, or with the first write of your application.
+              Create a thread in the <a href="#/playground">playground</a>, or with your application's first write.
             </p>
           )}
         </Empty>

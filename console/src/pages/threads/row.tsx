@@ -47,7 +47,7 @@ export function ThreadRow({ thread, list, properties }: { thread: Thread; list: 
   );
 }
 
-/** The last words of a conversation, read when the row comes into view. */
+/** Shows the end of a conversation's newest message. Reads the message when the row comes into view. */
 function LastWords({ thread, list }: { thread: Thread; list: number }) {
   const ref = useRef<HTMLSpanElement>(null);
   const [words, setWords] = useState<Words | undefined>(() => knownWords(thread, list)?.words);
@@ -55,7 +55,7 @@ function LastWords({ thread, list }: { thread: Thread; list: number }) {
     const show = (words: Words | undefined) => {
       if (!signal.aborted) setWords(words);
     };
-    // a row without words does not fail the list
+    // ignores failures, because the row can be shown without the message
     readWords(thread, list, signal).then(show, () => {});
   };
   useWhileShown(ref, read, [thread, list]);

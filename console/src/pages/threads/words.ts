@@ -1,4 +1,4 @@
-/** Last words of conversations, for the rows of a list. Reading them does not extend lifetimes. */
+/** Reads the newest message of a thread for its row in the list. Does not extend the thread's lifetime. */
 
 import { asProblem } from "../../api/problem.js";
 import { peekState, peekTail } from "../../api/state.js";
@@ -9,16 +9,16 @@ import { type Words, lastWords } from "../../chat/last-words.js";
 import { Gate } from "../../gate.js";
 
 const AT_ONCE = 2;
-/** Number of newest messages to read, because the last one may have no text. */
+/** Number of messages to read. More than one, because the newest message may have no text. */
 const MESSAGES = 4;
-/** Maximum bytes of a state that is read whole. From a larger state, only the key `messages` is read. */
+/** Maximum size of a state to read as a whole. From a larger state, reads only the key `messages`. */
 const STATE_MAX_BYTES = 65_536;
 const THREADS_KEPT = 2_000;
 
 interface Kept {
   words: Words | undefined;
   version: string;
-  /** List for which the words were read; undefined if they are from the state. A history grows without a new version. */
+  /** Number of the list refresh that read the words from a history. Undefined if the words are from the state. */
   list: number | undefined;
 }
 

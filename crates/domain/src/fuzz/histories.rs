@@ -2,7 +2,7 @@ use crate::Json;
 use crate::scope::{History, HistoryItem, HistoryLimit, ItemId, Removal};
 use threadkeep_fuzzing::{Bound, fuzz};
 
-/// The cost of an item besides its text. Bounds per byte of text exclude it.
+/// The fixed cost of an item in bytes, in addition to its id and value.
 const ITEM_BYTES: usize = 64;
 /// Items are stored with a copy of their id.
 const APPEND: Bound = Bound {
@@ -11,8 +11,9 @@ const APPEND: Bound = Bound {
     nanos: 3_000,
 };
 
-/// The first line is the limit. Each further line is an id and a value; `---` ends a request. A request that starts with `-`
-/// and an id, `^` and a number, or `!` removes that item, the newest ones, or all.
+/// The first line of the input is the limit. The other lines are requests, separated by `---`. Each line of a request
+/// appends an item, given as an id and a value. If the first line of a request is `-` and an id, the item with this id
+/// is removed first. `^` and a number removes that many of the newest items, and `!` removes all items.
 #[test]
 fn a_history_drops_its_oldest_items_and_stays_within_its_limit() {
     fuzz("histories", |input| {

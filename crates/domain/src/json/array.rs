@@ -6,18 +6,19 @@ use memchr::memchr_iter;
 use crate::json::text::Json;
 use crate::{Heap, heap};
 
-/// Bytes of element text in a chunk, unless one element is larger. With ordinal and header, it fits a 2,048-byte allocation
-/// in Redis.
+/// Maximum bytes of element text in a chunk. A larger element has a chunk of its own. With ordinal and header, a full
+/// chunk fits into a 2,048-byte allocation in Redis.
 pub const CHUNK_BYTES: usize = 2016;
 
-/// A JSON array in chunks of element text. Appends and cuts touch no elements between; clones share chunks.
+/// A JSON array, stored as chunks of element text. Adding or removing elements at an end does not touch the other
+/// chunks. Clones share chunks.
 #[derive(Clone, Default, Debug)]
 pub struct Array {
     chunks: VecDeque<Arc<Chunk>>,
     len: usize,
-    /// Size of all elements, each with one separator byte.
+    /// Total size of all elements, each with one separator byte.
     bytes: usize,
-    /// Capacity of all chunks in bytes. Exceeds their size where elements were cut off the front.
+    /// Total capacity of all chunks in bytes, including unused capacity.
     capacity: usize,
 }
 
@@ -73,7 +74,7 @@ impl Array {
     /// Returns the size of the compact JSON text.
     #[must_use]
     pub fn json_bytes(&self) -> usize {
-        // `[`, then each element with a comma or the closing bracket
+        // `[`, then each element with a comma or `]`
         if self.is_empty() { 2 } else { 1 + self.bytes }
     }
 
@@ -146,12 +147,13 @@ impl Array {
         Json::from_compact(String::from_utf8(popped).expect("elements are whole texts"))
     }
 
-    /// Returns the chunks in order: text with a line feed before each element, and number of elements.
+    /// Returns the chunks in order, each with its text and its number of elements. In the text, a line feed precedes
+    /// each element.
     pub fn chunks(&self) -> impl ExactSizeIterator<Item = (&[u8], usize)> {
         self.chunks.iter().map(|chunk| (&*chunk.text, chunk.len))
     }
 
-    /// Appends a JSON array of `count` elements from index `from` on.
+    /// Appends a JSON array of `count` elements to `out`, starting at index `from`.
     pub fn write_json(&self, from: usize, count: usize, out: &mut Vec<u8>) {
         let start = out.len();
         let mut skip = from;
@@ -173,7 +175,7 @@ impl Array {
     }
 }
 
-/// Counts shared chunks in full, because a change of the other copy unshares them.
+/// Counts shared chunks in full, because a write to either clone copies them.
 impl Heap for Array {
     fn heap_bytes(&self) -> u64 {
         const COUNTS: usize = 2 * size_of::<usize>();
@@ -184,7 +186,7 @@ impl Heap for Array {
     }
 }
 
-/// Converts element text from `start` of `out` on, each with a line feed before it, to a JSON array in place.
+/// Converts the element text in `out` from `start` on to a JSON array, in place. A line feed precedes each element.
 pub fn close_array(start: usize, out: &mut Vec<u8>) {
     if out.len() == start {
         out.extend_from_slice(b"[]");
@@ -210,7 +212,7 @@ impl Chunk {
     fn push(&mut self, element: &str) {
         let (len, bytes) = (self.text.len(), element.len() + 1);
         if self.text.capacity() - len < bytes {
-            // an exact reservation would move the text for each element; allocators round up by about an eighth
+            // grow by an eighth, because an exact reservation would copy the text at each push
             let ahead = (len / 8).min(CHUNK_BYTES.saturating_sub(len));
             self.text.reserve_exact(bytes.max(ahead));
         }
@@ -219,7 +221,7 @@ impl Chunk {
         self.len += 1;
     }
 
-    /// Drops the first elements, but never all. Returns their bytes.
+    /// Removes the first `count` elements, but never all. Returns the number of removed bytes.
     fn cut(&mut self, count: usize) -> usize {
         let gone = self.border(count);
         self.text.drain(..gone);

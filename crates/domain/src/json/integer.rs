@@ -1,19 +1,19 @@
 /// Why an increment failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntegerError {
-    /// Not an optional `-` and digits; for example `1.0`, `1e2` or a string.
+    /// The text is not a decimal integer. Examples are `1.0`, `1e2` and a string.
     NotAnInteger,
     /// The value or the sum does not fit in a signed 64-bit integer.
     Overflow,
 }
 
-/// Adds to an integer in JSON text, exactly.
+/// Adds `by` to an integer in JSON text, without loss of precision.
 pub fn add(text: &str, by: i64) -> Result<i64, IntegerError> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(IntegerError::NotAnInteger);
     }
-    // the text is an integer, so parsing fails only if it does not fit
+    // parsing can fail only on overflow, because the text has only digits and a sign
     let value: i64 = text.parse().map_err(|_| IntegerError::Overflow)?;
     value.checked_add(by).ok_or(IntegerError::Overflow)
 }

@@ -7,7 +7,7 @@ use super::text::{Json, ObjectError};
 use super::value::Value;
 use crate::{Key, KeyError};
 
-/// Keys and values, each key once.
+/// Keys and values. Each key occurs once.
 pub type KeyedValues = Vec<(Key, Value)>;
 
 /// A body that is not an object with valid keys.
@@ -24,14 +24,16 @@ pub enum ObjectFault {
     TooManyKeys(u32),
 }
 
-/// Parses an object to keys of `/v1` and values; the last value of a repeated key counts.
+/// Parses an object into keys and values. Keys must follow the rules of the `/v1` API. If a key is repeated, its last
+/// value counts.
 ///
-/// Stops beyond `max_keys`: such an object cannot fit, and parsing it would cost the server more than sending it.
+/// Fails as soon as the object has more than `max_keys` keys, because parsing a huge object would cost the server more
+/// than sending it costs the client.
 pub fn keyed_values(text: &str, max_keys: u32) -> Result<KeyedValues, ObjectFault> {
     keyed_by(text, max_keys, Key::from_json)
 }
 
-/// Like [`keyed_values`], with keys of any protocol.
+/// Like [`keyed_values`], but accepts the keys of every protocol.
 pub fn keyed_values_of_any_key(text: &str, max_keys: u32) -> Result<KeyedValues, ObjectFault> {
     keyed_by(text, max_keys, Key::any_from_json)
 }
@@ -54,7 +56,7 @@ fn keyed_by(
         .collect()
 }
 
-/// Returns the quoted keys and the values of a compact object, in order. Other values have no members.
+/// Returns the quoted keys and the values of a compact object, in order. Any other value has no members.
 pub fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut cursor = Cursor::new(object);
     let mut more = object.starts_with('{') && cursor.enter();
@@ -69,13 +71,13 @@ pub fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Returns the value of a member of a compact object; the last one if it is repeated.
+/// Returns the value of the last member named `name` in a compact object.
 pub fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     let named = members(object).filter(|(key, _)| is_named(key, name));
     named.last().map(|(_, value)| value)
 }
 
-/// Returns a member of a compact object, unless it is `null`.
+/// Returns the value of a member of a compact object, unless the value is `null`.
 pub fn given<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     member(object, name).filter(|value| *value != "null")
 }
@@ -85,7 +87,7 @@ pub fn member_text<'a>(object: &'a str, name: &str) -> Option<Cow<'a, str>> {
     member(object, name).and_then(text_of)
 }
 
-/// Decodes a JSON string; `None` for other values, and for text that is not Unicode.
+/// Decodes a JSON string. Returns `None` for other values and for text that is not valid Unicode.
 pub fn text_of(json: &str) -> Option<Cow<'_, str>> {
     if !json.starts_with('"') {
         return None;
@@ -109,7 +111,7 @@ pub fn is_named(key: &str, name: &str) -> bool {
     serde_json::from_str::<String>(key).is_ok_and(|key| key == name)
 }
 
-/// Returns the elements of a compact array, in order. Other values have none.
+/// Returns the elements of a compact array, in order. Any other value has no elements.
 pub fn elements(array: &str) -> impl Iterator<Item = &str> {
     let mut cursor = Cursor::new(array);
     let mut more = array.starts_with('[') && cursor.enter();
@@ -123,12 +125,12 @@ pub fn elements(array: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the elements of an array member of a compact object. Other values have none.
+/// Returns the elements of an array member of a compact object. Any other member has no elements.
 pub fn member_elements<'a>(object: &'a str, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
     elements(member(object, name).unwrap_or_default())
 }
 
-/// Builds a compact object from members as [`members`] returns them.
+/// Builds a compact object from quoted keys and values, as [`members`] returns them.
 pub fn object_of<'a>(members: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let members = members.into_iter();
     let members: Vec<_> = members
@@ -137,7 +139,7 @@ pub fn object_of<'a>(members: impl IntoIterator<Item = (&'a str, &'a str)>) -> S
     format!("{{{}}}", members.join(","))
 }
 
-/// Returns whether compact JSON has more values than `limit`, including nested ones.
+/// Returns whether compact JSON has more than `limit` values, including nested values.
 pub fn has_more_values(text: &str, limit: usize) -> bool {
     let mut cursor = Cursor::new(text);
     let mut count = 1;
@@ -177,7 +179,8 @@ impl<'a> Cursor<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// Skips the opening bracket, and the closing one of an empty container. Returns whether a member or element follows.
+    /// Skips the opening bracket. In an empty container, also skips the closing bracket. Returns whether a member or
+    /// element follows.
     pub(crate) fn enter(&mut self) -> bool {
         self.at += 1;
         if let Some(b'}' | b']') = self.peek() {

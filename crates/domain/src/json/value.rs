@@ -4,23 +4,23 @@ use super::array::Array;
 use super::text::{Json, JsonError, MAX_DEPTH, compact};
 use crate::Heap;
 
-/// A value of a state: opaque JSON text, or the elements of an array.
+/// A value of a thread's state, as opaque JSON text or as the elements of an array.
 #[derive(Clone)]
 pub enum Value {
     /// Any value except an array.
     Text(Json),
-    /// An array, ready for pushes.
+    /// An array, stored for fast appends.
     Array(Array),
 }
 
 /// The requested part of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slice {
-    /// The newest elements, up to this number.
+    /// The last elements of the array, up to this number.
     Tail(u64),
-    /// Up to `limit` elements from `offset` on.
+    /// Up to `limit` elements, starting at index `offset`.
     Range {
-        /// The first index, from 0. Beyond the end, the part is empty.
+        /// Index of the first element, from 0. If the index is past the end, the part is empty.
         offset: u64,
         /// Maximum number of elements; `None` for all up to the end.
         limit: Option<u64>,
@@ -28,7 +28,7 @@ pub enum Slice {
 }
 
 impl Slice {
-    /// Returns the first index and the number of elements for an array of `len` elements.
+    /// Resolves the part for an array of `len` elements. Returns the first index and the number of elements.
     #[must_use]
     pub fn of(self, len: u64) -> (u64, u64) {
         match self {

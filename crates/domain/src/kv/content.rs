@@ -1,9 +1,9 @@
-/// The media type of a body, stored unchanged: `type/subtype` and parameters (RFC 9110, section 8.3.1), up to 255 bytes of
-/// ASCII.
+/// The media type of a body, stored unchanged: `type/subtype` and parameters (RFC 9110, section 8.3.1). Up to 255 bytes
+/// of ASCII.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentType(Box<str>);
 
-/// The encoding of a body, stored unchanged: a comma-separated list of names (RFC 9110, section 8.4) of up to 64 bytes.
+/// The encoding of a body, stored unchanged: a comma-separated list of names (RFC 9110, section 8.4). Up to 64 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentEncoding(Box<str>);
 
@@ -35,7 +35,7 @@ impl ContentType {
         Ok(Self(text.into()))
     }
 
-    /// The type of a body without a content type: `application/octet-stream`.
+    /// Returns `application/octet-stream`, the type of a body without a content type.
     #[must_use]
     pub fn unknown() -> Self {
         Self("application/octet-stream".into())
@@ -66,7 +66,7 @@ impl ContentEncoding {
     }
 }
 
-/// RFC 9110, section 5.6.2.
+/// Returns whether a text is a token (RFC 9110, section 5.6.2).
 fn is_token(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(is_part)

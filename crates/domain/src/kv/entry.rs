@@ -1,4 +1,4 @@
-//! Entries: the rules of their versions, uses and expiry.
+//! Defines the rules for versions, uses and expiry of key-value entries.
 
 use bytes::Bytes;
 
@@ -10,8 +10,8 @@ use crate::{Life, Precondition, Refusal, Stamp};
 /// An entry without its body and use count. Times are in Unix milliseconds by the store's clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryHead {
-    /// The version starts at 1 and counts puts. The life prevents tags of a deleted or expired entry from matching a later
-    /// one.
+    /// The version is 1 after the first put, and each put increments it. The life prevents an entity tag of a deleted
+    /// or expired entry from matching a later entry.
     pub stamp: Stamp,
     /// Size of the body in bytes.
     pub size_bytes: u64,
@@ -34,9 +34,9 @@ pub struct EntryHead {
 pub struct Entry {
     /// Everything except the body and the uses.
     pub head: EntryHead,
-    /// Number of uses, including this one. A read that is repeated after a broken connection may count twice.
+    /// Number of uses, including this read. A read that is retried after a connection failure may count twice.
     pub uses: u64,
-    /// When the entry was last put or used, including this use.
+    /// When the entry was last put or used, including this read.
     pub last_used_ms: u64,
     /// The bytes, unchanged.
     pub body: Bytes,
@@ -51,9 +51,9 @@ pub struct NewEntry {
     pub content_type: ContentType,
     /// The encoding, if any.
     pub content_encoding: Option<ContentEncoding>,
-    /// The lifetime; by default that of the namespace.
+    /// The lifetime; `None` uses the lifetime of the namespace.
     pub lifetime: Option<Lifetime>,
-    /// The lifetime if the namespace sets none.
+    /// The lifetime if neither the put nor the namespace sets a lifetime.
     pub default_lifetime: Lifetime,
 }
 
@@ -73,7 +73,7 @@ impl EntryHead {
         self.expires_ms.is_none_or(|expires_ms| expires_ms > now_ms)
     }
 
-    /// Renews the lifetime if less than half of it is left. Returns the new expiry.
+    /// Renews the lifetime if less than half of it is left. Returns the new time of expiry if the lifetime was renewed.
     pub fn prolong(&mut self, now_ms: u64) -> Option<u64> {
         let (Some(expires_ms), Lifetime::For(time)) = (self.expires_ms, self.lifetime) else {
             return None;
@@ -87,7 +87,7 @@ impl EntryHead {
         Some(new_ms)
     }
 
-    /// Checks a precondition against the living entry, if any.
+    /// Checks a precondition. `current` is the unexpired entry, if any.
     pub fn check(
         current: Option<&Self>,
         precondition: Option<Precondition>,
@@ -98,7 +98,8 @@ impl EntryHead {
 }
 
 impl Entry {
-    /// Returns the entry that replaces the living entry `old`, if any. `default` is the namespace's lifetime.
+    /// Creates an entry from `new`. `old` is the unexpired entry with the same key, if any. `default` is the lifetime
+    /// of the namespace.
     #[must_use]
     pub fn put(old: Option<&Self>, new: &NewEntry, default: Option<Lifetime>, now_ms: u64) -> Self {
         let stamp = match old {
@@ -132,7 +133,7 @@ impl Entry {
         }
     }
 
-    /// Counts a use, which may extend the lifetime. Returns the new expiry, if it changed.
+    /// Counts a use, which may renew the lifetime. Returns the new time of expiry if the lifetime was renewed.
     pub fn note_use(&mut self, now_ms: u64) -> Option<u64> {
         self.uses += 1;
         self.last_used_ms = now_ms;

@@ -2,7 +2,8 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-/// The key of an entry: 1 to 1,024 bytes of UTF-8 without control characters, in bytewise order. Clones share the text.
+/// The key of an entry: 1 to 1,024 bytes of UTF-8 without control characters. Keys are sorted bytewise. Clones share
+/// the text.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EntryKey(Arc<str>);
 
@@ -15,7 +16,7 @@ pub enum EntryKeyError {
     /// U+0000 to U+001F or U+007F to U+009F.
     #[error("a key must not contain control characters")]
     ControlCharacter,
-    /// Not UTF-8 once percent-decoded.
+    /// Not UTF-8 after percent-decoding.
     #[error("a key must be UTF-8")]
     Utf8,
 }

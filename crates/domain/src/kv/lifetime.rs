@@ -3,9 +3,9 @@ use std::time::Duration;
 /// The lifetime of an entry after a put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
-    /// Until it is deleted.
+    /// The entry lives until a caller deletes it.
     Forever,
-    /// For this duration.
+    /// The entry lives for this duration.
     For(Duration),
 }
 
@@ -14,7 +14,7 @@ pub enum Lifetime {
 pub struct EntryPolicy {
     /// Maximum bytes of a body.
     pub max_bytes: u64,
-    /// The lifetime of entries if neither the put nor the namespace sets one.
+    /// The lifetime of entries if neither the put nor the namespace sets a lifetime.
     pub lifetime: Lifetime,
 }
 
@@ -22,7 +22,7 @@ impl Lifetime {
     /// Maximum finite lifetime: one year.
     pub const LONGEST: Duration = Duration::from_secs(31_536_000);
 
-    /// Converts seconds to a lifetime; 0 means forever.
+    /// Converts seconds to a lifetime. 0 means forever.
     #[must_use]
     pub fn from_seconds(seconds: u64) -> Self {
         match seconds {
@@ -31,7 +31,8 @@ impl Lifetime {
         }
     }
 
-    /// Converts seconds, clamped from one minute to [`Self::LONGEST`]; 0 means forever. Returns `None` if not finite.
+    /// Converts seconds to a lifetime between one minute and [`Self::LONGEST`]. 0 means forever. Returns `None` if
+    /// `seconds` is not finite.
     #[must_use]
     pub fn clamped(seconds: f64) -> Option<Self> {
         let longest = Self::LONGEST.as_secs_f64();
@@ -44,7 +45,7 @@ impl Lifetime {
         }
     }
 
-    /// Converts the lifetime to seconds; 0 means forever.
+    /// Converts the lifetime to seconds. 0 means forever.
     #[must_use]
     pub fn as_seconds(self) -> u64 {
         match self {
@@ -55,7 +56,7 @@ impl Lifetime {
 }
 
 impl EntryPolicy {
-    /// The documented defaults: 1 MiB, and forever.
+    /// The documented defaults: up to 1 MiB per body, and no expiry.
     pub const DEFAULT: Self = Self {
         max_bytes: 1_048_576,
         lifetime: Lifetime::Forever,

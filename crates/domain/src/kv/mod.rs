@@ -1,4 +1,4 @@
-//! Entries and their namespaces.
+//! Defines key-value entries and their namespaces.
 
 pub(super) mod content;
 pub mod entry;

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 const MAX_CHARACTERS: usize = 64;
 
-/// The name of a namespace: 1 to 64 characters, without white space and control characters. Clones share the text.
+/// The name of a namespace: 1 to 64 characters, without white space or control characters. Clones share the text.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Namespace(Arc<str>);
 
@@ -16,7 +16,7 @@ pub enum NamespaceError {
     /// White space or a control character.
     #[error("a namespace must not contain white space or control characters")]
     Invisible,
-    /// Not UTF-8 once percent-decoded.
+    /// Not UTF-8 after percent-decoding.
     #[error("a namespace must be UTF-8")]
     Utf8,
 }

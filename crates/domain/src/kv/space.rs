@@ -1,4 +1,4 @@
-//! Namespaces: the rules of their settings and expiry.
+//! Defines the rules for settings and expiry of namespaces.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub struct NamespaceRecord {
     pub namespace: Namespace,
     /// When the namespace was created, in Unix milliseconds.
     pub created_ms: u64,
-    /// The lifetime of entries put without one.
+    /// The lifetime of entries that are put without a lifetime.
     pub default_lifetime: Option<Lifetime>,
     /// The expiry of an idle namespace; `None` if it never expires.
     pub idle: Option<IdleEnd>,
@@ -24,14 +24,14 @@ pub struct NamespaceRecord {
 pub struct IdleEnd {
     /// How long the namespace lives after its last use.
     pub ttl: Duration,
-    /// When the namespace expires unless it is used. Not every use moves it at once.
+    /// When the namespace expires unless it is used. A store may extend this time with a delay after a use.
     pub ends_ms: u64,
 }
 
-/// A change of settings; `None` leaves a setting unchanged.
+/// A change of settings. `None` leaves a setting unchanged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NamespaceChange {
-    /// The lifetime of entries put without one.
+    /// The lifetime of entries that are put without a lifetime; `Some(None)` removes the setting.
     pub default_lifetime: Option<Option<Lifetime>>,
     /// How long the namespace lives after its last use; `Some(None)` removes the expiry.
     pub idle_ttl: Option<Option<Duration>>,
@@ -73,14 +73,14 @@ impl NamespaceRecord {
         self.idle.is_none_or(|idle| idle.ends_ms > now_ms)
     }
 
-    /// Extends the lifetime, because of a use.
+    /// Extends the lifetime after a use.
     pub fn note_use(&mut self, now_ms: u64) {
         if let Some(idle) = &mut self.idle {
             idle.ends_ms = idle.ends_ms.max(IdleEnd::new(idle.ttl, now_ms).ends_ms);
         }
     }
 
-    /// Changes settings. A new idle time starts now.
+    /// Changes settings. A new idle TTL starts now.
     pub fn change(&mut self, change: NamespaceChange, now_ms: u64) {
         if let Some(default) = change.default_lifetime {
             self.default_lifetime = default;

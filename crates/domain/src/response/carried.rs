@@ -1,4 +1,4 @@
-//! Data that clients send back unchanged in `encrypted_content`.
+//! Encodes data that clients send back unchanged in `encrypted_content`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,13 +8,14 @@ use crate::member_text;
 const MARK: &str = "threadkeep:";
 const VERSION: &str = ":1\n";
 
-/// Encodes a text of a kind. Not encrypted, so that any replica can read it: the client has the conversation anyway.
+/// Encodes a text with its kind. The text is not encrypted, because any replica must be able to read it, and the client
+/// has the conversation anyway.
 #[must_use]
 pub fn carry(kind: &str, text: &str) -> String {
     STANDARD.encode(format!("{MARK}{kind}{VERSION}{text}"))
 }
 
-/// Decodes the text of this kind that an item carries.
+/// Decodes the text in the `encrypted_content` of an item, if the text has this kind.
 #[must_use]
 pub fn carried(kind: &str, item: &str) -> Option<String> {
     let text = decoded(item)?;
@@ -22,7 +23,7 @@ pub fn carried(kind: &str, item: &str) -> Option<String> {
     text.strip_prefix(VERSION).map(str::to_owned)
 }
 
-/// Returns whether only this service can read the content of an item.
+/// Returns whether this service encoded the `encrypted_content` of an item.
 #[must_use]
 pub fn is_carried(item: &str) -> bool {
     decoded(item).is_some_and(|text| text.starts_with(MARK))

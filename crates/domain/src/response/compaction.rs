@@ -9,7 +9,7 @@ use crate::Json;
 const KIND: &str = ItemKind::Compaction.as_str();
 const PREFACE: &str = "Summary of the earlier part of this conversation:\n\n";
 
-/// Returns an item with a summary.
+/// Returns a compaction item with a summary.
 #[must_use]
 pub fn compaction_item(id: &str, summary: &str) -> Json {
     let content = carry(KIND, summary);
@@ -17,14 +17,14 @@ pub fn compaction_item(id: &str, summary: &str) -> Json {
     Json::from_compact(item.to_string())
 }
 
-/// Returns whether an item is a compaction that only its own server can read.
+/// Returns whether an item is a compaction that this server did not create and cannot read.
 #[must_use]
 pub fn is_foreign_compaction(item: &str) -> bool {
     is_compaction(item) && carried(KIND, item).is_none()
 }
 
-/// Returns an item in the form that a model reads. A summary becomes a user message, so it gains no authority over
-/// the conversation that it replaces.
+/// Returns an item in the form that a model reads. A summary becomes a user message, because a summary must not gain
+/// authority over the conversation that it replaces.
 #[must_use]
 pub fn readable_item(item: &str) -> Cow<'_, str> {
     let summary = Some(item).filter(|item| is_compaction(item));

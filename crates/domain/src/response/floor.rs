@@ -1,4 +1,5 @@
-//! The floor of a thread: its turn, which both responses and clients take.
+//! Grants the floor of a thread to a response. The floor is a lock: the turn of the thread, which clients can also
+//! take.
 
 use std::time::Duration;
 
@@ -8,21 +9,22 @@ use super::steps::{BeginResponse, Begun, Floor};
 use crate::threads::turn::{LastTurn, give_turn};
 use crate::{Life, Refusal, TurnToken, millis};
 
-/// A thread whose floor a response requests.
+/// A thread in which a response requests the turn.
 #[derive(Debug)]
 pub struct ThreadFloor<'a> {
     /// The life of the thread.
     pub life: Life,
     /// The last turn of the life.
     pub turn: &'a mut Option<Box<LastTurn>>,
-    /// The last response that worked under `turn`, if it is still stored.
+    /// The last response that worked under `turn`, if that response is still stored.
     pub last: Option<&'a HeldResponse>,
-    /// The requesting response, if it has already begun.
+    /// The stored state of the requesting response, if that response has already begun.
     pub before: Option<&'a HeldResponse>,
 }
 
 impl ThreadFloor<'_> {
-    /// Takes the turn for a response, or records that it works under its caller's turn. Returns the reason if it must wait.
+    /// Takes the turn for the response `id`, or records that the response works under its caller's turn. Returns the
+    /// reason if the response must wait.
     pub fn take(
         mut self,
         id: ResponseId,
@@ -61,12 +63,13 @@ impl ThreadFloor<'_> {
         Ok(None)
     }
 
-    /// Returns [`Begun::Locked`] if another caller holds the turn, and records that a caller waits for its end.
+    /// Returns [`Begun::Locked`] if another caller holds the turn. Also records that a caller waits for the turn to
+    /// end.
     fn wait(&mut self, token: TurnToken, now_ms: u64) -> Option<Begun> {
         let last = self.turn.as_deref_mut()?;
         let held = last.held(now_ms)?;
         let holder = Some(last.token());
-        // a response that ended after its thread was rotated could not give back the turn
+        // if the thread was rotated, an ended response may still hold the turn
         let is_left = self
             .last
             .is_some_and(|last| last.answer.is_some() && last.took_turn() && last.turn == holder);

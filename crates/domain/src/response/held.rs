@@ -1,4 +1,4 @@
-//! A response in a store, and the rules of its steps.
+//! Holds the stored state of a response, and checks the steps of its driver.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use crate::scope::ScopeId;
 use crate::threads::turn::{LastTurn, check_turn};
 use crate::{Fingerprint, Heap, Life, Refusal, TurnToken, heap, millis};
 
-/// Returns how long a response is kept: `wanted`, in the scope of a thread limited to the longer of `archive` and two days.
+/// Returns how long to keep a response. In the scope of a thread, `wanted` is limited to the longer of `archive` and
+/// two days.
 pub fn response_ttl(scope: &ScopeId, wanted: Duration, archive: Duration) -> Duration {
     match scope.thread() {
         Some(_) => wanted.min(archive.max(2 * DAY)),
@@ -20,7 +21,7 @@ pub fn response_ttl(scope: &ScopeId, wanted: Duration, archive: Duration) -> Dur
     }
 }
 
-/// Maximum time that a response is kept after a write, until it has ended.
+/// Maximum time that an open response is kept after a write.
 pub const OPEN_RESPONSE_MAX: Duration = DAY;
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -34,7 +35,7 @@ pub struct HeldResponse {
     request: Bytes,
     token: TurnToken,
     lease_ms: u64,
-    /// The turn of the thread under which the response works.
+    /// The token of the turn under which the response works.
     pub(super) turn: Option<TurnToken>,
     entries: Vec<Bytes>,
     events: Vec<Bytes>,
@@ -43,14 +44,14 @@ pub struct HeldResponse {
     is_delivered: bool,
     kept: Duration,
     due: Duration,
-    /// When a sweep takes over or closes the response, unless it has ended.
+    /// When a sweep takes over or closes the response, unless the response has ended.
     due_ms: u64,
     ends_ms: u64,
     text_bytes: u64,
 }
 
 impl HeldResponse {
-    /// Creates a response without a driver. `life` is that of the scope's thread, if any.
+    /// Creates a response without a driver. `life` is the life of the scope's thread, if any.
     pub fn new(begin: &BeginResponse<'_>, request: &Bytes, life: Option<Life>) -> Self {
         Self {
             scope: begin.scope.clone(),
@@ -98,8 +99,8 @@ impl HeldResponse {
         self.ends_ms
     }
 
-    /// Checks that a driver may continue. Returns the answer if the response has ended, or the reason if the driver must
-    /// wait.
+    /// Checks that a driver may continue. If the response has ended, returns the answer. If the driver must wait,
+    /// returns the reason.
     pub fn begin_again(
         &self,
         begin: &BeginResponse<'_>,
@@ -117,7 +118,7 @@ impl HeldResponse {
         Ok(is_driven.then_some(Begun::Running { left }))
     }
 
-    /// Assigns the response to a driver.
+    /// Assigns the response to the driver of `begin`.
     pub fn drive(&mut self, begin: &BeginResponse<'_>, now_ms: u64) {
         self.token = begin.token;
         self.turn = match begin.floor {
@@ -143,12 +144,13 @@ impl HeldResponse {
         }
     }
 
-    /// Returns when a sweep is due; `None` once the response has ended.
+    /// Returns when a sweep is due. Returns `None` after the response has ended.
     pub fn due_ms(&self) -> Option<u64> {
         self.answer.is_none().then_some(self.due_ms)
     }
 
-    /// Returns why another response cannot have the floor of this one, whose id is `id`.
+    /// Returns the reason why a different response cannot take the floor from this response. `id` is the id of this
+    /// response.
     pub fn keeps_out(&self, id: ResponseId, now_ms: u64) -> Begun {
         match self.lease_ms.saturating_sub(now_ms) {
             0 => Begun::Behind(id),
@@ -159,8 +161,8 @@ impl HeldResponse {
         }
     }
 
-    /// Checks that a driver may write in `scope`; `token` is `None` for any driver. `thread` has its current life and last
-    /// turn.
+    /// Checks that a driver may write in `scope`. If `token` is `None`, any driver may write. `thread` contains the
+    /// current life and last turn of the thread.
     pub fn check(
         &self,
         scope: &ScopeId,
@@ -181,7 +183,8 @@ impl HeldResponse {
         }
     }
 
-    /// Checks that `token` belongs to the current driver; `None` stands for any.
+    /// Checks that the response is open and `token` belongs to its driver. If `token` is `None`, any driver is
+    /// accepted.
     pub fn check_driver(&self, token: Option<TurnToken>) -> Result<(), Refusal> {
         match self.answer.is_some() || token.is_some_and(|token| token != self.token) {
             true => Err(Refusal::TurnLost),
@@ -189,7 +192,8 @@ impl HeldResponse {
         }
     }
 
-    /// Checks the scope of the response. For a thread's scope the caller compares the life, because rotation changes the id.
+    /// Checks that the response belongs to `scope`. For a response of a thread, any thread is accepted. The caller must
+    /// compare the life, because rotation changes the thread id.
     pub fn check_scope(&self, scope: &ScopeId) -> Result<(), Refusal> {
         let is_in = match self.life {
             Some(_) => scope.thread().is_some(),
@@ -206,8 +210,8 @@ impl HeldResponse {
         self.turn == Some(self.token)
     }
 
-    /// Returns the stored entry with the same number. Refused with [`Refusal::Changed`] if an earlier entry or event is
-    /// missing.
+    /// Returns the stored entry with the number of `entry`, if any. Fails with [`Refusal::Changed`] if an earlier entry
+    /// or event is missing.
     pub fn known_entry(&self, entry: &JournalEntry<'_>) -> Result<Option<&Bytes>, Refusal> {
         let next = self.entries.len() as u64 + 1;
         match entry.number {
@@ -234,7 +238,8 @@ impl HeldResponse {
         }
     }
 
-    /// Appends events, numbered from the first tuple field. Only the first events extend how long the response is kept.
+    /// Appends events. The first field of `events` is the number of the first event. Only the first append extends the
+    /// lifetime of the response.
     pub fn tell(&mut self, events: (u64, &[Bytes]), now_ms: u64) {
         let is_first = self.events.is_empty();
         self.add_events(events);
@@ -251,7 +256,7 @@ impl HeldResponse {
         }
     }
 
-    /// Checks that an end is based on all entries and events.
+    /// Checks that `end` is based on all stored entries and events.
     pub fn check_end(&self, end: &EndResponse<'_>) -> Result<(), Refusal> {
         let (first, _) = end.events;
         let is_next = first == self.events.len() as u64;
@@ -261,7 +266,7 @@ impl HeldResponse {
         }
     }
 
-    /// Ends the response. `has_thread` is false if its thread no longer exists.
+    /// Ends the response. `has_thread` is false if the thread of the response no longer exists.
     pub fn end(&mut self, end: &EndResponse<'_>, has_thread: bool, archive: Duration, now_ms: u64) {
         self.add_events(end.events);
         self.text_bytes += heap::block(end.answer.len());
@@ -269,7 +274,7 @@ impl HeldResponse {
         let kept = response_ttl(&self.scope, end.kept, archive);
         self.kept = match has_thread {
             true => kept,
-            // without a thread, an erasure of the owner could not find the response for longer
+            // without its thread, an erasure of the owner can find the response only for this long
             false => self.kept.min(kept),
         };
         self.keep(now_ms);
@@ -303,7 +308,7 @@ impl HeldResponse {
         }
     }
 
-    /// Returns up to `limit` events from number `from`; `None` if they have expired.
+    /// Returns up to `limit` events from number `from` on. Returns `None` if the events have expired.
     pub fn told(&self, from: u64, limit: usize, now_ms: u64) -> Option<Told> {
         if !self.events.is_empty() && self.events_end_ms <= now_ms {
             return None;

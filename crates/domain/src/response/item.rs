@@ -29,7 +29,7 @@ pub enum ItemKind {
     CustomToolCall,
     /// The result of a custom tool.
     CustomToolCallOutput,
-    /// A call of a tool on a tool server, with its result.
+    /// A tool call that a server has run, with its result.
     McpCall,
     /// A web search.
     WebSearchCall,
@@ -39,19 +39,19 @@ pub enum ItemKind {
     Compaction,
 }
 
-/// The parts of an item of OpenAI's Responses API that prompts and messages need. JSON is compact text.
+/// An item of OpenAI's Responses API, with the parts that prompts and messages need. JSON values are compact text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item<'a> {
     /// A message.
     Message {
-        /// Any text. The known roles are `user`, `assistant`, `system` and `developer`.
+        /// The role. Any text is accepted. The known roles are `user`, `assistant`, `system` and `developer`.
         role: Cow<'a, str>,
-        /// JSON: an array of parts, or a string; `None` without content.
+        /// The content as JSON: an array of parts, or a string. `None` if the message has no content.
         content: Option<&'a str>,
     },
     /// Reasoning of a model.
     Reasoning,
-    /// A call, with its result if a server has run it.
+    /// A call, with its result if a server has run the call.
     Call(ItemCall<'a>),
     /// The result of a call that a client has run.
     Output {
@@ -82,7 +82,8 @@ pub struct ItemCall<'a> {
 /// The result of a call that a server has run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallResult<'a> {
-    /// JSON: a string, or `null`. An error is the text of an object with `error`, and with `code` if the tool failed.
+    /// A JSON string, or `null`. For an error, the string contains a JSON object with `error`, and with `code` if the
+    /// tool failed.
     pub output: Cow<'a, str>,
     /// Whether the output is an error.
     pub is_error: bool,
@@ -119,13 +120,13 @@ impl ItemKind {
         }
     }
 
-    /// Returns the kind with this `type`.
+    /// Returns the kind whose `type` is `name`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
-    /// Returns the kind of a JSON value; `None` if it is not an object, or has an unknown type.
+    /// Returns the kind of an item. Returns `None` if the value is not an object, or has an unknown type.
     #[must_use]
     pub fn of(item: &str) -> Option<Self> {
         if !item.starts_with('{') {
@@ -184,7 +185,7 @@ impl CallForm {
 }
 
 impl<'a> Item<'a> {
-    /// Parses an item; `None` if it is not an object, or lacks a required member of its type.
+    /// Parses an item. Returns `None` if the value is not an object, or lacks a required member of its type.
     #[must_use]
     pub fn read(item: &'a str) -> Option<Self> {
         if !item.starts_with('{') {
@@ -218,7 +219,7 @@ impl<'a> Item<'a> {
                 let id = text("call_id").or_else(|| text("id"))?;
                 Self::executed(item, id, text("name")?)
             }
-            // only calls that this server ran have a `call_id`; other results are known only to their upstream
+            // only calls that this server ran have a `call_id`; the results of other calls are only available upstream
             ItemKind::WebSearchCall | ItemKind::ImageGenerationCall => match text("call_id") {
                 Some(id) => Self::executed(item, id, tool_of(kind).into()),
                 None => Self::Other,

@@ -1,28 +1,29 @@
 use std::time::Duration;
 
-/// Room for several responses of maximum size.
+/// Minimum of [`ResponseLimits::held_max`] in bytes, which has room for several responses of maximum size.
 const HELD_LEAST: u64 = 64 * 1_048_576;
 
 /// Limits and lifetimes of the responses that the server runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseLimits {
-    /// Model answers per response, 1 to 1000.
+    /// Maximum number of model answers per response, 1 to 1000.
     pub max_steps: u32,
-    /// Tool calls per response, 1 to 10000.
+    /// Maximum number of tool calls per response, 1 to 10000.
     pub max_tool_calls: u32,
     /// Maximum duration of a response, 1 s to a day.
     pub max_time: Duration,
-    /// Maximum bytes of the items of a response without images, and of one model answer: 1 KiB to 8 MiB.
+    /// Maximum bytes of the items of a response, without images, and of one model answer. 1 KiB to 8 MiB.
     pub max_bytes: u64,
-    /// The lease of a driver, 1 s to 10 min. The driver renews it every third of this time.
+    /// Duration of a driver's lease, 1 s to 10 min. The driver renews the lease every third of this time.
     pub lease: Duration,
     /// How long a failed response can be resumed after its last write, 1 s to a day.
     pub resume: Duration,
-    /// Exchanges of the conversation sent upstream with a request, 0 to 10000; 0 sends all.
+    /// Number of exchanges of the conversation that are sent upstream with a request, 0 to 10000. 0 sends all
+    /// exchanges.
     pub window: u32,
     /// How long a response can be read after its end, 60 s to 30 years.
     pub response_ttl: Duration,
-    /// Responses that one process runs concurrently, 1 to 65536.
+    /// Maximum number of responses that one process runs concurrently, 1 to 65536.
     pub responses_max: usize,
 }
 
@@ -40,7 +41,7 @@ impl ResponseLimits {
         responses_max: 256,
     };
 
-    /// Returns the maximum bytes that the responses of a process hold together. At this size, no further response begins.
+    /// Returns the maximum total bytes of the responses of a process. At the maximum, no further response begins.
     #[must_use]
     pub fn held_max(&self) -> u64 {
         let responses = self.responses_max as u64;

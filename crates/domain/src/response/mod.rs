@@ -1,4 +1,4 @@
-//! Responses: the work of a model on a request.
+//! Defines responses. A response is the work of a model on one request.
 
 mod carried;
 mod compaction;

@@ -3,12 +3,12 @@ use serde::{Deserialize, Serialize};
 use super::Usage;
 use crate::Json;
 
-/// The stored end of a response.
+/// The stored result of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The status.
     pub status: Status,
-    /// The output: objects with `id` and `type`, in order.
+    /// The output items, in order. Each item is an object with `id` and `type`.
     pub output: Vec<Json>,
     /// The tokens of all steps.
     pub usage: Usage,
@@ -20,13 +20,13 @@ pub struct Outcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// With an answer, or with calls for the client.
+    /// The response ended with an answer, or with calls for the client.
     Completed,
-    /// Before it was complete.
+    /// The response ended before it was complete.
     Incomplete(Incomplete),
-    /// By a request to cancel it.
+    /// A caller cancelled the response.
     Cancelled,
-    /// With an error.
+    /// The response ended with an error.
     Failed(Failure),
 }
 
@@ -66,7 +66,7 @@ pub struct Failure {
     pub message: String,
     /// Seconds that the caller should wait before a retry.
     pub retry_after_seconds: Option<u64>,
-    /// Whether a retry may succeed. If so, the response stays open for it.
+    /// Whether a retry may succeed. If so, the response stays open for a retry.
     pub is_temporary: bool,
 }
 
@@ -88,7 +88,7 @@ pub enum FailureCode {
     ConversationDestroyed,
     /// The conversation has no room for the response.
     ConversationTooLarge,
-    /// A later response, or an operator's limit, ended the response after its driver had stopped.
+    /// The driver of the response stopped, and a later response or an operator's limit ended the response.
     Abandoned,
 }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use super::item::{CallForm, CallResult, Item, ItemCall};
 use crate::member;
 
-/// A part of a prompt, in the order of the conversation. JSON is compact text.
+/// A part of a prompt. Parts are in the order of the conversation. JSON values are compact text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PromptItem<'a> {
     /// A message.
@@ -13,7 +13,7 @@ pub enum PromptItem<'a> {
         role: &'a str,
         /// A JSON array of content parts of OpenAI's Responses API, such as `input_text`, `input_image` or `refusal`.
         content: &'a str,
-        /// The whole message as an item, with further members such as `phase`.
+        /// The whole message item, including members such as `phase`.
         item: &'a str,
     },
     /// Reasoning, as an item of OpenAI's Responses API.
@@ -22,14 +22,14 @@ pub enum PromptItem<'a> {
     Call {
         /// The kind of tool.
         form: CallForm,
-        /// Pairs the call with its result. Unique in the prompt.
+        /// Pairs the call with its result. Each id is unique in the prompt.
         id: Cow<'a, str>,
         /// The name of the tool.
         name: Cow<'a, str>,
         /// The arguments, not necessarily JSON.
         arguments: Cow<'a, str>,
     },
-    /// The result of an earlier call. Each call has one result, which follows it and precedes the next message.
+    /// The result of an earlier call. Each call has exactly one result, which follows the call.
     Result {
         /// The kind of tool.
         form: CallForm,
@@ -44,7 +44,8 @@ pub enum PromptItem<'a> {
     Other(&'a str),
 }
 
-/// The number of a model answer in its response: a member of all its calls and of the items that follow them.
+/// Name of the member that numbers the model answers of a response. The calls of an answer, and the items after these
+/// calls, have this member.
 const STEP: &str = "step";
 const ROLES: [&str; 4] = ["user", "assistant", "system", "developer"];
 const NO_OUTPUT: &str = r#""{\"error\":\"no output was given for this call\"}""#;
@@ -55,14 +56,15 @@ struct Part<'a> {
     step: Option<&'a str>,
 }
 
-/// Builds a prompt from stored items. Each call gets a unique id and exactly one result, after the call or after the whole
-/// answer that contains it. Drops results without a call.
+/// Builds a prompt from stored items. Each call gets a unique id and exactly one result. The result follows the call,
+/// or the whole answer that contains the call. Results without a call are dropped.
 #[must_use]
 pub fn prompt_of<'a>(items: impl IntoIterator<Item = &'a str>) -> Vec<PromptItem<'a>> {
     pair(items.into_iter().filter_map(read).collect())
 }
 
-/// Returns the index of an output in `input` that matches no call, and that a prompt would drop. Outputs may be repeated.
+/// Returns the index of the first output in `input` that matches no call. A prompt would drop such an output. Several
+/// outputs may match the same call.
 #[must_use]
 pub fn output_without_call<'a>(
     before: impl Iterator<Item = &'a str>,
@@ -94,7 +96,7 @@ fn read(text: &str) -> Option<Part<'_>> {
     })
 }
 
-/// Converts an item that is neither a call nor a result. Drops messages of other roles or without parts.
+/// Converts an item that is neither a call nor a result. Drops messages with unknown roles or without content parts.
 fn other<'a>(text: &'a str, item: &Item<'a>) -> Option<PromptItem<'a>> {
     match item {
         Item::Message { role, content } => Some(PromptItem::Message {
@@ -116,7 +118,7 @@ fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
     }
     let mut ids = Ids::default();
     let mut prompt = Vec::with_capacity(parts.len());
-    // the results of the preceding calls, and the answer that made them
+    // `open` contains the results of preceding calls, and `answer` identifies the model answer with these calls
     let (mut open, mut answer) = (Vec::new(), None);
     for Part { text, item, step } in parts {
         match item {
@@ -127,7 +129,7 @@ fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
                 arguments,
                 result,
             }) => {
-                // calls that clients ran do not name their answer, and stay together
+                // consecutive client calls without a step form one answer; server calls without a step do not
                 let its = (step, result.is_some() && step.is_none());
                 if answer.is_some_and(|answer| answer != its || its.1) {
                     prompt.append(&mut open);
@@ -178,7 +180,7 @@ fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
 struct Ids(HashMap<String, u64>);
 
 impl Ids {
-    /// Returns `id`, or an unused variant if it is already used.
+    /// Returns `id`. If `id` is already in use, returns an unused variant.
     fn distinct<'a>(&mut self, id: Cow<'a, str>) -> Cow<'a, str> {
         let Some(mut count) = self.0.get(&*id).copied() else {
             self.0.insert(id.to_string(), 1);

@@ -1,4 +1,4 @@
-//! The steps of a response, and their outcomes.
+//! Defines the steps of a response, and their outcomes.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::ResponseId;
 use crate::scope::ScopeId;
 use crate::{Access, Fingerprint, TurnToken};
 
-/// Begins a response, or lets another driver resume it.
+/// A request to begin a response, or to resume it with a different driver. A driver is the task that runs a response.
 #[derive(Debug, Clone, Copy)]
 pub struct BeginResponse<'a> {
     /// The scope of the response.
@@ -17,29 +17,31 @@ pub struct BeginResponse<'a> {
     pub access: Access,
     /// The token of the driver.
     pub token: TurnToken,
-    /// The lease of the driver.
+    /// Duration of the driver's lease.
     pub lease: Duration,
-    /// How long an open response is kept after its last write: at most a day. Of its events, only the first count as a
-    /// write.
+    /// How long an open response is kept after its last write, at most a day. Only the first append of events counts as
+    /// a write.
     pub kept: Duration,
-    /// How long after the last write an open response is due: a sweep then takes it over or closes it.
+    /// Time from the last write until a sweep takes over or closes an open response.
     pub due: Duration,
     /// Whether the response reserves the floor of its scope.
     pub floor: Floor,
-    /// The data that another driver needs to continue, up to 8 MiB. Without it, no response begins: see [`Begun::Free`].
+    /// The data that a different driver needs to continue, up to 8 MiB. If absent, no response begins; see
+    /// [`Begun::Free`].
     pub request: Option<&'a Bytes>,
     /// The digest that identifies repeats of the request.
     pub fingerprint: Fingerprint,
 }
 
-/// Whether a response has the floor of its scope. Only one open response at a time has the floor.
+/// How a response uses the floor of its scope. The floor is a lock that at most one open response holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Floor {
     /// The response works without the floor.
     None,
-    /// The response takes the floor: in a thread, the turn, which clients take too. A scope without a thread must exist.
+    /// The response takes the floor. In a thread, the floor is the turn, which clients can also take. Any other scope
+    /// must already exist.
     Taken,
-    /// The caller holds the turn of the thread with this token, and lends it.
+    /// The caller holds the turn of the thread with this token, and lends the turn to the response.
     Lent(TurnToken),
 }
 
@@ -48,29 +50,31 @@ pub enum Floor {
 pub enum Begun {
     /// The response has begun.
     New,
-    /// The response may begin: repeat the call with the request, which drivers omit at first because it can be large.
+    /// The response may begin. The driver must repeat the call with `request`. Drivers omit the request at first,
+    /// because it can be large.
     Free,
-    /// The response had begun before, and this driver resumes it.
+    /// The response had already begun, and this driver resumes it.
     Resumed(Journal),
-    /// Another driver runs the response.
+    /// A different driver runs the response.
     Running {
         /// Time until the driver's lease ends, unless renewed.
         left: Duration,
     },
     /// The response has ended with this answer.
     Ended(Bytes),
-    /// Another response or a client holds the turn of the thread, or another response has the floor of the scope.
+    /// A client or a different response holds the turn of the thread, or a different response has the floor of the
+    /// scope.
     Locked {
         /// The response that holds the turn or the floor; `None` if a client holds the turn.
         by: Option<ResponseId>,
         /// Time until the turn ends, unless renewed.
         left: Duration,
     },
-    /// An earlier response has the floor, and its driver has stopped. It must be ended first.
+    /// An earlier response has the floor, and its driver has stopped. The caller must end that response first.
     Behind(ResponseId),
 }
 
-/// The recorded course of a response.
+/// The stored progress of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Journal {
     /// The request.
@@ -88,25 +92,25 @@ pub struct JournalEntry<'a> {
     pub token: TurnToken,
     /// The number of the entry, from 1.
     pub number: u64,
-    /// The text.
+    /// The content of the entry.
     pub entry: &'a Bytes,
-    /// The number of the first event, and the events. The store skips events that it already has.
+    /// The number of the first event, and the events. The store skips events that are already stored.
     pub events: (u64, &'a [Bytes]),
 }
 
-/// The end of a response.
+/// A request to end a response.
 #[derive(Debug, Clone, Copy)]
 pub struct EndResponse<'a> {
     /// The token of the driver. `None` ends the response regardless of its driver.
     pub token: Option<TurnToken>,
-    /// The number of entries that the end is based on.
+    /// The number of journal entries that the end is based on.
     pub entries: u64,
-    /// The number of the first event, which must be the next one, and the last events.
+    /// The number of the first event, and the last events. The first event must be the next event of the response.
     pub events: (u64, &'a [Bytes]),
     /// The answer to all later requests, up to 8 MiB.
     pub answer: &'a Bytes,
-    /// How long the answer is kept. In a thread's scope limited to the longer of two days and the archive, so that an
-    /// erasure of the owner finds it.
+    /// How long the answer is kept. In a thread's scope, the limit is the longer of two days and the archive's
+    /// retention, because an erasure of the owner must find the answer.
     pub kept: Duration,
     /// How long the events are kept, at most as long as the answer.
     pub events_kept: Duration,
@@ -134,6 +138,6 @@ pub struct ResponseView {
 pub struct Told {
     /// Consecutive events.
     pub events: Vec<Bytes>,
-    /// Whether the response has ended. If so, empty `events` means that there are no later ones.
+    /// Whether the response has ended. If so, empty `events` means that no later events exist.
     pub has_ended: bool,
 }

@@ -2,12 +2,12 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// Tokens of one model answer, or the sum over several.
+/// Number of tokens in one model answer, or the sum over several answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens read by the model.
     pub input_tokens: u64,
-    /// Input tokens from the upstream's cache.
+    /// Input tokens that the upstream read from its cache.
     pub cached_tokens: u64,
     /// Tokens written by the model.
     pub output_tokens: u64,

@@ -1,14 +1,14 @@
 use crate::member;
 
-/// Selects the last exchanges of a conversation, newest first. An exchange starts at the first user message after another
-/// item, and is never cut.
+/// Selects the newest exchanges of a conversation. An exchange starts at the first user message after any other item.
+/// An exchange is never cut.
 #[derive(Debug, Clone)]
 pub struct Window {
     exchanges_left: Option<usize>,
     bytes_left: usize,
     newer_is_user: bool,
     items: usize,
-    /// The newest items that form whole exchanges.
+    /// Number of newest items that form whole exchanges.
     whole: usize,
     is_full: bool,
 }
@@ -27,7 +27,7 @@ impl Window {
         }
     }
 
-    /// Examines the item before all items so far. Returns whether the window needs earlier items.
+    /// Examines the next older item. Returns whether the window needs even older items.
     pub fn admit(&mut self, item: &str) -> bool {
         let is_user = is_user_message(item);
         if self.newer_is_user && !is_user {
@@ -43,7 +43,7 @@ impl Window {
         !self.is_full
     }
 
-    /// Returns the number of newest items that the model reads, after the last call of [`Self::admit`].
+    /// Returns how many of the newest items the model reads. Call this function after the last call of [`Self::admit`].
     #[must_use]
     pub fn items(&self) -> usize {
         match self.is_full {

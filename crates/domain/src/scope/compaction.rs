@@ -3,25 +3,26 @@ use std::time::Duration;
 use super::{HistoryItem, HistoryLimit, ItemId};
 use crate::{Access, IdempotencyKey, Stamp, TurnToken};
 
-/// How long originals are kept by default: one week.
+/// Default time that a segment keeps the original items: one week.
 pub const ORIGINALS_KEPT: Duration = Duration::from_secs(604_800);
-/// Maximum number of items after the compacted ones. The compaction rewrites each of them.
+/// Maximum number of items after the compacted items. A compaction rewrites each of these items.
 pub const LATER_ITEMS_MAX: usize = 500;
-/// Maximum number of segments that are kept.
+/// Maximum number of segments that a history keeps.
 pub const SEGMENTS_MAX: usize = 16;
 
-/// Replaces the oldest items of a thread's history by fewer ones. A segment keeps the originals for a while.
+/// Replaces the oldest items of a thread's history with a summary of one or more items. A segment keeps the original
+/// items for the time in `keep`.
 #[derive(Debug, Clone, Copy)]
 pub struct Compaction<'a> {
-    /// The last position to replace.
+    /// The position of the last item to replace.
     pub through: u64,
     /// The expected number of items up to `through`.
     pub count: u64,
-    /// The new items, from 1 to `count`. They get the last positions up to `through`.
+    /// The new items, from 1 to `count` items. The new items get the last positions up to `through`.
     pub items: &'a [HistoryItem],
-    /// How long a segment keeps the originals, to the millisecond; zero discards them.
+    /// How long a segment keeps the original items, in whole milliseconds. Zero discards the original items.
     pub keep: Duration,
-    /// Maximum bytes of the history, and of all its segments together.
+    /// Maximum bytes of the history. The same maximum applies to all segments of the history together.
     pub limit: HistoryLimit,
     /// The caller's access to threads.
     pub access: Access,
@@ -38,13 +39,13 @@ pub struct Compacted {
     pub stamp: Stamp,
     /// The number of the new segment, incremented with each compaction.
     pub segment: u32,
-    /// Number of older segments dropped for the new one.
+    /// Number of older segments that were dropped to make room for the new segment.
     pub dropped_segments: u32,
     /// Whether the answer was replayed for the idempotency key.
     pub replayed: bool,
 }
 
-/// The originals that a compaction replaced.
+/// Describes the original items that a compaction replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
     /// The number of the segment.
@@ -61,6 +62,6 @@ pub struct Segment {
     pub compacted_ms: u64,
     /// When the segment expires, in Unix milliseconds.
     pub expires_ms: u64,
-    /// The ids of the items that replaced the originals.
+    /// The ids of the new items that replaced the original items.
     pub summary: Vec<ItemId>,
 }

@@ -9,7 +9,7 @@ use super::{
 use crate::members::{Draft, Member, Members};
 use crate::{Heap, IntegerError, Precondition, Refusal, Stamp, add, heap};
 
-/// The content of a scope, with the reference semantics of its writes.
+/// The content of a scope. Implements the reference semantics of writes.
 #[derive(Debug, Clone, Default)]
 pub struct ScopeDocument {
     entries: Members<ScopeKey, Entry>,
@@ -36,11 +36,12 @@ pub struct Applied {
     pub appended: Vec<Appended>,
     /// Number of items removed from the history.
     pub removed: u64,
-    /// The removed newest items, oldest first, if the write takes them.
+    /// The items that the write [removed from the end](Removal::Newest), oldest first.
     pub taken: Vec<StoredItem>,
     /// Keys that were set, deleted or incremented.
     pub keys: BTreeSet<ScopeKey>,
-    /// Whether the version changes. A write that [`only_adds`](ScopeWrite::only_adds) existing data does not change it.
+    /// Whether the version changes. A write that [`only_adds`](ScopeWrite::only_adds) existing data does not change the
+    /// version.
     pub is_change: bool,
 }
 
@@ -52,7 +53,7 @@ impl ScopeDocument {
         entry.lives(now_ms).then_some(&entry.value)
     }
 
-    /// Returns the unexpired keys and values, bytewise by key.
+    /// Returns the unexpired keys and values, sorted bytewise by key.
     pub fn iter(&self, now_ms: u64) -> impl Iterator<Item = (&ScopeKey, &ScopeValue)> {
         let living = self
             .entries
@@ -84,13 +85,13 @@ impl ScopeDocument {
         &self.tasks
     }
 
-    /// Returns the version of the last write to the tasks; 0 before the first.
+    /// Returns the version of the scope after the last write to the tasks; 0 before the first write.
     #[must_use]
     pub fn tasks_version(&self) -> u64 {
         self.tasks_version
     }
 
-    /// Returns the data that the creator of the scope stores with it.
+    /// Returns the data that the creator of the scope stores with the scope.
     #[must_use]
     pub fn record(&self) -> Option<&Bytes> {
         self.record.as_ref()
@@ -108,7 +109,7 @@ impl ScopeDocument {
         self.is_sealed
     }
 
-    /// Exports the content. `times` are those of the first and the last write.
+    /// Exports the content. `times` are the times of the first and the last write.
     pub fn image(&self, version: u64, times: (u64, u64), now_ms: u64) -> ScopeImage {
         let living = self.entries.iter().filter(|(_, entry)| entry.lives(now_ms));
         let keys = living.map(|(key, entry)| KeyImage {
@@ -149,7 +150,7 @@ impl ScopeDocument {
         }
     }
 
-    /// Applies a write atomically. `stamp` is the current one; a change increments its version.
+    /// Applies a write atomically. `stamp` is the current stamp. A change increments the version.
     pub fn apply(
         &mut self,
         write: &ScopeWrite<'_>,
@@ -174,7 +175,7 @@ impl ScopeDocument {
             });
         }
 
-        // no refusal is possible from here on
+        // from here on, the write cannot be rejected
         let keys = changes.keys(&self.entries).cloned().collect();
         self.entries.commit(changes);
         if let Some(tasks) = write.tasks {
@@ -189,7 +190,7 @@ impl ScopeDocument {
         let before = self.history.summary().len();
         let mut taken = self.history.remove(removed);
         let left = before - self.history.summary().len();
-        // a removed original is not counted by the history
+        // the history does not count an item that was removed from a segment
         let removed = left.max(taken.len() as u64);
         if !matches!(write.removes, Some(Removal::Newest(_))) {
             taken.clear();
@@ -207,8 +208,8 @@ impl ScopeDocument {
         })
     }
 
-    /// Compacts the history atomically. Returns the new segment's number, and how many older segments were dropped to
-    /// make room for it.
+    /// Compacts the history atomically. Returns the number of the new segment, and how many older segments were dropped
+    /// to make room for the new segment.
     pub fn compact(
         &mut self,
         compaction: &Compaction<'_>,

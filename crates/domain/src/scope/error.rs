@@ -1,4 +1,4 @@
-/// An invalid scope, or an invalid part of one.
+/// An invalid scope, key, value or item id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeError {
     /// An unknown kind of scope.
@@ -78,7 +78,7 @@ pub enum TaskError {
     /// The change would drop unfinished tasks.
     #[error("the list lacks {count} unfinished tasks; include them, or omit `keep_unfinished`")]
     WouldDropUnfinished {
-        /// Number of unfinished tasks.
+        /// Number of unfinished tasks that would be dropped.
         count: usize,
     },
 }

@@ -10,12 +10,12 @@ use crate::{Fingerprint, Heap, IdempotencyKey, Json, Refusal, heap};
 use segments::Segments;
 
 const ID_MAX_BYTES: usize = 128;
-/// Fixed cost of an item, in addition to its id and value.
+/// Fixed cost of an item in bytes, in addition to its id and value.
 pub(crate) const ITEM_BYTES: u64 = 64;
-/// Maximum bytes of the items that one write returns, unless a single item is larger.
+/// Maximum bytes of the items that one write returns. A single item may be larger.
 pub(crate) const TAKEN_MAX_BYTES: u64 = 1_048_576;
 
-/// Removed items whose positions are remembered.
+/// Maximum number of removed items whose positions are kept.
 const MARKS_MAX: usize = 256;
 
 /// The id of an item: 1 to 128 visible ASCII characters. Appending the same id and value again has no effect.
@@ -25,7 +25,7 @@ pub struct ItemId(Box<str>);
 /// An item to append.
 #[derive(Debug, Clone)]
 pub struct HistoryItem {
-    /// The id, which permanently belongs to this value.
+    /// The id. Appending a different value with the same id is rejected.
     pub id: ItemId,
     /// Any JSON.
     pub value: Json,
@@ -58,9 +58,9 @@ pub struct Appended {
 pub enum Removal<'a> {
     /// Removes every item.
     All,
-    /// Removes the item with this id, if it exists, even from a segment.
+    /// Removes the item with this id, if any. The item may be in a segment.
     Item(&'a ItemId),
-    /// Removes and returns the newest items: up to this number and 1 MiB, but at least one.
+    /// Removes and returns the newest items, up to this number and up to 1 MiB. A single item may be larger.
     Newest(usize),
 }
 
@@ -71,12 +71,12 @@ pub(crate) enum Removed {
     Original(ItemId),
 }
 
-/// The limits of a history. An item costs 64 bytes plus those of its id and value.
+/// The limits of a history. An item costs 64 bytes plus the bytes of its id and value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryLimit {
     /// Maximum bytes of all items.
     pub max_bytes: u64,
-    /// Whether appends drop the oldest items to make room. Otherwise appends over the limit are rejected.
+    /// Whether appends drop the oldest items to make room. If not, appends over the limit are rejected.
     pub drops_oldest: bool,
 }
 
@@ -87,7 +87,7 @@ pub struct HistorySummary {
     pub first_seq: u64,
     /// The position of the next item.
     pub next_seq: u64,
-    /// Number of positions between these two whose items were removed.
+    /// Number of positions from `first_seq` up to `next_seq` whose items were removed.
     pub removed: u64,
     /// Size of all items in bytes, as [`HistoryLimit`] counts them.
     pub bytes: u64,
@@ -99,14 +99,16 @@ pub struct History {
     items: VecDeque<StoredItem>,
     known: HashMap<ItemId, (u64, Fingerprint)>,
     summary: HistorySummary,
-    /// The last items removed or dropped, except by a clear, newest last.
+    /// Id digests and positions of recently removed or dropped items, newest last. Removing all items at once adds no
+    /// entries.
     marks: VecDeque<(Fingerprint, u64)>,
     segments: Segments,
     heap_bytes: u64,
 }
 
 impl ItemId {
-    /// Generates an item id: from the idempotency key and `index`, so that repeats give it again, or else a random one.
+    /// Generates an item id. With an idempotency key, the id depends only on the key and `index`, and a retry generates
+    /// the same id. Without a key, the id is random.
     #[doc(hidden)]
     #[must_use]
     pub fn generate(request: Option<IdempotencyKey>, index: usize) -> Self {
@@ -268,7 +270,8 @@ impl History {
         self.items.back().map(|item| item.at_ms)
     }
 
-    /// Returns up to `limit` items after position `from`, or before it if `backwards`, nearest first.
+    /// Returns up to `limit` items after position `from`. If `backwards`, returns items before `from` instead, nearest
+    /// first.
     #[must_use]
     pub fn read(&self, from: u64, backwards: bool, limit: usize) -> Vec<StoredItem> {
         if backwards {
@@ -286,7 +289,8 @@ impl History {
         self.known.get(id).map(|(seq, _)| *seq)
     }
 
-    /// Returns the position of an original, or of a recently removed or dropped item, except by a clear.
+    /// Returns the position of an item that is in a segment, or was recently removed or dropped. Items that were
+    /// removed all at once are unknown.
     #[must_use]
     pub fn removed_place(&self, id: &ItemId) -> Option<u64> {
         let mark = id.mark();
@@ -360,7 +364,7 @@ impl History {
         }
     }
 
-    /// Checks and plans appends that follow the removal of `removed`, without changing anything.
+    /// Plans the appends that follow the removal of `removed`, and checks them against `limit`. Changes nothing.
     pub(crate) fn plan(
         &self,
         removed: &Removed,
@@ -410,7 +414,7 @@ impl History {
         Ok(appended)
     }
 
-    /// Removes items and returns them in order. Removing all returns none.
+    /// Removes items, and returns them in order. Returns no items for [`Removed::All`].
     pub(crate) fn remove(&mut self, removed: Removed) -> Vec<StoredItem> {
         let places = match removed {
             Removed::All => {
@@ -435,7 +439,7 @@ impl History {
             }
         };
         let mut gone = Vec::with_capacity(places.len());
-        // newest first: removing from the end moves no other items
+        // newest first, because removing items at the end moves no other items
         for seq in places.into_iter().rev() {
             gone.extend(self.items.remove(self.index(seq)));
         }

@@ -6,23 +6,23 @@ use uuid::Uuid;
 use super::{ScopeError, ScopeName};
 use crate::{Heap, ThreadId, heap};
 
-/// Where data is stored: in a scope, or for the duration of one request.
+/// The storage of data: a scope, or a single request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// `request`: the data ends with the response.
+    /// `request`: the data is discarded after the response.
     Request,
     /// A scope that outlives the request.
     Kept(ScopeId),
 }
 
-/// A scope that outlives the request, written as kind, `:` and id.
+/// The id of a scope that outlives the request. Written as the kind of scope, `:` and an id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ScopeId {
-    /// `thread:<thread id>`: data next to the thread's state. Ends with the thread.
+    /// `thread:<thread id>`: data that is stored with a thread, and ends with the thread.
     Thread(ThreadId),
     /// `state:<uuid>`: a state handle. Requires explicit creation.
     State(Uuid),
-    /// `session:<id>`: created by the first write.
+    /// `session:<id>`: the first write creates the scope.
     Session(ScopeName),
     /// `run:<uuid>`: requires explicit creation.
     Run(Uuid),
@@ -46,7 +46,7 @@ impl ScopeId {
         }
     }
 
-    /// Returns the thread, if the scope belongs to one.
+    /// Returns the thread of a thread scope.
     #[must_use]
     pub fn thread(&self) -> Option<&ThreadId> {
         match self {

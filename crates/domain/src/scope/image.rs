@@ -4,7 +4,7 @@ use super::{
 };
 use crate::{Included, Refusal};
 
-/// A snapshot of a thread's scope, to be moved or copied. Times are in Unix milliseconds.
+/// A snapshot of a thread's scope for a move or a copy. Times are in Unix milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScopeImage {
     /// The version.
@@ -13,15 +13,15 @@ pub struct ScopeImage {
     pub created_ms: u64,
     /// Time of the last write.
     pub updated_ms: u64,
-    /// Keys and values, bytewise by key.
+    /// Keys and values, sorted bytewise by key.
     pub keys: Vec<KeyImage>,
     /// The task list.
     pub tasks: TaskList,
-    /// The version of the last write to the tasks; 0 before the first.
+    /// The version of the scope after the last write to the tasks; 0 before the first write.
     pub tasks_version: u64,
     /// The position of the next history item.
     pub next_seq: u64,
-    /// The history items by position. Positions may have gaps.
+    /// The history items, sorted by position. Positions may have gaps.
     pub items: Vec<StoredItem>,
 }
 
@@ -81,7 +81,7 @@ impl ScopeImage {
         Ok(())
     }
 
-    /// Reduces the image to the parts that a fork copies; `None` if it copies neither keys nor history.
+    /// Reduces the image to the parts that a fork copies. Returns `None` if the fork copies neither keys nor history.
     pub(crate) fn reduced(mut self, included: &Included, until: Option<u64>) -> Option<Self> {
         if !included.scope {
             self.keys = Vec::new();

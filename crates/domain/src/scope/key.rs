@@ -14,11 +14,11 @@ const FREE_MAX_BYTES: usize = 1_024;
 pub enum KeyRule {
     /// Up to 128 bytes: segments of `[A-Za-z0-9][A-Za-z0-9_.-]*`, separated by `/`.
     Namespaced,
-    /// Up to 1,024 bytes of any text, including none.
+    /// Any text of up to 1,024 bytes, including the empty text.
     Free,
 }
 
-/// A key that was checked by a rule. Keys have bytewise order.
+/// A key that follows a [`KeyRule`]. Keys are sorted bytewise.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ScopeKey(Box<str>);
 

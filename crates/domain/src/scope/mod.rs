@@ -1,4 +1,5 @@
-//! Scopes: small state of models, tools and applications, and the semantics of writes to it.
+//! Defines scopes and the semantics of writes to a scope. A scope holds small state of a model, a tool or an
+//! application.
 
 mod compaction;
 mod document;

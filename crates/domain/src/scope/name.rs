@@ -5,7 +5,7 @@ use super::ScopeError;
 
 const MAX_CHARS: usize = 128;
 
-/// The id of a session, tool or personality: 1 to 128 characters, without white space and control characters.
+/// The id of a session, tool or personality: 1 to 128 characters, without white space or control characters.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ScopeName(Box<str>);
 
@@ -29,7 +29,7 @@ impl FromStr for ScopeName {
     }
 }
 
-/// Hides names, which clients choose and which may identify them.
+/// Keeps names out of logs, because clients choose the names, and a name may identify its client.
 impl fmt::Debug for ScopeName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ScopeName({} bytes)", self.0.len())

@@ -5,15 +5,15 @@ use super::{ScopeKey, ScopeValue};
 /// An operation on keys. A write runs all of its operations in order, or none.
 #[derive(Debug, Clone)]
 pub enum KvOperation {
-    /// Sets a key. Without `ttl`, removes an earlier one.
+    /// Sets a key. If `ttl` is `None`, an earlier TTL of the key is removed.
     Set {
         /// The key.
         key: ScopeKey,
         /// The value.
         value: ScopeValue,
-        /// The lifetime, at least one second; by default that of the scope.
+        /// The lifetime of the key, at least one second. `None` means the lifetime of the scope.
         ttl: Option<Duration>,
-        /// Leaves an existing key unchanged.
+        /// Whether to leave an existing key unchanged.
         if_absent: bool,
     },
     /// Deletes a key. Deleting an absent key is not an error.
@@ -21,7 +21,7 @@ pub enum KvOperation {
         /// The key.
         key: ScopeKey,
     },
-    /// Adds to a decimal integer, and preserves its TTL. An absent key counts as 0.
+    /// Adds `by` to a decimal integer, and keeps the TTL of the key. An absent key counts as 0.
     Increment {
         /// The key.
         key: ScopeKey,
@@ -46,7 +46,7 @@ pub enum KvAnswer {
 }
 
 impl KvOperation {
-    /// Returns the affected key; `None` for all.
+    /// Returns the affected key, or `None` for an operation on all keys.
     #[must_use]
     pub fn key(&self) -> Option<&ScopeKey> {
         match self {

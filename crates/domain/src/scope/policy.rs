@@ -18,14 +18,14 @@ pub enum Lifetime {
     Thread,
     /// Ends after this time without use.
     Idle(Duration),
-    /// Lives until a caller ends it, or for the lifetime that its creator chose.
+    /// Lives until a caller ends the scope, or for the lifetime that its creator chose.
     Kept,
 }
 
 /// The rules of a scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScopePolicy {
-    /// The syntax of keys, unless a protocol has a stricter one.
+    /// The syntax of keys. A protocol may require a stricter syntax.
     pub keys: KeyRule,
     /// The lifetime.
     pub lifetime: Lifetime,
@@ -35,7 +35,7 @@ pub struct ScopePolicy {
     pub history: HistoryLimit,
 }
 
-/// The rules of all kinds of scopes. Limits of keys, values and tasks are the same for all.
+/// The rules of all kinds of scopes. The limits of keys, values and tasks are the same for all kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScopePolicies {
     /// How long a session lives after its last use.
@@ -60,7 +60,8 @@ impl ScopePolicy {
 }
 
 impl ScopePolicies {
-    /// The documented defaults: 30 days, 7 days, and 8 MiB, beyond which appends are rejected.
+    /// The documented defaults: sessions live for 30 days and runs for 7 days. A history has up to 8 MiB, and rejects
+    /// further appends.
     pub const DEFAULT: Self = Self {
         session_ttl: Duration::from_secs(30 * 86_400),
         run_ttl: Duration::from_secs(7 * 86_400),
@@ -80,7 +81,7 @@ impl ScopePolicies {
             ScopeId::Run(_) => (KeyRule::Namespaced, Lifetime::Idle(self.run_ttl), true),
             ScopeId::Tool(_) | ScopeId::Personality(_) => (KeyRule::Free, Lifetime::Kept, false),
         };
-        // a run's history records its state, and must not block its tools
+        // a full history must not block the tools of a run
         let drops_oldest = self.history.drops_oldest || matches!(scope, ScopeId::Run(_));
         ScopePolicy {
             keys,

@@ -57,7 +57,7 @@ pub struct NewTask {
     pub active_form: Option<String>,
 }
 
-/// Identifies a task of a list.
+/// Identifies a task in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskRef {
     /// By id.
@@ -66,7 +66,7 @@ pub enum TaskRef {
     Index(usize),
 }
 
-/// Changes of one task; `None` leaves a field unchanged.
+/// Changes to one task. `None` leaves a field unchanged.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct TaskChange {
     /// The new status.
@@ -77,7 +77,7 @@ pub struct TaskChange {
     pub active_form: Option<String>,
 }
 
-/// Ordered tasks: up to 1,000, and up to 131,072 bytes as JSON.
+/// Ordered tasks: up to 1,000 tasks, and up to 131,072 bytes as JSON.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct TaskList(Vec<Task>);
 
@@ -166,7 +166,7 @@ impl TaskList {
         Self(tasks).checked()
     }
 
-    /// Checks that `new` contains each unfinished task, by its id or with the same content.
+    /// Checks that `new` contains every unfinished task. Tasks match if they have the same id or the same content.
     pub fn check_keeps_unfinished(&self, new: &[NewTask]) -> Result<(), TaskError> {
         let ids: HashSet<_> = new.iter().filter_map(|new| new.id.as_deref()).collect();
         let mut contents: HashMap<&str, usize> = HashMap::new();
@@ -198,7 +198,7 @@ impl TaskList {
         serde_json::to_string(&self.0).expect("tasks are text")
     }
 
-    /// Parses the JSON text of [`Self::to_json`]; `None` for any other text.
+    /// Parses text that [`Self::to_json`] returned. Returns `None` if the text is invalid.
     pub fn from_stored(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok().map(Self)
     }

@@ -7,11 +7,11 @@ use super::{
 };
 use crate::{Conditions, Stamp};
 
-/// One atomic change of a scope. Checks run in this order: idempotency key, turn of the thread, existence and seal of the
-/// scope, precondition, record, tasks, operations, limits, history.
+/// One atomic change of a scope. Checks run in this order: idempotency key, turn of the thread, existence and seal of
+/// the scope, precondition, record, tasks, operations, limits, history.
 #[derive(Debug, Clone, Copy)]
 pub struct ScopeWrite<'a> {
-    /// Whether the write creates the scope, which must not exist.
+    /// Whether the write creates the scope. If so, the scope must not exist.
     pub makes: bool,
     /// Operations on keys, run in order.
     pub operations: &'a [KvOperation],
@@ -19,13 +19,14 @@ pub struct ScopeWrite<'a> {
     pub tasks: Option<&'a TasksChange>,
     /// The new record.
     pub record: Option<&'a RecordChange>,
-    /// The history items to remove, before others are appended.
+    /// The history items to remove. The removal precedes the appends.
     pub removes: Option<Removal<'a>>,
     /// The history items to append, up to 1,000.
     pub history: &'a [HistoryItem],
     /// Whether the scope rejects all later writes.
     pub seals: bool,
-    /// The new lifetime of a scope with [`Lifetime::Kept`](super::Lifetime::Kept); `None` leaves it unchanged.
+    /// The new lifetime of a scope with [`Lifetime::Kept`](super::Lifetime::Kept). `None` leaves the lifetime
+    /// unchanged.
     pub ttl: Option<Duration>,
     /// The conditions. The precondition compares the version of the scope.
     pub conditions: Conditions,
@@ -59,7 +60,7 @@ impl<'a> ScopeWrite<'a> {
         }
     }
 
-    /// Returns whether the write only deletes keys and history items, so that a full store accepts it.
+    /// Returns whether the write only deletes keys and history items. A full store accepts such a write.
     #[must_use]
     pub fn only_deletes(&self) -> bool {
         let is_deletion = |operation: &KvOperation| {
@@ -73,7 +74,8 @@ impl<'a> ScopeWrite<'a> {
             && self.operations.iter().all(is_deletion)
     }
 
-    /// Returns whether the write only appends items and sets absent keys. If all exist, not even the version changes.
+    /// Returns whether the write only appends items and sets absent keys. If all items and keys already exist, the
+    /// version does not change.
     #[must_use]
     pub fn only_adds(&self) -> bool {
         let adds = |operation: &KvOperation| {
@@ -95,21 +97,21 @@ impl<'a> ScopeWrite<'a> {
     }
 }
 
-/// A new task list, and the list that it is based on.
+/// A new task list, and optionally the stamp of the list that it replaces.
 #[derive(Debug, Clone)]
 pub struct TasksChange {
     /// The whole list.
     pub new: TaskList,
-    /// The stamp of the list that the change is based on; `None` accepts any.
+    /// The stamp of the list that the change is based on; `None` accepts any list.
     pub expected: Option<Stamp>,
 }
 
-/// A new record, and the record that it is based on.
+/// A new record, and optionally the record that it replaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordChange {
-    /// The data that the creator of the scope stores with it, up to 64 KiB.
+    /// The new data, which the creator of the scope stores with the scope, up to 64 KiB.
     pub new: Bytes,
-    /// The record that the change is based on; `None` accepts any.
+    /// The record that the change is based on; `None` accepts any record.
     pub expected: Option<Bytes>,
 }
 

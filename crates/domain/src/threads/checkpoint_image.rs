@@ -4,10 +4,10 @@ use super::image::{check_metadata, check_state};
 use crate::json::text::Json;
 use crate::{Refusal, ThreadPolicy};
 
-/// A snapshot of the checkpoints of a thread, to be moved.
+/// A snapshot of the checkpoints of a thread, used to move the thread.
 #[derive(Debug, Clone, Default)]
 pub struct CheckpointImages {
-    /// The highest number ever used; 0 if none.
+    /// The highest number that was ever used; 0 before the first checkpoint.
     pub last: u32,
     /// The checkpoints, by number.
     pub saved: Vec<CheckpointImage>,

@@ -8,10 +8,10 @@ use crate::json::value::Value;
 use crate::members::{Changes, Draft, Member, Members};
 use crate::{Heap, Refusal, ThreadPolicy, integer};
 
-/// A state in memory with its exact size, and the reference semantics of its operations.
+/// The state of a thread in memory, with its exact size. Implements the reference semantics of operations.
 #[derive(Debug, Clone, Default)]
 pub struct Document {
-    /// Each member counts with its colon and one comma or brace.
+    /// The counted bytes of a member include its colon and one comma or brace.
     members: Members<Key, Value>,
 }
 
@@ -64,12 +64,12 @@ impl Document {
         self.members.get(key)
     }
 
-    /// Returns the keys and values, bytewise by key.
+    /// Returns the keys and values, sorted bytewise by key.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Key, &Value)> {
         self.members.iter()
     }
 
-    /// Returns the state as a JSON object, bytewise by key.
+    /// Returns the state as a JSON object. Keys are sorted bytewise.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.size_bytes() as usize);
@@ -77,7 +77,7 @@ impl Document {
         out
     }
 
-    /// Appends the state as a JSON object, bytewise by key.
+    /// Appends the state as a JSON object. Keys are sorted bytewise.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         out.push(b'{');
         for (index, (key, value)) in self.members.iter().enumerate() {
@@ -91,7 +91,7 @@ impl Document {
         out.push(b'}');
     }
 
-    /// Checks that the values that a write is based on are unchanged.
+    /// Checks that the values that a write is based on have not changed.
     pub fn check(&self, guards: &[Guard]) -> Result<(), Refusal> {
         let holds = |guard: &Guard| match (&guard.expected, self.get(&guard.key)) {
             (GuardedValue::Object(old), Some(Value::Text(now))) => old == now,
@@ -106,7 +106,7 @@ impl Document {
         }
     }
 
-    /// Runs all operations in order, or none. Checks limits on the result.
+    /// Runs all operations in order, or none of them. Checks the result against the limits of `policy`.
     pub fn apply(
         &mut self,
         operations: &[Operation],
@@ -117,7 +117,8 @@ impl Document {
         Ok(answers)
     }
 
-    /// Computes answers and changes, without applying them. Skips operations on the history, which is not part of the state.
+    /// Computes answers and changes without applying the changes. Skips operations on the history, which is not part of
+    /// the state.
     pub fn plan(
         &self,
         operations: &[Operation],
@@ -145,7 +146,7 @@ impl Heap for Document {
     }
 }
 
-/// Adds one brace: each member already counts a byte for a comma or the other brace.
+/// Adds one brace, because each member already counts a byte for a comma or the other brace.
 fn size_bytes(member_bytes: u64) -> u64 {
     if member_bytes == 0 {
         2
@@ -284,7 +285,7 @@ mod tests {
         assert_eq!(document.size_bytes(), 15);
     }
 
-    /// 10 MB in 5,000 chunks, and 20,000 pushes to it.
+    /// Runs 20,000 pushes to an array of 10 MB in 5,000 chunks.
     #[test]
     fn pushes_to_a_large_array_share_one_copy_of_it() {
         let key = Key::new("k").unwrap();

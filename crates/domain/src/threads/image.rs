@@ -17,20 +17,20 @@ use crate::{IdempotencyKey, Refusal, ThreadPolicy};
 const ORIGIN: &str = "\"forked_from\"";
 const WITHOUT_ORIGIN: &str = r#"{"forked_from":null}"#;
 
-/// Maximum bytes of a thread's metadata by any protocol, including the origin of a fork.
+/// Maximum bytes of a thread's metadata in any protocol, including the origin of a fork.
 pub const METADATA_MAX_BYTES: u64 = 132_096;
 
-/// Maximum milliseconds that the first write of an imported thread may be ahead of the store's clock.
+/// Maximum number of milliseconds by which the creation time of an imported thread may be ahead of the store's clock.
 pub const AHEAD_MAX_MS: u64 = 60_000;
 
-/// A snapshot of a thread, except its turn and its remembered answers.
+/// A snapshot of a thread, without its turn and its stored answers to idempotent requests.
 #[derive(Debug, Clone)]
 pub struct Image {
-    /// Everything except state and scope. An import ignores its life, sizes and expiry.
+    /// Everything except state, scope and checkpoints. An import ignores the life, sizes and expiry in this field.
     pub thread: Thread,
     /// The state.
     pub state: Document,
-    /// Keys, tasks and history, if ever written.
+    /// Keys, tasks and history. `None` if never written.
     pub scope: Option<ScopeImage>,
     /// The checkpoints.
     pub checkpoints: CheckpointImages,
@@ -39,7 +39,7 @@ pub struct Image {
 /// The effect of an import on an existing thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IfExists {
-    /// Refuses the import.
+    /// Rejects the import.
     #[default]
     Fail,
     /// Ends and archives the thread.
@@ -51,23 +51,24 @@ pub enum IfExists {
 /// An image to import as a thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Import<'a> {
-    /// The content. Versions and times stay, including those of keys and history items.
+    /// The content. Versions and times are preserved, including the times of keys and history items.
     pub image: &'a Image,
-    /// The source of a fork. A fork starts now, at version 1.
+    /// The source, if the new thread is a fork. A fork starts at version 1, with the current time as its creation time.
     pub origin: Option<Origin>,
     /// The effect on an existing thread.
     pub if_exists: IfExists,
-    /// Whether the owner has reserved room; otherwise, an import that needs it is [refused](Refusal::NoPlace).
+    /// Whether the owner has reserved room for the thread. If not, an import that needs room is
+    /// [rejected](Refusal::NoPlace).
     pub has_place: bool,
     /// The turn under which the caller replaces a thread.
     pub turn: Option<TurnToken>,
     /// The idempotency key.
     pub idempotency: Option<IdempotencyKey>,
-    /// Lifetimes. The caller checks the limits.
+    /// The policy for lifetimes. The caller checks the limits.
     pub policy: &'a ThreadPolicy,
 }
 
-/// The source of a fork, at a version.
+/// The thread and the version that a fork copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
     /// The thread.
@@ -87,16 +88,17 @@ pub struct Included {
     pub history: bool,
 }
 
-/// Creates a thread as a copy of another one, the source.
+/// Creates a thread as a copy of a source thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Fork<'a> {
     /// The parts to copy.
     pub included: Included,
-    /// The checkpoint to copy state and metadata from; by default, the source's current ones.
+    /// The checkpoint whose state and metadata are copied. By default, the current state and metadata of the source are
+    /// copied.
     pub checkpoint: Option<u32>,
-    /// The position of the last history item to copy; by default, all are copied.
+    /// The position of the last history item to copy. By default, all items are copied.
     pub until: Option<u64>,
-    /// Metadata that replaces the source's. `forked_from` is added in both cases.
+    /// The metadata of the new thread. `None` copies the metadata of the source. `forked_from` is added in either case.
     pub metadata: Option<&'a Json>,
     /// The owner; by default, that of the source.
     pub owner: Option<&'a Owner>,
@@ -104,9 +106,9 @@ pub struct Fork<'a> {
     pub has_place: bool,
     /// The idle TTL; by default, that of the source.
     pub ttl: Option<Duration>,
-    /// Conditions on the source. The new thread remembers the idempotency key.
+    /// Conditions on the source. The idempotency key is stored with the new thread.
     pub conditions: Conditions,
-    /// Lifetimes of the new thread. The caller checks the limit of its metadata.
+    /// The policy for lifetimes of the new thread. [`Fork::check`] checks the size of the metadata.
     pub policy: &'a ThreadPolicy,
 }
 
@@ -141,7 +143,8 @@ impl Origin {
         Json::from_compact([&before, &*self.version.to_string(), after].concat())
     }
 
-    /// Returns the text before and after the version, for a store that reads the version as it copies.
+    /// Returns the metadata as the text before and after the version. Stores use this function if they read the version
+    /// while they copy the thread.
     #[doc(hidden)]
     pub fn around_version(metadata: &Json, id: &ThreadId) -> (String, &'static str) {
         let others = merge_json(Some(metadata), &Json::from_compact(WITHOUT_ORIGIN));
@@ -156,14 +159,14 @@ impl Origin {
 }
 
 impl Fork<'_> {
-    /// Checks the size of the given metadata. Copied metadata and `forked_from` are exempt.
+    /// Checks the size of the metadata in the request. Copied metadata and `forked_from` are not limited.
     pub fn check(&self) -> Result<(), Refusal> {
         let limit_bytes = self.policy.max_metadata_bytes;
         let check = |metadata| check_metadata(metadata, limit_bytes);
         self.metadata.map_or(Ok(()), check)
     }
 
-    /// Returns the import of the new thread, given the results of [`Self::of`].
+    /// Returns the import that creates the new thread. `origin` and `image` are the results of [`Self::of`].
     pub fn import<'a>(&'a self, origin: Origin, image: &'a Image) -> Import<'a> {
         Import {
             image,

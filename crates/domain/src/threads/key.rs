@@ -6,8 +6,8 @@ use crate::{Heap, heap};
 const MAX_BYTES: usize = 256;
 const MAX_BYTES_OF_ANY: usize = 65_536;
 
-/// A key of a state, in bytewise order: 1 to 256 bytes of UTF-8 without control characters in `/v1`, up to 65,536 bytes of
-/// any UTF-8 in other protocols.
+/// A key of a state. In `/v1`, a key has 1 to 256 bytes of UTF-8 without control characters. In other protocols, a key
+/// has up to 65,536 bytes of any UTF-8. Keys are sorted bytewise.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(Box<str>);
 
@@ -23,7 +23,7 @@ pub enum KeyError {
     /// U+0000 to U+001F or U+007F.
     #[error("a key must not contain control characters")]
     ControlCharacter,
-    /// Not UTF-8 once decoded.
+    /// Not UTF-8 after decoding.
     #[error("a key must be UTF-8")]
     Utf8,
 }
@@ -41,7 +41,7 @@ impl Key {
         Ok(Self(text))
     }
 
-    /// Parses a key of any protocol.
+    /// Parses a key of any protocol. Only the size is checked.
     pub fn any(text: impl Into<Box<str>>) -> Result<Self, KeyError> {
         let text = text.into();
         if text.len() > MAX_BYTES_OF_ANY {
@@ -50,12 +50,12 @@ impl Key {
         Ok(Self(text))
     }
 
-    /// Decodes a valid JSON string to a key of `/v1`. Fails for a lone surrogate escape.
+    /// Decodes a valid JSON string, and parses it as a key of `/v1`. Fails for a lone surrogate escape.
     pub fn from_json(string: &str) -> Result<Self, KeyError> {
         Self::new(unescape(string)?)
     }
 
-    /// Decodes a valid JSON string to a key of any protocol. Fails for a lone surrogate escape.
+    /// Decodes a valid JSON string, and parses it as a key of any protocol. Fails for a lone surrogate escape.
     pub fn any_from_json(string: &str) -> Result<Self, KeyError> {
         Self::any(unescape(string)?)
     }
@@ -66,7 +66,7 @@ impl Key {
         &self.0
     }
 
-    /// Returns the bytes of the key as a JSON string with its colon, which count toward the size of a state.
+    /// Returns the bytes that the key adds to the size of a state, as a JSON string with its colon.
     #[must_use]
     pub fn field_bytes(&self) -> usize {
         let more: usize = self.0.bytes().map(escape_bytes).sum();

@@ -1,4 +1,4 @@
-//! Threads, and the semantics of operations on them.
+//! Defines threads, and the semantics of operations on threads.
 
 pub(super) mod checkpoint;
 pub(super) mod checkpoint_image;

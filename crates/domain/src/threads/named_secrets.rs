@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::fmt;
 
-/// Minimum bytes of a signing secret: its HMAC's digest size ([RFC 2104](https://www.rfc-editor.org/rfc/rfc2104), section
-/// 3).
+/// Minimum bytes of a signing secret. [RFC 2104](https://www.rfc-editor.org/rfc/rfc2104), section 3, recommends at
+/// least the digest size of the HMAC.
 pub const SECRET_BYTES: usize = 32;
 
 /// A named secret. `Debug` hides the secret.
@@ -24,7 +24,7 @@ impl fmt::Debug for NamedSecret<'_> {
     }
 }
 
-/// An invalid item of a list. The error does not reveal the item.
+/// An invalid item of a list. The error does not contain the item, which may be a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("key {number} is invalid: {rule}")]
 pub struct NamedSecretError {
@@ -69,7 +69,7 @@ pub fn named_secrets<'a>(
     Ok(keys)
 }
 
-/// Returns whether a text is a name: 1 to `max` of `A-Za-z0-9._-`.
+/// Returns whether `text` is a name: 1 to `max` characters of `A-Za-z0-9._-`.
 pub fn is_name(text: &str, max: usize) -> bool {
     (1..=max).contains(&text.len())
         && text

@@ -4,7 +4,7 @@ use crate::json::text::{Json, MAX_DEPTH, is_deeper_than};
 use crate::json::value::Value;
 use crate::scope::{Appended, HistoryItem, ItemId};
 
-/// An operation of a write. A write runs all of its operations in order, or none.
+/// An operation of a write. A write runs all of its operations in order, or none of them.
 #[derive(Debug, Clone)]
 pub enum Operation {
     /// Sets a key.
@@ -21,7 +21,8 @@ pub enum Operation {
     },
     /// Deletes all keys.
     Clear,
-    /// Appends to an array, creating it if absent, and then truncates it to the newest elements.
+    /// Appends an element to an array, and then keeps only the newest `max_records` elements. If the key is absent, the
+    /// array is created.
     Push {
         /// The key.
         key: Key,
@@ -32,7 +33,7 @@ pub enum Operation {
         /// The effect on a value that is not an array.
         mismatch: Mismatch,
     },
-    /// Removes the newest elements of an array. An absent array counts as empty, and stays absent.
+    /// Removes the newest elements of an array. An absent array counts as empty, and is not created.
     Pop {
         /// The key.
         key: Key,
@@ -46,12 +47,12 @@ pub enum Operation {
         /// The addend.
         by: i64,
     },
-    /// Appends an item to the thread's history, unless the history has the same id and value.
+    /// Appends an item to the thread's history. Has no effect if the history has the same id and value.
     Append(HistoryItem),
 }
 
 impl Operation {
-    /// Returns the affected key; `None` for all keys and for the history.
+    /// Returns the affected key, or `None` for operations on all keys or on the history.
     #[must_use]
     pub fn key(&self) -> Option<&Key> {
         match self {
@@ -86,7 +87,7 @@ pub fn check_depth(operations: &[Operation]) -> Result<(), Refusal> {
 /// The effect of a push on a value that is not an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mismatch {
-    /// Refuses the whole write.
+    /// Rejects the whole write.
     Refuse,
     /// Skips the push.
     Skip,
@@ -107,6 +108,6 @@ pub enum Answer {
     Popped(Json),
     /// The sum.
     Value(i64),
-    /// The item's id, and its position.
+    /// The id and the position of the item.
     Appended(ItemId, Appended),
 }

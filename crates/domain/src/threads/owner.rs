@@ -6,14 +6,15 @@ use crate::{Fingerprint, Heap, Refusal, heap};
 
 const MAX_BYTES: usize = 256;
 
-/// The owner of a thread: 1 to 256 bytes of UTF-8 without control characters, opaque to the service. Cloning is cheap.
+/// The owner of a thread: 1 to 256 bytes of UTF-8 without control characters. The service does not interpret the text.
+/// Clones share the text.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Owner {
     text: Arc<str>,
     tag: OwnerTag,
 }
 
-/// A digest of an owner. Stores compare and name owners by it.
+/// A digest of an owner. Stores identify owners by this digest.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OwnerTag(pub [u8; 16]);
 
@@ -22,15 +23,15 @@ pub struct OwnerTag(pub [u8; 16]);
 #[error("an owner has 1 to 256 bytes of UTF-8 and no control characters")]
 pub struct OwnerError;
 
-/// The threads that a caller may use, by their owners.
+/// The threads that a caller may use, selected by owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Access {
-    /// All threads: a back end, or a caller when owners are not required.
+    /// All threads. Used for back ends, and for all callers if owners are not required.
     #[default]
     All,
     /// Threads without an owner.
     Unowned,
-    /// Threads of this owner, and threads without one.
+    /// Threads of this owner, and threads without an owner.
     Of(OwnerTag),
 }
 
@@ -68,7 +69,7 @@ impl Owner {
         &self.text
     }
 
-    /// Whether the process holds another clone. Tests of erasure use it.
+    /// Returns whether the process holds another clone of the owner. Tests of erasure use this function.
     #[doc(hidden)]
     #[must_use]
     pub fn is_shared(&self) -> bool {

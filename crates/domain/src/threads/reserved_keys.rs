@@ -5,7 +5,8 @@ use super::key::Key;
 use super::operation::Operation;
 use crate::Refusal;
 
-/// Keys that only back ends may write, and every caller of the thread may read: whole keys, or prefixes followed by `*`.
+/// Keys that only callers with an API key may write. Every caller of a thread may read these keys. Each pattern is a
+/// whole key, or a prefix followed by `*`.
 #[derive(Debug, Clone, Default)]
 pub struct ReservedKeys(Arc<[Pattern]>);
 
@@ -15,7 +16,7 @@ enum Pattern {
     Beginning(Box<str>),
 }
 
-/// Limits the cost of a write: each pattern is compared with each key.
+/// Maximum number of patterns. Limits the cost of a write, because each pattern is compared with each key.
 const MAX_PATTERNS: usize = 64;
 
 /// Malformed patterns.
@@ -30,7 +31,7 @@ impl ReservedKeys {
         self.0.is_empty()
     }
 
-    /// Refuses operations that write reserved keys. Clearing a state writes all keys.
+    /// Rejects operations that write reserved keys. Clearing a state counts as writing all keys.
     pub fn check(&self, operations: &[Operation]) -> Result<(), Refusal> {
         if self.is_empty() {
             return Ok(());

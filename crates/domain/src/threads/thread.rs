@@ -4,20 +4,20 @@ use std::time::Duration;
 use super::owner::Owner;
 use crate::json::text::Json;
 
-/// A random token per life of a thread id: entity tags of earlier lives never match. Zero means that the thread does not
-/// exist.
+/// Identifies one life of a thread id, from the creation of the thread to its end. The token is random, because entity
+/// tags of earlier lives must not match. Zero means that the thread does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Life(pub u64);
 
 impl Life {
-    /// Starts a new life.
+    /// Generates the token of a new life.
     #[must_use]
     pub fn random() -> Self {
         Self(rand::random::<u64>().max(1))
     }
 }
 
-/// Version and life: the entity tag of every answer about a thread.
+/// The version and life of a thread. Responses about the thread use this stamp as the entity tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamp {
     /// The version, incremented by each accepted write; 0 if the thread does not exist.

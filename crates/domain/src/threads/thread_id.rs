@@ -8,7 +8,8 @@ const PREFIX: &str = "thrd_";
 const MIN_BYTES: usize = 32;
 const MAX_BYTES: usize = 64;
 
-/// A thread id: `thrd_` and `[a-zA-Z0-9]`, 32 to 64 bytes in all. Stored inline, so that copies do not allocate.
+/// A thread id: `thrd_` and characters of `[a-zA-Z0-9]`, 32 to 64 bytes in total. The bytes are stored inline, because
+/// copies must not allocate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadId {
     bytes: [u8; MAX_BYTES],
@@ -41,13 +42,13 @@ impl ThreadId {
         len: 0,
     };
 
-    /// Generates an id from the operating system's seeded generator.
+    /// Generates a random id. The operating system seeds the generator.
     #[must_use]
     pub fn random() -> Self {
         Self::from_entropy(rand::random())
     }
 
-    /// Generates an id for which `is_wanted` returns true. Expects to find one within some hundred attempts.
+    /// Generates random ids until `is_wanted` returns true, which should take at most a few hundred attempts.
     #[doc(hidden)]
     pub fn random_where(is_wanted: impl Fn(&Self) -> bool) -> Self {
         loop {
@@ -110,7 +111,7 @@ impl fmt::Display for ThreadId {
     }
 }
 
-/// Keeps whole ids out of logs: shows the first eight hex digits of a hash.
+/// Keeps whole ids out of logs. Formats the first eight hex digits of a hash instead.
 impl fmt::Debug for ThreadId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "#{}", short_hash(self.as_bytes()))

@@ -1,4 +1,4 @@
-//! Turns: leases of a thread with a fencing token.
+//! Implements turns. A turn is a lease of a thread with a fencing token.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use crate::{IdempotencyKey, Refusal, ResponseId};
 const PREFIX: &str = "turn_";
 pub(crate) const TOKEN_BYTES: usize = 16;
 
-/// The random, unguessable token of a turn in one life of a thread.
+/// The random, unguessable fencing token of a turn in one life of a thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TurnToken(pub [u8; TOKEN_BYTES]);
 
@@ -53,13 +53,13 @@ impl fmt::Debug for TurnToken {
 /// A request for a turn.
 #[derive(Debug, Clone, Copy)]
 pub struct TakeTurn {
-    /// The token of the turn, if it is granted.
+    /// The token that the turn has if it is granted.
     pub token: TurnToken,
     /// How long the turn lasts without renewal.
     pub ttl: Duration,
-    /// Whether writes without the token are refused while the turn is held.
+    /// Whether writes without the token are rejected while the turn is held.
     pub exclusive: bool,
-    /// Whether the caller waits if the turn is taken, and must be notified when it ends.
+    /// Whether the caller waits if the turn is taken. If so, the caller is notified when the current turn ends.
     pub waits: bool,
     /// The idempotency key.
     pub idempotency: Option<IdempotencyKey>,
@@ -81,15 +81,15 @@ pub struct TurnGranted {
 pub struct TurnHeld {
     /// When the turn ends without renewal.
     pub ends_ms: u64,
-    /// Whether writes without the token are refused.
+    /// Whether writes without the token are rejected.
     pub exclusive: bool,
 }
 
-/// The last granted turn of a life.
+/// The turn that was granted last in one life of a thread.
 #[derive(Debug, Clone, Copy)]
 pub struct LastTurn {
     token: TurnToken,
-    /// 0 after the turn was given back.
+    /// 0 after the turn was released.
     ends_ms: u64,
     exclusive: bool,
     awaited: bool,
@@ -112,13 +112,13 @@ impl LastTurn {
         self.token
     }
 
-    /// Returns the last response that worked under this turn or an earlier one.
+    /// Returns the last response that worked under this turn or an earlier turn.
     #[must_use]
     pub fn response(&self) -> Option<ResponseId> {
         self.response
     }
 
-    /// Records that another caller waits for the end.
+    /// Records that another caller waits for the turn to end.
     pub fn await_end(&mut self) {
         self.awaited = true;
     }
@@ -134,7 +134,7 @@ impl LastTurn {
     }
 }
 
-/// Grants the turn to a response, revoking any other turn.
+/// Grants a turn to a response, and revokes any other turn.
 pub fn give_turn(
     last: &mut Option<Box<LastTurn>>,
     response: ResponseId,
@@ -150,7 +150,7 @@ pub fn give_turn(
     }));
 }
 
-/// Checks whether the last turn allows a write.
+/// Checks that the last turn allows a write with `token`.
 pub fn check_turn(
     last: Option<&LastTurn>,
     token: Option<TurnToken>,
@@ -174,7 +174,7 @@ fn taken(held: TurnHeld, now_ms: u64) -> Refusal {
     }
 }
 
-/// Grants a turn, unless another is held.
+/// Grants a turn, unless another turn is held.
 pub fn take_turn(
     last: &mut Option<Box<LastTurn>>,
     take: &TakeTurn,
@@ -201,7 +201,7 @@ pub fn take_turn(
     })
 }
 
-/// Renews a turn, even an expired one, unless it was given back or another was granted.
+/// Renews a turn, even if it has expired. Fails if the turn was released or a later turn was granted.
 pub fn renew_turn(
     last: Option<&mut LastTurn>,
     token: TurnToken,
@@ -218,7 +218,7 @@ pub fn renew_turn(
     })
 }
 
-/// Gives back a turn. Returns whether another caller waits for it.
+/// Releases a turn. Returns whether another caller waits for its end.
 pub fn end_turn(
     last: Option<&mut LastTurn>,
     token: TurnToken,

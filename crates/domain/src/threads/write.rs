@@ -9,8 +9,8 @@ use crate::json::text::Json;
 use crate::scope::{HistoryLimit, ScopePolicies};
 use crate::{IdempotencyKey, Refusal, ThreadPolicy};
 
-/// One atomic change of a thread. Checks run in this order: owner, idempotency key, tombstone, turn, precondition, guards,
-/// metadata, operations, limits of the state, history.
+/// One atomic change of a thread. Checks run in this order: owner, idempotency key, tombstone, turn, precondition,
+/// guards, metadata, operations, limits of the state, history.
 #[derive(Debug, Clone, Copy)]
 pub struct Write<'a> {
     /// Operations on the state, run in order, and items to append to the history.
@@ -23,7 +23,8 @@ pub struct Write<'a> {
     pub ttl: Option<Duration>,
     /// The change of the owner.
     pub owner: OwnerChange<'a>,
-    /// Whether the owner has reserved room; otherwise, a write that needs it is [refused](crate::Refusal::NoPlace).
+    /// Whether the owner has reserved room for the thread. If not, a write that needs room is
+    /// [rejected](crate::Refusal::NoPlace).
     pub has_place: bool,
     /// The conditions.
     pub conditions: Conditions,
@@ -64,7 +65,7 @@ impl<'a> Write<'a> {
         }
     }
 
-    /// Returns whether the write only deletes keys, so that a full store accepts it.
+    /// Returns whether the write only deletes keys. A full store accepts such a write.
     #[must_use]
     pub fn only_deletes(&self) -> bool {
         let is_deletion = |operation: &Operation| {
@@ -106,7 +107,7 @@ impl Conditions {
 pub enum Precondition {
     /// The thread exists.
     Exists,
-    /// The thread has this version in any life; 0 requires that it does not exist.
+    /// The thread has this version in any life. 0 requires that the thread does not exist.
     Version(u64),
     /// The thread has this version and life.
     Stamp(Stamp),
@@ -116,12 +117,12 @@ pub enum Precondition {
     OneOf(Tags),
 }
 
-/// A version, in one life or in any.
+/// A version in one life of a thread, or in any life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag {
     /// The version; 0 if the thread does not exist.
     pub version: u64,
-    /// The life; `None` for any.
+    /// The life; `None` matches any life.
     pub life: Option<Life>,
 }
 
@@ -203,18 +204,19 @@ impl Tags {
     }
 }
 
-/// The effect of a thread's tombstone on a write.
+/// The effect of a tombstone on a write. A tombstone marks the id of a thread that ended recently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tombstone {
-    /// Refuses the write, unless a new life has begun.
+    /// Rejects the write, unless a new life has begun.
     Heeded,
-    /// Starts a new life.
+    /// Ignores the tombstone, and starts a new life.
     Ignored,
-    /// Refuses the write unless the thread is in this life, even if a new life has begun, which the client has not seen.
+    /// Rejects the write unless the thread is in this life. A write to a newer life is also rejected, because the
+    /// client has not seen that life.
     HeededAfter(Life),
 }
 
-/// A value that must be unchanged, because the write is based on it.
+/// A value that the write is based on. If the value has changed, the write is rejected.
 #[derive(Debug, Clone)]
 pub struct Guard {
     /// The key.
@@ -223,7 +225,7 @@ pub struct Guard {
     pub expected: GuardedValue,
 }
 
-/// The part of a value that a merge patch has read.
+/// The value that a merge patch was computed from.
 #[derive(Debug, Clone)]
 pub enum GuardedValue {
     /// The same object, byte for byte.
@@ -232,12 +234,12 @@ pub enum GuardedValue {
     NotAnObject,
 }
 
-/// New metadata, and the metadata that it is based on.
+/// New metadata, and optionally the metadata that it replaces.
 #[derive(Debug, Clone)]
 pub struct MetadataChange {
     /// The new object.
     pub new: Json,
-    /// The object that the change is based on; `None` accepts any.
+    /// The object that the change is based on; `None` accepts any object.
     pub old: Option<Json>,
 }
 

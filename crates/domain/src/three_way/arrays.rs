@@ -7,7 +7,7 @@ use super::javascript;
 use super::seen::{NEWEST, Seen};
 use crate::Fingerprint;
 
-/// The elements of an array as a client reads them.
+/// The elements of an array, as a JavaScript client reads them.
 #[derive(Debug)]
 pub(super) struct Elements {
     bytes: Vec<u8>,
@@ -18,9 +18,9 @@ pub(super) struct Elements {
 pub(super) enum Base {
     /// The client received an array with this digest and length.
     Array(Fingerprint, usize),
-    /// The client received a state without this key, or with another kind of value.
+    /// The client received a state without this key.
     None,
-    /// No state that the client received is known.
+    /// The state that the client received is unknown.
     Unknown,
 }
 
@@ -30,7 +30,7 @@ pub(super) enum Merged {
     Theirs,
     /// The stored array, then the client's elements from this index on.
     TheirsThen(usize),
-    /// The stored elements from the first index on, then the client's from the second.
+    /// The stored elements from the first index on, then the client's elements from the second index on.
     TheirsFrom(usize, usize),
 }
 
@@ -64,14 +64,14 @@ impl Elements {
         newest
     }
 
-    /// Returns a nonzero digest of one element. Collisions are harmless: a client could only mislead its own save.
+    /// Returns a nonzero digest of an element. Collisions are harmless, because a client can only affect its own save.
     fn digest_of(&self, index: usize) -> u64 {
         let mut hash = DefaultHasher::new();
         hash.write(self.element(index));
         hash.finish().max(1)
     }
 
-    /// Returns the first index in `digests` that belongs to an element.
+    /// Returns the first index in `digests` whose digest matches an element.
     pub(super) fn first_of(&self, digests: &[u64; NEWEST]) -> Option<usize> {
         let found = |index| {
             let digest = self.digest_of(index);
@@ -84,7 +84,8 @@ impl Elements {
         Fingerprint::of_hash(Sha256::new_with_prefix(self.slice(0, len)))
     }
 
-    /// Digests prefixes of all `lengths` up to the array's, in one pass.
+    /// Returns the digests of the prefixes whose lengths are in `lengths`, computed in one pass. Lengths beyond the end
+    /// of the array are skipped.
     pub(super) fn digests(&self, lengths: &BTreeSet<usize>) -> BTreeMap<usize, Fingerprint> {
         let mut hash = Sha256::new();
         let mut from = 0;
@@ -96,7 +97,7 @@ impl Elements {
         lengths.range(..=self.len()).map(digest).collect()
     }
 
-    /// Returns whether the elements begin with the array that was seen.
+    /// Returns whether the array starts with the array in `seen`.
     pub(super) fn goes_on_from(&self, seen: &Seen) -> bool {
         seen.len
             .is_some_and(|len| self.begins_with(seen.digest, len))
@@ -122,7 +123,7 @@ impl Elements {
             .unwrap_or(most)
     }
 
-    /// Returns the number of equal elements at the end of both, excluding the first `from`.
+    /// Returns the number of equal elements at the end of both arrays. The first `from` elements are not compared.
     pub(super) fn common_suffix(&self, other: &Self, from: usize) -> usize {
         let most = self.len().min(other.len()) - from;
         let differ = |back: &usize| {
@@ -131,14 +132,15 @@ impl Elements {
         (0..most).find(differ).unwrap_or(most)
     }
 
-    /// If the first `len` elements are a window that slid, returns how many were dropped, at least one: `other` begins with
-    /// the rest.
+    /// Returns the smallest `n`, at least 1, for which `other` begins with the elements from `n` to `len`. If `other`
+    /// is a later position of a sliding window, `n` is the number of dropped elements. Returns `None` if there is no
+    /// such `n`.
     ///
-    /// Linear (Knuth, Morris and Pratt): finds the longest prefix of `other` that is a suffix of the elements after the
-    /// first.
+    /// Uses the algorithm of Knuth, Morris and Pratt, which takes linear time. The algorithm finds the longest prefix
+    /// of `other` that is a suffix of the elements after the first.
     fn slid(&self, len: usize, other: &Self) -> Option<usize> {
         let most = other.len().min(len.saturating_sub(1));
-        // for each prefix of `other`: the length of its longest proper suffix that is also a prefix
+        // for each prefix of `other`, the length of the longest proper suffix that is also a prefix
         let mut borders: Vec<usize> = Vec::with_capacity(most);
         let follow = |kept: usize, element: &[u8], borders: &[usize]| {
             let mut kept = kept;
@@ -156,8 +158,9 @@ impl Elements {
     }
 }
 
-/// Merges the client's changes of an array with those of others. Elements that both appended are all kept, those of others
-/// first, even if one side dropped old ones at the front. For any other change, the client wins.
+/// Merges the client's changes to an array with the stored changes of others. Elements that either side appended are
+/// all kept, the stored elements first. Either side may have dropped old elements at the front. For any other change,
+/// the client's array wins.
 pub(super) fn merge(base: Base, ours: &Elements, theirs: &Elements) -> Merged {
     match base {
         Base::Array(digest, len) => with_base(digest, len, ours, theirs),
@@ -179,7 +182,8 @@ fn with_base(digest: Fingerprint, len: usize, ours: &Elements, theirs: &Elements
     Merged::Ours
 }
 
-/// Uses the common prefix as the base. The client may have read nothing, so it must not replace an array that others filled.
+/// Uses the common prefix as the base. A client that may have read nothing must not replace an array that others
+/// filled.
 fn without_base(ours: &Elements, theirs: &Elements) -> Merged {
     let common = ours.common_prefix(theirs);
     if common == ours.len() {
@@ -191,7 +195,8 @@ fn without_base(ours: &Elements, theirs: &Elements) -> Merged {
     }
 }
 
-/// Merges an array whose first `len` elements the client has seen and may have partly dropped. Keeps the stored text.
+/// Returns the merge if the client dropped some of the first `len` stored elements at the front. Keeps the text of the
+/// stored elements.
 fn after_sliding(theirs: &Elements, len: usize, ours: &Elements) -> Option<Merged> {
     let dropped = theirs.slid(len, ours)?;
     Some(Merged::TheirsFrom(dropped, len - dropped))

@@ -5,11 +5,13 @@ use super::seen::{NEWEST, Seen};
 use super::snapshot::{Snapshot, look_at};
 use crate::{Fingerprint, Key, KeyedValues, Value};
 
-/// A state that a client sends, compared with the snapshots that it received, since it does not name its copy.
+/// A state that a client sends. It is compared with the snapshots that the client received, because the client does not
+/// name the snapshot that it changed.
 ///
-/// The base is the newest snapshot. If an array continues an earlier one and lacks the newest elements of the latest, the
-/// base is the earlier snapshot with most elements in common. If nothing of the latest is left, the client may have had
-/// none.
+/// The base is usually the newest snapshot. An earlier snapshot is the base if an array continues it and lacks the
+/// newest elements of the latest snapshot. If several earlier snapshots match, the snapshot with the most common
+/// elements is the base. If the state has nothing in common with the latest snapshot, the client may have received no
+/// state.
 #[derive(Debug)]
 pub struct Sent<'a> {
     state: &'a KeyedValues,
@@ -17,7 +19,7 @@ pub struct Sent<'a> {
 }
 
 impl<'a> Sent<'a> {
-    /// Compares a state with sorted keys.
+    /// Prepares `state` for comparisons. Its keys must be sorted.
     #[must_use]
     pub fn new(state: &'a KeyedValues) -> Self {
         let array = |(key, value): &'a (Key, Value)| match value {
@@ -30,7 +32,8 @@ impl<'a> Sent<'a> {
         }
     }
 
-    /// Returns the index of the base in `given`, newest first. `None` in `given` means that the client received no state.
+    /// Returns the index in `given` of the snapshot that the state is based on. `given` has the newest snapshot first.
+    /// `None` in `given` means that the client received no state.
     #[must_use]
     pub fn basis(&self, given: &[Option<&Snapshot>]) -> usize {
         let Some(Some(last)) = given.first() else {
@@ -43,13 +46,14 @@ impl<'a> Sent<'a> {
             .unwrap_or(0)
     }
 
-    /// Returns the earlier snapshot that is continued by all arrays that do not continue the last one.
+    /// Looks at the arrays that do not continue the last snapshot. Returns the index of an earlier snapshot that all of
+    /// these arrays continue.
     fn earlier(&self, last: &Snapshot, given: &[Option<&Snapshot>]) -> Option<usize> {
         let broken = self.broken(last, given);
         if broken.is_empty() {
             return None;
         }
-        // of equal snapshots, prefer the newer one
+        // if two snapshots are equally good, prefer the newer one
         let earlier = given.iter().enumerate().skip(1).rev();
         let kept =
             earlier.filter_map(|(index, given)| Some((self.kept(&broken, (*given)?)?, index)));
@@ -66,8 +70,8 @@ impl<'a> Sent<'a> {
         self.arrays.iter().filter_map(broken).collect()
     }
 
-    /// Returns how many elements of a snapshot the arrays kept, if all of them continue it and nothing later. If they kept
-    /// none and a key is missing, the client more likely had no state.
+    /// Returns how many elements of `given` the arrays kept. Returns `None` if an array does not continue `given`. Also
+    /// returns `None` if no element was kept and a key is missing, because the client more likely had no state.
     fn kept(&self, arrays: &[Broken<'_>], given: &Snapshot) -> Option<usize> {
         let mut kept = 0;
         for array in arrays {
@@ -76,7 +80,7 @@ impl<'a> Sent<'a> {
         (kept > 0 || self.has_all_of(given)).then_some(kept)
     }
 
-    /// Returns whether any value is unchanged, or continues an array of the snapshot.
+    /// Returns whether a value is unchanged, or an array continues an array of the snapshot.
     fn has_any_of(&self, given: &Snapshot) -> bool {
         let is_kept = |(key, value): &(Key, Value)| match (value, given.get(key)) {
             (Value::Text(json), Some(seen)) => *seen == look_at(json.as_str(), &mut Vec::new()),
@@ -100,14 +104,15 @@ impl<'a> Sent<'a> {
     }
 }
 
-/// An array that does not continue the latest snapshot. Precomputes the values to compare with each earlier one.
+/// An array that does not continue the latest snapshot, with values for comparisons with earlier snapshots.
 struct Broken<'a> {
     key: &'a Key,
     len: usize,
     last_len: usize,
-    /// The distance from the end of the last snapshot to its newest element that this array has.
+    /// Index of the newest element that this array shares with the last snapshot, counted from the end of the
+    /// snapshot's array.
     newest: usize,
-    /// Digests of prefixes, by length, for the lengths in all snapshots.
+    /// Digests of prefixes of this array, by length. The lengths are those of the same array in the snapshots.
     beginnings: BTreeMap<usize, Fingerprint>,
 }
 
@@ -124,7 +129,8 @@ impl<'a> Broken<'a> {
         }
     }
 
-    /// Returns how many elements of an earlier snapshot the array kept; `None` if it does not continue that snapshot.
+    /// Returns how many elements of an earlier snapshot the array kept. Returns `None` if the array does not continue
+    /// that snapshot.
     fn kept(&self, earlier: Option<&Seen>) -> Option<usize> {
         let earlier_len = earlier.and_then(|seen| seen.len).unwrap_or(0);
         if self.newest < NEWEST.min(self.last_len.saturating_sub(earlier_len)) {

@@ -9,7 +9,7 @@ const POLICY: ThreadPolicy = ThreadPolicy {
     ..ThreadPolicy::THREAD
 };
 
-/// The input is the state that the client received, the one that it sends, and the stored one.
+/// The input has the state that the client received, the state that the client sends, and the stored state.
 #[test]
 fn a_save_changes_what_its_client_has_changed_and_no_more() {
     fuzz("three_way", |input| {
@@ -30,7 +30,7 @@ fn a_save_changes_what_its_client_has_changed_and_no_more() {
                 assert!(basis <= 1);
                 operations(given.as_ref(), &sent, stored)
             });
-            // elements of both arrays may be written, but none twice
+            // an element of either array is written at most once
             let written: usize = operations.iter().map(value_bytes).sum();
             assert!(written <= input_bytes, "{written} bytes");
             applied(&operations, stored)
@@ -43,7 +43,7 @@ fn a_save_changes_what_its_client_has_changed_and_no_more() {
         let unchanged = operations(Some(&Snapshot::of(&written(&sent))), &sent, &stored_text);
         assert!(unchanged.is_empty(), "{unchanged:?}");
         reads_as(&save(None, &written(&sent)), &sent);
-        // a client without a known state loses no stored data
+        // a save without a known base deletes no stored key
         let saved = save(None, &stored_text);
         for (key, _) in &stored {
             assert!(saved.get(key).is_some());

@@ -1,5 +1,6 @@
-//! Values as a JavaScript client reads them. It does not send back the same text: `1.0` becomes `1`, `9007199254740993`
-//! becomes `9007199254740992`, and a repeated key keeps its last value.
+//! Converts values to the form that a JavaScript client reads. Such a client does not send back the same text. For
+//! example, `1.0` becomes `1`, `9007199254740993` becomes `9007199254740992`, and a repeated key keeps only its last
+//! value.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,12 +9,12 @@ use crate::Fingerprint;
 use crate::json::members::Cursor;
 use crate::json::unescaped::unescaped;
 
-/// Levels of objects to write in full, since a copy costs less than a digest; deeper ones become digests. Without this
-/// limit, 512 levels of unordered objects around 1 MB would copy half a gigabyte.
+/// Number of object levels that are written in full, because a copy costs less than a digest. Deeper objects become
+/// digests. Without this limit, 1 MB inside 512 levels of unordered objects would cause half a gigabyte of copies.
 const LEVELS_IN_FULL: usize = 4;
 
-/// Appends a self-delimiting form of the value that `JSON.parse` reads. Equal for two texts exactly if `JSON.stringify`
-/// writes the same for both (ECMA-262, sections 25.5.1 and 25.5.2).
+/// Appends a self-delimiting form of the value that `JSON.parse` reads from `compact`. Two forms are equal if and only
+/// if `JSON.stringify` writes the same text for both values (ECMA-262, sections 25.5.1 and 25.5.2).
 pub(super) fn write(compact: &str, out: &mut Vec<u8>) {
     write_value(&mut Cursor::new(compact), 0, out);
 }
@@ -40,7 +41,8 @@ fn write_value(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Orders members as the language does: array indexes by number, then other keys in order of insertion (section 10.1.11.1).
+/// Writes the members in JavaScript's order: array indexes by number, then other keys in order of insertion (section
+/// 10.1.11.1).
 fn write_object(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
     out.push(b'{');
     let start = out.len();
@@ -68,7 +70,8 @@ fn write_object(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// Returns the indexes of the remaining members. A repeated key has the position of its first value, and its last value.
+/// Returns the indexes of the members to write, in order. A repeated key has the position of its first member and the
+/// value of its last member.
 fn order(members: &[(Cow<'_, [u8]>, Range<usize>)]) -> Vec<usize> {
     let mut last = std::collections::HashMap::with_capacity(members.len());
     for (place, (key, _)) in members.iter().enumerate() {
@@ -93,7 +96,7 @@ fn index(key: &[u8]) -> Option<u64> {
     (number < u64::from(u32::MAX)).then_some(number)
 }
 
-/// Writes a number as a double, an overflow as `null`, and zero without a sign.
+/// Writes a number as a double. An overflow becomes `null`, and a negative zero becomes zero.
 fn write_number(text: &str, out: &mut Vec<u8>) {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() => {

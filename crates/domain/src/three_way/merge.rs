@@ -3,13 +3,14 @@ use super::seen::Seen;
 use super::snapshot::{Snapshot, look_at};
 use crate::{Array, Json, Key, KeyedValues, Mismatch, Operation, Value, elements};
 
-/// Maximum elements that a save pushes, over all arrays. Beyond it, arrays are set as a whole: in Redis a push takes twice
-/// as long as setting a small array, and 10,000 pushes take 30 ms.
+/// Maximum number of elements that a save pushes in total. Beyond this number, arrays are set as a whole. In Redis, a
+/// push takes twice as long as setting a small array, and 10,000 pushes take 30 ms.
 const MOST_PUSHED: usize = 1_000;
 
-/// Converts a save of a whole state to operations. The client's changes win, changes of others since its snapshot are kept.
+/// Converts a save of a whole state to operations. The client's changes win. Changes that others made since the
+/// client's snapshot are kept.
 ///
-/// Arrays that both appended to keep all elements. Without a snapshot, keys are set and none is deleted.
+/// If both sides appended to an array, all elements are kept. Without a snapshot, no key is deleted.
 #[derive(Debug)]
 pub struct ThreeWay {
     settled: Vec<Operation>,
@@ -24,7 +25,7 @@ struct PendingComparison {
 }
 
 impl ThreeWay {
-    /// Compares a state with the client's snapshot, if any.
+    /// Compares `state` with the client's snapshot, if any.
     #[must_use]
     pub fn new(given: Option<&Snapshot>, state: &KeyedValues) -> Self {
         let mut this = Self {
@@ -43,7 +44,7 @@ impl ThreeWay {
         this
     }
 
-    /// Deletes keys of the snapshot that the state lacks. The state's keys are sorted.
+    /// Deletes the keys of the snapshot that are missing in `state`, whose keys are sorted.
     fn delete_missing(&mut self, given: &Snapshot, state: &KeyedValues) {
         let is_missing = |key: &&Key| state.binary_search_by(|(kept, _)| kept.cmp(key)).is_err();
         let missing = given.keys().filter(is_missing).cloned();
@@ -89,7 +90,8 @@ impl ThreeWay {
         self.pending.iter().map(|open| open.key.clone()).collect()
     }
 
-    /// Returns the operations of the save. `stored` has the values of the open keys as compact JSON, in order.
+    /// Returns the operations of the save. `stored` contains the stored values of [`Self::open_keys`] as compact JSON,
+    /// in the same order.
     #[must_use]
     pub fn operations(&self, stored: &[Option<&str>]) -> Vec<Operation> {
         let mut operations = self.settled.clone();
@@ -103,12 +105,12 @@ impl ThreeWay {
 }
 
 impl PendingComparison {
-    /// Adds the operations for the value. Up to `may_push` of them may be pushes.
+    /// Adds the operations for the value. At most `may_push` of them are pushes.
     fn settle(&self, stored: Option<&str>, may_push: &mut usize, operations: &mut Vec<Operation>) {
         let (Value::Array(ours), Some(theirs)) =
             (&self.value, stored.filter(|stored| stored.starts_with('[')))
         else {
-            // a value that reads the same keeps the stored text
+            // if the client reads both values the same, keep the stored text
             let is_stored = stored.is_some_and(|stored| {
                 look_at(stored, &mut Vec::new()) == look_at_value(&self.value)
             });
@@ -122,7 +124,7 @@ impl PendingComparison {
         match merge(self.base, &our, &their) {
             Merged::Theirs => {}
             Merged::Ours => {
-                // elements that read the same keep the stored text
+                // keep the stored text of elements that the client reads the same
                 let begin = our.common_prefix(&their);
                 let end = our.common_suffix(&their, begin);
                 let list = elements(theirs)

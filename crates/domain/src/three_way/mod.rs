@@ -1,4 +1,4 @@
-//! Converts saves of whole states, by clients that work on copies, to operations that preserve concurrent changes.
+//! Converts saves of whole states to operations that preserve concurrent changes.
 
 mod arrays;
 mod basis;

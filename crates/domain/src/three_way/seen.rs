@@ -1,6 +1,6 @@
 use crate::Fingerprint;
 
-/// Number of newest elements that are digested one by one.
+/// Number of newest elements of an array that have their own digests.
 pub(super) const NEWEST: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,6 +8,6 @@ pub(super) struct Seen {
     /// Digest of the value as the client reads it.
     pub(super) digest: Fingerprint,
     pub(super) len: Option<usize>,
-    /// Digests of the newest elements of an array, newest first; 0 past the oldest.
+    /// Digests of the newest elements of an array, newest first. Unused entries are 0.
     pub(super) newest: [u64; NEWEST],
 }

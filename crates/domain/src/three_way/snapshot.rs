@@ -8,7 +8,7 @@ use crate::{Fingerprint, Key};
 
 const BYTES_OF_A_KEY: usize = 136;
 
-/// Digests of a state that a client received. They reveal the client's changes in a later save.
+/// Digests of a state that a client received. A comparison with a later save shows what the client changed.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     values: HashMap<Key, Seen>,
@@ -22,7 +22,7 @@ impl Snapshot {
         let mut given = Self::default();
         let mut scratch = Vec::new();
         for (key, value) in members(state) {
-            // stores have no other keys
+            // stores have only valid keys
             if let Ok(key) = Key::any_from_json(key) {
                 given.bytes += key.as_str().len() + BYTES_OF_A_KEY;
                 given.values.insert(key, look_at(value, &mut scratch));

@@ -11,7 +11,7 @@ const SLOTS: u16 = 4;
 pub enum Purpose {
     /// A webhook endpoint.
     Webhook,
-    /// Code of an app.
+    /// A handler in an app.
     Subscriber,
 }
 

@@ -11,7 +11,7 @@ use threadkeep_store::LedgerChange;
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     moved: BTreeSet<u16>,
-    /// Whether a loss would affect more than the record of skipped events.
+    /// True if the changes include more than skipped events.
     is_urgent: bool,
     fates: BTreeMap<EventId, Fate>,
     note: Option<Bytes>,

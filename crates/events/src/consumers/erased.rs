@@ -11,17 +11,17 @@ const AT_ONCE: usize = 200;
 /// Erased lives by thread. `None` covers all lives of a thread whose data was lost.
 struct Lives(HashMap<ThreadId, Option<HashSet<Life>>>);
 
-/// Removes the events of erased lives from the ledgers of all consumers; their ends stay, without error texts. The log must
-/// have been purged of these events, so that no consumer finds them again.
+/// Removes the events of erased lives from the ledgers of all consumers. Keeps the events of their ends, without error
+/// texts. Purge the log first, so that no consumer reads the removed events again.
 pub(crate) async fn forget_lives(
     backend: &dyn Backend,
     lives: &[ErasedLife],
 ) -> Result<(), StoreError> {
     let lives = Lives::new(lives);
     for consumer in backend.consumers().await? {
-        // even if it has no records: a holder may have read the log before
+        // even without records, because a lease holder may have read the log before the purge
         backend.forget_events(&consumer, &[]).await?;
-        // twice, since a replay can move an event from the parked ones
+        // twice, because a replay can make a parked event pending in between
         lives.leave_pending(backend, &consumer).await?;
         lives.leave_parked(backend, &consumer).await?;
         lives.leave_pending(backend, &consumer).await?;
@@ -81,7 +81,7 @@ impl Lives {
             is_erased.then_some((*id, record))
         });
         let changed = changed.filter(|(_, record)| {
-            // the error of an app's handler may contain any data
+            // the error text of an app's handler may contain any data
             record.event.is_of_change() || record.last_error.is_some()
         });
         let changed: Vec<_> = changed

@@ -6,25 +6,26 @@ use threadkeep_domain::{Event, EventTypes};
 
 const MOST_CHARS: usize = 200;
 
-/// Handles the events of a durable consumer: each at least once, those of one thread in order and one at a time, those of
-/// different threads concurrently.
+/// Handles the events of a durable consumer. Each event is delivered at least once. Events of one thread are delivered
+/// in order, one at a time. Events of different threads are delivered concurrently.
 #[async_trait]
 pub trait Handler: fmt::Debug + Send + Sync + 'static {
-    /// Returns the wanted types, which may change. Events logged before a type was wanted are not delivered.
+    /// Returns the event types to deliver, which may change. Events that were logged before their type was added are
+    /// not delivered.
     fn types(&self) -> EventTypes;
 
-    /// Handles an event. It may be a repeat with the same id, so the handler must be idempotent. After a failure, the event
-    /// is retried, and later ones of its thread wait.
+    /// Handles an event. The handler must be idempotent, because an event can be delivered again with the same id.
+    /// After a failure, the event is retried, and later events of its thread wait.
     async fn deliver(&self, event: &Event) -> Result<(), Failure>;
 }
 
-/// Why an event was not handled: a short text, which is stored and shown. It must contain no secrets and no data of threads.
+/// Why an event was not handled. The short text is stored and shown, so it must not contain secrets or thread data.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Failure(String);
 
 impl Failure {
-    /// Creates a failure; truncates `text` to 200 characters.
+    /// Creates a failure with the first 200 characters of `text`.
     #[must_use]
     pub fn new(text: impl fmt::Display) -> Self {
         Self(text.to_string().chars().take(MOST_CHARS).collect())

@@ -3,7 +3,8 @@ use std::sync::{Mutex, PoisonError};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// Time since which every attempt has failed. All slots of this replica share it, and the ledger keeps the last note.
+/// When the current outage began, in Unix milliseconds; `None` after a success. All slots of this replica share this
+/// time, and the ledger stores it.
 #[derive(Debug, Default)]
 pub(super) struct Health(Mutex<Option<u64>>);
 
@@ -14,7 +15,7 @@ struct Note {
 }
 
 impl Health {
-    /// Adopts the note of the ledger unless this replica has newer state. Ignores an unreadable note: the time starts over.
+    /// Adopts the time from the ledger's note, unless this replica already has a time. Ignores an unreadable note.
     pub(super) fn read(&self, note: Option<&Bytes>) {
         let note = note.and_then(|note| serde_json::from_slice(note).ok());
         let Note { failing_since_ms } = note.unwrap_or_default();
@@ -29,7 +30,7 @@ impl Health {
         self.change(|since| since.is_some().then_some(None))
     }
 
-    /// Records a failure. Returns the note for the ledger if it is new.
+    /// Records a failure. Returns a note for the ledger if the failure begins an outage.
     pub(super) fn fail(&self, now_ms: u64) -> Option<Bytes> {
         self.change(|since| since.is_none().then_some(Some(now_ms)))
     }

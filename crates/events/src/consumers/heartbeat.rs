@@ -1,5 +1,6 @@
-//! Deletes abandoned consumers. A consumer that no replica has run for a day, such as an endpoint removed from the settings,
-//! would hold back the log. Replicas record which consumers they run, since other replicas may have other settings.
+//! Deletes consumers that no replica has run for a day, such as an endpoint that was removed from the settings. Such a
+//! consumer would prevent the log from deleting old events. Each replica records which consumers it runs, because other
+//! replicas may have different settings.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use tokio::time::sleep;
 use crate::Outage;
 use threadkeep_store::{Backend, Clock, StoreError, millis};
 
-/// Kind of the records with the time at which a replica last had a consumer.
+/// Kind of the registry records that say when a replica last ran a consumer.
 const KIND: &str = "consumers";
 const MOST: usize = 10_000;
 const EVERY: Duration = Duration::from_secs(3_600);

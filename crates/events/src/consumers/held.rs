@@ -1,13 +1,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Size of a slot's events at which it stops reading the log. An event may name 64 KiB of keys; without this limit, a
-/// failing endpoint could hold 80 MiB per slot.
+/// Total size of a slot's events at which the slot stops reading the log, in bytes. Without this limit, a failing
+/// endpoint could hold 80 MiB per slot, because an event may name 64 KiB of keys.
 pub(super) const SLOT_MAX_BYTES: u64 = 8 * 1_024 * 1_024;
 
-/// Size of all slots' events at which each slot is restricted to its share, so that failing endpoints do not stop the
-/// others. There may be a hundred endpoints with four slots. Slots that start late or read concurrently may together exceed
-/// this by the same amount.
+/// Total size of all slots' events at which each slot is restricted to its share, in bytes. The shares prevent failing
+/// endpoints from stopping the others. A replica may have a hundred endpoints with four slots each. Slots that start
+/// late or read concurrently may together exceed this limit by the same amount.
 const REPLICA_MAX_BYTES: u64 = 64 * 1_024 * 1_024;
 
 #[derive(Debug, Clone, Default)]
@@ -19,7 +19,8 @@ struct Replica {
     slots: AtomicU64,
 }
 
-/// The bytes of one slot, which also count for the replica. Dropping it subtracts them.
+/// The bytes of one slot, which also count for the replica. Dropping this value subtracts the bytes from the replica's
+/// total.
 #[derive(Debug)]
 pub(super) struct SlotBytes {
     bytes: u64,
@@ -52,8 +53,8 @@ impl SlotBytes {
         self.replica.0.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Returns how many more events of `event_bytes` fit. A slot below its share always has room for one, or it might wait
-    /// for the others forever.
+    /// Returns how many more events of `event_bytes` fit. A slot below its share always has room for one event, because
+    /// it could otherwise wait for the other slots forever.
     pub(super) fn room(&self, event_bytes: u64) -> usize {
         let of_slot = SLOT_MAX_BYTES.saturating_sub(self.bytes);
         let left = REPLICA_MAX_BYTES.saturating_sub(self.replica.get());
@@ -114,7 +115,7 @@ mod tests {
         let mut other = SlotBytes::of(replica.clone());
         assert!(replica.get() >= REPLICA_MAX_BYTES);
 
-        // one of its events is retried later
+        // one event of the other slot is retried later
         other.add(EVENT);
 
         assert!(other.room(EVENT) > 0);

@@ -1,9 +1,10 @@
-//! Durable consumers: webhook endpoints and subscribers of an app. They receive each event at least once, even if replicas
-//! crash.
+//! Durable consumers, which are webhook endpoints and subscribers in an app. They receive each event at least once,
+//! even if replicas crash.
 //!
-//! A consumer's ledger in the store has its cursor in each log, the events to retry, and the parked events. Its work is
-//! divided into slots, which replicas hold by lease. The holder of a slot delivers its events, and stores outcomes only
-//! while it holds the lease. After a crash between the two, the delivery is repeated.
+//! Each consumer has a ledger in the store, with a cursor for each log, the events to retry, and the parked events. The
+//! work of a consumer is divided into slots, which replicas lease. The holder of a lease delivers the events of the
+//! slot, and stores outcomes only while it has the lease. If a replica crashes after a delivery but before the outcome
+//! is stored, the delivery is repeated.
 
 mod backlog;
 mod consumer;
@@ -61,7 +62,7 @@ struct Running {
     poke: Arc<Notify>,
 }
 
-/// A consumer of this name runs in this process.
+/// A consumer with the same name already runs in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken;
 
@@ -78,7 +79,7 @@ impl Consumers {
 }
 
 impl Events {
-    /// Creates a consumer unless it exists. It receives all events from now on.
+    /// Creates a consumer unless it exists. A new consumer receives all events from now on.
     #[doc(hidden)]
     pub async fn open_consumer(&self, name: &str) -> Result<(), StoreError> {
         open::at_the_end(&**self.backend(), name).await
@@ -147,8 +148,8 @@ impl Events {
         parked::page(self, consumer, after, limit).await
     }
 
-    /// Delivers parked events again: those in `only`, or all. Returns their number. After an error, some may have been
-    /// replayed.
+    /// Delivers parked events again, either the events in `only` or all. Returns the number of events. After an error,
+    /// some events may have been replayed.
     pub async fn replay(
         &self,
         consumer: &str,

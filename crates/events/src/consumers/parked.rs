@@ -7,7 +7,7 @@ const AT_ONCE: usize = 200;
 /// Maximum sequence number within a millisecond that the text of an id can express.
 const LAST_SEQ: u64 = (1 << 40) - 1;
 
-/// An event that was given up for now.
+/// An event that is no longer retried until a replay is requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parked {
     /// The event itself.
@@ -105,7 +105,7 @@ async fn replay(
     events.backend().replay(consumer, &records).await
 }
 
-/// Records of other versions are left unchanged.
+/// Parses a record. A record in a different version's format is logged as an error and left unchanged.
 fn read(events: &Events, consumer: &str, id: EventId, record: &[u8]) -> Option<Record> {
     let read = Record::read(record);
     if read.is_none() {

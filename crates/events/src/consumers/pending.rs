@@ -3,25 +3,26 @@ use crate::Events;
 use threadkeep_domain::Event;
 use threadkeep_store::{PendingEvents, StoreError};
 
-/// An event whose delivery is to be retried, or that waits for such an event of its thread.
+/// An event whose delivery is to be retried, or that waits for an earlier event of its thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending {
     /// The event itself.
     pub event: Event,
     /// Number of attempts.
     pub attempts: u32,
-    /// Time of the first attempt, in milliseconds since the Unix epoch; `None` before it.
+    /// Time of the first attempt, in milliseconds since the Unix epoch; `None` without attempts.
     pub first_attempt_ms: Option<u64>,
-    /// Time of the next attempt, in milliseconds since the Unix epoch; `None` while it waits for another event.
+    /// Time of the next attempt, in milliseconds since the Unix epoch; `None` while the event waits for an earlier
+    /// event.
     pub next_attempt_ms: Option<u64>,
     /// Error of the last attempt.
     pub last_error: Option<String>,
 }
 
-/// Pending events of a consumer, up to a second old.
+/// Pending events of a consumer. The list may be up to one second old.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingList {
-    /// Oldest first. An arbitrary subset if there are more.
+    /// The events, oldest first. Contains an arbitrary subset if there are too many.
     pub pending: Vec<Pending>,
     /// Number of all pending events.
     pub total: u64,

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use threadkeep_domain::Position;
 
-/// The position up to which a log was read, and the cursor up to which all events are handled.
+/// The position up to which a log was read, and the cursor up to which all events were handled.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct LogProgress {
     read: Position,
@@ -27,7 +27,7 @@ impl LogProgress {
         self.cursor
     }
 
-    /// Records that an event was read. Returns false if it was read before.
+    /// Records that an event was read. Returns false if the event had been read before.
     pub(super) fn pass(&mut self, position: Position, is_handled: bool) -> bool {
         if position <= self.read {
             return false;

@@ -8,11 +8,11 @@ use threadkeep_domain::Event;
 pub(crate) struct Record {
     pub(crate) event: Event,
     pub(crate) attempts: u32,
-    /// `None` before the first attempt, because an earlier event of the thread is pending.
+    /// `None` while the event waits for its first attempt, behind an earlier event of the thread.
     pub(crate) first_attempt_ms: Option<u64>,
     pub(crate) next_attempt_ms: u64,
     pub(crate) last_error: Option<String>,
-    /// Whether the event was parked before.
+    /// True if the event was parked before.
     pub(crate) replayed: bool,
 }
 
@@ -51,7 +51,8 @@ impl Record {
         }
     }
 
-    /// Returns the part that may survive an erasure: nothing of a change, otherwise everything except the last error.
+    /// Returns the part of the record that may survive an erasure. Nothing of a change may survive. Other records lose
+    /// only their last error.
     pub(super) fn erased(self) -> Option<Self> {
         (!self.event.is_of_change()).then_some(Self {
             last_error: None,
@@ -74,7 +75,6 @@ impl Record {
             .into()
     }
 
-    /// Parses a record; `None` if it is not in the format of this version.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let stored: Stored<'_> = serde_json::from_slice(bytes).ok()?;
         if stored.format != FORMAT {

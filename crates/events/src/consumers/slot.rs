@@ -19,7 +19,7 @@ const AT_ONCE: usize = 16;
 const MOST: usize = 64;
 const LONG: Duration = Duration::from_secs(60);
 
-/// The worker of a slot that this replica holds: reads logs, delivers events, and stores outcomes.
+/// The worker of a slot that this replica has leased. Reads logs, delivers events, and stores outcomes.
 #[derive(Debug)]
 pub(super) struct Slot {
     consumer: Arc<Consumer>,
@@ -29,13 +29,13 @@ pub(super) struct Slot {
     signals: LedgerSignals,
     deliveries: JoinSet<Result<(), Failure>>,
     subjects: HashMap<task::Id, Fingerprint>,
-    /// Time since which changes wait to be stored.
+    /// Since when changes have been waiting to be stored.
     changed: Option<Instant>,
     unsent: Option<LedgerChange>,
     /// Logs that may have lost events before they were read.
     unsure: BTreeSet<u16>,
     gaps: Gaps,
-    /// The log to read first; rotates, so that none is always last.
+    /// Index of the log to read first. Rotates, so that no log is always last.
     turn: usize,
     oldest: Arc<Oldest>,
 }
@@ -43,16 +43,17 @@ pub(super) struct Slot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
     Drained,
-    /// Another replica has the lease, or the consumer was dropped.
+    /// A different replica has the lease, or the consumer was dropped.
     Lost,
     Missing,
-    /// Data was erased since the ledger was read: events read before must not be delivered.
+    /// Data was erased after the ledger was read. Events that were read before the erasure must not be delivered.
     Stale,
 }
 
 impl Slot {
-    /// Works from the ledger's cursor until `drain`, then finishes running deliveries; or until the lease is lost. Cancel
-    /// safe: the next holder repeats deliveries whose outcome was not stored.
+    /// Delivers events from the ledger's cursor on, until `drain` or until the lease is lost. Finishes running
+    /// deliveries after `drain`. Cancel safe, because the next lease holder repeats deliveries whose outcome was not
+    /// stored.
     pub(super) async fn work(
         consumer: Arc<Consumer>,
         number: u16,
@@ -75,7 +76,7 @@ impl Slot {
                     Ended::Drained
                 }
             };
-            // running deliveries end with the slot; those of events that were not erased are repeated
+            // dropping the slot stops running deliveries; the new slot repeats them, except those of erased events
             if ended != Ended::Stale {
                 return ended;
             }
@@ -235,7 +236,7 @@ impl Slot {
         }
     }
 
-    /// Reads the logs that have new events, as far as there is room. Returns whether it read any.
+    /// Reads logs that have new events, as long as there is room. Returns whether any log was read.
     async fn read(&mut self, heads: &Heads) -> Result<bool, StoreError> {
         let room = self.backlog.room();
         if room == 0 {
@@ -261,7 +262,7 @@ impl Slot {
             if count < limit
                 && let Some(head) = heads.positions.get(usize::from(bucket))
             {
-                // the log ends here: missing events were deleted
+                // the read reached the end of the log, so events missing before `head` were deleted
                 self.backlog.reach(bucket, *head);
             }
         }
@@ -281,7 +282,7 @@ impl Slot {
         behind
     }
 
-    /// Reports logs that were trimmed beyond the position of this consumer. Call it after the read.
+    /// Reports logs that were trimmed beyond the position of this consumer. Call this after the read.
     async fn look_for_gaps(&mut self, read_from: &[(u16, Position)]) -> Result<(), StoreError> {
         let unsure = read_from.iter();
         let unsure = unsure.filter(|(bucket, _)| self.unsure.contains(bucket));
@@ -299,7 +300,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Stores changes that have waited long enough for more. Returns false if this replica has lost the slot.
+    /// Stores changes that have waited long enough. Returns false if this replica has lost the slot.
     async fn commit_if_due(&mut self) -> bool {
         if self.unsent.is_none() {
             match self.commit_due_in() {
@@ -344,7 +345,7 @@ impl Slot {
         self.consumer.backend.commit(&holding, change).await
     }
 
-    /// Whether a commit was rejected because of an erasure.
+    /// Returns whether a commit was rejected because of an erasure.
     async fn is_stale(&self) -> bool {
         let signals = self.consumer.backend.signals(&self.consumer.name).await;
         signals.is_ok_and(|signals| signals.erasures > self.signals.erasures)

@@ -1,4 +1,4 @@
-//! Events as ledgers store them, beyond their retention in the log.
+//! The format of events in ledgers, which keep events longer than the log.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ pub(super) struct StoredEvent<'a> {
     event_type: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     thread: Option<Cow<'a, str>>,
-    /// Set if the scope is not a thread's.
+    /// Set only if the scope does not belong to a thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
     time_ms: u64,

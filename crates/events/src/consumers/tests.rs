@@ -16,7 +16,7 @@ use threadkeep_store_memory::MemoryStore;
 
 const NAME: &str = "app.test";
 
-/// The lease is long, so that a replica on a busy machine keeps it and delivers each event once.
+/// The lease is long, because a replica on a busy machine could otherwise lose it and deliver an event twice.
 const FAST: Timing = Timing {
     lease: Duration::from_secs(30),
     renew: Duration::from_millis(50),
@@ -32,7 +32,7 @@ type Judge = Box<dyn Fn(&Event, usize) -> bool + Send + Sync>;
 
 struct Recorder {
     types: EventTypes,
-    /// Whether to accept an event at an attempt, counted from 1.
+    /// Decides whether to accept an event at an attempt. Attempts count from 1.
     judge: Judge,
     attempts: Mutex<BTreeMap<EventId, usize>>,
     taken: Mutex<Vec<Event>>,
@@ -108,7 +108,7 @@ impl fmt::Debug for Recorder {
 #[derive(Clone)]
 struct Bench {
     store: MemoryStore,
-    /// Determines the leases.
+    /// The clock that leases depend on.
     store_clock: Clock,
     clock: Clock,
 }
@@ -304,7 +304,7 @@ async fn what_fails_for_a_day_is_parked_and_comes_when_it_is_replayed() {
 
     until(async || recorder.attempts() > 2).await;
     bench.clock.advance(Timing::DEFAULT.give_up_after);
-    // the others at their first attempt: they are old by now, and the consumer accepts nothing
+    // the other events are parked at their first attempt, because they are old by now and the consumer still fails
     until(async || events.counters().subscribers.parked.get() == 3).await;
     until(async || bench.pending().await == 0).await;
 
@@ -427,14 +427,14 @@ async fn replicas_share_the_work_and_each_event_comes_once() {
     let recorders = [Recorder::new(|_, _| true), Recorder::new(|_, _| true)];
     let _one = bench.consume(&recorders[0]).await;
     let _two = bench.consume(&recorders[1]).await;
-    // both replicas hold slots once each has received a new event
+    // both replicas hold slots as soon as each has received a new event
     until(async || {
         bench.log(ThreadId::random(), 0).await;
         sleep(Duration::from_millis(20)).await;
         recorders.iter().all(|recorder| recorder.count() > 0)
     })
     .await;
-    // wait until the replicas have taken over the slots that changed hands
+    // wait until each replica has started to work on its new slots
     sleep(FAST.renew * 2).await;
     until(async || bench.is_settled().await).await;
     let before = recorders.each_ref().map(|recorder| recorder.count());
@@ -512,7 +512,7 @@ async fn who_has_lost_the_lease_writes_nothing_down() {
     recorder.gate.add_permits(1);
     until(async || recorder.count() == 1).await;
 
-    // no replica repeats its work, and later events are not affected
+    // no replica repeats the deliveries, and later events are not affected
     for thread in threads::<50>() {
         bench.log(thread, 2).await;
     }
@@ -539,7 +539,7 @@ async fn a_consumer_that_takes_nothing_leaves_what_comes_in_the_log() {
     until(async || bench.pending().await >= 4_000).await;
     sleep(lazy.first_delay).await;
     let pending = bench.pending().await;
-    // a thousand per slot, and those in flight
+    // up to 1,000 pending events per slot, and the events in flight
     assert!(pending <= 4 * (1_000 + 256), "{pending}");
     is_broken.store(false, Ordering::Relaxed);
 

@@ -5,19 +5,19 @@ use std::time::Duration;
 pub struct Timing {
     /// Lifetime of a slot's lease without renewal.
     pub lease: Duration,
-    /// Interval of renewals.
+    /// Interval between renewals of the lease.
     pub renew: Duration,
     /// Delay before the second attempt.
     pub first_delay: Duration,
-    /// Maximum delay; delays double up to it.
+    /// Maximum delay between attempts. Delays double until they reach this maximum.
     pub longest_delay: Duration,
     /// Time from the first attempt until an event is parked.
     pub give_up_after: Duration,
-    /// Time for which outcomes wait to be stored in one batch.
+    /// How long outcomes wait to be stored in one batch.
     pub batch: Duration,
-    /// Time for which the skipping of unwanted events waits to be stored.
+    /// How long the positions of skipped events wait to be stored.
     pub idle_batch: Duration,
-    /// Maximum sleep without an event, since the clock may jump.
+    /// Maximum sleep without an event. A longer sleep could miss a jump of the clock.
     pub tick: Duration,
     /// Time limit for running deliveries at shutdown.
     pub shutdown: Duration,
@@ -37,8 +37,8 @@ impl Timing {
         shutdown: Duration::from_secs(5),
     };
 
-    /// Returns the delay after `attempts` attempts, with a jitter of 10 %, so that deliveries that failed together do not
-    /// retry together.
+    /// Returns the delay after `attempts` attempts. A jitter of 10 % prevents deliveries that failed together from
+    /// being retried together.
     pub(super) fn delay(&self, attempts: u32) -> Duration {
         let doubled = 2_u32.saturating_pow(attempts.saturating_sub(1));
         let delay = self.first_delay.saturating_mul(doubled);

@@ -1,4 +1,4 @@
-//! Runs a durable consumer: holds this replica's share of its slots and starts their workers.
+//! Runs a durable consumer. Leases this replica's share of the slots, and starts a worker for each leased slot.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use super::{Consumer, heartbeat, open};
 use crate::{Outage, Tail, WATCH_AGAIN, WATCH_LASTS};
 use threadkeep_store::{Leases, LedgerSignals};
 
-/// Maximum renewals without a ledger before it is created again.
+/// Number of renewals without a ledger after which the ledger is created again.
 const MISSING_MAX: u32 = 3;
 
 #[derive(Debug, Default)]
 struct Slots(HashMap<u16, JoinHandle<Ended>>);
 
 impl Consumer {
-    /// Works until `stop`, then finishes running deliveries and releases the slots. `poke` triggers an immediate check for
-    /// replays and erasures.
+    /// Runs until `stop`, then finishes running deliveries and releases the slots. `poke` triggers an immediate check
+    /// for replays and erasures.
     pub(super) async fn run(
         self: Arc<Self>,
         tail: Tail,
@@ -29,7 +29,7 @@ impl Consumer {
         poke: Arc<Notify>,
     ) {
         let (told, held) = watch::channel(Vec::new());
-        // store outcomes before the lease is released
+        // outcomes are stored before the lease is released
         let release = CancellationToken::new();
         let leases: Arc<dyn Leases> = Arc::clone(&self.backend) as _;
         let holder = Arc::clone(&self.holder);
@@ -132,8 +132,8 @@ impl Consumer {
 }
 
 impl Slots {
-    /// Stops the workers of all other slots at once, since other replicas hold them. Returns whether a slot's worker found
-    /// no ledger.
+    /// Stops the workers of all slots except `numbers` at once, because other replicas hold those slots. Returns
+    /// whether a worker found no ledger.
     async fn keep(&mut self, numbers: &[u16]) -> bool {
         let mut is_missing = false;
         for (number, task) in std::mem::take(&mut self.0) {

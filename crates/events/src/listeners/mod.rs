@@ -1,4 +1,4 @@
-//! The listeners of this replica by thread, and the positions up to which logs were read for them.
+//! Stores the listeners of this replica by thread, and the positions up to which logs were read for the listeners.
 
 use std::collections::HashMap;
 use std::mem;
@@ -13,16 +13,16 @@ use super::bytes_named;
 use threadkeep_domain::{Event, MOST_KEY_BYTES_NAMED, Position, ThreadId};
 use threadkeep_store::Watched;
 
-/// Maximum events that wait for a listener. A slower listener is disconnected.
+/// Maximum number of events that wait for a listener. A slower listener is disconnected.
 const ROOM: usize = 128;
-/// Maximum size of the key names in waiting events, approximately. Listeners to a thread share its events, but a client may
+/// Approximate maximum size of the key names in waiting events, in bytes. The limit is necessary because a client may
 /// listen to many threads and read nothing, and 128 events can name 8 MiB of keys.
 const ROOM_BYTES: usize = 4 * MOST_KEY_BYTES_NAMED;
 
 #[derive(Debug, Clone)]
 pub(super) enum Heard {
     Event(Arc<Event>),
-    /// The thread may have changed without an event, and is watched again from now on.
+    /// The previous watch may have expired before it was renewed, so the thread may have changed without an event.
     Lapsed(Watched),
 }
 
@@ -42,7 +42,7 @@ struct Log {
 
 #[derive(Debug)]
 struct Listened {
-    /// By number, so that leaving has the same cost for any number of listeners.
+    /// Keyed by listener number, so that removing a listener takes constant time.
     ears: HashMap<u64, Ear>,
     watched: Instant,
 }
@@ -53,14 +53,14 @@ struct Ear {
     waiting_bytes: Arc<AtomicUsize>,
 }
 
-/// Listens to one thread. Disconnected if it is too slow.
+/// A listener to one thread. A listener that is too slow is disconnected.
 #[derive(Debug)]
 pub(super) struct Listener {
     listeners: Arc<Listeners>,
     bucket: u16,
     thread: ThreadId,
     number: u64,
-    /// Whether this listener sets the first position of the log.
+    /// True if this listener sets the first position of the log.
     is_first: bool,
     heard: mpsc::Receiver<Heard>,
     waiting_bytes: Arc<AtomicUsize>,
@@ -76,7 +76,7 @@ impl Heard {
 }
 
 impl Listeners {
-    /// Adds a listener. It receives all events after the position that [`Listener::start`] sets.
+    /// Adds a listener. The listener receives all events after the position that [`Listener::start`] sets.
     pub(super) fn listen(self: &Arc<Self>, bucket: u16, thread: ThreadId) -> Listener {
         let (sender, heard) = mpsc::channel(ROOM);
         let waiting_bytes = Arc::<AtomicUsize>::default();
@@ -118,8 +118,8 @@ impl Listeners {
         self.wanted.notify_one();
     }
 
-    /// Delivers events that were read after `from`. Returns the number of listeners that were disconnected. Delivers nothing
-    /// if the log's position has changed: then the log is read again.
+    /// Delivers events that were read after `from`. Returns the number of listeners that were disconnected. If the
+    /// log's position is no longer `from`, delivers nothing, because the log is then read again.
     pub(super) fn hand_out(&self, bucket: u16, from: Position, events: Vec<Event>) -> usize {
         let mut logs = self.lock();
         let Some(log) = logs.get_mut(&bucket) else {
@@ -128,7 +128,7 @@ impl Listeners {
         let (Some(last), true) = (events.last(), log.position == Some(from)) else {
             return 0;
         };
-        // before its events become visible
+        // the position advances before the events become visible
         log.position = Some(last.id.position);
         let mut cut = 0;
         for event in events {
@@ -140,8 +140,8 @@ impl Listeners {
         cut
     }
 
-    /// Disconnects all listeners of a log whose events from `from` to `horizon` were dropped unread: they reconnect with
-    /// their cursors and get a reset. Returns their number.
+    /// Disconnects all listeners of a log whose events from `from` to `horizon` were dropped unread. The readers
+    /// reconnect with their cursors and get a reset. Returns the number of disconnected listeners.
     pub(super) fn cut_off(&self, bucket: u16, from: Position, horizon: Position) -> usize {
         let mut logs = self.lock();
         let log = logs.get_mut(&bucket);
@@ -165,8 +165,8 @@ impl Listeners {
         logs.iter().flat_map(threads).collect()
     }
 
-    /// Records that the changes of a thread are logged for `lasts` from `asked`. Notifies the listeners if the previous
-    /// watch may have expired. Returns the number of listeners that were disconnected.
+    /// Records that the changes of a thread are logged for `lasts` after `asked`. Notifies the listeners if the
+    /// previous watch may have expired. Returns the number of listeners that were disconnected.
     pub(super) fn note_watched(
         &self,
         bucket: u16,
@@ -211,7 +211,7 @@ impl Ear {
 }
 
 impl Listener {
-    /// Sets the end of the log, as of a moment after this listener was added.
+    /// Sets the newest position of the log, which must have been read after this listener was added.
     pub(super) fn start(&mut self, head: Position) {
         if !self.is_first {
             return;
@@ -226,7 +226,7 @@ impl Listener {
         self.listeners.wanted.notify_one();
     }
 
-    /// Returns the next message, or `None` if the listener was too slow and is disconnected. Cancel safe.
+    /// Returns the next message, or `None` if the listener was disconnected because it was too slow. Cancel safe.
     pub(super) async fn hear(&mut self) -> Option<Heard> {
         let heard = self.heard.recv().await?;
         self.waiting_bytes
@@ -234,9 +234,9 @@ impl Listener {
         Some(heard)
     }
 
-    /// Returns the position up to which all events were received, if no event waits.
+    /// Returns the position up to which this listener has received all events, or `None` if an event waits.
     pub(super) fn heard_up_to(&self) -> Option<Position> {
-        // in this order: events up to the position are in the channel by now
+        // the position is read first: all events up to it are in the channel by now
         let position = self.listeners.lock().get(&self.bucket)?.position;
         if self.heard.is_empty() {
             position

@@ -1,4 +1,4 @@
-//! Decides which key of a ring signs, from the cards of all replicas.
+//! Decides which key of a key ring signs, based on the cards that all replicas publish.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use super::LASTS;
 use super::card::{Card, digest_of, name_of};
 use threadkeep_domain::KeyRing;
 
-/// The decision of one replica. It knows only recent reports of the others, so a new key must be on all of them for a while
-/// before it signs.
+/// The decision of one replica about the signing key. The replica has only recent reports from the others. A new key
+/// must therefore be on all replicas for a while before it signs.
 #[derive(Debug)]
 pub(super) struct Agreement {
     ring: KeyRing,
-    /// In the order of the ring.
+    /// Digests of the keys, in the order of the ring.
     digests: Vec<String>,
     wait: Duration,
-    /// Time at which this replica last received the cards. They count for as long as cards last: a process that was frozen
-    /// for longer has missed replicas that came and went. Like all times here, it is monotonic, so that a clock change
-    /// shortens no wait.
+    /// When this replica last received the cards. The cards are valid for [`LASTS`]. A process that was frozen for
+    /// longer has missed replicas that started and stopped meanwhile. All times here are monotonic, so that a clock
+    /// change cannot shorten a wait.
     heard: Option<Instant>,
-    /// Time since which all known replicas have had the chosen key.
+    /// Since when all known replicas have had the chosen key.
     held_since: Option<Instant>,
     is_shared: bool,
 }
@@ -32,11 +32,13 @@ pub(super) enum Situation {
     Agreed,
     /// All replicas have the chosen key, but not for long enough yet.
     Settling,
-    /// Some replicas lack the chosen key, so another key that all have signs.
+    /// Some replicas lack the chosen key. The key that signs instead is on all replicas.
     Withheld,
-    /// Some replicas do not report their keys; the others have the signing key, which stays.
+    /// Some replicas do not report their keys. The other replicas have the current signing key, so this key continues
+    /// to sign.
     Unknown,
-    /// As far as reported, no key is on all replicas: for any key, some cannot verify its signatures.
+    /// According to the reports, no key is on all replicas. Whichever key signs, some replicas cannot verify its
+    /// signatures.
     Apart,
 }
 
@@ -46,7 +48,7 @@ pub(super) struct Verdict {
     /// Replicas that lack the chosen key.
     pub(super) without: usize,
     pub(super) silent: usize,
-    /// Names of keys that other replicas sign with and this one lacks.
+    /// Names of keys that other replicas sign with but this replica lacks.
     pub(super) foreign: Vec<String>,
 }
 
@@ -63,7 +65,7 @@ impl Agreement {
         }
     }
 
-    /// Signs with the previous key if the ring has it.
+    /// Signs with the key that has `digest`, if the ring has such a key.
     pub(super) fn resume(&self, digest: &str) {
         if let Some(index) = self.digests.iter().position(|known| known == digest) {
             self.ring.sign_with(index);
@@ -75,7 +77,7 @@ impl Agreement {
         self.heard = None;
     }
 
-    /// Whether all replicas have the signing key, according to recent cards.
+    /// Returns whether all replicas have the signing key, according to recent cards.
     pub(super) fn is_shared(&self, now: Instant) -> bool {
         self.is_shared && self.has_heard(now)
     }
@@ -84,15 +86,15 @@ impl Agreement {
         self.heard.is_some_and(|heard| now - heard <= LASTS)
     }
 
-    /// Decides which key signs, from the cards of all live replicas including this one. `None` is a replica without a card.
-    /// `now` is the time of the request for the cards.
+    /// Decides which key signs, from the cards of all live replicas including this one. `None` stands for a replica
+    /// without a card. `now` is when the cards were requested.
     pub(super) fn judge(&mut self, cards: &[Option<Card>], now: Instant) -> Verdict {
         let told: Vec<_> = cards.iter().flatten().collect();
         let without = |index: usize| {
             let lacks = |card: &&&Card| !card.has(&self.digests[index]);
             told.iter().filter(lacks).count()
         };
-        // a ring of one key has no alternative, so it need not wait for cards
+        // a ring of one key has no alternative, so it need not wait for other cards
         let silent = match self.digests.len() {
             1 => 0,
             _ => cards.len() - told.len(),
@@ -108,7 +110,7 @@ impl Agreement {
         } else if is_on_all(signing) {
             signing
         } else {
-            // some replicas cannot verify the signing key: use any key that all have, at once
+            // some replicas cannot verify the signing key, so switch at once to any key that all replicas have
             let others = std::iter::once(chosen).chain(0..self.digests.len());
             others
                 .into_iter()
@@ -162,7 +164,7 @@ mod tests {
         Some(Card::of(&ring(names)))
     }
 
-    /// A replica that was signing with `old` and is to sign with `new`.
+    /// A replica that signs with `old` and is to sign with `new`.
     fn rotating() -> Agreement {
         let agreement = Agreement::new(ring(&["new", "old"]), WAIT);
         agreement.resume(&agreement.digests[1].clone());

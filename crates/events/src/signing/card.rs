@@ -1,10 +1,10 @@
-//! The card with which a replica reports its signing keys to the others.
+//! The card that reports a replica's signing keys to the other replicas.
 
 use serde::{Deserialize, Serialize};
 
 use threadkeep_domain::KeyRing;
 
-/// Fingerprints of keys, each as `digest:name`. Ignores members that later versions add.
+/// The report of a replica's keys, each as `digest:name`. Members that later versions add are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Card {
     /// The signing key; `None` until it is decided.
@@ -33,12 +33,13 @@ impl Card {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Parses a card. Returns `None` for one of another version, so that its replica's keys are unknown.
+    /// Parses a card. Returns `None` if the card has the format of a different version. The keys of that replica then
+    /// count as unknown.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }
 
-    /// Whether the replica has a key, under any name.
+    /// Returns whether the replica has a key, under any name.
     pub(super) fn has(&self, digest: &str) -> bool {
         self.keys.iter().any(|key| digest_of(key) == digest)
     }

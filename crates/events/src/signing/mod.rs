@@ -1,4 +1,4 @@
-//! Coordinates the signing key, so that no replica signs with a key that another cannot verify.
+//! Coordinates the signing key, so that no replica signs with a key that other replicas cannot verify.
 
 mod agreement;
 mod card;
@@ -16,21 +16,22 @@ pub use status::SigningStatus;
 use threadkeep_domain::{KeyPrint, KeyRing};
 use threadkeep_store::{Backend, Heard, StoreError};
 
-/// Interval of announcements, and maximum delay before a key that is no longer withheld signs.
+/// Interval between announcements. A key that is no longer withheld starts to sign within this time.
 const EVERY: Duration = Duration::from_secs(2);
-/// Lifetime of an announcement: longer than a lease of the pool, so that a crashed replica does not look like one without a
-/// card.
+/// Lifetime of an announcement. Longer than a lease of the pool, because a crashed replica must not appear as a replica
+/// without a card.
 const LASTS: Duration = Duration::from_secs(15);
 
 impl Events {
-    /// Announces the signing keys of this replica at intervals. The chosen key of the ring signs only while all replicas
-    /// have it.
+    /// Announces the signing keys of this replica at intervals. The chosen key of the ring signs only while all
+    /// replicas have that key.
     ///
-    /// A new key starts to sign when no replica has lacked it for `wait`, so replicas that are down for less than that
-    /// count. Until then, the previous key signs.
+    /// A new key starts to sign after all replicas have had the key for `wait`. A replica that is down for less than
+    /// `wait` still counts. Until then, the previous key signs.
     ///
-    /// Every program that issues or verifies ids over this store should call this once: a program that does not announce its
-    /// keys prevents the others from changing theirs. Fails if the ring has several keys and the store is unavailable.
+    /// Every program that issues or verifies ids with this store should call this once. A program that does not
+    /// announce its keys prevents the others from changing the signing key. Fails if the ring has several keys and the
+    /// store is unavailable.
     #[doc(hidden)]
     pub async fn share_signing_keys(
         &self,
@@ -74,7 +75,7 @@ impl Sharing {
             match self.look().await {
                 Ok(()) => outage.is_over(),
                 Err(error) => {
-                    // other replicas may have come and gone meanwhile
+                    // other replicas may have started and stopped meanwhile
                     self.agreement.forget();
                     sleep(outage.goes_on(&error)).await;
                 }
@@ -87,8 +88,8 @@ impl Sharing {
         self.look().await
     }
 
-    /// Continues with the key that signed last if the ring has it, so that a fleet does not start with a new key after a
-    /// full stop, or when its first replica finds no others.
+    /// Resumes with the key that signed last, if the ring has it. Otherwise, a new key could sign too early, after all
+    /// replicas were stopped or when the first replica finds no others.
     async fn resume(&mut self) -> Result<(), StoreError> {
         let asked = Instant::now();
         let heard = self.introduce(&Card::undecided(&self.ring), None).await?;
@@ -103,9 +104,9 @@ impl Sharing {
         Ok(())
     }
 
-    /// Announces the keys, reads the cards of the others, and decides which key signs. The note names only a key that all
-    /// replicas have: the next start would ignore one that a misconfigured replica left, and sign with the chosen key at
-    /// once.
+    /// Announces the keys, reads the cards of the other replicas, and decides which key signs. The note for the next
+    /// start names a key only if all replicas have it. If the note named a misconfigured replica's key, the next start
+    /// would ignore the note and sign with the chosen key at once.
     async fn look(&mut self) -> Result<(), StoreError> {
         let asked = Instant::now();
         let card = Card::of(&self.ring);

@@ -2,7 +2,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::agreement::Verdict;
 
-/// The agreement of the replicas on the signing key, for metrics. Complete by default.
+/// The agreement of the replicas on the signing key, for metrics. The default is full agreement.
 #[derive(Debug, Default)]
 pub struct SigningStatus(Mutex<Verdict>);
 
@@ -14,7 +14,7 @@ impl SigningStatus {
         verdict.without + verdict.silent
     }
 
-    /// Returns the number of keys that other replicas sign with and this one lacks.
+    /// Returns the number of keys that other replicas sign with but this replica lacks.
     #[must_use]
     pub fn foreign_keys(&self) -> usize {
         self.lock().foreign.len()

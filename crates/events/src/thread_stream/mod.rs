@@ -10,12 +10,12 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Backend, StoreError, Watched};
 
-/// Maximum events per read of the log.
+/// Maximum number of events per read of the log.
 const MOST: usize = 256;
-/// Events in the first read: 2 MiB with the most key names.
+/// Number of events in the first read. Their key names take up to 2 MiB.
 const FIRST: usize = 32;
-/// Maximum size of key names in waiting events, approximately. Otherwise a reader that takes nothing would hold many events
-/// of a thousand keys.
+/// Approximate maximum size of the key names in waiting events, in bytes. Without this limit, a reader that takes
+/// nothing could hold many events of a thousand keys.
 pub(super) const MOST_BYTES: usize = MOST_KEY_BYTES_NAMED;
 
 /// The position of a reader of a thread's events.
@@ -39,7 +39,7 @@ pub enum ThreadItem {
         /// The reader's position at this item.
         cursor: ThreadCursor,
     },
-    /// An event was not logged, or has left the log: the reader must read the thread.
+    /// The reader has missed events that were not logged or have left the log. The reader must read the thread.
     Reset {
         /// Current version of the thread.
         version: u64,
@@ -48,10 +48,10 @@ pub enum ThreadItem {
     },
 }
 
-/// The events of a thread.
+/// A stream of the events of a thread.
 ///
-/// Each accepted write increments the version by 1, so versions reveal gaps: a reader at version 5 that receives version 7
-/// has missed an event.
+/// Each accepted write increments the version by 1, so a gap in the versions reveals a missed event. For example, a
+/// reader at version 5 that receives version 7 has missed an event.
 #[derive(Debug)]
 pub struct ThreadStream {
     log: Arc<dyn Backend>,
@@ -61,11 +61,12 @@ pub struct ThreadStream {
     /// Position at which `read.stamp` was last verified.
     proven: Position,
     behind: Option<CatchUp>,
-    /// Events per read of the log: after a read that exceeded the byte limit, the number that fit; doubles while all fit. So
-    /// events with many names are read about twice, and not again for each event that is taken.
+    /// Number of events per read of the log. A read that exceeds the byte limit sets this to the number of events that
+    /// fit. A read that fits doubles it. As a result, events with many key names are read about twice, and not again
+    /// for each event that is taken.
     at_once: usize,
     ready: VecDeque<ThreadItem>,
-    /// Whether the thread has a new id: the stream ends with that event.
+    /// True if the thread has moved to a new id. The event of the move is the last of the stream.
     is_moved: bool,
     counters: Arc<EventCounters>,
     stop: CancellationToken,
@@ -75,7 +76,7 @@ pub struct ThreadStream {
 #[derive(Debug, Clone, Copy)]
 struct CatchUp {
     until: Watched,
-    /// Whether the reader already knows of missing events.
+    /// True if missing events have been reported to the reader.
     told: bool,
 }
 
@@ -136,15 +137,16 @@ impl ThreadStream {
             stop: parts.stop,
         };
         match after {
-            // even at the same version: other events may exist, such as those of sessions
+            // even at the same version, because there may be events that do not change the version, such as those of
+            // sessions
             Some(cursor) if cursor != now => stream.resume(cursor, watched),
             _ => {}
         }
         stream
     }
 
-    /// Returns the next item. Returns `None` after the thread has moved to another id, when this replica stops, or when the
-    /// reader is too slow. Cancel safe. Fails if missed events cannot be read.
+    /// Returns the next item. Returns `None` after the thread has moved to a different id, when this replica stops, or
+    /// when the reader is too slow. Cancel safe. Fails if missed events cannot be read.
     pub async fn next(&mut self) -> Result<Option<ThreadItem>, StoreError> {
         let stop = self.stop.clone();
         tokio::select! {
@@ -153,7 +155,7 @@ impl ThreadStream {
         }
     }
 
-    /// Returns the reader's position once it has all events so far; `None` if there are more.
+    /// Returns the reader's position if the reader has all events so far, or `None` if there are more.
     #[must_use]
     pub fn cursor(&self) -> Option<ThreadCursor> {
         if self.behind.is_some() || !self.ready.is_empty() {
@@ -166,7 +168,7 @@ impl ThreadStream {
         })
     }
 
-    /// Returns the start of the stream, before any item was taken.
+    /// Returns the position at which the stream starts. Call this before the first item is taken.
     #[must_use]
     pub fn start(&self) -> ThreadCursor {
         self.read
@@ -185,7 +187,7 @@ impl ThreadStream {
             }
             if let Some(behind) = self.behind {
                 self.catch_up(behind).await?;
-                // a store that never waits would block the other tasks of this worker
+                // yields, because a store that never waits would block the other tasks of this worker
                 yield_now().await;
                 continue;
             }
@@ -204,7 +206,7 @@ impl ThreadStream {
 
     fn resume(&mut self, cursor: ThreadCursor, now: Watched) {
         if cursor.position > now.head {
-            // the log is gone
+            // the log was deleted
             self.reset(now.stamp.version);
             return;
         }
@@ -226,7 +228,7 @@ impl ThreadStream {
         let mut events = Vec::new();
         if from < until.head {
             let mut read = self.log.read_log(&[(bucket, from)], self.at_once).await?;
-            // only now is it certain whether the read skipped events
+            // only after the read is it certain whether the read skipped events
             let horizons = self.log.log_horizons(&[bucket]).await?;
             events = read.pop().unwrap_or_default();
             self.counters.events_read.add(events.len() as u64);
@@ -240,7 +242,7 @@ impl ThreadStream {
         let mut bytes = 0;
         for (index, event) in events.into_iter().enumerate() {
             if event.id.position > until.head {
-                // the listener receives this event
+                // the listener receives this event and all later events
                 is_all = true;
                 break;
             }
@@ -248,7 +250,7 @@ impl ThreadStream {
                 self.read.position = event.id.position;
                 continue;
             }
-            // after a reset, the reader reads the current thread, or a later one
+            // after a reset, the reader reads the thread in its current version or a later version
             let reset = (!told).then_some(until.stamp.version);
             bytes += bytes_named(&event);
             told |= self.push(Arc::new(event), reset);
@@ -256,7 +258,7 @@ impl ThreadStream {
                 return Ok(());
             }
             if bytes >= MOST_BYTES {
-                // the rest is read again once these are taken
+                // the rest is read again after these events are taken
                 is_all = false;
                 at_once = index + 1;
                 break;
@@ -272,14 +274,15 @@ impl ThreadStream {
         Ok(())
     }
 
-    /// Verifies the reader's knowledge after all events up to `until` were read.
+    /// Compares the reader's state with the thread's after all events up to `until` were read. Queues a reset if they
+    /// differ.
     fn arrive(&mut self, until: Watched, told: bool) {
         self.read.position = self.read.position.max(until.head);
         if self.proven > until.head {
             return;
         }
         self.proven = until.head;
-        // the event of a thread that has just ended is still to come
+        // the thread has just ended, and its end is not logged yet
         let is_ending = until.stamp.version == 0 && !told;
         let knows_history = [0, until.next_seq].contains(&self.read.next_seq);
         self.read.next_seq = until.next_seq;
@@ -292,8 +295,8 @@ impl ThreadStream {
         }
     }
 
-    /// Queues an event. If the event does not follow the reader's state, first queues a reset with version `reset`, if
-    /// given. Returns whether it did not follow.
+    /// Queues an event. If events may be missing before it, first queues a reset with the version `reset`, if given.
+    /// Returns whether events may be missing.
     fn push(&mut self, event: Arc<Event>, reset: Option<u64>) -> bool {
         let is_gap = !follows(&event, &self.read);
         if let (true, Some(version)) = (is_gap, reset) {
@@ -317,7 +320,7 @@ impl ThreadStream {
     }
 }
 
-/// Whether no event can be missing between `known` and `event`.
+/// Returns whether no event can be missing between `known` and `event`.
 fn follows(event: &Event, known: &ThreadCursor) -> bool {
     let known_version = known.stamp.version;
     let is_living = known_version > 0;
@@ -325,8 +328,8 @@ fn follows(event: &Event, known: &ThreadCursor) -> bool {
     match event.kind {
         EventKind::Created { .. } => !is_living,
         EventKind::Updated { .. } => is_of_life && event.version == known_version + 1,
-        // an expired thread is absent before its event arrives; the version of a lost one is unknown; the changes of an
-        // erased one have left the log
+        // an expired thread is absent before its event arrives; the version of a lost thread is unknown; the changes of
+        // an erased thread have left the log
         EventKind::Destroyed { reason, state_lost } => {
             !is_living
                 || state_lost

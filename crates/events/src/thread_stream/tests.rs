@@ -104,7 +104,7 @@ async fn a_gap_is_told_before_the_event_that_shows_it() {
     write(&scene.store, &scene.id).await;
 
     assert_eq!(scene.hear(2).await, [-3, 3]);
-    // and no second reset when the other check detects it too
+    // no second reset, although the other check detects the gap too
     scene.watch_again().await;
     write(&scene.store, &scene.id).await;
     assert_eq!(scene.hear(1).await, [4]);
@@ -138,7 +138,7 @@ async fn a_reader_that_takes_nothing_holds_little_of_what_it_missed() {
     assert_eq!(scene.stream.cursor(), None, "there is more");
     assert_eq!(scene.hear(39).await, (3..=41).collect::<Vec<_>>());
     assert_eq!(scene.events.counters().resets.get(), 0);
-    // once by the tail, and little more than once by the reader
+    // the tail reads each event once, and the reader little more than once
     let read = scene.events.counters().events_read.get();
     assert!(read <= 4 * 41, "{read}");
 }

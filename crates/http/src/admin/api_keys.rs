@@ -11,17 +11,19 @@ use crate::request::{BackEnd, Nothing, Query};
 pub(crate) struct ApiKeyObject<'a> {
     /// The key's name in the settings.
     name: &'a str,
-    /// The key's rights: `all`, `threads`, `threads.read`, `scopes`, `kv`, `kv/<namespace>`, `events`, `webhooks`, `owners`,
-    /// `admin`.
+    /// The rights of the key: `all`, `threads`, `threads.read`, `scopes`, `kv`, `kv/<namespace>`, `events`, `webhooks`,
+    /// `owners` or `admin`.
     rights: Vec<String>,
 }
 
-/// Show the API key of the request
+/// Retrieve the current API key
+///
+/// Returns the API key that the request was sent with.
 #[utoipa::path(
     get,
     path = "/v1/api-keys/current",
     responses(
-        (status = 200, description = "Its name and rights.", body = ApiKeyObject<'_>),
+        (status = 200, description = "The name and rights of the API key.", body = ApiKeyObject<'_>),
         BackEndProblems,
     ),
 )]

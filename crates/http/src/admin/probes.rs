@@ -6,11 +6,11 @@ use crate::problems::Unavailable;
 use crate::schemas::Health;
 use threadkeep_web::ApiError;
 
-/// Check that the process is up
+/// Check that the process is running
 #[utoipa::path(
     get,
     path = "/healthz",
-    responses((status = 200, description = "It is up.", body = Health)),
+    responses((status = 200, description = "The process is running.", body = Health)),
 )]
 pub(crate) async fn healthz() -> HttpResponse {
     json(HttpResponse::Ok(), &Health { status: "ok" })
@@ -18,12 +18,12 @@ pub(crate) async fn healthz() -> HttpResponse {
 
 /// Check that the server accepts requests
 ///
-/// Requires that the store accepts writes, and that the server is not about to stop.
+/// Returns 200 if the store accepts writes and the server is not about to stop.
 #[utoipa::path(
     get,
     path = "/readyz",
     responses(
-        (status = 200, description = "It takes requests.", body = Health),
+        (status = 200, description = "The server accepts requests.", body = Health),
         Unavailable,
     ),
 )]

@@ -4,15 +4,16 @@ use std::time::{Duration, Instant};
 
 use threadkeep_store::millis;
 
-/// How long a successful write counts as proof. Limits probes to one write a second, regardless of the number of clients.
+/// How long a successful write proves that the store accepts writes. Probes therefore write at most once per second,
+/// regardless of the number of clients.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// Whether a load balancer may send requests to this replica. Clones share the state.
+/// Readiness of this replica for requests from a load balancer. Clones share the state.
 #[derive(Debug, Clone)]
 pub struct Readiness {
     is_leaving: Arc<AtomicBool>,
     start: Instant,
-    /// When the last write stops counting, in milliseconds since `start`.
+    /// When the last successful write no longer counts as proof, in milliseconds since `start`.
     fresh_until_ms: Arc<AtomicU64>,
 }
 
@@ -27,7 +28,7 @@ impl Default for Readiness {
 }
 
 impl Readiness {
-    /// Makes `/readyz` answer 503 from now on. The server still serves requests.
+    /// Makes `/readyz` answer 503 from now on. The server continues to serve requests.
     pub fn leave(&self) {
         self.is_leaving.store(true, Ordering::Relaxed);
     }

@@ -11,11 +11,11 @@ use crate::request::{BackEnd, Nothing, Query};
 pub struct SettingObject {
     /// The heading that the setting is listed under.
     pub group: &'static str,
-    /// The setting's name, as in a settings file.
+    /// The name of the setting, as in a settings file.
     pub name: &'static str,
-    /// The value as text, with `***` for each secret.
+    /// The value as text. Secrets are replaced with `***`.
     pub value: String,
-    /// The default, as in a settings file.
+    /// The default value, as in a settings file.
     pub default: &'static str,
     /// Where the value comes from: `default`, a file, an environment variable or a flag.
     pub source: String,
@@ -26,12 +26,12 @@ pub struct SettingObject {
 /// All settings.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SettingsObject<'a> {
-    /// In the order of `docs/settings.md`.
+    /// The settings, in the order of `docs/settings.md`.
     #[schema(value_type = Vec<SettingObject>)]
     settings: &'a [SettingObject],
 }
 
-/// List the settings of the server
+/// List server settings
 ///
 /// Returns the settings that this replica started with, as `threadkeep config` prints them. Secrets are masked.
 #[utoipa::path(

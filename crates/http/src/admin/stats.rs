@@ -12,28 +12,31 @@ use threadkeep_web::ApiError;
 
 const COUNTING: Duration = Duration::from_millis(500);
 
-/// Show the busiest threads, the routes and the store
+/// Retrieve statistics
 ///
-/// Returns figures of this replica. Those called `window` cover the last minute, and the totals the time since
-/// `replica.started_at`. If several replicas share an address, `replica.id` shows which one answered. The memory for these
-/// figures is bounded, regardless of the number of threads: the count of a thread is never too high, and misses no more than
-/// a thousandth of all traffic. `counts.threads` covers the whole store.
+/// Returns statistics of this replica. Objects named `window` cover the last minute. Totals cover the time since
+/// `replica.started_at`. If several replicas share an address, `replica.id` tells them apart. `counts.threads` covers
+/// the whole store.
+///
+/// The lists of busiest threads use a fixed amount of memory, regardless of the number of threads. The count of a
+/// thread is never too high, and too low by at most a thousandth of all traffic.
 #[utoipa::path(
     get,
     path = "/v1/stats",
     responses(
-        (status = 200, description = "The figures.", body = StatsObject),
+        (status = 200, description = "The statistics of this replica.", body = StatsObject),
         BackEndProblems,
     ),
 )]
 pub(crate) async fn get_stats(BackEnd { api, .. }: BackEnd, _: Query<Nothing>) -> ApiResult {
-    // the report would block other requests of the worker
+    // building the report on this worker would block its other requests
     let stats = api.stats.clone();
     let report = web::block(move || stats.report());
-    // operators need the other figures most while the store is down
+    // a missing count must not fail the request, because operators need the other statistics most while the store is
+    // unavailable
     let counting = timeout(COUNTING, api.owners.count_threads());
     let (report, threads) = join(report, counting).await;
-    // fails only while the server stops
+    // fails only while the server is shutting down
     let report = report.map_err(|_| ApiError::ShuttingDown)?;
     let threads = threads.ok().and_then(Result::ok);
     Ok(json(HttpResponse::Ok(), &StatsObject::of(report, threads)))

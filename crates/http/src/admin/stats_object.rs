@@ -6,11 +6,12 @@ use utoipa::ToSchema;
 use threadkeep_domain::rfc3339;
 use threadkeep_stats::{Busy, CallRow, Durations, LargeState, Report, Requests, RouteRow};
 
-/// Figures of a replica.
+/// Statistics of a replica.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct StatsObject {
     replica: ReplicaObject,
-    /// Length of the period that the figures called `window` cover: 50 to 60 seconds, less after a start.
+    /// Length of the period that the `window` objects cover, in seconds. Between 50 and 60, or less shortly after the
+    /// replica has started.
     #[schema(minimum = 0, maximum = 60)]
     window_seconds: f64,
     /// Requests by route and method. Routes without requests are omitted.
@@ -24,49 +25,49 @@ pub(super) struct StatsObject {
     events: EventsObject,
 }
 
-/// The replica that the figures describe.
+/// The replica that the statistics describe.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ReplicaObject {
-    /// Random for each start of the process.
+    /// A random id that changes with each start of the process.
     id: String,
     version: &'static str,
     /// `memory` or `redis`.
     store: &'static str,
-    /// When the totals began.
+    /// When the replica started. The totals count from this time.
     #[schema(format = DateTime)]
     started_at: Option<String>,
-    /// When the figures were taken.
+    /// When the statistics were collected.
     #[schema(format = DateTime)]
     now: Option<String>,
 }
 
-/// The requests to a route with a method.
+/// Requests to a route with an HTTP method.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RouteObject {
     method: &'static str,
-    /// The template of the path, such as `/v1/threads/current/state`.
+    /// The path template, such as `/v1/threads/current/state`.
     route: String,
     #[serde(flatten)]
     #[schema(inline)]
     requests: RequestsObject,
 }
 
-/// Counts of requests.
+/// Numbers of requests.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RequestsObject {
     requests_total: u64,
-    /// Requests that were answered with 5xx.
+    /// Requests that got a 5xx response.
     errors_total: u64,
     window: RequestsWindow,
 }
 
-/// Requests of the window, with the times until their responses began.
+/// Requests in the window. Durations end when the response begins.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RequestsWindow {
     requests: u64,
-    /// Requests that were answered with 4xx.
+    /// Requests that got a 4xx response.
     client_errors: u64,
-    /// Requests that were answered with 5xx.
+    /// Requests that got a 5xx response.
     errors: u64,
     #[serde(flatten)]
     #[schema(inline)]
@@ -80,12 +81,12 @@ pub(super) struct StoreCallsObject {
     part: &'static str,
     operation: &'static str,
     calls_total: u64,
-    /// Calls in which the store failed.
+    /// Calls that failed in the store.
     failures_total: u64,
     window: CallsWindow,
 }
 
-/// Calls of the window, with their durations.
+/// Calls in the window, with their durations.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct CallsWindow {
     calls: u64,
@@ -94,7 +95,8 @@ pub(super) struct CallsWindow {
     durations: DurationsObject,
 }
 
-/// Durations in milliseconds, accurate to an eighth; `max_ms` is exact. Null without requests or calls.
+/// Durations in milliseconds. Percentiles are accurate to within one eighth, and `max_ms` is exact. Null if there were
+/// no requests or calls.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct DurationsObject {
     p50_ms: Option<f64>,
@@ -106,38 +108,38 @@ pub(super) struct DurationsObject {
 /// The 20 busiest threads of the window by each measure, busiest first. All protocols count.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ThreadListsObject {
-    /// By accepted writes to state, metadata, keys, tasks and history.
+    /// The threads with the most accepted writes to state, metadata, keys, tasks and history.
     by_writes: Vec<ThreadWrites>,
-    /// By reads of state, metadata, keys, tasks and history.
+    /// The threads with the most reads of state, metadata, keys, tasks and history.
     by_reads: Vec<ThreadReads>,
-    /// By bytes of values read and written.
+    /// The threads with the most bytes of values read and written.
     by_bytes: Vec<ThreadBytes>,
-    /// By the largest size that their state had in a write or read.
+    /// The threads whose state was largest in a write or read.
     largest: Vec<ThreadSize>,
 }
 
-/// A thread with many writes.
+/// A thread and the number of its writes.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ThreadWrites {
     thread_id: String,
     writes: u64,
 }
 
-/// A thread with many reads.
+/// A thread and the number of its reads.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ThreadReads {
     thread_id: String,
     reads: u64,
 }
 
-/// A thread with much data read and written.
+/// A thread and the number of bytes read and written.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ThreadBytes {
     thread_id: String,
     bytes: u64,
 }
 
-/// A thread with a large state.
+/// A thread and the largest size of its state.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ThreadSize {
     thread_id: String,
@@ -150,22 +152,23 @@ pub(super) struct ThreadSize {
 /// Current counts.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct CountsObject {
-    /// Threads in the store, including some that have just ended; null if the store did not answer.
+    /// The number of threads in the store, including some that have just ended. Null if the store did not answer.
     threads: Option<u64>,
-    /// Memory that the embedded store uses; null with Redis.
+    /// Memory in bytes that the embedded store uses. Null with Redis.
     bytes: Option<u64>,
-    /// Memory that the embedded store may use; null with Redis.
+    /// Memory limit of the embedded store in bytes. Null with Redis.
     memory_limit_bytes: Option<u64>,
-    /// Open connections of clients.
+    /// The number of open client connections.
     connections: u64,
-    /// Open event streams.
+    /// The number of open event streams.
     event_streams: u64,
 }
 
 /// Deliveries to webhook endpoints.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EventsObject {
-    /// How long the oldest event has waited for delivery by this replica; 0 if none waits.
+    /// How long the oldest undelivered event has been waiting for delivery by this replica, in milliseconds. 0 if no
+    /// event is waiting.
     lag_ms: u64,
 }
 

@@ -13,22 +13,23 @@ use threadkeep_webhooks::{EndpointChange, EndpointUrl, Secret};
 
 type TypeNames = List<String, 1, { EventType::ALL.len() }>;
 
-/// An endpoint to create.
+/// The webhook endpoint to create.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewWebhookBody<'a> {
-    /// http or https, without user and password. Private addresses require `webhook_allow_private`.
+    /// An `http` or `https` URL without user and password. Private addresses require the setting
+    /// `webhook_allow_private`.
     #[schema(max_length = 2048)]
     url: String,
     #[schema(value_type = Vec<EventTypeName>, min_items = 1, max_items = 9)]
     events: TypeNames,
-    /// `whsec_` and base64 of 24 to 64 bytes. By default, the server creates a secret.
+    /// The signing secret: `whsec_` and 24 to 64 bytes in base64. By default, the server generates a secret.
     #[schema(value_type = Option<String>, pattern = "^whsec_[A-Za-z0-9+/]+={0,2}$")]
     #[serde(borrow)]
     secret: Option<RawJson<'a>>,
 }
 
-/// A change to an endpoint.
+/// The changes to a webhook endpoint.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WebhookPatchBody<'a> {
@@ -36,17 +37,18 @@ pub(super) struct WebhookPatchBody<'a> {
     url: Option<String>,
     #[schema(nullable = false, value_type = Option<Vec<EventTypeName>>, min_items = 1, max_items = 9)]
     events: Option<TypeNames>,
-    /// The new secret. Null makes the server create one. The old secret also signs for another 24 hours.
+    /// The new signing secret, or null to let the server generate a secret. Deliveries are also signed with the old
+    /// secret for another 24 hours.
     #[schema(value_type = Option<String>, pattern = "^whsec_[A-Za-z0-9+/]+={0,2}$")]
     #[serde(borrow)]
     secret: Option<RawJson<'a>>,
 }
 
-/// The events to deliver again.
+/// The failed events to deliver again.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReplayBody {
-    /// Ids of the events. By default, all failed events.
+    /// The ids of the events. By default, all failed events.
     #[schema(nullable = false, value_type = Option<Vec<String>>, min_items = 1, max_items = 100)]
     events: Option<List<String, 1, 100>>,
 }
@@ -80,7 +82,7 @@ pub(super) fn read_endpoint_change(body: &str) -> ApiResult<EndpointChange> {
     })
 }
 
-/// Parses the body of a replay. `None` replays all events.
+/// Parses the body of a replay. `None` stands for all failed events.
 pub(super) fn read_replay(body: &str) -> ApiResult<Option<Vec<EventId>>> {
     let body = optional_body_object(body, IN_BODY)?;
     let ReplayBody { events } = read(&body)?;

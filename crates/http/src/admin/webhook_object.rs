@@ -12,20 +12,21 @@ pub(super) struct WebhookObject {
     url: String,
     /// The types of events to deliver.
     events: Vec<&'static str>,
-    /// The name of an endpoint that the server's settings define. Only the settings can change such an endpoint.
+    /// The name of the endpoint in the server's settings. Null if the endpoint was created through the API. An endpoint
+    /// from the settings cannot be changed through the API.
     name: Option<String>,
-    /// When the endpoint was created; null if the server's settings define it.
+    /// When the endpoint was created. Null if the server's settings define the endpoint.
     #[schema(format = DateTime)]
     created_at: Option<String>,
-    /// The secret that signs deliveries. Only the response that created the secret has it.
+    /// The secret that signs deliveries. Present only in the response to the request that set the secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     secret: Option<String>,
 }
 
-/// All endpoints.
+/// All webhook endpoints.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct WebhookList {
-    /// Endpoints of the settings first, then the others, oldest first.
+    /// The endpoints from the settings, followed by all other endpoints, oldest first.
     pub(crate) webhooks: Vec<WebhookObject>,
 }
 
@@ -42,7 +43,7 @@ struct UndeliveredEvent {
     /// When the event occurred.
     #[schema(format = DateTime)]
     time: Option<String>,
-    /// The number of attempts.
+    /// The number of delivery attempts.
     attempts: u32,
 }
 
@@ -61,22 +62,22 @@ pub(super) struct FailedEvent {
 /// A page of failed deliveries.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct FailedList {
-    /// Oldest first.
+    /// The failed events, oldest first.
     pub(crate) failed: Vec<FailedEvent>,
     /// The cursor of the next page; null on the last page.
     pub(crate) next_cursor: Option<String>,
 }
 
-/// An event that is still to be delivered.
+/// An event that has not been delivered yet.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct PendingEvent {
     #[serde(flatten)]
     #[schema(inline)]
     event: UndeliveredEvent,
-    /// When the server first tried to deliver it; null while it waits for an earlier event of its thread.
+    /// When the server first tried to deliver the event. Null while the event waits for an earlier event of its thread.
     #[schema(format = DateTime)]
     first_attempt_at: Option<String>,
-    /// When the server tries next; null while it waits for an earlier event of its thread.
+    /// When the server tries again. Null while the event waits for an earlier event of its thread.
     #[schema(format = DateTime)]
     next_attempt_at: Option<String>,
     /// Why the last attempt failed.
@@ -86,13 +87,13 @@ pub(super) struct PendingEvent {
 /// Pending deliveries.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct PendingObject {
-    /// Oldest first.
+    /// The pending events, oldest first.
     pending: Vec<PendingEvent>,
-    /// The number of all pending events.
+    /// The number of all pending events, including events that are not listed.
     total: u64,
 }
 
-/// The receipt of a replay.
+/// The result of a replay.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ReplayReceipt {
     /// The number of events that the server delivers again.
@@ -111,7 +112,7 @@ impl WebhookObject {
         }
     }
 
-    /// Includes the secret, which only the response that created it may show.
+    /// Like [`Self::of`], but includes the secret. Only the response to the request that set the secret may contain it.
     pub(super) fn with_secret(endpoint: &Endpoint) -> Self {
         Self {
             secret: Some(endpoint.secret().expose()),

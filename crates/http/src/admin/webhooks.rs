@@ -16,14 +16,14 @@ use crate::schemas::WebhookParam;
 use threadkeep_web::ApiError;
 use threadkeep_webhooks::WebhookId;
 
-/// A malformed id matches no endpoint.
+/// Endpoint id in the path. A malformed id gets the same error as an unknown endpoint.
 #[derive(Debug)]
 pub(crate) struct EndpointPath(WebhookId);
 
 /// Create a webhook endpoint
 ///
-/// From now on, the server delivers all events of the endpoint's types, signed with the secret according to Standard
-/// Webhooks. Only this response shows the secret.
+/// The server delivers all later events of the endpoint's types. It signs each delivery with the secret, according to
+/// [Standard Webhooks](https://www.standardwebhooks.com). Only this response contains the secret.
 #[utoipa::path(
     post,
     path = "/v1/webhooks",
@@ -53,7 +53,7 @@ pub(crate) async fn create_webhook(
     get,
     path = "/v1/webhooks",
     responses(
-        (status = 200, description = "All endpoints.", body = WebhookList),
+        (status = 200, description = "All webhook endpoints.", body = WebhookList),
         BackEndProblems,
     ),
 )]
@@ -63,7 +63,7 @@ pub(crate) async fn list_webhooks(BackEnd { api, .. }: BackEnd, _: Query<Nothing
     Ok(json(HttpResponse::Ok(), &WebhookList { webhooks }))
 }
 
-/// Read a webhook endpoint
+/// Retrieve a webhook endpoint
 #[utoipa::path(
     get,
     path = "/v1/webhooks/{id}",
@@ -83,17 +83,17 @@ pub(crate) async fn get_webhook(
     Ok(json(HttpResponse::Ok(), &WebhookObject::of(&endpoint)))
 }
 
-/// Change a webhook endpoint
+/// Update a webhook endpoint
 ///
-/// Only this response shows a new secret. The old secret also signs for another 24 hours. All replicas apply a change within
-/// seconds.
+/// Only this response contains a new secret. Deliveries are also signed with the old secret for another 24 hours. All
+/// replicas apply the change within seconds.
 #[utoipa::path(
     patch,
     path = "/v1/webhooks/{id}",
     params(WebhookParam),
     request_body(content = WebhookPatchBody<'_>),
     responses(
-        (status = 200, description = "The endpoint after the change.", body = WebhookObject),
+        (status = 200, description = "The updated endpoint.", body = WebhookObject),
         NotFound,
         Conflict,
         BodyProblems,
@@ -117,7 +117,7 @@ pub(crate) async fn patch_webhook(
 
 /// Delete a webhook endpoint
 ///
-/// Drops its pending deliveries.
+/// Also drops the pending deliveries of the endpoint.
 #[utoipa::path(
     delete,
     path = "/v1/webhooks/{id}",
@@ -140,14 +140,15 @@ pub(crate) async fn delete_webhook(
 
 /// List pending deliveries
 ///
-/// Returns events that the server could not deliver yet and will try again, and events of the same threads that wait for
-/// them, oldest first. If there are more than `limit`, returns an arbitrary subset. The list may be a few seconds old.
+/// Returns events that the server will try to deliver again, and later events of the same threads, which are delivered
+/// after them. The oldest event comes first. If more than `limit` events are pending, returns an arbitrary subset. The
+/// list may be a few seconds out of date.
 #[utoipa::path(
     get,
     path = "/v1/webhooks/{id}/pending",
     params(
         WebhookParam,
-        ("limit" = Option<u64>, Query, minimum = 1, maximum = 100, description = "Events in the list, 100 by default."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 100, description = "Maximum number of events to return, 100 by default."),
     ),
     responses(
         (status = 200, description = "Pending deliveries.", body = PendingObject),
@@ -172,8 +173,8 @@ pub(crate) async fn get_pending(
     path = "/v1/webhooks/{id}/failed",
     params(
         WebhookParam,
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page."),
-        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Events on the page, 100 by default."),
+        ("cursor" = Option<String>, Query, description = "The `next_cursor` of the previous page."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Maximum number of events per page, 100 by default."),
     ),
     responses(
         (status = 200, description = "A page of failed deliveries.", body = FailedList),
@@ -199,14 +200,14 @@ pub(crate) async fn get_failed(
 
 /// Replay failed deliveries
 ///
-/// Delivers the events that the body names again, or all failed events.
+/// Delivers the events that the body names again. Without a body, delivers all failed events again.
 #[utoipa::path(
     post,
     path = "/v1/webhooks/{id}/replay",
     params(WebhookParam),
     request_body(content = Option<ReplayBody>),
     responses(
-        (status = 200, description = "The deliveries are scheduled.", body = ReplayReceipt),
+        (status = 200, description = "The deliveries were scheduled.", body = ReplayReceipt),
         NotFound,
         BodyProblems,
         BackEndProblems,

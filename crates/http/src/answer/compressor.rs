@@ -9,10 +9,10 @@ use super::gzip::gzip;
 use threadkeep_domain::ThreadId;
 use threadkeep_service::ThreadService;
 
-/// After a compression, the pause until the next one, as a multiple of its duration.
+/// Pause after a compression, as a multiple of the compression's duration.
 const REST: u32 = 9;
 
-/// Compresses states in the background: one at a time, with up to a tenth of a core. Clones share the budget.
+/// Compresses thread states in the background, one at a time, with up to a tenth of a core. Clones share this budget.
 #[derive(Debug, Clone, Default)]
 pub struct Compressor(Arc<Mutex<Pace>>);
 
@@ -28,7 +28,8 @@ struct Job {
 }
 
 impl Compressor {
-    /// Compresses the text of a read and stores the result, unless the budget is used up.
+    /// Compresses `text`, which is the state of thread `id`, and stores the result. Does nothing if the budget is used
+    /// up.
     pub(crate) fn compress(&self, threads: &ThreadService, id: ThreadId, text: Bytes) {
         if let Some(job) = self.begin(Instant::now()) {
             let threads = threads.clone();

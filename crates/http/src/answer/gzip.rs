@@ -12,7 +12,7 @@ use flate2::write::GzEncoder;
 use crate::answer::ApiResult;
 use crate::request::extract;
 
-/// Whether the client accepts gzip, and prefers it to plain text or has no preference.
+/// True if the client accepts gzip and does not prefer plain text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AcceptsGzip(pub(crate) bool);
 
@@ -65,15 +65,17 @@ impl Encoded {
     }
 }
 
-/// Bytes of a gzip header without optional fields (RFC 1952, section 2.3).
+/// Length of a gzip header without optional fields (RFC 1952, section 2.3).
 const HEADER_BYTES: usize = 10;
 const FLAGS_AT: usize = 3;
 const EXTRA: u8 = 4;
 const PADDING: &[u8; 2] = b"PA";
 const MOST_PADDING: u8 = 255;
 
-/// Adds 0 to 255 bytes of padding to the header. Otherwise, another site could make a browser send its cookie and measure
-/// the response's length, which reveals whether text that the site put into the state occurs twice
+/// Adds a random number of padding bytes, 0 to 255, to the header.
+///
+/// Without padding, the length of a response reveals whether a text occurs twice in the state. A malicious site could
+/// put guesses into the state, make the browser read the state, and measure the length
 /// ([BREACH](https://www.breachattack.com/)).
 pub(crate) fn padded(gzip: &[u8]) -> Bytes {
     let (header, content) = gzip.split_at(HEADER_BYTES);

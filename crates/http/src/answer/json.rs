@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::negotiation::JSON;
 
-/// Serializes `object` and appends `members`, whose JSON is copied unparsed.
+/// Serializes `object` with the additional `members`. The values of `members` are JSON text, which is copied without
+/// parsing.
 pub(crate) fn json_with(object: &impl Serialize, members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut json = serde_json::to_vec(object).expect("text and numbers always serialize");
     json.pop();

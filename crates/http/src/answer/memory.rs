@@ -17,23 +17,25 @@ use tokio::time::{Instant, timeout};
 use threadkeep_trace as trace;
 use threadkeep_trace::Phase;
 
-/// Chunk size. actix copies about two chunks into its write buffer, so smaller responses do not count: connections cost that
-/// much.
+/// Size of the chunks of a response. Responses of up to one chunk do not count towards the limit, because actix copies
+/// about two chunks into a connection's write buffer anyway.
 const PART_BYTES: usize = 16_384;
-/// While other responses wait for memory, a client must read at this rate, averaged over [`CREDIT`]. The system reports
-/// progress in steps of up to a third of its buffer, so the credit spans several steps.
+/// Minimum rate at which a client must read while other responses wait for memory, averaged over [`CREDIT`]. The
+/// operating system reports progress in steps of up to a third of its buffer. [`CREDIT`] spans several such steps.
 const BYTES_PER_SECOND: u64 = 262_144;
 const CREDIT: Duration = Duration::from_secs(3);
-/// Maximum wait of a response for memory, and the interval of checks for slow clients meanwhile.
+/// Time limit for a response that waits for memory.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Interval between checks for slow clients while responses wait for memory.
 const LOOK: Duration = Duration::from_millis(250);
-/// Waiting responses are already in memory. Together they may exceed the limit by this fraction of it.
+/// Divisor that limits the total size of waiting responses to a quarter of the memory limit. Waiting responses occupy
+/// memory in addition to that limit.
 const WAITING_PART: usize = 4;
 
 /// Holds the large responses of one worker, up to a limit.
 ///
-/// The memory owns the bytes, and the connection has only a claim to them. Therefore, dropping a response frees its memory
-/// at once, even if its client never reads.
+/// `AnswerMemory` owns the bytes, and a connection has only a `HeldAnswer` that refers to them. Dropping the bytes
+/// frees memory at once, even if the client never reads.
 #[derive(Debug, Clone)]
 pub struct AnswerMemory(Rc<Pool>);
 
@@ -52,7 +54,7 @@ struct Pool {
 #[derive(Debug)]
 struct Leaving {
     rest: Bytes,
-    /// If others wait, the response is dropped after this time.
+    /// After this time, the response is dropped if other responses wait for memory.
     due: Instant,
     room: Option<OwnedSemaphorePermit>,
 }
@@ -85,7 +87,8 @@ impl AnswerMemory {
         bytes > PART_BYTES as u64
     }
 
-    /// Holds the response to a read, or queues it for up to [`WAIT_TIMEOUT`]. Fails at once if the queue is full.
+    /// Holds the response to a read. If there is no room, waits for up to [`WAIT_TIMEOUT`]. Fails at once if too many
+    /// responses are already waiting.
     pub(crate) async fn hold(&self, answer: Bytes) -> Result<HeldAnswer, NoRoom> {
         let wanted = self.wanted(&answer);
         let room = match self.try_acquire(wanted) {
@@ -95,7 +98,8 @@ impl AnswerMemory {
         Ok(self.insert(answer, Some(room)))
     }
 
-    /// Holds the receipt of a finished write. Without room, takes the memory of the slowest responses.
+    /// Holds the response to a completed write, which must not fail. If there is no room, drops the responses of the
+    /// slowest clients.
     pub(crate) fn hold_now(&self, answer: Bytes) -> HeldAnswer {
         let wanted = self.wanted(&answer);
         let room = self.try_acquire(wanted);
@@ -103,7 +107,7 @@ impl AnswerMemory {
         self.insert(answer, room)
     }
 
-    /// A response above the limit uses all of it.
+    /// Returns the number of permits for `answer`. A response above the limit needs all permits.
     fn wanted(&self, answer: &Bytes) -> u32 {
         let wanted = answer.len().min(self.0.limit_bytes);
         u32::try_from(wanted).unwrap_or(u32::MAX)
@@ -131,7 +135,7 @@ impl AnswerMemory {
         }
     }
 
-    /// Drops responses that clients read too slowly. One check serves all waiting responses.
+    /// Drops responses that clients read too slowly. All waiting responses share one check per [`LOOK`].
     fn give_up_slow(&self, now: Instant) {
         if now < self.0.next_look.get() {
             return;
@@ -141,7 +145,8 @@ impl AnswerMemory {
         leaving.retain(|_, answer| answer.due >= now);
     }
 
-    /// Frees memory by dropping responses. Frees less than `wanted` if waiting responses hold the rest.
+    /// Frees memory by dropping the responses of the slowest clients. Frees less than `wanted` if waiting responses
+    /// hold the rest.
     fn take_over(&self, wanted: u32) -> Option<OwnedSemaphorePermit> {
         let mut leaving = self.0.leaving.borrow_mut();
         let mut room: Option<OwnedSemaphorePermit> = None;
@@ -181,7 +186,7 @@ impl AnswerMemory {
 }
 
 impl Leaving {
-    /// Returns the next chunk. The call proves that the client has read the earlier ones.
+    /// Returns the next chunk and extends `due`, because the client has read the earlier chunks.
     fn next(&mut self, now: Instant) -> Bytes {
         let part = self.rest.split_to(self.rest.len().min(PART_BYTES));
         let earned = Duration::from_micros(part.len() as u64 * 1_000_000 / BYTES_PER_SECOND);
@@ -213,7 +218,8 @@ impl Drop for Place<'_> {
     }
 }
 
-/// A connection's claim to a response. If the response is dropped, the body ends early, and actix closes the connection.
+/// Body of a response whose bytes are in [`AnswerMemory`]. If the memory drops the response, the body ends early, and
+/// actix closes the connection.
 #[derive(Debug)]
 pub(crate) struct HeldAnswer {
     memory: AnswerMemory,
@@ -327,7 +333,7 @@ mod tests {
     #[actix_web::test]
     async fn a_client_that_takes_nothing_makes_room_and_one_that_gets_on_does_not() {
         let part_time = Duration::from_secs(PART_BYTES as u64) / BYTES_PER_SECOND as u32;
-        // retry: on a slow machine, the reading client may also fall behind
+        // retries, because the reading client may also fall behind on a slow machine
         for _ in 0..1_000 {
             let (memory, start) = (memory(), Instant::now());
             let mut held = fill(&memory).await;
@@ -348,7 +354,7 @@ mod tests {
 
     #[actix_web::test]
     async fn an_answer_that_finds_no_room_in_time_is_refused() {
-        // retry: on a slow machine, other clients may also fall behind and free memory
+        // retries, because other clients may also fall behind on a slow machine and free memory
         for _ in 0..100 {
             let start = Instant::now();
             let memory = AnswerMemory::with_timeout(256 * KIB as u64, Duration::from_millis(20));

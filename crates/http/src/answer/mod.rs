@@ -22,5 +22,5 @@ use threadkeep_web::ApiError;
 
 pub(crate) type ApiResult<T = HttpResponse> = Result<T, ApiError>;
 
-/// Length of an array or history, if the response has a part of it.
+/// Header with the length of the whole array or history, if the response contains only a part.
 pub(super) const TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");

@@ -14,7 +14,8 @@ use threadkeep_web::tag;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
-/// Responds to a read: JSON with its tag, 304 if the client has this version, or 412 if it requires another.
+/// Builds the response to a read: JSON with its entity tag, or 304 if the client already has this version. Fails with
+/// 412 if the client requires a different version.
 pub(crate) fn content(
     conditions: &ReadConditions,
     stamp: Stamp,
@@ -28,9 +29,11 @@ pub(crate) fn content(
     Ok(Content { builder, body })
 }
 
-/// Responds to a read of a whole state, in the store's form. Both forms carry the version's tag, which writes use as a
-/// condition. Strong tags should differ by form ([RFC 9110, section
-/// 8.8.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.3)), but clients cannot combine partial responses here.
+/// Builds the response to a read of a whole state, as plain or compressed JSON.
+///
+/// Both forms have the same entity tag, because clients also use the tag as a condition of writes. [RFC 9110, section
+/// 8.8.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.3) recommends different strong tags per form. The
+/// difference matters only to clients that combine partial responses, which the API does not support.
 pub(crate) fn state(
     conditions: &ReadConditions,
     stamp: Stamp,
@@ -159,7 +162,7 @@ fn write_answer(json: &mut String, answer: &Answer, before: &str) {
     }
 }
 
-/// Avoids `format!`, because every receipt contains numbers.
+/// Appends `number` without the cost of `format!`, because every receipt contains numbers.
 fn push_number(json: &mut String, number: impl itoa::Integer) {
     json.push_str(itoa::Buffer::new().format(number));
 }

@@ -5,11 +5,11 @@ use actix_web::{HttpResponse, HttpResponseBuilder};
 use bytes::Bytes;
 use futures_util::stream;
 
-/// Keeps a proxy from buffering parts of the response (nginx, `proxy_buffering`).
+/// Header that keeps nginx from buffering the response (see nginx's `proxy_buffering`).
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// A comment of server-sent events, without the blank line that ends an event: after an `id:`, many clients parse that line
-/// as an event without data (`OpenAI`'s for Python up to 3.57, httpx-sse).
+/// Comment line in a stream of server-sent events, without the blank line that ends an event. After an `id:` line, many
+/// clients parse a blank line as an event without data. Examples are httpx-sse and `OpenAI`'s Python client up to 3.57.
 pub const COMMENT: &str = ":\n";
 
 pub fn streamed(media_type: &'static str) -> HttpResponseBuilder {
@@ -20,8 +20,8 @@ pub fn streamed(media_type: &'static str) -> HttpResponseBuilder {
     builder
 }
 
-/// Streams the chunks of `feed` until `None`. An error cuts the connection: a regular end would mark the response as
-/// complete.
+/// Streams the chunks that `next` returns, until it returns `None`. An error closes the connection in the middle of the
+/// response, because a regular end would mark the response as complete.
 pub fn cut_at_error<F, N, E>(mut builder: HttpResponseBuilder, feed: F, next: N) -> HttpResponse
 where
     F: 'static,

@@ -19,20 +19,21 @@ struct GlobalFeed {
     stream: GlobalStream,
 }
 
-/// Stream the events of all threads
+/// Stream events of all threads
 ///
-/// Sends server-sent events like those of one thread, in order for each thread. A client that reconnects with its last
-/// cursor misses no event that the log still holds, and may receive some events twice.
+/// Sends server-sent events in the same format as the events of one thread. The events of each thread arrive in order.
+/// A client that reconnects with its last cursor receives all later events that the log still holds, and may receive
+/// some events twice.
 #[utoipa::path(
     get,
     path = "/v1/events",
     params(
         ("type" = Option<Vec<EventTypeName>>, Query, description = "Send only events of these types."),
         ("Last-Event-ID" = Option<String>, Header, description = "The cursor of the last event that the client received."),
-        ("last_event_id" = Option<String>, Query, description = "The same, for clients that cannot set headers. The header takes precedence."),
+        ("last_event_id" = Option<String>, Query, description = "The cursor, for clients that cannot set headers. The header `Last-Event-ID` takes precedence."),
     ),
     responses(
-        (status = 200, description = "A stream without an end. `event` is the type, `data` an `Event`, and `id` the cursor.", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "An endless stream of server-sent events. `event` is the event type, `data` is an `Event`, and `id` is the cursor.", body = String, content_type = "text/event-stream"),
         BackEndProblems,
     ),
 )]

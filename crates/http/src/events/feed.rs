@@ -1,4 +1,5 @@
-//! Server-sent events ([HTML standard, section 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)).
+//! Streams server-sent events ([HTML standard, section
+//! 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)).
 
 use std::convert::Infallible;
 use std::fmt::Write;
@@ -28,10 +29,10 @@ pub(crate) trait Source: 'static {
 
     fn start(&self) -> String;
 
-    /// Returns the cursor of a client that has received all events. `None` if more are available.
+    /// Returns the cursor after the latest event, or `None` if further events are ready to be sent.
     fn cursor(&self) -> Option<String>;
 
-    /// Returns the next item. `None` at the end. Cancel-safe.
+    /// Returns the next item, or `None` at the end. Cancel-safe.
     fn next(&mut self) -> impl Future<Output = Result<Option<Self::Item>, StoreError>>;
 
     fn frame(&self, item: Self::Item) -> impl Future<Output = Result<Frame, StoreError>>;
@@ -41,7 +42,8 @@ pub(crate) fn head() -> HttpResponse {
     streamed(EVENT_STREAM).streaming(stream::empty::<Result<Bytes, Infallible>>())
 }
 
-/// Streams until the source ends or fails, or until `until`. Then the client reconnects and resumes from its last cursor.
+/// Streams events until `source` ends or fails, or until the time `until`. The client then reconnects and resumes from
+/// its last cursor.
 pub(crate) fn respond(
     source: impl Source,
     events: &Events,
@@ -79,7 +81,7 @@ async fn reached(end: Option<Instant>) {
     }
 }
 
-/// Returns the next frame, or a comment if the source stays silent until `silent_until`.
+/// Returns the next frame, or a comment if `source` has no event before `silent_until`. `None` ends the stream.
 async fn next(source: &mut impl Source, silent_until: Instant) -> Option<String> {
     let item = tokio::select! {
         item = source.next() => item,

@@ -22,7 +22,7 @@ struct ThreadFeed {
     viewer: Viewer,
     stream: ThreadStream,
     taken: Option<ThreadItem>,
-    /// Whether a `reset` has covered the hidden events before this item.
+    /// True if the latest item that was sent is a `reset`, which also covers the hidden events that follow.
     is_told: bool,
     with_values: bool,
     _session: Option<Session>,
@@ -35,24 +35,28 @@ struct Session {
     start: Instant,
 }
 
-/// Stream the events of a thread
+/// Stream events of a thread
 ///
-/// Sends server-sent events. A client that reconnects with its last cursor misses no event that the log still holds. If the
-/// log no longer holds them, a `reset` event tells the client to read the thread again. `thread.rotated` is the last event
-/// of an id; its cursor belongs to the stream of the new id. With `values`, an event has the new values of its keys, unless
-/// the thread has changed again since then or the values exceed 64 KiB. A key without a value was deleted. The server sends
-/// a comment every 15 seconds. A stream does not extend the thread's lifetime. It ends when the token that opened it
-/// expires.
+/// Sends server-sent events. A client that reconnects with its last cursor receives all later events that the log still
+/// holds. If the log no longer holds them, a `reset` event tells the client to read the thread again.
+///
+/// With `values`, an event contains the new values of its keys, unless the thread has changed again or the values
+/// exceed 64 KiB. A key without a value was deleted.
+///
+/// `thread.rotated` is the last event of an id. Its cursor belongs to the stream of the new id.
+///
+/// The server sends a comment every 15 seconds. The stream does not extend the thread's lifetime, and ends when the
+/// token that opened it expires.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/events",
     params(
-        ("values" = Option<bool>, Query, description = "Whether events have new values. False by default."),
+        ("values" = Option<bool>, Query, description = "Whether events contain the new values of changed keys, `false` by default."),
         ("Last-Event-ID" = Option<String>, Header, description = "The cursor of the last event that the client received."),
-        ("last_event_id" = Option<String>, Query, description = "The same, for clients that cannot set headers. The header takes precedence."),
+        ("last_event_id" = Option<String>, Query, description = "The cursor, for clients that cannot set headers. The header `Last-Event-ID` takes precedence."),
     ),
     responses(
-        (status = 200, description = "A stream without an end. `event` is the type, `data` an `Event`, and `id` the cursor.", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "An endless stream of server-sent events. `event` is the event type, `data` is an `Event`, and `id` is the cursor.", body = String, content_type = "text/event-stream"),
         StreamProblems,
     ),
 )]
@@ -62,7 +66,7 @@ pub(crate) async fn get_thread_events(
     Query(query): Query<OfThread>,
     last: LastEvent,
 ) -> ApiResult {
-    // before the store call, which may outlast the token
+    // read before the store call, because the token may expire during the call
     let ends = target.valid_until(&request);
     let Listener { api, id, access } = target.listener().await?;
     let after = cursor_of(&api, &id, &last, &query.resume)?;
@@ -109,8 +113,8 @@ impl ThreadFeed {
         seal(&self.api, &self.id, cursor)
     }
 
-    /// Returns the `reset` that replaces a hidden event, unless an earlier one covers it. A rotation always gets its own,
-    /// because it ends the stream and the client must resume after it.
+    /// Returns a `reset` to send instead of a hidden event, or `None` if an earlier `reset` covers the event. A
+    /// rotation always gets its own `reset`, because a rotation ends the stream and the client must resume after it.
     async fn reset_after(&self, item: &ThreadItem) -> Result<Option<ThreadItem>, StoreError> {
         let ThreadItem::Event { event, cursor } = item else {
             return Ok(None);
@@ -134,7 +138,7 @@ fn new_id(event: &Event) -> Option<&ThreadId> {
     }
 }
 
-/// Returns the cursor of a rotation among the events of the new id.
+/// Returns the cursor of a rotation in the stream of the new id.
 fn moved(event: &Event) -> ThreadCursor {
     ThreadCursor {
         position: event.id.position,
@@ -142,7 +146,7 @@ fn moved(event: &Event) -> ThreadCursor {
             version: event.version,
             life: event.life,
         },
-        // the history moves with the thread
+        // 0 matches any position, because the history keeps its positions when the thread moves
         next_seq: 0,
     }
 }

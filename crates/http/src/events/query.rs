@@ -8,7 +8,7 @@ use threadkeep_web::ApiError;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// `?last_event_id=`, for clients that cannot set headers.
+/// The query parameter `last_event_id`, for clients that cannot set headers.
 #[derive(Debug, Default)]
 pub(crate) struct Resume {
     last_event_id: Option<String>,
@@ -78,7 +78,8 @@ impl Parameters for Filter {
 }
 
 impl LastEvent {
-    /// Prefers the header: a client that reconnects to the same URL sends its latest cursor there.
+    /// Prefers the header to `query`, because a client that reconnects to the same URL sends its latest cursor in the
+    /// header.
     pub(crate) fn or<'a>(&'a self, query: &'a Resume) -> Option<&'a str> {
         let query = query.last_event_id.as_deref();
         self.0.as_deref().or(query).filter(|text| !text.is_empty())

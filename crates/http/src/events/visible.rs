@@ -8,18 +8,19 @@ use threadkeep_store::StoreError;
 
 pub(super) enum Verdict {
     Shown,
-    /// The item belongs to a life that the caller may not see. Later items may be visible.
+    /// The item belongs to a different owner and is hidden from the caller. Later items may be visible.
     Hidden,
-    /// The thread has another owner.
+    /// The caller may no longer access the thread. The stream ends.
     Over,
 }
 
-/// A caller of an id's stream. Earlier lives of the id may belong to other owners.
+/// A caller that reads the event stream of a thread id. After a thread has ended, a new thread can be created under the
+/// same id. Each of these lives may belong to a different owner.
 pub(super) struct Viewer {
     api: web::Data<Api>,
     id: ThreadId,
     access: Access,
-    /// The last life with a known owner, and whether the caller may see it.
+    /// The last life whose owner is known, and whether the caller may see its events.
     life: Option<(Life, bool)>,
 }
 
@@ -75,7 +76,7 @@ impl Viewer {
     }
 
     async fn sees_life_of(&mut self, event: &Event) -> Result<bool, StoreError> {
-        // a request about a thread that does not exist has no life
+        // events about a thread that does not exist have no life
         if event.life == Life::default() {
             return Ok(true);
         }
@@ -91,7 +92,8 @@ impl Viewer {
         }
         let owners = &self.api.owners;
         let sees = owners.sees_life(id, life, self.access).await?;
-        // the store learns the final state of a life some time after its expiration
+        // an unknown owner is not cached, because the owner of an expired life becomes known when its archive is
+        // written
         if let Some(sees) = sees {
             self.life = Some((life, sees));
         }

@@ -19,16 +19,16 @@ const ENTRIES_MAX: usize = 100;
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GetEntries {
-    /// Keys of the entries.
+    /// The keys of the entries.
     #[schema(value_type = Vec<String>, min_items = 1, max_items = 100)]
     keys: List<String, 1, ENTRIES_MAX>,
 }
 
-/// Entries to put.
+/// The entries to put.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PutEntries {
-    /// Each key may occur once.
+    /// The entries. Each key may occur only once.
     #[schema(value_type = Vec<PutEntry>, min_items = 1, max_items = 100)]
     entries: List<PutEntry, 1, ENTRIES_MAX>,
 }
@@ -40,16 +40,17 @@ pub(super) struct PutEntry {
     /// 1 to 1,024 bytes of UTF-8 without control characters.
     #[schema(min_length = 1)]
     key: String,
-    /// The body as text, stored in UTF-8.
+    /// The body as text, which is stored as UTF-8.
     #[schema(nullable = false)]
     body: Option<String>,
     /// The body in base64, with padding.
     #[schema(nullable = false)]
     base64: Option<String>,
-    /// By default, `text/plain; charset=utf-8` for `body` and `application/octet-stream` for `base64`.
+    /// The media type. By default, `text/plain; charset=utf-8` for `body`, and `application/octet-stream` for `base64`.
     #[schema(nullable = false, min_length = 1, max_length = 255)]
     content_type: Option<String>,
-    /// Lifetime of the entry; 0 keeps it forever. By default, the namespace's default lifetime, or else the server's.
+    /// Lifetime of the entry in seconds. 0 means that the entry never expires. By default, the namespace's default
+    /// lifetime, or else the server's.
     #[schema(nullable = false, value_type = Option<u64>, maximum = 31_536_000)]
     ttl_seconds: Option<Whole<0, { Lifetime::LONGEST.as_secs() }>>,
     /// Put the entry only if it does not exist.
@@ -57,25 +58,25 @@ pub(super) struct PutEntry {
     if_absent: Option<bool>,
 }
 
-/// Several entries.
+/// The entries that were read.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EntriesObject {
-    /// Entries that exist, with their bodies, in the order of the request.
+    /// The entries that exist, with their bodies, in the order of the request.
     entries: Vec<EntryObject>,
-    /// Keys without an entry.
+    /// The keys that do not exist.
     missing: Vec<String>,
-    /// Keys that were not read because the response reached 2 MiB. Request them again.
+    /// The keys that were not read because the response reached 2 MiB. Request them again.
     unread: Vec<String>,
 }
 
-/// The outcomes of several puts.
+/// The outcomes of a batch of puts.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct PutOutcomes {
     /// One outcome per entry, in the order of the request.
     entries: Vec<PutOutcome>,
 }
 
-/// The outcome of one of several puts.
+/// The outcome of one put in a batch.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 enum PutOutcome {
@@ -84,13 +85,13 @@ enum PutOutcome {
         key: String,
         /// Always true.
         ok: bool,
-        /// Whether the entry is new.
+        /// True if the entry is new.
         created: bool,
-        /// 1 for a new entry; each put increases it by 1.
+        /// The version of the entry. Starts at 1 and increases by 1 with each put.
         version: u64,
-        /// Bytes of the body.
+        /// Size of the body in bytes.
         size_bytes: u64,
-        /// When the entry expires; null if never.
+        /// When the entry expires. Null if never.
         #[schema(format = DateTime)]
         expires_at: Option<String>,
     },
@@ -99,11 +100,11 @@ enum PutOutcome {
         key: String,
         /// Always false.
         ok: bool,
-        /// The status that a single put would get.
+        /// The status that a single put would return.
         status: u16,
         code: &'static str,
         detail: String,
-        /// The current version of the entry, with `version_mismatch`.
+        /// The current version of the entry, if `code` is `version_mismatch`.
         #[schema(nullable = false)]
         #[serde(skip_serializing_if = "Option::is_none")]
         current_version: Option<u64>,

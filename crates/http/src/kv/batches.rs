@@ -9,10 +9,10 @@ use crate::request::{BackEnd, IN_LIST, JsonBody, Nothing, OnlyRepeat, Query, bod
 use crate::schemas::NamespaceParam;
 use threadkeep_web::ApiError;
 
-/// Read several entries
+/// Retrieve several entries
 ///
-/// Returns the entries with their bodies. The response ends at 2 MiB, but has at least one entry if any exists, and lists
-/// the keys that it did not read. Each entry is read at its own moment.
+/// Returns entries with their bodies. The response is limited to 2 MiB, but contains at least one entry if any exists.
+/// Keys beyond the limit are listed in `unread`. The read is not atomic. Entries may be read at different moments.
 #[utoipa::path(
     post,
     path = "/v1/kv/{namespace}/get",
@@ -41,19 +41,19 @@ pub(crate) async fn get_entries(
 
 /// Put several entries
 ///
-/// Puts each entry whole or not at all, with an outcome of its own. The request as a whole is not atomic. If it fails
-/// halfway, a repeat with the same `Idempotency-Key` puts the remaining entries, and none twice. An error for the whole
-/// request means that nothing was put, or, with 503, that no outcome is known.
+/// Each entry is put whole or not at all, and has its own outcome. The request as a whole is not atomic. If the request
+/// fails halfway, retry it with the same `Idempotency-Key` to put the remaining entries. No entry is put twice. An
+/// error response means that no entry was put, except for 503, which leaves the outcomes unknown.
 #[utoipa::path(
     post,
     path = "/v1/kv/{namespace}/put",
     params(
         NamespaceParam,
-        ("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: for a minute at least, a repeat with the same body gets the first outcome of each entry and changes nothing."),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes retries safe. For at least a minute, a retry with the same body returns the first outcome of each entry and changes nothing."),
     ),
     request_body(content = PutEntries),
     responses(
-        (status = 200, description = "The outcomes.", body = PutOutcomes),
+        (status = 200, description = "The outcome of each put.", body = PutOutcomes),
         BodyProblems,
         RepeatProblems,
         BackEndProblems,

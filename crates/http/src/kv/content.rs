@@ -9,7 +9,8 @@ use threadkeep_domain::{ContentEncoding, ContentError, ContentType, rfc3339};
 use threadkeep_store::{Entry, EntryHead};
 
 const EXPIRES_AT: HeaderName = HeaderName::from_static("x-expires-at");
-/// Isolates an entry that a browser shows: a stored page runs no script, loads nothing, and has its own origin.
+/// Isolates an entry that a browser displays. A stored page runs no scripts, loads no resources, and has its own
+/// origin.
 const SECURITY: [(HeaderName, HeaderValue); 2] = [
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (
@@ -36,7 +37,7 @@ impl EntryContent {
     }
 }
 
-/// Treats an empty header as absent.
+/// Returns the value of a header that must not be repeated. Treats an empty header as absent.
 fn text(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ContentError> {
     let mut values = headers.get_all(name);
     let (value, None) = (values.next(), values.next()) else {

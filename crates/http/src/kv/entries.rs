@@ -16,24 +16,24 @@ use threadkeep_service::EntryDraft;
 use threadkeep_store::{Answered, Reading};
 use threadkeep_web::tag;
 
-/// Read an entry
+/// Retrieve an entry
 ///
-/// Returns the bytes with the type and encoding of the last put, regardless of `Accept`. Reading an entry does not extend
-/// its lifetime.
+/// Returns the body with the content type and encoding of the last put, regardless of `Accept`. Reading an entry does
+/// not extend its lifetime.
 #[utoipa::path(
     get,
     path = "/v1/kv/{namespace}/{key}",
     params(
         NamespaceParam,
-        ("key" = String, Path, min_length = 1, max_length = 1024, description = "1 to 1,024 bytes of UTF-8 without control characters, percent-encoded."),
-        ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the entry has one of these tags."),
+        ("key" = String, Path, min_length = 1, max_length = 1024, description = "The key of the entry: 1 to 1,024 bytes of UTF-8 without control characters, percent-encoded."),
+        ("If-None-Match" = Option<String>, Header, description = "Return 304 without a body if the entry has one of these entity tags."),
     ),
     responses(
-        (status = 200, description = "The body, as it was put.", body = Vec<u8>, content_type = "*/*", headers(
+        (status = 200, description = "The body, exactly as it was put.", body = Vec<u8>, content_type = "*/*", headers(
             ("etag" = String), ("x-thread-version" = u64),
-            ("x-expires-at" = String, description = "When the entry expires (RFC 3339); absent if never."),
+            ("x-expires-at" = String, description = "When the entry expires (RFC 3339). Absent if never."),
         )),
-        (status = 304, description = "The entry has one of the tags."),
+        (status = 304, description = "The entry has one of the entity tags."),
         NotFound,
         PreconditionFailed,
         AnyAnswerProblems,
@@ -65,21 +65,23 @@ pub(crate) async fn get_entry(
 
 /// Put an entry
 ///
-/// Creates or replaces the entry, and creates the namespace if it does not exist. The server stores the body unchanged, with
-/// its `Content-Type` and `Content-Encoding`. A repeated put changes only the version and the expiration time. With
-/// `If-Match`, a repeat gets 412, because the first put changed the version, unless both have the same `Idempotency-Key`.
+/// Creates or replaces an entry, and creates the namespace if it does not exist. The server stores the body unchanged,
+/// with its `Content-Type` and `Content-Encoding`.
+///
+/// Repeating a put changes only the version and the expiration time. With `If-Match`, the second put returns 412,
+/// because the first put changed the version. Send the same `Idempotency-Key` to make such a put safe to retry.
 #[utoipa::path(
     put,
     path = "/v1/kv/{namespace}/{key}",
     params(
         NamespaceParam,
-        ("key" = String, Path, min_length = 1, max_length = 1024, description = "1 to 1,024 bytes of UTF-8 without control characters, percent-encoded."),
-        ("ttl_seconds" = Option<u64>, Query, minimum = 0, maximum = 31_536_000, description = "Lifetime; 0 keeps the entry for ever. By default that of the namespace, or else of the server's settings."),
-        ("If-Match" = Option<String>, Header, pattern = r#"^(\*|"[0-9]+(-[0-9a-f]{16})?")$"#, description = "Put only if the entry has this tag or version (`\"3\"`); `\"0\"`: only if it does not exist, `*`: only if it does."),
-        ("If-None-Match" = Option<String>, Header, pattern = r"^\*$", description = "`*`: put only if the entry does not exist. Not with `If-Match`."),
+        ("key" = String, Path, min_length = 1, max_length = 1024, description = "The key of the entry: 1 to 1,024 bytes of UTF-8 without control characters, percent-encoded."),
+        ("ttl_seconds" = Option<u64>, Query, minimum = 0, maximum = 31_536_000, description = "Lifetime of the entry in seconds. 0 means that the entry never expires. By default, the namespace's default lifetime, or else the server's."),
+        ("If-Match" = Option<String>, Header, pattern = r#"^(\*|"[0-9]+(-[0-9a-f]{16})?")$"#, description = "Put only if the entry has this entity tag or version (`\"3\"`). `\"0\"` requires that the entry does not exist, and `*` that it exists."),
+        ("If-None-Match" = Option<String>, Header, pattern = r"^\*$", description = "`*` puts the entry only if it does not exist. Cannot be combined with `If-Match`."),
         EntryRepeatHeader,
     ),
-    request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "Any bytes of any type."),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The body of the entry: any bytes of any type."),
     responses(
         (status = 200, description = "The entry was replaced.", body = EntryReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
         (status = 201, description = "The entry was created.", body = EntryReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
@@ -120,8 +122,8 @@ pub(crate) async fn put_entry(
     path = "/v1/kv/{namespace}/{key}",
     params(
         NamespaceParam,
-        ("key" = String, Path, min_length = 1, max_length = 1024, description = "1 to 1,024 bytes of UTF-8 without control characters, percent-encoded."),
-        ("If-Match" = Option<String>, Header, pattern = r#"^(\*|"[0-9]+(-[0-9a-f]{16})?")$"#, description = "Delete only if the entry has this tag or version, or, with `*`, if it exists."),
+        ("key" = String, Path, min_length = 1, max_length = 1024, description = "The key of the entry: 1 to 1,024 bytes of UTF-8 without control characters, percent-encoded."),
+        ("If-Match" = Option<String>, Header, pattern = r#"^(\*|"[0-9]+(-[0-9a-f]{16})?")$"#, description = "Delete only if the entry has this entity tag or version. `*` requires that the entry exists."),
         EntryRepeatHeader,
     ),
     responses(

@@ -15,15 +15,15 @@ use threadkeep_store::{Answered, EntryRange, KeyOrder, NamespacePlace};
 
 /// List namespaces
 ///
-/// Lists namespaces, newest first, with the number and size of their entries. With `namespace`, lists only those that it
-/// names, if they exist.
+/// Returns namespaces, newest first, with the number and size of their entries. With `namespace`, returns only the
+/// named namespaces that exist.
 #[utoipa::path(
     get,
     path = "/v1/kv",
     params(
-        ("namespace" = Option<Vec<String>>, Query, min_length = 1, max_length = 64, max_items = 100, description = "Return only these. Not with `cursor` and `limit`."),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page."),
-        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Items on the page, 100 by default."),
+        ("namespace" = Option<Vec<String>>, Query, min_length = 1, max_length = 64, max_items = 100, description = "Return only these namespaces. Cannot be combined with `cursor` and `limit`."),
+        ("cursor" = Option<String>, Query, description = "The `next_cursor` of the previous page."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Maximum number of items per page, 100 by default."),
     ),
     responses(
         (status = 200, description = "A page of namespaces.", body = NamespaceList),
@@ -51,21 +51,21 @@ pub(crate) async fn list_namespaces(
     Ok(json(HttpResponse::Ok(), &list))
 }
 
-/// List the keys of a namespace
+/// List the entries of a namespace
 ///
-/// Lists keys in byte order, with size, type and times. Puts and deletions between two pages do not repeat or skip other
-/// keys. A namespace that does not exist has no keys. With `bodies`, a page ends at 2 MiB, but has at least one entry if any
-/// exists.
+/// Returns entries in byte order of their keys, with size, type and times. Puts and deletions between two pages do not
+/// repeat or skip other entries. A namespace that does not exist has no entries. With `bodies`, a page is limited to 2
+/// MiB, but contains at least one entry if any exists.
 #[utoipa::path(
     get,
     path = "/v1/kv/{namespace}",
     params(
         NamespaceParam,
         ("prefix" = Option<String>, Query, max_length = 1024, description = "Return only keys with this prefix."),
-        ("order" = Option<String>, Query, pattern = "^(asc|desc)$", description = "By the bytes of the keys; `asc` by default."),
-        ("bodies" = Option<bool>, Query, description = "Return the entries with their bodies."),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page, which had the same prefix and order."),
-        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Items on the page, 100 by default."),
+        ("order" = Option<String>, Query, pattern = "^(asc|desc)$", description = "The byte order of the keys: `asc` (default) or `desc`."),
+        ("bodies" = Option<bool>, Query, description = "Whether to return the entries with their bodies, `false` by default."),
+        ("cursor" = Option<String>, Query, description = "The `next_cursor` of the previous page, which must have had the same `prefix` and `order`."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Maximum number of items per page, 100 by default."),
     ),
     responses(
         (status = 200, description = "A page of entries.", body = EntryList),
@@ -79,7 +79,7 @@ pub(crate) async fn list_entries(
 ) -> ApiResult {
     let ring = api.identity.ring();
     let prefix = listing.prefix();
-    // names contain no control characters, so NUL separates the parts
+    // NUL separates the parts, because names contain no control characters
     let about = match listing.order() {
         KeyOrder::Ascending => [namespace.as_str(), prefix].join("\0"),
         KeyOrder::Descending => [namespace.as_str(), prefix, "desc"].join("\0"),
@@ -111,18 +111,20 @@ pub(crate) async fn list_entries(
     Ok(json(HttpResponse::Ok(), &list))
 }
 
-/// Create or change a namespace
+/// Create or update a namespace
 ///
-/// Sets the default lifetime of its entries, and its idle time. A namespace with an idle time ends when none of its entries
-/// was read, listed, put or deleted for that long, or up to two seconds later, and then reads as if nothing had been put
-/// there. A setting that the body omits is unset. The first put into a namespace also creates it.
+/// Sets the default lifetime of entries and the idle time of the namespace. Settings that the body omits are removed.
+/// The first put into a namespace also creates the namespace.
+///
+/// A namespace with an idle time ends if none of its entries is read, listed, put or deleted for that long. It may end
+/// up to two seconds later. A namespace that has ended is empty.
 #[utoipa::path(
     put,
     path = "/v1/kv/{namespace}",
     params(NamespaceParam, EntryRepeatHeader),
     request_body(content = Option<NamespaceBody<'_>>),
     responses(
-        (status = 200, description = "The namespace after the change.", body = NamespaceObject),
+        (status = 200, description = "The updated namespace.", body = NamespaceObject),
         BodyProblems,
         RepeatProblems,
         BackEndProblems,
@@ -146,11 +148,12 @@ pub(crate) async fn put_namespace(
     ))
 }
 
-/// Delete a namespace with all its entries
+/// Delete a namespace and all its entries
 ///
-/// Deletes in batches, which do not block other requests. An entry that is put meanwhile is either deleted too, or remains
-/// and creates the namespace again. If the request fails, entries may remain: send it again. With an `Idempotency-Key`, a
-/// late repeat deletes nothing that was put since the first request.
+/// Deletes entries in batches, which do not block other requests. An entry that is put during the deletion is either
+/// deleted as well, or creates the namespace again. If the request fails, some entries may remain. Send the request
+/// again in that case. With an `Idempotency-Key`, a late retry deletes no entries that were put after the first
+/// request.
 #[utoipa::path(
     delete,
     path = "/v1/kv/{namespace}",

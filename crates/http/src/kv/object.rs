@@ -14,11 +14,11 @@ use threadkeep_store::{Entry, EntryHead, NamespaceChange, Put};
 /// The receipt of a put.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EntryReceipt {
-    /// 1 for a new entry; each put increases it by 1.
+    /// The version of the entry. Starts at 1 and increases by 1 with each put.
     version: u64,
-    /// Bytes of the body.
+    /// Size of the body in bytes.
     size_bytes: u64,
-    /// When the entry expires; null if never.
+    /// When the entry expires. Null if never.
     #[schema(format = DateTime)]
     expires_at: Option<String>,
 }
@@ -26,28 +26,28 @@ pub(super) struct EntryReceipt {
 /// The receipt of a deletion.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EntryDeletion {
-    /// Whether the entry existed.
+    /// True if the entry existed.
     pub(crate) deleted: bool,
 }
 
-/// An entry. The members from `etag` on are present if the request asks for bodies.
+/// An entry. `etag`, `content_encoding`, `body` and `base64` are present only if the request asks for bodies.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EntryObject {
     key: String,
-    /// Bytes of the body.
+    /// Size of the body in bytes.
     size_bytes: u64,
     content_type: String,
     /// When the entry was last put.
     #[schema(format = DateTime)]
     updated_at: Option<String>,
-    /// When the entry expires; null if never.
+    /// When the entry expires. Null if never.
     #[schema(format = DateTime)]
     expires_at: Option<String>,
-    /// The tag for `If-Match`.
+    /// The entity tag, for `If-Match`.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     etag: Option<String>,
-    /// The encoding of the body, if it has one.
+    /// The content encoding of the body, if any.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     content_encoding: Option<String>,
@@ -64,9 +64,9 @@ pub(super) struct EntryObject {
 /// A page of entries.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EntryList {
-    /// In byte order of their keys. A page may be shorter than `limit`.
+    /// The entries, in byte order of their keys. A page may contain fewer than `limit` entries.
     pub(crate) entries: Vec<EntryObject>,
-    /// The cursor of the next page; null on the last page.
+    /// The cursor of the next page. Null on the last page.
     pub(crate) next_cursor: Option<String>,
 }
 
@@ -74,34 +74,35 @@ pub(super) struct EntryList {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct NamespaceObject {
     namespace: String,
-    /// Lifetime of entries that are put without one; 0 keeps them forever, null uses the server's setting.
+    /// Lifetime in seconds of entries that are put without `ttl_seconds`. 0 means that they never expire. Null means
+    /// that the server's setting applies.
     default_ttl_seconds: Option<u64>,
-    /// How long the namespace lives after its last use; null means that it never ends by itself.
+    /// The namespace ends after this number of seconds without use. Null if the namespace never ends by itself.
     idle_ttl_seconds: Option<u64>,
-    /// When the namespace ends if it is not used; null if never. A use updates this within two seconds.
+    /// When the namespace ends if it is not used. Null if never. A use updates this time within two seconds.
     #[schema(format = DateTime)]
     expires_at: Option<String>,
     #[schema(format = DateTime)]
     created_at: Option<String>,
-    /// When an entry was last put; null without entries.
+    /// When an entry was last put. Null if the namespace has no entries.
     #[schema(format = DateTime)]
     last_used_at: Option<String>,
     /// Number of entries.
     entries: u64,
-    /// Bytes of all bodies.
+    /// Size of all bodies in bytes.
     size_bytes: u64,
 }
 
 /// A page of namespaces.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct NamespaceList {
-    /// Newest first.
+    /// The namespaces, newest first.
     pub(crate) namespaces: Vec<NamespaceObject>,
-    /// The cursor of the next page; null on the last page.
+    /// The cursor of the next page. Null on the last page.
     pub(crate) next_cursor: Option<String>,
 }
 
-/// The receipt of the deletion of a namespace.
+/// The receipt of a namespace deletion.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct NamespaceDeletion {
     /// Number of deleted entries.
@@ -112,12 +113,13 @@ pub(super) struct NamespaceDeletion {
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NamespaceBody<'a> {
-    /// Lifetime of entries that are put without one; 0 keeps them forever. Null or absent uses the server's setting.
+    /// Lifetime in seconds of entries that are put without `ttl_seconds`. 0 means that they never expire. If null or
+    /// absent, the server's setting applies.
     #[schema(value_type = Option<u64>, maximum = 31_536_000)]
     #[serde(borrow)]
     default_ttl_seconds: Option<RawJson<'a>>,
-    /// The namespace ends when none of its entries was read, listed, put or deleted for this long. Null or absent means
-    /// never.
+    /// The namespace ends if none of its entries is read, listed, put or deleted for this number of seconds. If null or
+    /// absent, the namespace never ends by itself.
     #[schema(value_type = Option<u64>, minimum = 60, maximum = 946_080_000)]
     #[serde(borrow)]
     idle_ttl_seconds: Option<RawJson<'a>>,
@@ -189,7 +191,7 @@ impl EntryObject {
     }
 }
 
-/// Approximate bytes of an entry's object, without key and body.
+/// Approximate size of an entry's JSON object in bytes, without key and body.
 const MEMBERS_BYTES: usize = 256;
 
 fn json_bytes(text: &str) -> usize {

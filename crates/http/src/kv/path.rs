@@ -4,7 +4,7 @@ use crate::answer::ApiResult;
 use crate::request::{extract, path_part};
 use threadkeep_domain::{EntryKey, EntryKeyError, Namespace, NamespaceError};
 
-/// Indexes of the path parts in `/v1/kv/{namespace}/{key}`; part 0 is empty.
+/// Indexes of the path parts in `/v1/kv/{namespace}/{key}`. Part 0 is empty.
 const NAMESPACE_PLACE: usize = 3;
 const KEY_PLACE: usize = 4;
 

@@ -8,7 +8,7 @@ use crate::request::{body_of, extract, idempotency, if_match, invalid};
 use threadkeep_domain::Precondition;
 use threadkeep_store::EntryTerms;
 
-/// `If-Match`, or `If-None-Match: *`, and `Idempotency-Key` of a write.
+/// Headers of a write: `If-Match` or `If-None-Match: *`, and `Idempotency-Key`.
 #[derive(Debug)]
 pub(crate) struct EntryConditions(pub(crate) EntryTerms);
 

@@ -15,8 +15,8 @@ use threadkeep_identity::Right;
 const CURRENT: &str = "/v1/threads/current";
 const BY_ID: &str = "/v1/threads/{id}";
 
-/// Adds security schemes and the requirements of each operation, the path by id for each path of the caller's own thread,
-/// and the right that an API key needs for each operation (`x-right`).
+/// Adds security schemes to the document. Adds to each operation its security requirements and the right that an API
+/// key needs (`x-right`). Also copies each path below `/v1/threads/current` to `/v1/threads/{id}`.
 pub(super) struct Callers;
 
 impl Modify for Callers {
@@ -81,8 +81,14 @@ fn takes_key(operation: &Operation) -> bool {
 }
 
 fn schemes() -> [(&'static str, SecurityScheme); 3] {
-    let header = ApiKeyValue::with_description("x-thread-id", "`<id>;<signature>`");
-    let cookie = ApiKeyValue::with_description("atid", "`<id>.<signature>`, percent-encoded");
+    let header = ApiKeyValue::with_description(
+        "x-thread-id",
+        "The signed id of a thread: `<id>;<signature>`.",
+    );
+    let cookie = ApiKeyValue::with_description(
+        "atid",
+        "The signed id of a thread: `<id>.<signature>`, percent-encoded.",
+    );
     let key = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
     [
         ("thread_id", SecurityScheme::ApiKey(ApiKey::Header(header))),
@@ -119,7 +125,7 @@ fn thread_id() -> Parameter {
         .build()
 }
 
-/// Requires any one of `schemes`. An empty name means no credential.
+/// Requires one of `schemes`. An empty name stands for no credential.
 pub(super) fn any_of(schemes: &[&str]) -> Vec<SecurityRequirement> {
     let requirement = |scheme: &&str| match *scheme {
         "" => SecurityRequirement::default(),

@@ -14,70 +14,73 @@ pub(super) struct EventSchemas;
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only its shape is used")]
 struct Event {
-    /// `1.0`, the version of the specification.
+    /// The version of the CloudEvents specification. Always `1.0`.
     specversion: String,
-    /// `evt_` and hex digits. All deliveries of an event have the same id.
+    /// The id of the event: `evt_` and hex digits. All deliveries of an event have the same id.
     id: String,
-    /// `threadkeep`.
+    /// Always `threadkeep`.
     source: String,
     #[schema(value_type = EventTypeName)]
     r#type: EventTypeName,
-    /// The thread's id, or the scope.
+    /// The id of the thread, or the scope.
     subject: String,
     #[schema(format = DateTime)]
     time: String,
-    /// `application/json`.
+    /// Always `application/json`.
     datacontenttype: String,
     /// The trace of the request that caused the event, in the format of [W3C Trace
-    /// Context](https://www.w3.org/TR/trace-context/), if the request had one.
+    /// Context](https://www.w3.org/TR/trace-context/). Present if the request had a trace.
     traceparent: Option<String>,
     data: EventData,
 }
 
-/// Members that all events have, and members of each type.
+/// The data of an event. Some members are present only in events of certain types.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only its shape is used")]
 struct EventData {
-    /// The thread, unless the event concerns a scope without one.
+    /// The id of the thread, unless the event concerns a scope without a thread.
     thread_id: Option<String>,
-    /// The scope, in `kv_updated` and `task_list_updated`.
+    /// The scope. Present in `kv_updated` and `task_list_updated`.
     scope: Option<String>,
-    /// The life of the thread or scope: 16 hex digits, as in the entity tag.
+    /// The life of the thread or scope: 16 hex digits, as in the entity tag. A thread or scope that is created again
+    /// starts a new life.
     life: String,
-    /// The position of the event among those of its thread or scope, from 1.
+    /// The position of the event among the events of its thread or scope, from 1.
     sequence: u64,
-    /// The version after the change: the scope's in `kv_updated` and `task_list_updated`, otherwise the thread's.
+    /// The version of the thread after the change. In `kv_updated` and `task_list_updated`, the version of the scope.
     version: u64,
-    /// The changed keys; null if there are too many to list. In `thread.created`, `thread.updated` and `kv_updated`.
+    /// The changed keys, or null if there are too many to list. Present in `thread.created`, `thread.updated` and
+    /// `kv_updated`.
     keys: Option<Vec<String>>,
-    /// Whether metadata or lifetime changed. In `thread.updated`.
+    /// True if metadata or lifetime changed. Present in `thread.updated`.
     metadata_changed: Option<bool>,
-    /// True if the thread was restored from its archive. In `thread.created`.
+    /// True if the thread was restored from its archive. Present in `thread.created`.
     restored: Option<bool>,
-    /// The thread and version that this thread was copied from. In `thread.forked`, which follows `thread.created`.
+    /// The thread and version that this thread was copied from. Present in `thread.forked`, which follows
+    /// `thread.created`.
     forked_from: Option<ForkOrigin>,
-    /// `expired`, `destroyed` or `erased`. In `thread.destroyed`, like the five members below. An erased thread leaves no
-    /// metadata, state or history.
+    /// Why the thread ended: `expired`, `destroyed` or `erased`. Present in `thread.destroyed`, like the next five
+    /// members. An erased thread has no metadata, state or history.
     reason: Option<String>,
     /// The final metadata.
     metadata: Option<BTreeMap<String, Value>>,
-    /// The final state, up to 256 KiB.
+    /// The final state, if it is no larger than 256 KiB.
     state: Option<BTreeMap<String, Value>>,
-    /// The URL of a larger final state.
+    /// The URL of the final state, if it is larger.
     state_url: Option<String>,
     /// The URL of the final history, if there is one.
     history_url: Option<String>,
     /// True if the store lost the final state.
     state_lost: Option<bool>,
-    /// The new id of the thread. In `thread.rotated`, whose `thread_id` is the old one.
+    /// The new id of the thread. Present in `thread.rotated`, whose `thread_id` is the old id.
     new_thread_id: Option<String>,
-    /// The id of the request, as in `x-session-id`. In `session.completed`, like the two members below.
+    /// The id of the request, as in `x-session-id`. Present in `session.completed`, like the next two members.
     session_id: Option<String>,
     /// The status of the response.
     status: Option<u16>,
-    /// The duration of the request.
+    /// The duration of the request in milliseconds.
     duration_ms: Option<u64>,
-    /// The position of the first appended item. In `history.appended`, like the member below.
+    /// The position of the first appended item. Present in `history.appended`, like the next member.
     first_seq: Option<u64>,
     /// The position of the last appended item.
     last_seq: Option<u64>,
@@ -115,16 +118,26 @@ impl Modify for EventSchemas {
         let delivery = OperationBuilder::new()
             .summary(Some("Receive an event"))
             .description(Some(
-                "Signed as [Standard Webhooks](https://www.standardwebhooks.com) says. The server retries for a day until \
-                 the endpoint answers with 2xx.",
+                "The server sends each event to your endpoint, signed according to \
+                 [Standard Webhooks](https://www.standardwebhooks.com). It retries for 24 hours until the endpoint \
+                 responds with 2xx.",
             ))
             .operation_id(Some("receive_event"))
             .tag("webhooks")
-            .parameter(header("webhook-id", "The id of the event, the same in each attempt."))
-            .parameter(header("webhook-timestamp", "Seconds since 1970."))
-            .parameter(header("webhook-signature", "One or more of `v1,<base64>`."))
+            .parameter(header(
+                "webhook-id",
+                "The id of the event, which is the same for each attempt.",
+            ))
+            .parameter(header(
+                "webhook-timestamp",
+                "The time of the attempt, in seconds since the Unix epoch.",
+            ))
+            .parameter(header(
+                "webhook-signature",
+                "One or more signatures of the form `v1,<base64>`, separated by spaces.",
+            ))
             .request_body(Some(body.build()))
-            .response("2XX", ResponseBuilder::new().description("Delivered."));
+            .response("2XX", ResponseBuilder::new().description("The event was delivered."));
         let mut webhooks = Paths::new();
         webhooks.add_path_operation("event", vec![HttpMethod::Post], delivery);
         document.webhooks = Some(webhooks);

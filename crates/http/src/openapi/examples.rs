@@ -1,4 +1,5 @@
-//! Example conversations for each operation. A test sends them to a server in this order.
+//! Adds example requests and responses to the operations. A test sends the requests to a server in the order of
+//! `examples.json`.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +25,8 @@ struct Exchange {
     answer: Option<Value>,
 }
 
-/// Adds a command line to each description, and the bodies as components, which both families of paths refer to.
+/// Adds a `curl` command to each description, and the example bodies as components. The paths with `current` and with
+/// `{id}` share these components.
 pub(super) struct Examples;
 
 impl Modify for Examples {

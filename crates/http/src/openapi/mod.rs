@@ -1,4 +1,5 @@
-//! Handlers describe their operations. Modifiers then add the parts that several operations share, in this order.
+//! Generates the OpenAPI document. Handlers describe their operations, and modifiers then add the parts that several
+//! operations share.
 
 mod callers;
 mod events;
@@ -31,31 +32,31 @@ use tags::Tags;
 #[openapi(
     info(
         title = "threadkeep",
-        description = "Conversation state as a service. `/v1/threads/current` is the caller's own thread, found by the \
-            signed id in the header `x-thread-id` or in a cookie; without either, the answer carries a new one. \
-            `/v1/threads/{id}` names any thread, and needs an API key or the signed id of that thread. Values come back \
-            exactly as they were sent. HEAD answers wherever GET does. Any path may also answer 405, 414, 431 or 500, whose \
-            responses are among the components."
+        description = "Conversation state as a service. `/v1/threads/current` is the caller's own thread, which the server \
+            identifies by the signed id in the header `x-thread-id` or in a cookie. Without a signed id, the response \
+            contains a new one. `/v1/threads/{id}` is any thread, and requires an API key or the signed id of that thread. \
+            Values are returned exactly as they were sent. HEAD is supported wherever GET is. Any path may also return 405, \
+            414, 431 or 500. The components include these responses."
     ),
     components(schemas(Problem)),
     modifiers(&Operations, &Tags, &Protocols, &Callers, &EventSchemas, &Examples, &Problems, &SharedParameters, &Metrics),
     tags(
-        (name = "threads", description = "Create, read, change and destroy threads"),
-        (name = "state", description = "The JSON state of a thread: read, write, merge, push, increment"),
-        (name = "turns", description = "Leases that let one caller at a time answer a conversation"),
-        (name = "checkpoints", description = "Saved states of a thread, to go back to"),
-        (name = "history", description = "The list of a thread: append, read, take, remove"),
-        (name = "scopes", description = "Keys and tasks that tools, sessions and personalities keep. Without an API key, a \
-            caller opens only the scope of its own thread"),
-        (name = "tools", description = "Tools that models call to keep state"),
+        (name = "threads", description = "Create, retrieve, update and destroy threads"),
+        (name = "state", description = "Read and write the JSON state of a thread: set, merge, push, increment"),
+        (name = "turns", description = "Leases that let only one caller at a time answer a conversation"),
+        (name = "checkpoints", description = "Saved states of a thread that you can restore"),
+        (name = "history", description = "Append, list, take and remove the history items of a thread"),
+        (name = "scopes", description = "Keys and tasks of threads, tools, sessions and personalities. Without an API key, a \
+            caller can use only the scope of its own thread"),
+        (name = "tools", description = "Tools that models call to store state"),
         (name = "openai", description = "Conversations, model responses and models for OpenAI's clients"),
         (name = "mcp", description = "The Model Context Protocol"),
-        (name = "events", description = "Streams of changes, as they happen"),
-        (name = "kv", description = "Data of applications that outlives threads: entries in namespaces"),
-        (name = "owners", description = "Users, with all their threads"),
+        (name = "events", description = "Streams of changes in real time"),
+        (name = "kv", description = "Key-value entries in namespaces, for application data that outlives threads"),
+        (name = "owners", description = "Users and all their threads"),
         (name = "archives", description = "Ended threads, readable and restorable for seven days"),
         (name = "webhooks", description = "Endpoints that the server delivers events to"),
-        (name = "operations", description = "Probes, metrics and figures of the last minute"),
+        (name = "operations", description = "Probes, metrics and statistics"),
     ),
 )]
 struct Document;
@@ -77,7 +78,7 @@ pub fn openapi_json() -> &'static str {
     })
 }
 
-/// Objects below this depth take one line each.
+/// Depth from which an object is written on one line.
 const LINE_DEPTH: usize = 3;
 
 fn write(value: &Value, depth: usize, json: &mut String) {

@@ -44,20 +44,20 @@ async fn document(request: HttpRequest) -> HttpResponse {
     Encoded::choose(&request, plain, compressed).answer(response)
 }
 
-/// Compresses the document once, because all clients get the same one.
+/// Returns the compressed document. It is compressed only once, because all clients get the same document.
 fn compressed() -> Bytes {
     static GZIP: OnceLock<Bytes> = OnceLock::new();
     GZIP.get_or_init(|| gzip(openapi_json().as_bytes(), Compression::best()))
         .clone()
 }
 
-/// Adds the path of metrics, which has no handler below `/v1`.
+/// Adds the path `/metrics`, whose handler is outside of this crate.
 pub(super) struct Metrics;
 
 impl Modify for Metrics {
     fn modify(&self, document: &mut OpenApi) {
         let text = ResponseBuilder::new()
-            .description("OpenMetrics text.")
+            .description("The metrics as OpenMetrics text.")
             .content(
                 "application/openmetrics-text",
                 ContentBuilder::new().build(),
@@ -65,9 +65,9 @@ impl Modify for Metrics {
         let operation = OperationBuilder::new()
             .tag("operations")
             .operation_id(Some("metrics"))
-            .summary(Some("Read metrics for Prometheus"))
+            .summary(Some("Retrieve metrics for Prometheus"))
             .description(Some(
-                "With `metrics_listen`, the server answers at that address only.",
+                "If `metrics_listen` is set, metrics are available only at that address.",
             ))
             .response("200", text);
         document

@@ -25,7 +25,7 @@ impl Modify for SharedParameters {
                 None => variants.push((parameter.clone(), 1)),
             }
         }
-        // if parameters share a name, the most used one keeps it
+        // the most used variant of a parameter keeps its name
         let mut shared = BTreeMap::new();
         for (name, mut variants) in uses {
             variants.sort_by_key(|(_, count)| Reverse(*count));
@@ -61,7 +61,8 @@ fn each(document: &mut OpenApi) -> impl Iterator<Item = &mut RefOr<Parameter>> {
     operations.flat_map(|(_, operation)| operation.parameters.iter_mut().flatten())
 }
 
-/// Parameters may be absent but not null, and integers have no 64-bit bound, because the server clamps larger ones.
+/// Removes null from the types of a parameter, which may be absent but not null. Removes the 64-bit format of integers,
+/// because the server clamps larger numbers.
 fn tidy(parameter: &mut RefOr<Parameter>) {
     if let RefOr::T(parameter) = parameter
         && let Some(RefOr::T(Schema::Object(schema))) = &mut parameter.schema

@@ -1,4 +1,5 @@
-//! Operations of other protocols. Their own documents describe bodies and errors, so these are not checked here.
+//! Describes the operations of other protocols. Bodies and errors are described only in the documentation of each
+//! protocol.
 
 use utoipa::Modify;
 use utoipa::openapi::external_docs::ExternalDocs;
@@ -32,7 +33,7 @@ static PROTOCOLS: [Protocol; 4] = [
     Protocol {
         tag: "openai",
         docs: "https://platform.openai.com/docs/api-reference/conversations",
-        description: "As in OpenAI's API; also below `/openai/v1`.",
+        description: "Works as in OpenAI's API. Also available below `/openai/v1`.",
         credentials: &["api_key"],
         error: OPENAI_ERROR,
         paths: &[
@@ -43,8 +44,8 @@ static PROTOCOLS: [Protocol; 4] = [
             (
                 "/v1/conversations/{conversation}",
                 &[
-                    (Get, "get_conversation", "Read a conversation"),
-                    (Post, "update_conversation", "Change metadata"),
+                    (Get, "get_conversation", "Retrieve a conversation"),
+                    (Post, "update_conversation", "Update a conversation"),
                     (Delete, "delete_conversation", "Delete a conversation"),
                 ],
             ),
@@ -58,7 +59,7 @@ static PROTOCOLS: [Protocol; 4] = [
             (
                 "/v1/conversations/{conversation}/items/{item}",
                 &[
-                    (Get, "get_conversation_item", "Read an item"),
+                    (Get, "get_conversation_item", "Retrieve an item"),
                     (Delete, "delete_conversation_item", "Delete an item"),
                 ],
             ),
@@ -67,7 +68,7 @@ static PROTOCOLS: [Protocol; 4] = [
     Protocol {
         tag: "openai",
         docs: "https://platform.openai.com/docs/api-reference/responses",
-        description: "As in OpenAI's API; also below `/openai/v1`. Requires the setting `models`.",
+        description: "Works as in OpenAI's API. Also available below `/openai/v1`. Requires the setting `models`.",
         credentials: &["api_key"],
         error: OPENAI_ERROR,
         paths: &[
@@ -86,7 +87,7 @@ static PROTOCOLS: [Protocol; 4] = [
             (
                 "/v1/responses/{response}",
                 &[
-                    (Get, "get_response", "Read or resume a response"),
+                    (Get, "get_response", "Retrieve or resume a response"),
                     (Delete, "delete_response", "Delete a response"),
                 ],
             ),
@@ -103,25 +104,28 @@ static PROTOCOLS: [Protocol; 4] = [
     Protocol {
         tag: "openai",
         docs: "https://platform.openai.com/docs/api-reference/models",
-        description: "As in OpenAI's API; also below `/openai/v1`. Requires the setting `models`.",
+        description: "Works as in OpenAI's API. Also available below `/openai/v1`. Requires the setting `models`.",
         credentials: &["api_key"],
         error: OPENAI_ERROR,
         paths: &[
             ("/v1/models", &[(Get, "list_models", "List models")]),
-            ("/v1/models/{model}", &[(Get, "get_model", "Read a model")]),
+            (
+                "/v1/models/{model}",
+                &[(Get, "get_model", "Retrieve a model")],
+            ),
         ],
     },
     Protocol {
         tag: "mcp",
         docs: "https://modelcontextprotocol.io/specification",
-        description: "The Streamable HTTP transport of the Model Context Protocol, without sessions.",
+        description: "Implements the Streamable HTTP transport of the Model Context Protocol, without sessions.",
         credentials: &["api_key", "thread_id"],
-        error: "An error; the body says why.",
+        error: "An error. The body contains the reason.",
         paths: &[("/mcp", &[(Post, "mcp", "Send a JSON-RPC message")])],
     },
 ];
 
-const OPENAI_ERROR: &str = "An error in OpenAI's form: `{\"error\":{...}}`.";
+const OPENAI_ERROR: &str = "An error in OpenAI's format: `{\"error\":{...}}`.";
 
 pub(super) struct Protocols;
 
@@ -144,7 +148,7 @@ impl Protocol {
     fn operation(&self, path: &str, method: &HttpMethod, id: &str, summary: &str) -> Operation {
         let object = || Content::new(Some(ObjectBuilder::new().build()));
         let mut done = ResponseBuilder::new()
-            .description("The answer of the protocol.")
+            .description("The response, in the format of the protocol.")
             .content("application/json", object());
         if matches!(id, "create_response" | "get_response") {
             done = done.content("text/event-stream", Content::default());

@@ -11,22 +11,23 @@ use threadkeep_domain::Owner;
 use threadkeep_identity::{ApiKey, Behalf, Identity, IdentityError, bearer};
 use threadkeep_web::ApiError;
 
-/// A caller with an API key that permits the call, and that accepts JSON. Rejects other callers before any further check.
+/// A caller whose API key permits the call. The extractor rejects all other callers before any further check, and then
+/// requires that `Accept` allows JSON.
 #[derive(Debug)]
 pub(crate) struct BackEnd {
     pub(crate) api: web::Data<Api>,
     pub(crate) key: ApiKey,
 }
 
-/// Like [`BackEnd`], but ignores `Accept`, for responses that need not be JSON.
+/// Like [`BackEnd`], but ignores `Accept`, for responses that are not always JSON.
 #[derive(Debug)]
 pub(crate) struct AnyAnswer(pub(crate) BackEnd);
 
-/// The name of the API key, in the extensions of a request that the audit log records.
+/// Name of the API key. Stored in the extensions of requests that the audit log records.
 #[derive(Debug)]
 pub struct Audited(pub Arc<str>);
 
-/// Returns the API key of a request, if it permits the call.
+/// Returns the API key of a request if the key permits the call.
 pub fn key_for(request: &HttpRequest, api: &Api) -> Result<ApiKey, ApiError> {
     let Some(key) = key_of(request, api) else {
         return Err(no_key(request, &api.identity));
@@ -51,7 +52,7 @@ pub(crate) fn has_key_for(request: &HttpRequest, api: &Api) -> bool {
     key_of(request, api).is_some_and(permits)
 }
 
-/// Returns why a request without a known API key is rejected.
+/// Returns the error for a request without a known API key.
 pub fn no_key(request: &HttpRequest, identity: &Identity) -> ApiError {
     let is_token = || {
         let is_owner = matches!(identity.behalf(request), Ok(Behalf::Caller(Some(_))));
@@ -63,7 +64,7 @@ pub fn no_key(request: &HttpRequest, identity: &Identity) -> ApiError {
     }
 }
 
-/// Returns the owner on whose behalf a caller without an API key acts. `refusal` says why the key was rejected.
+/// Returns the owner on whose behalf a caller without an API key acts. `refusal` is the error for the caller's API key.
 pub fn own(request: &HttpRequest, api: &Api, refusal: ApiError) -> Result<Owner, ApiError> {
     match (api.identity.behalf(request)?, refusal) {
         (Behalf::Caller(Some(owner)), _) => Ok(owner),

@@ -1,8 +1,9 @@
-//! Request bodies, read completely before a handler runs.
+//! Reads request bodies completely before a handler runs.
 //!
-//! A client that is still sending often loses an early rejection with the connection, so the server first reads the body to
-//! its end, whatever the response, and drops the bytes beyond the limit. The server stores nothing of a body whose announced
-//! length is too large, responds at once if the client does not wait for the end, and stops reading if no memory is left.
+//! A client that is still sending a body often loses the connection before it receives an early error response. The
+//! server therefore reads even a rejected body to its end, and discards bytes beyond the limit. It stores nothing of a
+//! body whose announced length is too large. It stops reading if the body is longer than `DRAIN_BYTES`, if the client
+//! is too slow, or if no memory is left.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -26,30 +27,31 @@ use threadkeep_domain::BODY_MAX_BYTES;
 use threadkeep_store::Alarm;
 use threadkeep_web::ApiError;
 
-/// Maximum duration of a body.
+/// Time limit for a body.
 const TIME: Duration = Duration::from_secs(30);
-/// Maximum silence within a body.
+/// Time limit for a pause within a body.
 const SILENCE: Duration = Duration::from_secs(10);
-/// A longer body is not read to its end. The server closes the connection instead.
+/// Maximum size of a rejected body that is read to its end. For a longer body, the server closes the connection.
 const DRAIN_BYTES: usize = 64 * 1_048_576;
+/// Time limit for a rejected body.
 const DRAIN_TIME: Duration = Duration::from_secs(10);
-/// Maximum wait of a body for memory.
+/// Time limit for a body that waits for memory.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(5);
 const BLOCK_BYTES: usize = 32_768;
 
-/// A body, or the reason for its absence. `Debug` hides the content.
+/// A body, or the reason why the body is not available. `Debug` hides the content.
 pub enum Body {
     Whole {
         bytes: Bytes,
-        /// Memory of the content, held until the request is done.
+        /// Reserves the memory of `bytes` until the request is done.
         _share: Option<Share>,
     },
     TooLarge {
         limit_bytes: u64,
-        /// Bytes read before the limit was noticed.
+        /// Number of bytes read, including discarded bytes.
         read_bytes: u64,
     },
-    /// Incomplete, or with malformed framing.
+    /// The body is incomplete, or its framing is malformed.
     Unreadable,
     Overloaded,
 }
@@ -66,7 +68,7 @@ impl fmt::Debug for Body {
 }
 
 impl Body {
-    /// Limit of a body, except for entries.
+    /// Size limit of a body, except for entries and imports.
     pub const LIMIT_BYTES: u64 = BODY_MAX_BYTES;
 
     pub(crate) fn none() -> Self {
@@ -91,7 +93,7 @@ impl Body {
         }
     }
 
-    /// Reads the body to its end, and leaves the request without one.
+    /// Takes the body from the request and reads it to its end.
     pub async fn read(request: &mut ServiceRequest, limit_bytes: u64) -> Self {
         if is_endless(request.head()) {
             return Self::Unreadable;
@@ -158,7 +160,7 @@ impl Body {
     async fn drain(mut payload: Arriving, limit_bytes: u64, mut read_bytes: usize) -> Self {
         let mut end = None;
         payload.share.clear();
-        // the end of the body only makes it more likely that the response arrives
+        // errors do not matter here, because reading on only makes it more likely that the response arrives
         while let Ok(Some(Ok(chunk))) = payload.next(DRAIN_TIME, &mut end).await {
             read_bytes += chunk.len();
             if read_bytes > DRAIN_BYTES {
@@ -172,7 +174,7 @@ impl Body {
     }
 }
 
-/// Returns whether actix treats everything after the head as the body.
+/// Returns whether actix treats all bytes after the head as the body, which is the case for WebSockets.
 pub fn is_endless(head: &RequestHead) -> bool {
     let upgrades = head.headers().get_all(UPGRADE);
     upgrades
@@ -180,7 +182,8 @@ pub fn is_endless(head: &RequestHead) -> bool {
         .any(|value| value.eq_ignore_ascii_case(b"websocket"))
 }
 
-/// The timer of a connection, which has one body at a time. A timer per body would cost more than reading it.
+/// Timer for the bodies of a connection, which has one body at a time. A timer per body would cost more than reading
+/// the body.
 #[derive(Debug, Clone, Default)]
 pub struct BodyAlarm(Rc<RefCell<Alarm>>);
 
@@ -189,8 +192,8 @@ pub(super) fn announced_bytes(request: &ServiceRequest) -> Option<u64> {
     length.to_str().ok()?.trim().parse().ok()
 }
 
-/// A single chunk is not copied. More are collected in blocks, which take only the received bytes, and are joined at the
-/// end.
+/// Received chunks of a body. A single chunk is not copied. Several chunks are copied into blocks, which are joined at
+/// the end.
 #[derive(Default)]
 struct Parts {
     first: Bytes,
@@ -253,7 +256,8 @@ enum Fault {
 }
 
 impl Arriving {
-    /// Returns the next chunk. Fails if the client is silent for `limit`, or at `end`. Both times count from the first wait.
+    /// Returns the next chunk, or `None` at the end of the body. Fails if the client is silent for [`SILENCE`], or at
+    /// `end`. The first wait sets `end` to `limit` from now.
     async fn next(
         &mut self,
         limit: Duration,
@@ -280,7 +284,8 @@ impl Arriving {
         next
     }
 
-    /// Reserves memory for a received chunk, and waits until there is room. Nothing is read meanwhile.
+    /// Reserves memory for a received chunk. Waits until there is room, and reads nothing from the client in the
+    /// meantime. Fails after [`SILENCE_TIMEOUT`].
     async fn make_room(&mut self, bytes: usize) -> Result<(), GivenUp> {
         let mut end = None;
         poll_fn(|cx| {

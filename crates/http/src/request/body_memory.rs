@@ -8,31 +8,33 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Free per body, as part of the cost of a connection. So large bodies that fill the memory do not block small ones.
+/// Number of bytes per body that do not count towards the limit. Small bodies can therefore arrive even if large bodies
+/// fill the memory.
 const FREE_BYTES: u64 = 16_384;
-/// Minimum rate of a body while others wait, averaged over [`CREDIT`]. Otherwise, clients could block others cheaply.
+/// Minimum rate of a body while other bodies wait for memory, averaged over [`CREDIT`]. Without a minimum rate, a slow
+/// client could block other clients at little cost.
 const BYTES_PER_SECOND: u64 = 262_144;
 const CREDIT: Duration = Duration::from_secs(2);
-/// Interval of checks for slow bodies while others wait for memory. One check covers all arriving bodies.
+/// Interval between checks for slow bodies while other bodies wait for memory.
 pub(crate) const LOOK: Duration = Duration::from_millis(250);
 
-/// Counts the bytes of bodies from their arrival until their requests are done.
+/// Limits the bytes of request bodies in memory, from their arrival until the request is done.
 ///
-/// Bytes count when they arrive, not when they are announced, because an announcement costs a client nothing. The oldest
-/// arriving body may use all of the memory, and the others leave it room for a whole body. So half-received bodies do not
-/// block each other: the oldest one continues, or is dropped.
+/// Bytes do not count when they are announced, because an announcement costs a client nothing. The oldest incomplete
+/// body may use all of the memory. The other bodies must leave room for one whole body. Incomplete bodies therefore
+/// cannot block each other: the oldest body either makes progress or is dropped.
 #[derive(Debug, Clone)]
 pub struct BodyMemory(Rc<Pool>);
 
 #[derive(Debug)]
 struct Pool {
     limit_bytes: u64,
-    /// Room for one whole body, for the oldest one.
+    /// Number of bytes that only the oldest incomplete body may use. Equals the size of the largest body.
     reserved_bytes: u64,
     used_bytes: Cell<u64>,
     next_number: Cell<u64>,
     next_look: Cell<Option<Instant>>,
-    /// Incomplete bodies that count, oldest first.
+    /// Incomplete bodies larger than [`FREE_BYTES`], oldest first.
     arriving: RefCell<BTreeMap<u64, Arrival>>,
 }
 
@@ -44,18 +46,18 @@ struct Arrival {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Arrives {
-    /// If others wait, the body is dropped after this time.
+    /// After this time, the body is dropped if other bodies wait for memory.
     By(Instant),
     Waits,
     GivenUp,
 }
 
-/// The memory of one body. Dropping it frees the memory.
+/// The memory of one body. Dropping the share frees the memory.
 #[derive(Debug)]
 pub struct Share {
     memory: BodyMemory,
     bytes: u64,
-    /// Key in `arriving`.
+    /// Key of this body in `arriving`.
     number: Option<u64>,
 }
 
@@ -106,7 +108,7 @@ impl BodyMemory {
         is_first && self.0.used_bytes.get() + bytes <= most_bytes
     }
 
-    /// Wakes the oldest waiting body, which wakes the next one when it has its memory.
+    /// Wakes the oldest waiting body. Once that body has its memory, it wakes the next waiting body.
     fn wake_waiting(&self) {
         let arriving = self.0.arriving.borrow();
         let mut arrivals = arriving.values();
@@ -116,7 +118,7 @@ impl BodyMemory {
     }
 }
 
-/// Sets no limit, for requests that arrive through other connections.
+/// Creates a memory without a limit, for connections that have no memory of their own.
 impl Default for BodyMemory {
     fn default() -> Self {
         Self::new(u64::MAX, 0)
@@ -124,7 +126,8 @@ impl Default for BodyMemory {
 }
 
 impl Share {
-    /// Reserves memory for received bytes, in the order in which the bodies began.
+    /// Reserves memory for `bytes` received bytes. Waits until there is room and no older body is waiting. Fails if the
+    /// body was dropped.
     pub(super) fn poll_take(
         &mut self,
         cx: &Context<'_>,
@@ -168,7 +171,8 @@ impl Share {
         Poll::Ready(Ok(()))
     }
 
-    /// Waits for the client. Wakes the task and fails if the body is dropped.
+    /// Registers the task, which is woken if the body is dropped while it waits for the client. Fails if the body was
+    /// already dropped.
     pub(super) fn await_client(&self, cx: &Context<'_>) -> Result<(), GivenUp> {
         let Some(number) = self.number else {
             return Ok(());
@@ -184,7 +188,8 @@ impl Share {
         }
     }
 
-    /// Drops other slow bodies. Every waiting body calls this, and one call per [`LOOK`] checks all bodies.
+    /// Drops slow bodies. All waiting bodies call this function, but it does nothing within [`LOOK`] of the previous
+    /// check.
     pub(crate) fn give_up_slow(&self, now: Instant) {
         let next_look = &self.memory.0.next_look;
         if next_look.get().is_none_or(|look| now >= look) {
@@ -193,7 +198,7 @@ impl Share {
         }
     }
 
-    /// Marks the body as complete. Its bytes still count.
+    /// Marks the body as complete. Its bytes still count until the share is dropped.
     pub(super) fn complete(&mut self) {
         if let Some(number) = self.number.take() {
             self.memory.0.arriving.borrow_mut().remove(&number);

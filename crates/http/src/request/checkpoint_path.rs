@@ -6,10 +6,10 @@ use crate::answer::ApiResult;
 use threadkeep_domain::Refusal;
 use threadkeep_service::ServiceError;
 
-/// Index of the path part in `/v1/threads/{thread}/checkpoints/{n}`; part 0 is empty.
+/// Index of the last path part in `/v1/threads/{thread}/checkpoints/{n}`. Part 0 is empty.
 const PLACE: usize = 5;
 
-/// The number in `.../checkpoints/{n}`. Any other text matches no checkpoint.
+/// The checkpoint number in the path. Text that is not a number matches no checkpoint.
 #[derive(Debug)]
 pub(crate) struct CheckpointPath(pub(crate) u32);
 

@@ -19,11 +19,11 @@ pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key
 #[derive(Debug)]
 pub(crate) struct WriteConditions {
     pub(crate) options: WriteOptions,
-    /// The idempotency key as sent.
+    /// The idempotency key as the client sent it.
     pub(crate) key: Option<HeaderValue>,
 }
 
-/// `Idempotency-Key` and `x-turn-token` of a write whose body may contain the expected version.
+/// The headers `Idempotency-Key` and `x-turn-token` of a write. Such a write may have its expected version in the body.
 #[derive(Debug)]
 pub struct Repeatable {
     pub(crate) idempotency: Option<IdempotencyKey>,
@@ -58,7 +58,7 @@ impl ReadConditions {
         self.precondition.is_some() || !self.none_match.is_empty()
     }
 
-    /// Returns whether the client already has this version. Fails if it requires another.
+    /// Returns whether the client already has the version `stamp`. Fails if the client requires a different version.
     pub(crate) fn check(&self, stamp: Stamp) -> ApiResult<bool> {
         Precondition::check(self.precondition, stamp).map_err(ServiceError::Refused)?;
         if self.none_match.is_empty() {
@@ -74,7 +74,7 @@ impl ReadConditions {
     }
 }
 
-/// Compares weakly (RFC 9110, section 13.1.2).
+/// Returns whether `value` matches `tag`, in the weak comparison of RFC 9110, section 13.1.2.
 fn names(value: &str, tag: &str, stamp: Stamp) -> bool {
     if value == "*" {
         return stamp.version > 0;
@@ -119,7 +119,7 @@ pub(crate) fn if_match(request: &HttpRequest) -> ApiResult<Option<Precondition>>
     })
 }
 
-/// Parses a list of tags (RFC 9110, section 13.1.1). Drops weak tags, because the comparison is strong.
+/// Parses a list of tags (RFC 9110, section 13.1.1). Drops weak tags, because `If-Match` uses the strong comparison.
 fn parse_list(text: &str) -> Option<Precondition> {
     if text.trim() == "*" {
         return Some(Precondition::Exists);
@@ -169,7 +169,7 @@ fn parse_life(text: &str) -> Option<Life> {
     Some(Life(life))
 }
 
-/// Parses `x-turn-token`. A malformed token counts as one that no turn has.
+/// Parses `x-turn-token`. Replaces a malformed token with a random token, which matches no turn.
 pub fn turn(request: &HttpRequest) -> Result<Option<TurnToken>, ApiError> {
     let mut values = request.headers().get_all(TURN_TOKEN);
     let token = values.next().map(|value| {
@@ -182,7 +182,8 @@ pub fn turn(request: &HttpRequest) -> Result<Option<TurnToken>, ApiError> {
     }
 }
 
-/// Returns the key as sent, and the data that identifies a repeat: method, path with query, and body.
+/// Returns the idempotency key as the client sent it, and the digests of the key and the request. A retry has the same
+/// method, path, query and body.
 pub fn idempotency(
     request: &HttpRequest,
     body: &[u8],
@@ -214,7 +215,7 @@ pub fn idempotency(
 impl WriteConditions {
     fn of(request: &HttpRequest) -> ApiResult<Self> {
         if request.headers().contains_key(IF_NONE_MATCH) {
-            // the condition would apply to one key, but writes are conditional on the thread
+            // `If-None-Match` would apply to a single key, but conditions of writes apply to the whole thread
             return Err(invalid(
                 "If-None-Match is for reads; `If-Match: \"0\"` wants a new thread",
             ));
@@ -247,7 +248,7 @@ impl Repeatable {
         Self::with_body(request, &body_of(request)?)
     }
 
-    /// Reads the headers for a protocol that has already read the body.
+    /// Parses the headers for a protocol that has already read the body.
     pub fn with_body(request: &HttpRequest, body: &[u8]) -> Result<Self, ApiError> {
         let idempotency = idempotency(request, body)?;
         Ok(Self {

@@ -10,17 +10,18 @@ use threadkeep_domain::ThreadId;
 use threadkeep_identity::{ApiKey, Caller};
 use threadkeep_web::{ApiError, SessionId};
 
-/// The data that the envelope adds to the extensions of a request. One value, because each one costs an allocation.
+/// Data that the envelope stores in the extensions of a request. All fields share a single value, because each value in
+/// the extensions costs an allocation.
 pub(crate) struct RequestContext {
     session: SessionId,
     pub(crate) body: Body,
     key: OnceCell<Option<ApiKey>>,
-    /// The caller, if identified before the body was read.
+    /// The caller, if already identified before the body was read.
     pub(super) caller: Option<Caller>,
     pub(super) refusal: Option<ApiError>,
-    /// The caller with its next thread, after its own has ended.
+    /// The caller with its new thread id, after a request has ended or moved the previous thread.
     pub(crate) successor: Option<Caller>,
-    /// Whether the session continues after the response has begun. The stream then ends it.
+    /// True if the session lasts until the response stream ends. The stream then reports the end of the session.
     pub(crate) is_streaming: bool,
 }
 
@@ -45,7 +46,7 @@ pub(crate) fn change_context<T>(
     request.extensions_mut().get_mut().map(change)
 }
 
-/// Returns `None` until the envelope has assigned a session.
+/// Returns the session of a request, or `None` before the envelope has assigned a session.
 #[must_use]
 pub fn session_of(request: &HttpRequest) -> Option<SessionId> {
     let extensions = request.extensions();
@@ -61,7 +62,7 @@ pub(crate) fn body_of(request: &HttpRequest) -> ApiResult<Bytes> {
     context.body.bytes().cloned()
 }
 
-/// Returns the API key of a request, regardless of its rights. Verifies it once.
+/// Returns the API key of a request, regardless of its rights. Verifies the key only once per request.
 pub(super) fn key_of(request: &HttpRequest, api: &Api) -> Option<ApiKey> {
     let verify = || api.api_keys.verify(request.headers()).cloned();
     match request.extensions().get::<RequestContext>() {
@@ -70,6 +71,6 @@ pub(super) fn key_of(request: &HttpRequest, api: &Api) -> Option<ApiKey> {
     }
 }
 
-/// The thread that a request named, unless it asked for the caller's own.
+/// The thread that a request names by its id, instead of the caller's own thread.
 #[derive(Debug)]
 pub struct About(pub ThreadId);

@@ -1,4 +1,5 @@
-//! Cursors: positions that a client sends back. Each has a tag, which rejects cursors that were issued for another purpose.
+//! Formats and parses cursors. A cursor is a position in a list that clients send back. Each cursor contains an
+//! authentication tag, which rejects cursors that belong to a different list.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,11 +17,11 @@ pub(crate) trait Cursor: Sized {
 
     fn write(&self, out: &mut Vec<u8>);
 
-    /// Parses the bytes. `None` if another version of the server wrote them.
+    /// Parses the bytes. Returns `None` if a different version of the server wrote them.
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
-/// Formats a cursor, which is valid only for the subject `about`.
+/// Formats a cursor that is valid only for the list `about`.
 pub(crate) fn seal<C: Cursor>(ring: &KeyRing, about: &[u8], cursor: &C) -> String {
     let mut bytes = vec![0; TAG_BYTES];
     cursor.write(&mut bytes);
@@ -79,7 +80,7 @@ impl Cursor for ThreadCursor {
             out,
             &[position.ms, position.seq, stamp.version, stamp.life.0],
         );
-        // omitted without a history, as in cursors of earlier versions
+        // 1 stands for an empty history, and is omitted, as in cursors of earlier versions
         if *next_seq != 1 {
             push(out, &[*next_seq]);
         }
@@ -89,7 +90,7 @@ impl Cursor for ThreadCursor {
         let ([ms, seq, version, life], next_seq) = match numbers(bytes) {
             Some(four) => (four, 1),
             None => match numbers(bytes)? {
-                // never written
+                // `write` omits 1
                 [_, _, _, _, 1] => return None,
                 [ms, seq, version, life, next_seq] => ([ms, seq, version, life], next_seq),
             },

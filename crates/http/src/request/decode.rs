@@ -3,7 +3,8 @@ use std::borrow::Cow;
 use actix_web::HttpRequest;
 use percent_encoding::percent_decode_str;
 
-/// Decodes strictly: fails if a `%` lacks its two hex digits, or the result is not UTF-8 (RFC 3986, section 2.1).
+/// Decodes percent-encoding (RFC 3986, section 2.1). Returns `None` if a `%` is not followed by two hex digits, or if
+/// the result is not UTF-8.
 pub(super) fn percent_decode(text: &str) -> Option<Cow<'_, str>> {
     if memchr::memchr(b'%', text.as_bytes()).is_none() {
         return Some(Cow::Borrowed(text));
@@ -19,20 +20,21 @@ pub(super) fn percent_decode(text: &str) -> Option<Cow<'_, str>> {
     percent_decode_str(text).decode_utf8().ok()
 }
 
-/// Decodes a path part. Part 0 comes before the first `/`. Reads the original path, because the router decodes lossily.
+/// Returns the path part `index`, decoded. Part 0 is empty. Decodes the original path, because the router's decoding is
+/// lossy.
 pub fn path_part(request: &HttpRequest, index: usize) -> Option<Cow<'_, str>> {
     let path = request.uri().path().as_bytes();
     let part = path.split(|byte| *byte == b'/').nth(index);
     percent_decode(str::from_utf8(part.unwrap_or_default()).ok()?)
 }
 
-/// Splits a query into names and values, not decoded.
+/// Splits a query into names and values, without decoding them.
 pub fn parameters(query: &str) -> impl Iterator<Item = (&str, &str)> {
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))
 }
 
-/// Decodes percent-encoding, and `+` as a space, as forms and browsers encode it.
+/// Decodes percent-encoding, and decodes `+` as a space, because browsers encode spaces in forms as `+`.
 pub fn decode_parameter(text: &str) -> Option<Cow<'_, str>> {
     if memchr::memchr(b'+', text.as_bytes()).is_none() {
         return percent_decode(text);

@@ -1,4 +1,5 @@
-//! Decides by the head of a request how much of its body to read: nothing if the head alone is grounds for rejection.
+//! Decides from the head of a request how much of the body to read. If the head alone is enough to reject the request,
+//! no body is read.
 
 use actix_web::dev::ServiceRequest;
 use actix_web::http::Method;
@@ -14,10 +15,10 @@ use super::target::caller;
 use crate::Api;
 use threadkeep_domain::{CHECKPOINTS_MAX_BYTES, METADATA_MAX_BYTES};
 
-/// Bodies up to this size are read without a check of the sender, which costs as much as storing them.
+/// Bodies up to this size are read before the sender is checked, because the check costs as much as storing the body.
 const SMALL_BYTES: u64 = 16_384;
 
-/// Index of the path part with the thread's id in `/v1/threads/{id}`.
+/// Index of the path part with the thread's id in `/v1/threads/{id}`. Part 0 is empty.
 const THREAD_PART: usize = 3;
 
 pub(crate) fn limit_bytes(request: &ServiceRequest) -> u64 {
@@ -30,8 +31,8 @@ pub(crate) fn limit_bytes(request: &ServiceRequest) -> u64 {
     }
 }
 
-/// Returns whether a request with a large body will be rejected regardless of the body, because its credentials are missing
-/// or wrong. The handlers choose the response. This only ensures that they read no body.
+/// Returns whether a request with a large body will be rejected because its credentials are missing or wrong. In that
+/// case, the body is not read. The handler chooses the response.
 fn will_be_refused(api: &Api, request: &ServiceRequest, path: &str) -> bool {
     let is_untold = request.headers().contains_key(TRANSFER_ENCODING);
     if !is_untold && announced_bytes(request).unwrap_or_default() <= SMALL_BYTES {
@@ -43,8 +44,9 @@ fn will_be_refused(api: &Api, request: &ServiceRequest, path: &str) -> bool {
     path.starts_with("/v1/threads/") && lacks_credentials(api, request.request())
 }
 
-/// Returns the largest document of a thread: state and metadata, checkpoints, history, whose small items take up to twice
-/// the bytes that they count for, and 2 MiB for keys and tasks, whose texts are escaped.
+/// Returns the maximum size of a thread document, in bytes. The document contains state, metadata, checkpoints,
+/// history, keys and tasks. Small history items take up to twice the bytes that they count for. Keys and tasks take up
+/// to 2 MiB, because their texts are escaped.
 fn import_limit_bytes(api: &Api) -> u64 {
     const KEYS_AND_TASKS: u64 = 2 * 1_048_576;
     let (policy, scopes) = (api.service.policy(), api.images.scope_policies());
@@ -53,13 +55,15 @@ fn import_limit_bytes(api: &Api) -> u64 {
     history.saturating_add(state + CHECKPOINTS_MAX_BYTES + KEYS_AND_TASKS)
 }
 
-/// Returns whether the body is an entry's, which is stored unchanged. Bodies of several entries are JSON.
+/// Returns whether the body is the content of an entry, which is stored unchanged. Batches of entries use POST, and
+/// their bodies are JSON.
 fn is_entry(method: &Method, path: &str) -> bool {
     let below = path.strip_prefix("/v1/kv/");
     method != Method::POST && below.is_some_and(|below| below.contains('/'))
 }
 
-/// Returns whether the caller has no access to the thread in the path. Otherwise, stores the caller for the handler.
+/// Returns whether the caller has no access to the thread in the path. If the caller has access, stores the caller for
+/// the handler.
 fn lacks_credentials(api: &Api, request: &HttpRequest) -> bool {
     let Some(id) = path_part(request, THREAD_PART) else {
         return true;

@@ -12,7 +12,8 @@ impl Extract for () {
     }
 }
 
-/// Implements extractors with the function `of` of each type. Brackets before a generic type contain its parameters.
+/// Implements `Extract` and `FromRequest` for types that have a function `of`. Brackets before a generic type contain
+/// its generic parameters.
 macro_rules! extract {
     ([$($parameters:tt)*] $extractor:ty) => {
         impl<$($parameters)*> crate::request::extract::Extract for $extractor {

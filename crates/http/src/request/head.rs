@@ -6,18 +6,20 @@ use actix_web::middleware::Next;
 use super::context::change_context;
 use threadkeep_web::ApiError;
 
-/// Limit of the URL: 20 of the longest keys in a query, percent-encoded.
+/// Size limit of the URL. Leaves room for 20 percent-encoded keys of maximum length in the query.
 const URL_BYTES: usize = 16_384;
-/// Limit of URL and headers. The most cookies that browsers send to a site, and load balancers forward, take half of it.
+/// Size limit of URL and headers together. Half of it is enough for the largest cookies that browsers send and load
+/// balancers forward.
 const HEAD_BYTES: usize = 32_768;
-/// Maximum headers. Browsers send about 20, and proxies add up to as many. A request with more than 96 headers, or with a
-/// head above 64 KiB, gets the same status without a body before it reaches this check.
+/// Maximum number of headers. Browsers send about 20 headers, and proxies add up to 20 more. A request with more than
+/// 96 headers or a head above 64 KiB never reaches this check, but gets the same status without a body.
 const HEADERS: usize = 64;
 
-/// Separators of a header's name, its value and the next header.
+/// Number of bytes that separate a header's name, its value and the next header.
 const AROUND_HEADER: usize = 4;
 
-/// Answers requests whose head is rejected. Runs inside the CORS middleware, so that pages can read the response.
+/// Responds to requests whose head is rejected. Runs inside the CORS middleware, because a page could not read the
+/// response otherwise.
 pub async fn refuse<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,

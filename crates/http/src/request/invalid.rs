@@ -1,6 +1,6 @@
 use threadkeep_web::ApiError;
 
-/// `detail` says what the parameter, header or body member must be.
+/// Returns the error for an invalid parameter, header or body member. `detail` says what is allowed.
 pub(crate) fn invalid(detail: impl Into<String>) -> ApiError {
     ApiError::InvalidParameter(detail.into())
 }

@@ -6,7 +6,7 @@ use crate::request::extract::extract;
 use threadkeep_domain::{Key, KeyError};
 use threadkeep_web::ApiError;
 
-/// Index of the path part in `/v1/threads/{thread}/state/{key}`; part 0 is empty.
+/// Index of the last path part in `/v1/threads/{thread}/state/{key}`. Part 0 is empty.
 const PLACE: usize = 5;
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Query parameters. A path rejects unknown ones.
+//! Parses query parameters. Rejects unknown parameters.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use threadkeep_web::ApiError;
 pub trait Parameters: Default {
     const NAMES: &'static [&'static str];
 
-    /// Prefix of further names, if any.
+    /// Prefix of names that are allowed in addition to `NAMES`.
     const PREFIX: Option<&'static str> = None;
 
-    /// Sets a parameter. Fails if it is malformed or repeated.
+    /// Sets a parameter. Fails if the value is malformed or the parameter is repeated.
     fn take(&mut self, name: &str, value: &str) -> ApiResult<()>;
 
     fn settle(&mut self) {}
@@ -49,7 +49,7 @@ pub(crate) struct Part {
     pub(crate) reading: Reading,
 }
 
-/// `?ttl_seconds=` of a write that may create a thread.
+/// The query parameter `ttl_seconds` of a write that may create a thread.
 #[derive(Debug, Default)]
 pub(crate) struct OfNew {
     pub(crate) ttl: Option<Duration>,
@@ -146,7 +146,8 @@ impl Parameters for Keys {
         Ok(())
     }
 
-    /// Drops repeated keys: a long list of one large value would cost the store many times its size.
+    /// Removes repeated keys. Otherwise, a long list of the same large value would cost the store many times the
+    /// value's size.
     fn settle(&mut self) {
         self.keys.sort_unstable();
         self.keys.dedup();
@@ -246,7 +247,7 @@ fn unknown(name: &str, allowed: &[&str]) -> ApiError {
     ))
 }
 
-/// Parses digits without a sign. A number beyond 64 bits counts as the largest, which is no limit.
+/// Parses digits without a sign. A number that does not fit in 64 bits becomes `u64::MAX`, which means no limit.
 pub fn whole(text: &str) -> Option<u64> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -254,7 +255,8 @@ pub fn whole(text: &str) -> Option<u64> {
     Some(text.parse().unwrap_or(u64::MAX))
 }
 
-/// Sets a parameter. Fails if it is already set, or if `value` is `None`, which marks a malformed value.
+/// Sets a parameter. Fails if the parameter is already set, or if `value` is `None`, which stands for a malformed
+/// value.
 pub fn set_once<T>(
     place: &mut Option<T>,
     value: Option<T>,

@@ -1,4 +1,4 @@
-//! The one table of the callers of paths, and of the rights that API keys need for them.
+//! Defines which callers may use a path, and which right an API key needs for the path.
 
 use actix_web::HttpRequest;
 use actix_web::http::Method;
@@ -8,10 +8,10 @@ use super::decode::path_part;
 use threadkeep_domain::Namespace;
 use threadkeep_identity::{ApiKey, Right};
 
-/// A path prefix, the right to read below it, and the right to write.
+/// A path prefix, the right to read below the prefix, and the right to write below it.
 type Row = (&'static str, Right, Right);
 
-/// Paths for back ends only, besides [`OWN_KEY`] and [`EXPORT`].
+/// Paths that require an API key, in addition to [`OWN_KEY`] and [`EXPORT`].
 static FOR_BACK_ENDS: [Row; 10] = [
     (IMPORT, Right::ThreadsRead, Right::Threads),
     ("/v1/export", Right::ThreadsRead, Right::Threads),
@@ -25,7 +25,7 @@ static FOR_BACK_ENDS: [Row; 10] = [
     ("/v1/stats", Right::Admin, Right::Admin),
 ];
 
-/// Paths that other callers may also use. The rows from `/v1/responses` on belong to other protocols.
+/// Paths that callers without an API key may also use. The rows from `/v1/responses` on belong to other protocols.
 static FOR_ALL: [Row; 18] = [
     ("/v1/threads", Right::ThreadsRead, Right::Threads),
     ("/v1/scopes", Right::Scopes, Right::Scopes),
@@ -48,7 +48,7 @@ static FOR_ALL: [Row; 18] = [
 ];
 
 pub(super) const IMPORT: &str = "/v1/threads/import";
-/// Shows the API key of a request, regardless of its rights.
+/// Path of the request's own API key. Requires no right.
 const OWN_KEY: &str = "/v1/api-keys/current";
 const EXPORT: &str = "export";
 
@@ -63,7 +63,7 @@ pub(crate) fn is_for_back_ends(path: &str) -> bool {
         || part.is_some_and(|(_, part)| part == EXPORT)
 }
 
-/// Returns the right that a call needs, regardless of the namespace in the path. `None` if it needs no right.
+/// Returns the right that a call needs, regardless of the namespace in the path. `None` if the call needs no right.
 pub(crate) fn right_for(method: &Method, path: &str) -> Option<&'static Right> {
     let (_, read, write) = row(&FOR_BACK_ENDS, path).or_else(|| row(&FOR_ALL, path))?;
     Some(if method.is_safe() { read } else { write })
@@ -83,10 +83,10 @@ pub fn missing(key: &ApiKey, method: &Method, path: &str) -> Option<Right> {
     (!key.rights.cover(right)).then(|| right.clone())
 }
 
-/// Returns the right that a request needs: for entries of one namespace, the right to this namespace.
+/// Returns the right that a request needs. For a path with a namespace, returns the right to that namespace.
 pub(super) fn needed(request: &HttpRequest) -> Option<Right> {
     let path = request.match_info().as_str();
-    // the messages of a WebSocket may write
+    // counts as a write, because messages of a WebSocket may write
     let method = match is_endless(request.head()) {
         true => &Method::POST,
         false => request.method(),
@@ -136,7 +136,7 @@ mod tests {
         }
     }
 
-    /// The document follows the table, so this test lists the paths independently.
+    /// Lists the paths independently of the table, because the document is generated from the table.
     #[test]
     fn these_paths_are_for_back_ends_alone() {
         let paths = paths();

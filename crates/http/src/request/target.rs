@@ -17,7 +17,8 @@ use threadkeep_identity::{ApiKey, Behalf, Caller, Right, Source};
 use threadkeep_service::{CheckpointService, ScopeService, ThreadService, TurnService};
 use threadkeep_web::ApiError;
 
-/// The thread in the path, for a request that may use it and that accepts the type of the response.
+/// The thread that a request names. The extractor checks that the caller may use the thread and accepts the type of the
+/// response.
 #[derive(Debug)]
 pub(crate) struct Target {
     api: web::Data<Api>,
@@ -27,7 +28,8 @@ pub(crate) struct Target {
     pub(crate) source: Source,
 }
 
-/// A thread that a caller may read, with the access to check again later.
+/// A thread that a caller may read. `access` allows later checks, because access can change while an event stream is
+/// open.
 pub(crate) struct Listener {
     pub(crate) api: web::Data<Api>,
     pub(crate) id: ThreadId,
@@ -102,7 +104,8 @@ impl Target {
         self.api.identity.signed_id(id)
     }
 
-    /// Returns the signed id for a back end that may write to the thread, to pass to its client.
+    /// Returns the signed id if the caller is a back end that may write to the thread. The back end can pass the signed
+    /// id to its client.
     pub(crate) fn signed_for_back_end(&self, request: &HttpRequest) -> Option<HeaderValue> {
         if self.source != Source::ApiKey {
             return None;
@@ -126,7 +129,7 @@ impl Target {
         })
     }
 
-    /// Returns when the caller's credentials expire. API keys do not.
+    /// Returns when the caller's credentials expire. API keys do not expire.
     pub(crate) fn valid_until(&self, request: &HttpRequest) -> Option<SystemTime> {
         match self.source {
             Source::ApiKey => None,
@@ -134,7 +137,7 @@ impl Target {
         }
     }
 
-    /// Cancelled when this replica stops waiting for others.
+    /// Returns a token that is cancelled when this replica drains before its shutdown.
     pub(crate) fn draining(&self) -> &CancellationToken {
         self.api.events.draining()
     }
@@ -177,7 +180,7 @@ impl Listened {
     }
 }
 
-/// Returns the owner on whose behalf a request acts. An API key for threads is not bound to owners.
+/// Returns the owner on whose behalf a request acts. A request with an API key for threads is not bound to an owner.
 pub(crate) fn behalf(api: &Api, request: &HttpRequest) -> ApiResult<Behalf> {
     match api.identity.asks_for_owners() && key_for(request, api).is_err() {
         true => Ok(api.identity.behalf(request)?),
@@ -201,8 +204,10 @@ pub(crate) fn threads_for<'a>(
     }
 }
 
-/// Identifies the caller of a request for the thread `id`, or for its own thread. An API key opens every thread, a signed id
-/// only its own. Without either, all errors get the same response, which does not depend on the id.
+/// Identifies the caller of a request for the thread `id`, or for the caller's own thread if `id` is `None`.
+///
+/// An API key gives access to all threads, and a signed id only to its own thread. Without either, the error is the
+/// same for every `id`.
 pub(super) fn caller(api: &Api, request: &HttpRequest, id: Option<&str>) -> ApiResult<Caller> {
     let Some(id) = id else {
         return Ok(api.identity.identify(request)?);

@@ -11,7 +11,7 @@ use threadkeep_domain::ThreadId;
 use threadkeep_identity::Caller;
 use threadkeep_web::ApiError;
 
-/// Shortest idempotency key that counts as random: 128 bits in hex.
+/// Minimum length of an idempotency key that counts as random: 128 bits in hex.
 const RANDOM_KEY_BYTES: usize = 32;
 
 pub(crate) struct ThreadMaker<'a> {
@@ -27,7 +27,8 @@ enum Kind {
 }
 
 impl<'a> ThreadMaker<'a> {
-    /// Rejects unknown API keys, and strangers if a provider identifies callers.
+    /// Fails if the API key is unknown. Also fails for callers without credentials if an identity provider identifies
+    /// callers.
     pub(crate) fn of(request: &'a HttpRequest, api: &'a Api) -> ApiResult<Self> {
         let kind = if key_of(request, api).is_some() {
             Kind::BackEnd(key_for(request, api)?.name)
@@ -49,9 +50,11 @@ impl<'a> ThreadMaker<'a> {
         }
     }
 
-    /// Returns a random id, or with an idempotency key, the same id for every repeat, because the store keeps the key with
-    /// the thread. Keys are scoped to the caller. Two strangers with the same key must not get the same thread, so a
-    /// stranger's key must be long enough to be random, and is scoped to the client address.
+    /// Returns the id for a new thread. The id is random without an idempotency key. With a key, every retry gets the
+    /// same id, because the store keeps the key with the thread.
+    ///
+    /// Keys are scoped to the caller. A caller without credentials is known only by its address. Its key must be long
+    /// enough to be random, because two such callers with the same key must not get the same thread.
     pub(crate) fn made_id(&self, key: Option<&HeaderValue>) -> ApiResult<ThreadId> {
         let Some(key) = key else {
             return Ok(ThreadId::random());
@@ -62,7 +65,7 @@ impl<'a> ThreadMaker<'a> {
         Ok(ring.derive("threadkeep idempotent create", &parts))
     }
 
-    /// Like [`Self::made_id`], in the same bucket as `source` if possible.
+    /// Like [`Self::made_id`], but returns an id in the same storage bucket as `source` if possible.
     pub(crate) fn id_near(
         &self,
         key: Option<&HeaderValue>,
@@ -85,7 +88,7 @@ impl<'a> ThreadMaker<'a> {
         }))
     }
 
-    /// Returns the caller that an idempotency key is scoped to.
+    /// Returns the kind and name of the caller that an idempotency key is scoped to.
     fn named(&self, key: &HeaderValue) -> ApiResult<(&'static str, String)> {
         match &self.kind {
             Kind::BackEnd(name) => Ok(("key", name.to_string())),

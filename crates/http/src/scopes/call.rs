@@ -17,15 +17,16 @@ use threadkeep_service::tools::Toolbox;
 use threadkeep_web::ApiError;
 
 const SCOPE: &str = "scope";
-/// Names the caller's own thread without its id.
+/// Scope of the caller's own thread.
 const CURRENT: &str = "thread:current";
 
-/// A request about the scope that its body names, which is the only access to scopes.
+/// A request whose body names a scope. Scopes are accessible only through this extractor.
 ///
-/// An API key opens all scopes. Other callers may use only the scope of their own thread, as `thread:current` or by an id
-/// that they prove to own. All other requests get the same response, whatever is wrong.
+/// An API key gives access to all scopes. Other callers may use only the scope of their own thread, as `thread:current`
+/// or by an id that they prove to own. All other requests get the same error, regardless of the reason.
 ///
-/// Reads have no headers, writes have `Repeatable`. `AROUND` is the nesting depth that encloses a value in the body.
+/// `H` is `()` for reads and `Repeatable` for writes. `AROUND` is the number of nesting levels around a value in the
+/// body.
 #[derive(Debug)]
 pub(crate) struct ScopeCall<const AROUND: usize, H = ()> {
     pub(crate) headers: H,
@@ -59,12 +60,13 @@ impl<const AROUND: usize, H: Extract> ScopeCall<AROUND, H> {
         Ok(Toolbox::new(self.scopes()?.into_owned()))
     }
 
-    /// Opens the scope that the body names, by default `request`, before parsing the rest of the body.
+    /// Returns the scope that the body names, and the parsed body. Checks access to the scope before parsing the rest
+    /// of the body. The default scope is `request`.
     pub(crate) fn open<'a, B: Deserialize<'a>>(&'a self) -> ApiResult<(Scope, B)> {
         Ok((self.scope()?, read(&self.body)?))
     }
 
-    /// Opens a stored scope. Fails without a scope, and for `request`.
+    /// Like [`Self::open`], but requires a stored scope. Fails if the body names no scope, or the scope `request`.
     pub(super) fn open_kept<'a, B: Deserialize<'a>>(&'a self) -> ApiResult<(ScopeId, B)> {
         let scope = match self.scope()? {
             Scope::Kept(scope) => scope,
@@ -104,7 +106,7 @@ impl<const AROUND: usize, H: Extract> ScopeCall<AROUND, H> {
         Ok(scope?)
     }
 
-    /// Returns the caller's own thread, whose id the response returns.
+    /// Returns the scope of the caller's own thread. Stores the caller, because the response returns the thread's id.
     fn current(&self) -> ApiResult<ScopeId> {
         let caller = self.api.identity.identify(&self.request)?;
         let id = caller.id;

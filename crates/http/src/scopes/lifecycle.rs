@@ -11,12 +11,14 @@ use threadkeep_domain::scope::ScopeWritten;
 use threadkeep_store::ScopeParts;
 
 /// Describe a scope
+///
+/// Returns the scope without its keys and tasks.
 #[utoipa::path(
     post,
     path = "/v1/scopes/describe",
     request_body(content = NamedScope),
     responses(
-        (status = 200, description = "The scope without its keys and tasks.", body = ScopeObject),
+        (status = 200, description = "The scope.", body = ScopeObject),
         ScopeProblems,
     ),
 )]
@@ -34,15 +36,15 @@ pub(crate) async fn describe_scope(call: ScopeCall<IN_BODY>) -> ApiResult {
 
 /// Clear a scope
 ///
-/// Deletes all keys and tasks, and keeps the history. With `keep_unfinished`, the server rejects the request while a task is
-/// not completed.
+/// Deletes all keys and tasks, but keeps the history. With `keep_unfinished`, the request fails if a task is not
+/// completed.
 #[utoipa::path(
     post,
     path = "/v1/scopes/clear",
     params(RepeatHeader),
     request_body(content = ClearScope),
     responses(
-        (status = 200, description = "The write is in the store.", body = ScopeReceipt),
+        (status = 200, description = "The scope was cleared.", body = ScopeReceipt),
         ScopeProblems,
     ),
 )]
@@ -57,8 +59,8 @@ pub(crate) async fn clear_scope(call: ScopeCall<IN_BODY, Repeatable>) -> ApiResu
 
 /// End a scope
 ///
-/// Deletes its keys, tasks and history. A thread continues with an empty scope. A state handle or a run rejects writes from
-/// then on. Other scopes start again with the next write.
+/// Deletes the keys, tasks and history of the scope. The scope of a thread remains usable and is empty. The scope of a
+/// state handle or run rejects all later writes. Other scopes start again with the next write.
 #[utoipa::path(
     delete,
     path = "/v1/scopes",

@@ -13,27 +13,27 @@ pub(super) struct ScopeObject {
     exists: bool,
     /// Increases by 1 with each write; 0 if the scope does not exist.
     version: u64,
-    /// Number of keys.
+    /// The number of keys.
     keys: u32,
     limit_keys: u32,
-    /// Bytes of all values.
+    /// Size of all values in bytes.
     size_bytes: u64,
     limit_bytes: u64,
-    /// Number of tasks.
+    /// The number of tasks.
     tasks: usize,
-    /// Number of tasks that are not completed.
+    /// The number of tasks that are not completed.
     unfinished_tasks: usize,
-    /// Number of items in the history.
+    /// The number of items in the history.
     history: u64,
     history_bytes: u64,
     history_limit_bytes: u64,
-    /// Whether the scope was ended and therefore rejects writes.
+    /// True if the scope was ended. An ended scope rejects writes.
     is_ended: bool,
     #[schema(format = DateTime)]
     created_at: Option<String>,
     #[schema(format = DateTime)]
     updated_at: Option<String>,
-    /// Null for a scope that lives as long as its thread, or until you end it.
+    /// When the scope expires. Null if the scope lives as long as its thread, or until you end it.
     #[schema(format = DateTime)]
     expires_at: Option<String>,
 }
@@ -75,7 +75,7 @@ pub(super) struct ScopeReceipt {
     pub(crate) ok: bool,
     /// The scope's version after the write.
     pub(crate) version: u64,
-    /// The result of each entry, in order, if the request had `entries`.
+    /// The result of each entry, in the order of the request, if the request had `entries`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) results: Option<Vec<EntryResult>>,
 }
@@ -91,16 +91,16 @@ pub(super) struct EntryResult {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum KeyValues {
-    /// The response to `key`.
+    /// The response to a request with `key`.
     One {
         /// Null if the key does not exist.
         value: Option<String>,
         /// The scope's version.
         version: u64,
     },
-    /// The response to `keys`.
+    /// The response to a request with `keys`.
     Many {
-        /// Values by key, null for keys that do not exist.
+        /// The values by key. Null for keys that do not exist.
         #[schema(value_type = std::collections::BTreeMap<String, Option<String>>)]
         values: Map<String, Value>,
         /// The scope's version.
@@ -111,7 +111,7 @@ pub(crate) enum KeyValues {
 /// The receipt of a deletion.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct DeleteKeyReceipt {
-    /// Whether the key existed.
+    /// True if the key existed.
     pub(crate) deleted: bool,
     /// The scope's version after the write.
     pub(crate) version: u64,
@@ -120,7 +120,7 @@ pub(super) struct DeleteKeyReceipt {
 /// A list of keys.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct KeyList {
-    /// In byte order.
+    /// The keys, in byte order.
     pub(crate) keys: Vec<String>,
     /// The scope's version.
     pub(crate) version: u64,
@@ -129,7 +129,7 @@ pub(super) struct KeyList {
 /// The receipt of an increment.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct IncrementKeyReceipt {
-    /// The sum, a 64-bit integer.
+    /// The value after the increment, a 64-bit integer.
     pub(crate) value: i64,
     /// The scope's version after the write.
     pub(crate) version: u64,
@@ -138,7 +138,7 @@ pub(super) struct IncrementKeyReceipt {
 /// A task list.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct TasksObject {
-    /// In the order of the list.
+    /// The tasks, in order.
     pub(crate) tasks: Vec<TaskObject>,
     /// The scope's version.
     pub(crate) version: u64,
@@ -147,14 +147,14 @@ pub(super) struct TasksObject {
 /// A task.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct TaskObject {
-    /// Identifies the task within its list.
+    /// The id of the task within its list.
     id: String,
-    /// The task, such as "Book a flight".
+    /// The text of the task, such as "Book a flight".
     content: String,
-    /// `pending`, `in_progress` or `completed`.
+    /// The status: `pending`, `in_progress` or `completed`.
     #[schema(value_type = String, pattern = "^(pending|in_progress|completed)$")]
     status: TaskStatus,
-    /// The task in progress, such as "Booking a flight".
+    /// The text to show while the task is in progress, such as "Booking a flight".
     #[serde(skip_serializing_if = "Option::is_none")]
     active_form: Option<String>,
 }
@@ -173,6 +173,6 @@ impl From<&Task> for TaskObject {
 /// The receipt of ending a scope.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ScopeEnded {
-    /// Whether the scope existed.
+    /// True if the scope existed.
     pub(crate) ended: bool,
 }

@@ -1,4 +1,4 @@
-//! Bodies and headers of requests about scopes. The scope is opened before the rest of a body is parsed.
+//! Bodies and headers of requests about scopes. The extractor reads `scope` before it parses these bodies.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -9,11 +9,12 @@ use threadkeep_domain::scope::{KV_MAX_KEYS, TASKS_MAX, TaskStatus};
 
 const KEYS: usize = KV_MAX_KEYS as usize;
 
-/// A scope without further members.
+/// The scope to read.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NamedScope {
-    /// `thread:current`, `thread:<id>`, `state:<uuid>`, `session:<id>`, `run:<uuid>`, `tool:<name>` or `personality:<id>`.
+    /// The scope: `thread:current`, `thread:<id>`, `state:<uuid>`, `session:<id>`, `run:<uuid>`, `tool:<name>` or
+    /// `personality:<id>`.
     #[schema(value_type = String)]
     #[serde(rename = "scope")]
     _scope: IgnoredAny,
@@ -26,7 +27,7 @@ pub(super) struct ClearScope {
     #[schema(value_type = String)]
     #[serde(rename = "scope")]
     _scope: IgnoredAny,
-    /// If true, the server rejects the request while a task is not completed.
+    /// If true, the request fails if a task is not completed.
     #[schema(nullable = false)]
     pub(super) keep_unfinished: Option<bool>,
     /// Write only if the scope has this version.
@@ -59,22 +60,22 @@ pub(super) struct DeleteKey {
     pub(super) if_version: Option<Version>,
 }
 
-/// Either `key` or `keys`.
+/// The keys to read: either `key` or `keys`.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GetValues {
     #[schema(value_type = String)]
     #[serde(rename = "scope")]
     _scope: IgnoredAny,
-    /// In sessions, tools and personalities, free text of up to 1,024 bytes. In other scopes, segments of up to 128 bytes,
-    /// separated by `/`.
+    /// The key. In sessions, tools and personalities, free text of up to 1,024 bytes. In other scopes, segments of up
+    /// to 128 bytes, separated by `/`.
     #[schema(nullable = false)]
     pub(super) key: Option<String>,
     #[schema(nullable = false, value_type = Option<Vec<String>>, min_items = 1, max_items = 256)]
     pub(super) keys: Option<List<String, 1, KEYS>>,
 }
 
-/// Either one key and its value, or `entries`.
+/// The keys to set: either `key` and `value`, or `entries`.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SetValues {
@@ -83,10 +84,10 @@ pub(super) struct SetValues {
     _scope: IgnoredAny,
     #[schema(nullable = false)]
     pub(super) key: Option<String>,
-    /// Up to 32,768 bytes.
+    /// The value: up to 32,768 bytes.
     #[schema(nullable = false)]
     pub(super) value: Option<String>,
-    /// Lifetime of the key. By default, the scope's.
+    /// Lifetime of the key in seconds. By default, the key lives as long as its scope.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 31_536_000)]
     pub(super) ttl_seconds: Option<Seconds>,
     /// If true, an existing key keeps its value.
@@ -104,7 +105,7 @@ pub(super) struct SetValues {
 #[serde(deny_unknown_fields)]
 pub(crate) struct SetKey {
     pub(super) key: String,
-    /// Up to 32,768 bytes.
+    /// The value: up to 32,768 bytes.
     pub(super) value: String,
     #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 31_536_000)]
     pub(super) ttl_seconds: Option<Seconds>,
@@ -112,14 +113,14 @@ pub(crate) struct SetKey {
     pub(super) if_absent: Option<bool>,
 }
 
-/// Keys to list.
+/// The keys to list.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListKeys {
     #[schema(value_type = String)]
     #[serde(rename = "scope")]
     _scope: IgnoredAny,
-    /// A prefix of the keys, case-sensitive.
+    /// Return only keys with this prefix, which is case-sensitive.
     #[schema(nullable = false)]
     pub(super) prefix: Option<String>,
 }
@@ -132,7 +133,7 @@ pub(super) struct IncrementKey {
     #[serde(rename = "scope")]
     _scope: IgnoredAny,
     pub(super) key: String,
-    /// 1 by default.
+    /// The number to add, 1 by default.
     #[schema(nullable = false)]
     pub(super) by: Option<i64>,
     /// Write only if the scope has this version.
@@ -140,7 +141,7 @@ pub(super) struct IncrementKey {
     pub(super) if_version: Option<Version>,
 }
 
-/// A whole task list.
+/// The new task list.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SetTasks {
@@ -149,7 +150,7 @@ pub(super) struct SetTasks {
     _scope: IgnoredAny,
     #[schema(value_type = Vec<NewTaskBody>, max_items = 1_000)]
     pub(super) tasks: List<NewTaskBody, 0, TASKS_MAX>,
-    /// If true, the server rejects a list that drops a task that is not completed.
+    /// If true, the request fails if the new list drops a task that is not completed.
     #[schema(nullable = false)]
     pub(super) keep_unfinished: Option<bool>,
     /// Write only if the scope has this version.
@@ -161,7 +162,7 @@ pub(super) struct SetTasks {
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewTaskBody {
-    /// By default, the smallest free number.
+    /// The id of the task. By default, the smallest free number.
     #[schema(nullable = false, max_length = 64, pattern = "^[!-~]+$")]
     pub(super) id: Option<String>,
     #[schema(min_length = 1)]
@@ -172,7 +173,7 @@ pub(super) struct NewTaskBody {
     pub(super) active_form: Option<String>,
 }
 
-/// Either `id` or `index`, and the changes.
+/// The task to update, given by `id` or `index`, and the changes.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UpdateTask {
@@ -181,7 +182,7 @@ pub(super) struct UpdateTask {
     _scope: IgnoredAny,
     #[schema(nullable = false)]
     pub(super) id: Option<String>,
-    /// From 0.
+    /// The index of the task, from 0.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 0)]
     pub(super) index: Option<Whole<0, { i64::MAX as u64 }>>,
     #[schema(nullable = false, value_type = Option<String>, pattern = "^(pending|in_progress|completed)$")]
@@ -198,23 +199,23 @@ pub(super) struct UpdateTask {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(crate) struct RepeatHeader {
-    /// Makes a retry safe: a repeat with the same body gets the first answer and changes nothing.
+    /// Makes retries safe. A retry with the same body returns the first response and changes nothing.
     #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
     _idempotency_key: Option<String>,
-    /// Write only if the scope's thread has granted no later turn than this token's.
+    /// The token of a turn. Write only if the scope's thread has not granted a later turn.
     #[param(rename = "x-turn-token")]
     _x_turn_token: Option<String>,
 }
 
-/// The headers of calls. The handler reads them itself.
+/// Headers of tool calls, for the OpenAPI document. The handler reads the headers itself.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(crate) struct RepeatCallsHeader {
-    /// Makes a retry safe: a repeat with the same body gets the first response to each call that wrote. Calls that read or
-    /// failed run again.
+    /// Makes retries safe. A retry with the same body returns the first result of each call that wrote. Calls that read
+    /// or failed run again.
     #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
     _idempotency_key: Option<String>,
-    /// Write only if the scope's thread has granted no later turn than this token's.
+    /// The token of a turn. Write only if the scope's thread has not granted a later turn.
     #[param(rename = "x-turn-token")]
     _x_turn_token: Option<String>,
 }

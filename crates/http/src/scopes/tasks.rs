@@ -10,13 +10,13 @@ use crate::request::{IN_LIST, Repeatable};
 use threadkeep_domain::scope::NewTask;
 use threadkeep_store::ScopeParts;
 
-/// Read the task list of a scope
+/// Retrieve the task list of a scope
 #[utoipa::path(
     post,
     path = "/v1/scopes/tasks/get",
     request_body(content = NamedScope),
     responses(
-        (status = 200, description = "The whole list.", body = TasksObject),
+        (status = 200, description = "The task list.", body = TasksObject),
         ScopeProblems,
     ),
 )]
@@ -36,14 +36,14 @@ pub(crate) async fn get_tasks(call: ScopeCall<IN_LIST>) -> ApiResult {
 
 /// Replace the task list of a scope
 ///
-/// With `keep_unfinished`, the new list must contain each task that is not completed, with the same id or content.
+/// With `keep_unfinished`, the new list must contain every task that is not completed, with the same id or content.
 #[utoipa::path(
     post,
     path = "/v1/scopes/tasks/set",
     params(RepeatHeader),
     request_body(content = SetTasks),
     responses(
-        (status = 200, description = "The write is in the store.", body = ScopeReceipt),
+        (status = 200, description = "The task list was replaced.", body = ScopeReceipt),
         ScopeProblems,
     ),
 )]
@@ -57,7 +57,7 @@ pub(crate) async fn set_tasks(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResult
     Ok(receipt(&written.await?))
 }
 
-/// Change one task of a scope
+/// Update a task of a scope
 ///
 /// Identify the task by `id` or `index`.
 #[utoipa::path(
@@ -66,7 +66,7 @@ pub(crate) async fn set_tasks(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResult
     params(RepeatHeader),
     request_body(content = UpdateTask),
     responses(
-        (status = 200, description = "The write is in the store.", body = ScopeReceipt),
+        (status = 200, description = "The task was updated.", body = ScopeReceipt),
         ScopeProblems,
     ),
 )]

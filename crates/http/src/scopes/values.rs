@@ -1,4 +1,4 @@
-//! Handlers of the keys of scopes. Keys are free text, so they are never in a path.
+//! Handlers for the keys of scopes. Keys can be free text, and are therefore in the body instead of the path.
 
 use actix_web::HttpResponse;
 use serde_json::Value;
@@ -16,12 +16,14 @@ use threadkeep_domain::scope::{KvAnswer, KvOperation, ScopeKey};
 use threadkeep_store::ScopeParts;
 
 /// Read keys of a scope
+///
+/// Returns all values at the same version of the scope.
 #[utoipa::path(
     post,
     path = "/v1/scopes/keys/get",
     request_body(content = GetValues),
     responses(
-        (status = 200, description = "The values, all at one version.", body = KeyValues),
+        (status = 200, description = "The values.", body = KeyValues),
         ScopeProblems,
     ),
 )]
@@ -53,14 +55,14 @@ pub(crate) async fn get_values(call: ScopeCall<IN_LIST>) -> ApiResult {
 
 /// Set keys of a scope
 ///
-/// Sets all entries or none.
+/// Sets all entries atomically, or none.
 #[utoipa::path(
     post,
     path = "/v1/scopes/keys/set",
     params(RepeatHeader),
     request_body(content = SetValues),
     responses(
-        (status = 200, description = "The write is in the store.", body = ScopeReceipt),
+        (status = 200, description = "The keys were set, except for existing keys with `if_absent`.", body = ScopeReceipt),
         ScopeProblems,
     ),
 )]
@@ -94,7 +96,7 @@ pub(crate) async fn set_values(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResul
     params(RepeatHeader),
     request_body(content = DeleteKey),
     responses(
-        (status = 200, description = "The write is in the store.", body = DeleteKeyReceipt),
+        (status = 200, description = "The key no longer exists.", body = DeleteKeyReceipt),
         ScopeProblems,
     ),
 )]
@@ -118,7 +120,7 @@ pub(crate) async fn delete_key(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResul
     path = "/v1/scopes/keys/list",
     request_body(content = ListKeys),
     responses(
-        (status = 200, description = "The keys with that prefix, or all keys.", body = KeyList),
+        (status = 200, description = "The keys with the prefix, or all keys.", body = KeyList),
         ScopeProblems,
     ),
 )]
@@ -148,7 +150,7 @@ pub(crate) async fn list_keys(call: ScopeCall<IN_LIST>) -> ApiResult {
     params(RepeatHeader),
     request_body(content = IncrementKey),
     responses(
-        (status = 200, description = "The write is in the store.", body = IncrementKeyReceipt),
+        (status = 200, description = "The integer was incremented.", body = IncrementKeyReceipt),
         ScopeProblems,
     ),
 )]

@@ -13,26 +13,26 @@ use threadkeep_store::ArchiveHead;
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ArchiveObject {
     id: String,
-    /// The life of the id: 16 hex digits, as in the entity tag.
+    /// The life of the thread: 16 hex digits, as in the entity tag. Distinguishes threads that had the same id.
     life: String,
-    /// The last version.
+    /// The last version of the thread.
     version: u64,
-    /// Bytes of the compact serialized state.
+    /// Size of the compact JSON state in bytes.
     size_bytes: u64,
-    /// `expired` or `destroyed`.
+    /// Why the thread ended: `expired` or `destroyed`.
     reason: &'static str,
     /// When the thread ended.
     #[schema(format = DateTime)]
     ended_at: Option<String>,
     #[schema(value_type = Object)]
     metadata: Box<RawValue>,
-    /// Number of items in the history, if there is one.
+    /// The number of items in the history, if there is a history.
     #[serde(skip_serializing_if = "Option::is_none")]
     history_count: Option<u64>,
-    /// The URL of the history, if there is one.
+    /// The URL of the history, if there is a history.
     #[serde(skip_serializing_if = "Option::is_none")]
     history_url: Option<String>,
-    /// The numbers of the checkpoints that ended with the thread. Absent if it had none.
+    /// The numbers of the checkpoints that ended with the thread. Absent if the thread had no checkpoints.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     checkpoints: Vec<u32>,
@@ -41,9 +41,9 @@ pub(super) struct ArchiveObject {
 /// A page of archives.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ArchiveList {
-    /// Sorted by creation time. A page may be shorter than `limit`.
+    /// The archives, oldest first. A page may contain fewer than `limit` archives.
     pub(crate) archives: Vec<ArchiveObject>,
-    /// The cursor of the next page; null on the last page.
+    /// The cursor of the next page. Null on the last page.
     pub(crate) next_cursor: Option<String>,
 }
 

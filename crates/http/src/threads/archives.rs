@@ -17,14 +17,14 @@ pub(crate) struct ArchivePath(pub(super) ThreadId);
 
 /// List archives
 ///
-/// Lists archives, oldest first.
+/// Returns archives of ended threads, oldest first.
 #[utoipa::path(
     get,
     path = "/v1/archives",
     params(
-        ("since" = Option<String>, Query, format = DateTime, description = "Return only archives made at or after this time (RFC 3339)."),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page."),
-        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Archives on the page, 100 by default."),
+        ("since" = Option<String>, Query, format = DateTime, description = "Return only archives created at or after this time (RFC 3339)."),
+        ("cursor" = Option<String>, Query, description = "The `next_cursor` of the previous page."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Maximum number of archives per page, 100 by default."),
     ),
     responses(
         (status = 200, description = "A page of archives.", body = ArchiveList),
@@ -51,15 +51,15 @@ pub(crate) async fn list_archives(
     Ok(json(HttpResponse::Ok(), &list))
 }
 
-/// Read an archive
+/// Retrieve an archive
 ///
-/// Returns the life that ended last, or the one in `life`.
+/// Returns the archive of the thread's last life, or of the life that `life` names.
 #[utoipa::path(
     get,
     path = "/v1/archives/{id}",
     params(
         ("id" = String, Path, pattern = "^thrd_[a-zA-Z0-9]{27,59}$", description = "The thread's id, without its signature."),
-        ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "The life, as in an event. By default the one that ended last."),
+        ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "The life of the thread, as in its events. By default, the life that ended last."),
     ),
     responses(
         (status = 200, description = "The archive with the final state, exactly as it was.", body = ArchiveWithState),
@@ -80,16 +80,16 @@ pub(crate) async fn get_archive(
 
 /// Restore a thread
 ///
-/// The thread gets its state, metadata and lifetime back, and the next version. The archive is deleted.
+/// Restores state, metadata and lifetime, and increases the version by 1. Deletes the archive.
 #[utoipa::path(
     post,
     path = "/v1/archives/{id}/restore",
     params(
         ("id" = String, Path, pattern = "^thrd_[a-zA-Z0-9]{27,59}$", description = "The thread's id, without its signature."),
-        ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "The life, as in an event. By default the one that ended last."),
+        ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "The life of the thread, as in its events. By default, the life that ended last."),
     ),
     responses(
-        (status = 200, description = "The restored thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64), ("x-thread-id" = String, description = "The signed id."))),
+        (status = 200, description = "The restored thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64), ("x-thread-id" = String, description = "The signed id of the thread."))),
         NotFound,
         Conflict,
         BackEndProblems,

@@ -9,21 +9,21 @@ use threadkeep_domain::{Json, keyed_values};
 use threadkeep_service::{NewThread, ThreadPatch};
 use threadkeep_web::ApiError;
 
-/// A thread to create.
+/// The thread to create.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewThreadBody<'a> {
-    /// Setting the id requires an API key.
+    /// The id of the thread. Setting the id requires an API key. By default, the server generates an id.
     #[schema(nullable = false, pattern = "^thrd_[a-zA-Z0-9]{27,59}$")]
     id: Option<String>,
-    /// Up to 16 KiB of compact JSON.
+    /// The metadata: up to 16 KiB of compact JSON.
     #[schema(nullable = false, value_type = Option<Object>)]
     #[serde(borrow)]
     metadata: Option<RawObject<'a>>,
-    /// Lifetime after the last use. By default, that of the settings.
+    /// Lifetime in seconds after the last use. By default, the server's setting applies.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 60, maximum = 946_080_000)]
     ttl_seconds: Option<ThreadTtl>,
-    /// The owner: 1 to 256 bytes without control characters. Setting it requires an API key.
+    /// The owner: 1 to 256 bytes without control characters. Setting the owner requires an API key.
     #[schema(nullable = false, value_type = Option<String>, min_length = 1, max_length = 256)]
     owner: Option<OwnerText>,
     /// The initial state.
@@ -31,18 +31,18 @@ pub(super) struct NewThreadBody<'a> {
     state: Option<RawObject<'a>>,
 }
 
-/// A change to a thread.
+/// The changes to a thread.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ThreadPatchBody<'a> {
-    /// A merge patch (RFC 7396). The result may have up to 16 KiB of compact JSON.
+    /// A merge patch (RFC 7396) for the metadata. The result is limited to 16 KiB of compact JSON.
     #[schema(nullable = false, value_type = Option<Object>)]
     #[serde(borrow)]
     metadata: Option<RawObject<'a>>,
-    /// Lifetime after the last use. By default, that of the settings.
+    /// The new lifetime in seconds after the last use. If absent, an existing thread keeps its lifetime.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 60, maximum = 946_080_000)]
     ttl_seconds: Option<ThreadTtl>,
-    /// The new owner, or null to remove the owner. Setting it requires an API key.
+    /// The new owner, or null to remove the owner. Changing the owner requires an API key.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 256)]
     owner: Option<NewOwner>,
 }
@@ -70,7 +70,7 @@ pub(super) fn read_patch(body: &str) -> ApiResult<ThreadPatch> {
     })
 }
 
-/// Parses metadata, whose own braces count as a level.
+/// Parses metadata. The braces of the metadata count as a nesting level.
 fn read_metadata(object: Option<RawObject<'_>>) -> ApiResult<Option<Json>> {
     let parsed = object.map(|RawObject(text)| Json::parse(text).map_err(ApiError::InvalidJson));
     parsed.transpose()

@@ -9,11 +9,11 @@ use crate::request::CheckpointNameText;
 use threadkeep_domain::{Stamp, rfc3339};
 use threadkeep_store::{Checkpoint, CheckpointHead, Found};
 
-/// A checkpoint to save.
+/// The checkpoint to save.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewCheckpointBody {
-    /// 1 to 128 bytes without control characters. Names need not be unique.
+    /// The name: 1 to 128 bytes without control characters. Names need not be unique.
     #[schema(nullable = false, value_type = Option<String>, min_length = 1, max_length = 128)]
     pub(super) name: Option<CheckpointNameText>,
 }
@@ -21,12 +21,12 @@ pub(super) struct NewCheckpointBody {
 /// A checkpoint without its state.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct CheckpointObject {
-    /// The number of the checkpoint: from 1, and never reused while the thread lives.
+    /// The number of the checkpoint, from 1. Numbers are never reused while the thread exists.
     checkpoint: u32,
     name: Option<String>,
-    /// The version of the thread when it was saved.
+    /// The version of the thread when the checkpoint was saved.
     version: u64,
-    /// Bytes of the compact serialized state.
+    /// Size of the compact JSON state in bytes.
     size_bytes: u64,
     #[schema(format = DateTime)]
     created_at: Option<String>,
@@ -35,7 +35,7 @@ pub(super) struct CheckpointObject {
 /// The checkpoints of a thread.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct CheckpointList {
-    /// Newest first.
+    /// The checkpoints, newest first.
     checkpoints: Vec<CheckpointObject>,
 }
 

@@ -16,8 +16,8 @@ type CheckpointWrite<P = ()> = ThreadWrite<P, WriteConditions, Nothing>;
 
 /// Save a checkpoint
 ///
-/// Saves the current state and metadata. Does not change the version. A thread has up to 32 checkpoints, with up to 4 MiB of
-/// states and metadata together. They end with the thread.
+/// Saves the current state and metadata. The version of the thread does not change. A thread can have up to 32
+/// checkpoints, with up to 4 MiB of state and metadata in total. Checkpoints end with the thread.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/checkpoints",
@@ -43,7 +43,7 @@ pub(crate) async fn save_checkpoint(write: CheckpointWrite, body: JsonBody) -> A
 
 /// List checkpoints
 ///
-/// Lists checkpoints without their states, newest first.
+/// Returns checkpoints without their states, newest first.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/checkpoints",
@@ -58,7 +58,7 @@ pub(crate) async fn list_checkpoints(target: Target, _: Query<Nothing>) -> ApiRe
     Ok(json(tagged(StatusCode::OK, stamp), &list))
 }
 
-/// Read a checkpoint
+/// Retrieve a checkpoint
 #[utoipa::path(
     get,
     path = "/v1/threads/current/checkpoints/{n}",
@@ -81,8 +81,8 @@ pub(crate) async fn get_checkpoint(
 
 /// Restore a checkpoint
 ///
-/// Replaces the thread's state and metadata by the checkpoint's in one write. The version keeps increasing. Owner, lifetime,
-/// turn and the checkpoint itself are kept.
+/// Replaces the thread's state and metadata with those of the checkpoint, in one write. The version of the thread
+/// increases as in any write. Owner, lifetime, turn and the checkpoint itself do not change.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/checkpoints/{n}/restore",
@@ -106,7 +106,7 @@ pub(crate) async fn restore_checkpoint(write: CheckpointWrite<CheckpointPath>) -
 
 /// Delete a checkpoint
 ///
-/// The server never reuses its number.
+/// The server never reuses the number of a deleted checkpoint.
 #[utoipa::path(
     delete,
     path = "/v1/threads/current/checkpoints/{n}",

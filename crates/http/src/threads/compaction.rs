@@ -19,26 +19,26 @@ use threadkeep_domain::{IdempotencyKey, Json, rfc3339};
 use threadkeep_store::Originals;
 use threadkeep_web::ApiError;
 
-/// Index of the path part in `/v1/threads/{thread}/history/segments/{n}`; part 0 is empty.
+/// Index of the last path part in `/v1/threads/{thread}/history/segments/{n}`. Part 0 is empty.
 const PLACE: usize = 6;
 
 type Place = Whole<1, { i64::MAX as u64 }>;
 
-/// Items that replace the oldest ones.
+/// The items that replace the oldest items of the history.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewSummary<'a> {
-    /// The last position to replace.
+    /// The position of the last item to replace.
     #[schema(value_type = u64, minimum = 1)]
     through: Place,
-    /// The number of items up to `through` that the summary was made of.
+    /// The number of items up to `through` that the new items summarize.
     #[schema(value_type = u64, minimum = 1)]
     count: Place,
-    /// Replacement items, up to `count`.
+    /// The new items. Their number must not exceed `count`.
     #[schema(value_type = Vec<SummaryItem<'_>>, min_items = 1, max_items = 100)]
     #[serde(borrow)]
     items: List<SummaryItem<'a>, 1, 100>,
-    /// How long the originals remain readable, 604,800 by default; 0 deletes them at once.
+    /// Number of seconds that the replaced items remain readable, 604,800 by default. 0 deletes them at once.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 0, maximum = 2_592_000)]
     keep_seconds: Option<Whole<0, 2_592_000>>,
 }
@@ -47,10 +47,10 @@ pub(super) struct NewSummary<'a> {
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SummaryItem<'a> {
-    /// By default, the server generates one.
+    /// The id of the item. By default, the server generates an id.
     #[schema(nullable = false, max_length = 128, pattern = "^[!-~]+$")]
     id: Option<String>,
-    /// Any JSON.
+    /// Any JSON value.
     #[schema(value_type = Value)]
     #[serde(borrow)]
     value: RawJson<'a>,
@@ -61,15 +61,15 @@ pub(super) struct SummaryItem<'a> {
 pub(super) struct CompactionReceipt {
     /// The version of the thread's scope after the write.
     version: u64,
-    /// The number of the segment with the originals.
+    /// The number of the segment that contains the replaced items.
     segment: u32,
-    /// The last position that was replaced.
+    /// The position of the last replaced item.
     through: u64,
     /// The number of replaced items.
     count: u64,
-    /// In the order of the request.
+    /// The new items, in the order of the request.
     items: Vec<PlacedItem>,
-    /// The number of older segments that were dropped to make room.
+    /// The number of older segments that were deleted to make room.
     dropped_segments: u32,
 }
 
@@ -77,14 +77,14 @@ pub(super) struct CompactionReceipt {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct PlacedItem {
     id: String,
-    /// The position in the history.
+    /// The position of the item in the history.
     seq: u64,
 }
 
 /// The segments of a history.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct SegmentList {
-    /// Newest first.
+    /// The segments, newest first.
     segments: Vec<SegmentObject>,
 }
 
@@ -93,28 +93,29 @@ pub(super) struct SegmentList {
 pub(super) struct SegmentObject {
     /// The number of the segment.
     segment: u32,
-    /// The position of its first item.
+    /// The position of the first item in the segment.
     first_seq: u64,
-    /// The last position that was replaced.
+    /// The position of the last replaced item.
     through: u64,
     /// The number of items in the segment.
     count: u64,
-    /// Bytes of all ids and values, plus 64 per item.
+    /// Size of all ids and values in bytes, plus 64 per item.
     size_bytes: u64,
-    /// The ids of the items that replaced the originals.
+    /// The ids of the items that replaced this segment.
     items: Vec<String>,
     #[schema(value_type = String, format = DateTime)]
     compacted_at: Option<String>,
-    /// When the originals expire.
+    /// When the segment expires.
     #[schema(value_type = String, format = DateTime)]
     expires_at: Option<String>,
 }
 
-/// A part of a segment.
+/// A page of the items in a segment.
 #[derive(Serialize, ToSchema)]
 pub(super) struct SegmentItems<'a> {
     items: Vec<HistoryItemObject<'a>>,
-    /// The `after` of the next page, or its `before` if the newest items come first. Null on the last page.
+    /// The `after` parameter for the next page, or the `before` parameter if the newest items come first. Null on the
+    /// last page.
     #[schema(required)]
     next_cursor: Option<u64>,
 }
@@ -124,15 +125,16 @@ pub(crate) struct SegmentPath(u32);
 
 /// Compact the history
 ///
-/// Replaces the items up to `through` with `items`, if these are still the `count` items that the summary was made of. Later
-/// items remain, including items that arrive meanwhile. The new items take the last positions of those that they replace.
+/// Replaces the items up to the position `through` with `items`, such as a summary. Fails if the history no longer
+/// contains exactly `count` items up to `through`, because the summary is out of date in that case. Later items remain,
+/// including items that are appended during the request. The new items take the last positions of the replaced items.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/history/compact",
     params(RepeatHeader),
     request_body(content = NewSummary<'_>),
     responses(
-        (status = 200, description = "The new items stand for the old ones.", body = CompactionReceipt),
+        (status = 200, description = "The items were replaced.", body = CompactionReceipt),
         ScopeProblems,
     ),
 )]
@@ -171,13 +173,13 @@ pub(crate) async fn compact_history(
 
 /// List the segments of the history
 ///
-/// Each compaction keeps its originals in a segment, for its `keep_seconds`.
+/// Each compaction keeps the replaced items in a segment for `keep_seconds`.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/history/segments",
     params(PeekParam),
     responses(
-        (status = 200, description = "The segments that are kept, at most 16.", body = SegmentList),
+        (status = 200, description = "The segments that have not expired, up to 16.", body = SegmentList),
         ReadProblems,
     ),
 )]
@@ -190,9 +192,9 @@ pub(crate) async fn list_segments(target: Target, Query(reading): Query<Reading>
     Ok(json(HttpResponse::Ok(), &list))
 }
 
-/// Read a segment of the history
+/// Retrieve a segment of the history
 ///
-/// Returns the originals that a compaction replaced. A page has up to 2 MiB.
+/// Returns items that a compaction replaced. A page is limited to 2 MiB.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/history/segments/{n}",

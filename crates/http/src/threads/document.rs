@@ -20,16 +20,16 @@ use threadkeep_domain::{
 use threadkeep_service::ServiceError;
 use threadkeep_web::ApiError;
 
-/// Nesting depth that encloses a value: document, history, items, item.
+/// Number of nesting levels around a value: document, history, items, item.
 const AROUND: usize = 4;
 /// Largest version, and largest position in a history.
 const COUNT_MAX: u64 = 1 << 40;
-/// Maximum items of a history. Each takes more than 64 bytes of its limit.
+/// Maximum number of items in a history. Each item counts for more than 64 bytes of the history's size limit.
 const ITEMS_MAX: usize = 16_777_216;
 
 type Count = Whole<0, COUNT_MAX>;
 
-/// A complete thread, except for its turn and remembered responses.
+/// A complete thread, except for its turn and idempotency keys.
 #[derive(ToSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ThreadDocument<'a> {
@@ -54,13 +54,13 @@ pub(super) struct ThreadDocument<'a> {
     #[schema(value_type = Vec<CheckpointPart<'_>>, max_items = 32)]
     #[serde(borrow, default)]
     checkpoints: List<CheckpointPart<'a>, 0, { CHECKPOINTS_MAX as usize }>,
-    /// The number of the next checkpoint. Absent if the thread never had one.
+    /// The number of the next checkpoint. Absent if the thread never had a checkpoint.
     #[schema(nullable = false, value_type = Option<u32>, minimum = 2)]
     #[serde(skip_serializing_if = "Option::is_none")]
     next_checkpoint: Option<Whole<2, { u32::MAX as u64 }>>,
 }
 
-/// The thread object. An import takes the id, version, times and TTL from it.
+/// The thread object. An import uses only its id, version, times and TTL.
 #[derive(ToSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ExportedThread)]
@@ -182,7 +182,7 @@ struct CheckpointPart<'a> {
     #[schema(nullable = false, value_type = Option<String>, min_length = 1, max_length = 128)]
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<CheckpointNameText>,
-    /// The version of the thread when it was saved.
+    /// The version of the thread when the checkpoint was saved.
     #[schema(value_type = u64, minimum = 1)]
     version: Whole<1, COUNT_MAX>,
     #[schema(nullable = false, value_type = Option<u64>)]

@@ -20,28 +20,35 @@ use crate::request::{AnyAnswer, BackEnd, Query};
 use threadkeep_service::{Export, Exported};
 use threadkeep_web::ApiError;
 
-/// After `MAX_TIME` or `MAX_BYTES`, a response ends with a cursor, so that no proxy must hold a connection for hours.
+/// Time limit for a response. After `MAX_TIME` or `MAX_BYTES`, the response ends with a cursor, because proxies may
+/// close connections that stay open for hours.
 const MAX_TIME: Duration = Duration::from_secs(300);
 const MAX_BYTES: u64 = 1 << 30;
 
 /// Export all threads
 ///
-/// Streams the threads of an owner, newest first, or all threads in the order of their ids: one document per line. The last
-/// line is `{"complete":true}`, or `{"cursor":text}` if more threads follow: send this cursor in the next request. A thread
-/// that the store cannot read becomes a line `{"error":"unreadable","thread_id":text,"place":text}`, and the last line has
-/// the number of these lines in `failed`. A response without a last line was cut off. To resume it, send a cursor from its
-/// last complete line: the `place` if it has one; otherwise the id of the thread, or with `owner`, the thread's `created_at`
-/// in milliseconds, `-` and its id. The server does not read ahead of the client. A thread that changes during the export
-/// appears as it is when the server reads it.
+/// Streams the threads of an owner, newest first, or all threads in the order of their ids. Each line is a thread
+/// document. The last line is `{"complete":true}`, or `{"cursor":text}` if more threads follow. Send that cursor in the
+/// next request.
+///
+/// A thread that the store cannot read becomes a line `{"error":"unreadable","thread_id":text,"place":text}`. The last
+/// line then contains the number of such lines in `failed`.
+///
+/// A response without a last line was cut off. To resume the export, send a cursor from the last complete line. If the
+/// line has a `place`, the cursor is the `place`. Otherwise, the cursor is the id of the thread or, with `owner`, the
+/// thread's `created_at` in milliseconds, `-` and the id.
+///
+/// The server does not read ahead of the client. A thread that changes during the export appears as it is when the
+/// server reads it.
 #[utoipa::path(
     get,
     path = "/v1/export",
     params(
-        ("owner" = Option<String>, Query, min_length = 1, max_length = 256, description = "Whose threads. Without it, all."),
-        ("cursor" = Option<String>, Query, description = "Behind which thread to begin."),
+        ("owner" = Option<String>, Query, min_length = 1, max_length = 256, description = "Export only the threads of this owner."),
+        ("cursor" = Option<String>, Query, description = "Export only threads after this position."),
     ),
     responses(
-        (status = 200, description = "One document per line, and a last line that says whether that was all.", body = String, content_type = "application/x-ndjson"),
+        (status = 200, description = "One document per line, and a last line that says whether the export is complete.", body = String, content_type = "application/x-ndjson"),
         BackEndProblems,
     ),
 )]
@@ -52,7 +59,7 @@ pub(crate) async fn export_threads(
 ) -> ApiResult {
     accepts(&request, NDJSON)?;
     let mut export = export(&api, exporting)?;
-    // an unavailable store must fail the request
+    // reads the first thread here, because an unavailable store must fail the request
     let first = export.next().await?;
     let lines = Lines {
         api,
@@ -97,10 +104,10 @@ fn headers() -> HttpResponseBuilder {
 struct Lines {
     api: web::Data<Api>,
     export: Export,
-    /// The next thread, or the end, if already read.
+    /// The next item of the export, if already read. The inner `None` is the end.
     next: Option<Option<Exported>>,
     memory: Option<AnswerMemory>,
-    /// A long line in flight, and its remaining bytes.
+    /// A long line that is being sent, and the number of its remaining bytes.
     leaving: Option<(HeldAnswer, u64)>,
     until: Instant,
     bytes: u64,

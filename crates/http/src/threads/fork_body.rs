@@ -11,10 +11,11 @@ use threadkeep_web::ApiError;
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ForkBody<'a> {
-    /// The id of the copy. Setting it requires an API key.
+    /// The id of the copy. Setting the id requires an API key. By default, the server generates an id.
     #[schema(nullable = false, pattern = "^thrd_[a-zA-Z0-9]{27,59}$")]
     id: Option<String>,
-    /// The owner of the copy. By default, the caller, or else the thread's owner. Setting it requires an API key.
+    /// The owner of the copy. Setting the owner requires an API key. By default, the caller's owner, or else the
+    /// thread's owner.
     #[schema(nullable = false, value_type = Option<String>, min_length = 1, max_length = 256)]
     owner: Option<OwnerText>,
     /// The checkpoint to copy state and metadata from. By default, they are copied from the thread.
@@ -29,7 +30,7 @@ pub(super) struct ForkBody<'a> {
     include: Option<List<ForkPart, 0, 3>>,
 }
 
-/// A part of a thread. `scope` contains its keys and tasks.
+/// A part of a thread. `scope` stands for keys and tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ForkPart {

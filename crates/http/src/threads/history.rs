@@ -20,7 +20,7 @@ use threadkeep_store::{HistoryPage, Originals};
 pub(super) struct AppendReceipt {
     /// The version of the thread's scope after the write. The state has its own version.
     version: u64,
-    /// In the order of the request.
+    /// The items, in the order of the request.
     items: Vec<AppendedItem>,
 }
 
@@ -28,23 +28,23 @@ pub(super) struct AppendReceipt {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct AppendedItem {
     id: String,
-    /// The item's position in the history, from 1.
+    /// The position of the item in the history, from 1.
     seq: u64,
-    /// Whether the history already had the item.
+    /// True if the history already contained the item.
     repeated: bool,
 }
 
-/// Append to the history
+/// Append items to the history
 ///
-/// Appends all items or none. An item whose id and value are already in the history is not appended again, so a retry is
-/// safe. Creates the thread if it does not exist.
+/// Appends all items or none. Items whose id and value are already in the history are not appended again, which makes
+/// retries safe. Creates the thread if it does not exist.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/history",
     params(RepeatHeader, OfNewParam),
     request_body(content = NewItems<'_>),
     responses(
-        (status = 200, description = "The items are in the store.", body = AppendReceipt),
+        (status = 200, description = "The items are in the history.", body = AppendReceipt),
         ScopeProblems,
     ),
 )]
@@ -67,17 +67,18 @@ pub(crate) async fn append_history(write: HistoryWrite, body: JsonBody) -> ApiRe
     Ok(answer(&written, &receipt))
 }
 
-/// Read a part of the history
+/// List history items
 ///
-/// Reads from either end. A page has up to 2 MiB, so it may be shorter than `limit`.
+/// Returns items from the beginning or from the end of the history. A page is limited to 2 MiB and may contain fewer
+/// than `limit` items.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/history",
     params(
         PeekParam,
         PlaceParams,
-        ("tail" = Option<u64>, Query, minimum = 0, maximum = 1000, description = "Return this number of the newest items, oldest first, with `x-total-count`. Excludes the other parameters but `peek`."),
-        ("originals" = Option<bool>, Query, description = "Return originals instead of their summaries, while they are kept. Excludes `tail`."),
+        ("tail" = Option<u64>, Query, minimum = 0, maximum = 1000, description = "Return this number of the newest items, oldest first. The header `x-total-count` contains the length of the history. Cannot be combined with `after`, `before`, `order` and `limit`."),
+        ("originals" = Option<bool>, Query, description = "Whether to return the items that a compaction replaced, instead of their summary, until they expire. Cannot be combined with `tail`."),
     ),
     responses(
         (status = 200, description = "A page of items, exactly as they were sent.", body = HistoryObject<'_>),
@@ -99,17 +100,17 @@ pub(crate) async fn get_history(target: Target, Query(part): Query<HistoryPart>)
     Ok(answer_page(page, &part, Some(limit_bytes)))
 }
 
-/// Read the history of an ended thread
+/// List history items of an ended thread
 ///
-/// Returns the life that ended last, or the one in `life`.
+/// Returns the history of the thread's last life, or of the life that `life` names.
 #[utoipa::path(
     get,
     path = "/v1/archives/{id}/history",
     params(
         ("id" = String, Path, pattern = "^thrd_[a-zA-Z0-9]{27,59}$", description = "The thread's id, without its signature."),
-        ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "The life, as in an event. By default the one that ended last."),
+        ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "The life of the thread, as in its events. By default, the life that ended last."),
         PlaceParams,
-        ("tail" = Option<u64>, Query, minimum = 0, maximum = 1000, description = "Return this number of the newest items, oldest first, with `x-total-count`. Excludes the other parameters but `peek`."),
+        ("tail" = Option<u64>, Query, minimum = 0, maximum = 1000, description = "Return this number of the newest items, oldest first. The header `x-total-count` contains the length of the history. Cannot be combined with `after`, `before`, `order` and `limit`."),
     ),
     responses(
         (status = 200, description = "A page of items, exactly as they were sent.", body = HistoryObject<'_>),

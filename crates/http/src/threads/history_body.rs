@@ -7,13 +7,13 @@ use threadkeep_domain::Json;
 use threadkeep_domain::scope::HistoryItem;
 use threadkeep_web::ApiError;
 
-/// Either one item, or `items`.
+/// The items to append: either one item, or `items`.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewItems<'a> {
     #[schema(nullable = false, max_length = 128, pattern = "^[!-~]+$")]
     id: Option<String>,
-    /// Any JSON.
+    /// Any JSON value.
     #[schema(value_type = Option<Value>)]
     #[serde(borrow)]
     value: Option<RawJson<'a>>,
@@ -25,10 +25,10 @@ pub(super) struct NewItems<'a> {
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewItem<'a> {
-    /// Identifies the item, which lets the server recognize a retry.
+    /// The id of the item, by which the server recognizes a retry.
     #[schema(max_length = 128, pattern = "^[!-~]+$")]
     id: String,
-    /// Any JSON.
+    /// Any JSON value.
     #[schema(value_type = Value)]
     #[serde(borrow)]
     value: RawJson<'a>,

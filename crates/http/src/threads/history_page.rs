@@ -9,10 +9,10 @@ use threadkeep_domain::rfc3339;
 use threadkeep_domain::scope::{Segment, StoredItem};
 use threadkeep_store::HistoryPage;
 
-/// Maximum bytes of a page's items, unless one item is larger. The store reads all requested items, up to 8 MiB of history.
+/// Maximum size of a page, unless a single item is larger. The store reads all requested items, up to 8 MiB of history.
 const PAGE_MAX_BYTES: usize = 2 * 1_048_576;
 
-/// A part of a history.
+/// A page of a history.
 #[derive(Serialize, ToSchema)]
 pub(super) struct HistoryObject<'a> {
     items: Vec<HistoryItemObject<'a>>,
@@ -20,12 +20,13 @@ pub(super) struct HistoryObject<'a> {
     first_seq: u64,
     /// The position of the next item to append.
     next_seq: u64,
-    /// Bytes of all ids and values, plus 64 per item.
+    /// Size of all ids and values in bytes, plus 64 per item.
     size_bytes: u64,
     /// The limit of `size_bytes`. Absent if the thread has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_bytes: Option<u64>,
-    /// The `after` of the next page, or its `before` if the newest items come first or with `tail`. Null on the last page.
+    /// The `after` parameter for the next page. With `tail`, or if the newest items come first, the `before` parameter.
+    /// Null on the last page.
     #[schema(required)]
     next_cursor: Option<u64>,
 }
@@ -33,14 +34,14 @@ pub(super) struct HistoryObject<'a> {
 /// An item of a history.
 #[derive(Serialize, ToSchema)]
 pub(super) struct HistoryItemObject<'a> {
-    /// The position in the history, from 1. The position of a removed item remains empty.
+    /// The position of the item in the history, from 1. The position of a removed item remains empty.
     seq: u64,
-    /// The id from the client.
+    /// The id of the item.
     id: &'a str,
     /// When the item was appended.
     #[schema(value_type = String, format = DateTime)]
     at: Option<String>,
-    /// The segment with the originals that the item replaces, while they are kept.
+    /// The segment that contains the items that this item replaced, until the segment expires.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     segment: Option<u32>,
@@ -101,7 +102,8 @@ impl<'a> HistoryItemObject<'a> {
     }
 }
 
-/// Shortens a page to `limit` items and to 2 MiB. Returns the position where the next page begins.
+/// Shortens a page to `limit` items and to [`PAGE_MAX_BYTES`]. Returns the position where the next page begins, or
+/// `None` on the last page.
 pub(super) fn cut_page(items: &mut Vec<StoredItem>, limit: usize) -> Option<u64> {
     let read = items.len();
     items.truncate(limit);

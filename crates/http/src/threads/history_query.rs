@@ -5,24 +5,25 @@ use threadkeep_store::HistoryFrom;
 
 const TAIL_MAX: u64 = 1_000;
 
-/// `?after=&limit=`, `?before=&limit=`, `?order=&limit=` or `?tail=`, with `?peek=`. All but `?tail=` accept `?originals=`.
+/// The part of a history to read: `?after=&limit=`, `?before=&limit=`, `?order=&limit=` or `?tail=`. All variants
+/// accept `?peek=`, and all except `?tail=` accept `?originals=`.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryPart {
     after: Option<u64>,
     before: Option<u64>,
     is_backwards: Option<bool>,
-    /// Number of latest items to read, oldest first.
+    /// Number of the newest items to read. They are returned oldest first.
     tail: Option<usize>,
     originals: Option<bool>,
     page: Page,
     pub(crate) reading: Reading,
 }
 
-/// Like [`HistoryPart`], for a segment: without `?tail=` and `?originals=`.
+/// Like [`HistoryPart`], for a segment. Rejects `?tail=` and `?originals=`.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentPart(pub(crate) HistoryPart);
 
-/// Like [`HistoryPart`], with `?life=`. An ended thread has no `?peek=`.
+/// Like [`HistoryPart`], for an ended thread. Accepts `?life=`, and rejects `?peek=` and `?originals=`.
 #[derive(Debug, Default)]
 pub(crate) struct FinalPart {
     pub(crate) life: OfLife,
@@ -45,7 +46,8 @@ impl HistoryPart {
         self.tail.unwrap_or(self.page.limit())
     }
 
-    /// Returns the number of items to read: one extra shows whether more follow.
+    /// Returns the number of items to read, which is one more than the limit. The extra item shows whether more items
+    /// follow.
     pub(crate) fn reads(&self) -> usize {
         self.limit() + 1
     }

@@ -14,7 +14,7 @@ use crate::scopes::lifecycle::answer;
 use crate::scopes::schemas::RepeatHeader;
 use threadkeep_domain::scope::{ItemId, Removal, ScopeError, ScopeId, ScopeWritten};
 
-/// Index of the path part in `/v1/threads/{thread}/history/{item}`; part 0 is empty.
+/// Index of the last path part in `/v1/threads/{thread}/history/{item}`. Part 0 is empty.
 const PLACE: usize = 5;
 
 pub(super) type HistoryWrite<P = ()> = ThreadWrite<P, Repeatable>;
@@ -23,7 +23,7 @@ pub(super) type HistoryWrite<P = ()> = ThreadWrite<P, Repeatable>;
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TakeItems {
-    /// 1 by default.
+    /// The number of items, 1 by default.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 100)]
     count: Option<Whole<1, 100>>,
 }
@@ -33,7 +33,7 @@ pub(super) struct TakeItems {
 pub(super) struct TakeReceipt<'a> {
     /// The version of the thread's scope after the write.
     version: u64,
-    /// Oldest first.
+    /// The removed items, oldest first.
     items: Vec<HistoryItemObject<'a>>,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct TakeReceipt<'a> {
 pub(super) struct RemovalReceipt {
     /// The version of the thread's scope after the write.
     version: u64,
-    /// Whether the history had the item, or any item.
+    /// True if an item was removed.
     deleted: bool,
 }
 
@@ -51,15 +51,15 @@ pub(crate) struct ItemPath(ItemId);
 
 /// Take the newest items of the history
 ///
-/// Removes up to `count` items and returns them, oldest first. A take ends at 1 MiB of items, but returns at least one
-/// unless the history is empty. With `Idempotency-Key`, a repeat gets the same items.
+/// Removes up to `count` items and returns them, oldest first. The response is limited to 1 MiB of items, but contains
+/// at least one item unless the history is empty. With an `Idempotency-Key`, a retry returns the same items.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/history/take",
     params(RepeatHeader, OfNewParam),
     request_body(content = Option<TakeItems>),
     responses(
-        (status = 200, description = "The items are no longer in the store.", body = TakeReceipt<'_>),
+        (status = 200, description = "The items were removed.", body = TakeReceipt<'_>),
         ScopeProblems,
     ),
 )]
@@ -77,13 +77,13 @@ pub(crate) async fn take_history(write: HistoryWrite, body: JsonBody) -> ApiResu
 
 /// Remove an item from the history
 ///
-/// The other items keep their positions, and the position of this item remains empty.
+/// The other items keep their positions. The position of the removed item remains empty.
 #[utoipa::path(
     delete,
     path = "/v1/threads/current/history/{item}",
     params(ItemParam, RepeatHeader, OfNewParam),
     responses(
-        (status = 200, description = "The history no longer has such an item.", body = RemovalReceipt),
+        (status = 200, description = "The item is no longer in the history.", body = RemovalReceipt),
         ScopeProblems,
     ),
 )]

@@ -23,17 +23,19 @@ use threadkeep_store::Imported;
 
 /// Fork a thread
 ///
-/// Creates a new thread as a copy of this one at one moment. `forked_from` in its metadata names the thread and version that
-/// were copied. With `from_checkpoint`, state, metadata and version come from the checkpoint; keys, tasks and history come
-/// from the thread. Turns, checkpoints and remembered responses are not copied. `If-Match` applies to the copied thread. The
-/// response names the new thread, in `x-thread-id` too, and sets no cookie.
+/// Creates a new thread as an atomic copy of this thread. `forked_from` in the copy's metadata names the original
+/// thread and its version. With `from_checkpoint`, state, metadata and version come from the checkpoint. Keys, tasks
+/// and history always come from the thread. Turns, checkpoints and idempotency keys are not copied.
+///
+/// `If-Match` applies to the original thread. The response names the new thread, including in `x-thread-id`, and sets
+/// no cookie.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/fork",
     params(WriteHeaders, OfNewParam),
     request_body(content = Option<ForkBody<'_>>),
     responses(
-        (status = 201, description = "The new thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64), ("x-thread-id" = String, description = "The signed id."), ("location" = String))),
+        (status = 201, description = "The new thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64), ("x-thread-id" = String, description = "The signed id of the thread."), ("location" = String))),
         NotFound,
         WriteProblems,
     ),
@@ -64,7 +66,7 @@ pub(crate) async fn fork_thread(
         .images
         .fork(&threads, &target.id, &id, &draft, conditions.options)
         .await?;
-    // the response is about the new thread
+    // the response must name the new thread instead of the caller's own thread
     request.extensions_mut().remove::<Caller>();
     request.extensions_mut().insert(About(id));
     Ok(created(&api, &id, &written))
@@ -72,13 +74,13 @@ pub(crate) async fn fork_thread(
 
 /// Export a thread
 ///
-/// Returns one document with the complete thread, with values byte for byte as they were sent. Does not extend the thread's
-/// lifetime.
+/// Returns the complete thread as one document. Values are byte for byte as they were sent. Exporting a thread does not
+/// extend its lifetime.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/export",
     responses(
-        (status = 200, description = "The thread as one document, which the import accepts.", body = ThreadDocument<'_>),
+        (status = 200, description = "The thread document, which you can import.", body = ThreadDocument<'_>),
         NotFound,
         BackEndProblems,
     ),
@@ -100,21 +102,21 @@ pub(crate) async fn export_thread(
 
 /// Import a thread
 ///
-/// Creates a thread from an exported document, atomically. Id, version, times, owner and values come from the document. The
-/// thread starts a new life, so earlier tags do not match, and it expires after its TTL. The limits of this server apply.
-/// The body may be as large as a thread can be.
+/// Atomically creates a thread from an exported document. Id, version, times, owner and values come from the document.
+/// The thread starts a new life, and older entity tags no longer match. The thread expires after its TTL. The limits of
+/// this server apply. The body may be as large as a thread can be.
 #[utoipa::path(
     post,
     path = "/v1/threads/import",
     params(
-        ("if_exists" = Option<String>, Query, pattern = "^(replace|skip)$", description = "If the thread exists: `replace` ends it, as DELETE does but without a tombstone, and `skip` leaves it as it is. By default the import is rejected."),
-        ("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: a repeat with the same body gets the first answer and changes nothing."),
-        ("x-turn-token" = Option<String>, Header, description = "The turn of a thread that is replaced."),
+        ("if_exists" = Option<String>, Query, pattern = "^(replace|skip)$", description = "How to handle a thread that already exists. `replace` ends the existing thread, as DELETE does, but without a tombstone. `skip` leaves the existing thread unchanged. By default, the import fails."),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes retries safe. A retry with the same body returns the first response and changes nothing."),
+        ("x-turn-token" = Option<String>, Header, description = "The turn token of the thread to replace."),
     ),
     request_body(content = ThreadDocument<'_>),
     responses(
-        (status = 201, description = "The new thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64), ("x-thread-id" = String, description = "The signed id."), ("location" = String))),
-        (status = 200, description = "The thread existed, and was left as it is.", body = ThreadObject),
+        (status = 201, description = "The new thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64), ("x-thread-id" = String, description = "The signed id of the thread."), ("location" = String))),
+        (status = 200, description = "The thread already existed and was left unchanged.", body = ThreadObject),
         ImportProblems,
         BodyProblems,
         BackEndProblems,

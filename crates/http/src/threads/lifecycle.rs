@@ -17,14 +17,14 @@ use threadkeep_identity::THREAD_ID;
 
 /// Create a thread
 ///
-/// Setting its id requires an API key.
+/// Setting the id or the owner requires an API key.
 #[utoipa::path(
     post,
     path = "/v1/threads",
-    params(("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: a repeat with the same body gets the first answer. Keys of different API keys, threads and client addresses do not meet. Without a credential, a key needs at least 32 characters, such as a UUID.")),
+    params(("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes retries safe. A retry with the same body returns the first response. Keys are scoped to the API key, the caller's thread or the client address. Without a credential, a key needs at least 32 characters, such as a UUID.")),
     request_body(content = Option<NewThreadBody<'_>>),
     responses(
-        (status = 201, description = "The new thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64), ("x-thread-id" = String, description = "The signed id."), ("location" = String))),
+        (status = 201, description = "The new thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64), ("x-thread-id" = String, description = "The signed id of the thread."), ("location" = String))),
         WriteProblems,
     ),
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
@@ -61,20 +61,21 @@ pub(crate) async fn create_thread(
     Ok(created(&api, &id, &written))
 }
 
-/// Read a thread without its state
+/// Retrieve a thread
 ///
-/// If you name an existing thread and send an API key with the right `threads`, the response has the `signed_id`, which
-/// gives a client access to the thread. A read of the caller's own thread renews its cookie, except with `peek=true`.
+/// Returns the thread without its state. If you name an existing thread and send an API key with the right `threads`,
+/// the response contains `signed_id`, which gives a client access to the thread. Reading the caller's own thread renews
+/// its cookie, except with `peek=true`.
 #[utoipa::path(
     get,
     path = "/v1/threads/current",
     params(
         PeekParam,
-        ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one."),
+        ("If-None-Match" = Option<String>, Header, description = "Return 304 without a body if this entity tag is still current."),
     ),
     responses(
-        (status = 200, description = "The thread; `exists` is false if nothing was written yet.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64))),
-        (status = 304, description = "The thread still has that tag. Reading a thread extends `expires_at` but keeps the tag, so that of the client's copy is out of date."),
+        (status = 200, description = "The thread. `exists` is false if nothing has been written yet.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64))),
+        (status = 304, description = "The thread still has this entity tag. Reading a thread extends its lifetime without changing the tag, so `expires_at` in the client's copy may be out of date."),
         ReadProblems,
     ),
 )]
@@ -94,7 +95,7 @@ pub(crate) async fn get_thread(
             content(&conditions, thread.stamp, object.to_json())?
         }
         None => {
-            // all threads that do not exist share a tag, but not an id
+            // ignores `If-None-Match`, because all threads that do not exist share a tag but not an id
             let object = ThreadObject::absent(&target.id, policy);
             content(
                 &conditions.of_match_alone(),
@@ -106,14 +107,16 @@ pub(crate) async fn get_thread(
     Ok(answer.finish())
 }
 
-/// Change metadata or lifetime
+/// Update a thread
+///
+/// Changes metadata, lifetime or owner. Creates the thread if it does not exist.
 #[utoipa::path(
     patch,
     path = "/v1/threads/current",
     params(WriteHeaders, OfNewParam),
     request_body(content = ThreadPatchBody<'_>),
     responses(
-        (status = 200, description = "The thread after the change, which creates it if needed.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64))),
+        (status = 200, description = "The updated thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64))),
         WriteProblems,
     ),
 )]
@@ -136,13 +139,13 @@ pub(crate) async fn patch_thread(
 
 /// Destroy a thread
 ///
-/// The response has a new signed id.
+/// For the caller's own thread, the response contains a new signed id.
 #[utoipa::path(
     delete,
     path = "/v1/threads/current",
     params(WriteHeaders),
     responses(
-        (status = 204, description = "The thread no longer exists. For `tombstone_seconds`, writes to its id get 410."),
+        (status = 204, description = "The thread no longer exists. Writes to its id return 410 for `tombstone_seconds`."),
         WriteProblems,
     ),
 )]

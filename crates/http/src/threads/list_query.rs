@@ -20,7 +20,7 @@ impl ThreadListing {
         self.order.unwrap_or(ThreadOrder::Updated)
     }
 
-    /// Identifies the list that a cursor belongs to.
+    /// Returns bytes that identify the list that a cursor belongs to.
     pub(super) fn about(&self) -> Vec<u8> {
         let mut parts = vec![format!("{:?}", self.order())];
         parts.extend(self.owner.iter().map(|owner| owner.as_str().to_owned()));

@@ -19,24 +19,24 @@ use threadkeep_store::ThreadPage;
 pub(super) struct ThreadList {
     /// The threads of an owner, newest first, or all threads in the order of their ids.
     threads: Vec<ThreadObject>,
-    /// The cursor of the next page; null on the last page.
+    /// The cursor of the next page. Null on the last page.
     next_cursor: Option<String>,
 }
 
 /// List threads
 ///
-/// With an API key, lists the threads of `owner`, or all threads in the order of their ids. A caller with an owner gets its
-/// own threads. Each thread has the signed id that gives access to it, unless the API key is read-only. Listing does not
-/// extend the lifetime of threads.
+/// With an API key, returns the threads of `owner`, or all threads in the order of their ids. A caller with an owner
+/// gets the owner's threads. Each thread contains the signed id that gives access to the thread, unless the API key is
+/// read-only. Listing threads does not extend their lifetime.
 #[utoipa::path(
     get,
     path = "/v1/threads",
     params(
-        ("owner" = Option<String>, Query, min_length = 1, max_length = 256, description = "Whose threads. Without it, a caller with an owner gets its own threads, and an API key all."),
-        ("order" = Option<String>, Query, pattern = "^(updated|created)$", description = "By the last write, which is the default, or by the first one; newest first. Only with an owner."),
-        ("limit" = Option<u64>, Query, minimum = 1, maximum = 100, description = "Threads on the page, 20 by default. A page may be shorter, or empty, before the last one."),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page."),
-        ("metadata.<key>" = Option<String>, Query, description = "Only threads whose metadata has this text as the string, integer or boolean at that key. At most 8 keys."),
+        ("owner" = Option<String>, Query, min_length = 1, max_length = 256, description = "Return only threads of this owner. By default, a caller with an owner gets the owner's threads, and a caller with an API key gets all threads."),
+        ("order" = Option<String>, Query, pattern = "^(updated|created)$", description = "The order of the threads, newest first: `updated` (by the last write, the default) or `created`. Requires an owner."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 100, description = "Maximum number of threads per page, 20 by default. A page may contain fewer threads, or be empty, even if more pages follow."),
+        ("cursor" = Option<String>, Query, description = "The `next_cursor` of the previous page."),
+        ("metadata.<key>" = Option<String>, Query, description = "Return only threads whose metadata has this string, integer or boolean at the key. You can filter by up to 8 keys."),
     ),
     responses(
         (status = 200, description = "A page of threads.", body = ThreadList),

@@ -14,10 +14,10 @@ pub(super) struct ThreadObject {
     exists: bool,
     /// Increases by 1 with each write; 0 if the thread does not exist.
     version: u64,
-    /// Bytes of the compact serialized state.
+    /// Size of the compact JSON state in bytes.
     size_bytes: u64,
     limit_bytes: u64,
-    /// Number of keys.
+    /// The number of keys in the state.
     keys: u32,
     #[schema(value_type = Object)]
     metadata: Box<RawValue>,
@@ -26,14 +26,15 @@ pub(super) struct ThreadObject {
     #[schema(format = DateTime)]
     updated_at: Option<String>,
     #[schema(format = DateTime)]
-    /// When the thread ends if it is not used before. A use within a second of the previous one may not update this.
+    /// When the thread expires if it is not used before. A use within a second of the previous use may not update this
+    /// time.
     expires_at: Option<String>,
     ttl_seconds: u64,
     /// The owner, if the thread has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<String>,
-    /// The signed id, as in the header. Present if the request created, moved or restored the thread, or lists the caller's
-    /// own threads.
+    /// The signed id, which gives access to the thread. Present if the request created, moved or restored the thread.
+    /// Also present in lists and in reads with an API key, unless the key is read-only.
     #[serde(skip_serializing_if = "Option::is_none")]
     signed_id: Option<String>,
 }

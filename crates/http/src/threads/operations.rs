@@ -10,7 +10,7 @@ use threadkeep_domain::scope::{HistoryItem, ItemId, ScopeError};
 use threadkeep_domain::{IdempotencyKey, Json, Key, Mismatch, Operation, Value};
 use threadkeep_web::ApiError;
 
-/// A merge.
+/// The operations of a merge.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Merge<'a> {
@@ -40,7 +40,7 @@ pub(super) enum OperationBody<'a> {
     },
     /// Deletes all keys.
     Clear {},
-    /// Appends to an array, then drops the oldest elements beyond `max_records`.
+    /// Appends an element to an array, then removes the oldest elements beyond `max_records`.
     Push {
         #[schema(value_type = String, min_length = 1, max_length = 256)]
         key: RawJson<'a>,
@@ -50,7 +50,7 @@ pub(super) enum OperationBody<'a> {
         #[serde(alias = "maxRecords")]
         max_records: Option<Whole<1, { u64::MAX }>>,
     },
-    /// Removes the newest elements of an array. The result has them in `values`, oldest first.
+    /// Removes the newest elements of an array. The result contains them in `values`, oldest first.
     Pop {
         #[schema(value_type = String, min_length = 1, max_length = 256)]
         key: RawJson<'a>,
@@ -67,7 +67,7 @@ pub(super) enum OperationBody<'a> {
     },
     /// Appends an item to the thread's history, unless the history already has an item with this id and value.
     Append {
-        /// Identifies the item. By default, the server generates an id.
+        /// The id of the item. By default, the server generates an id.
         #[schema(nullable = false, max_length = 128, pattern = "^[!-~]+$")]
         id: Option<String>,
         #[schema(value_type = Value)]
@@ -79,12 +79,13 @@ pub(super) enum OperationBody<'a> {
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Increment {
-    /// A 64-bit integer, 1 by default.
+    /// The number to add: a 64-bit integer, 1 by default.
     #[schema(nullable = false)]
     by: Option<i64>,
 }
 
-/// Derives the ids of items without one from the identity of the request.
+/// Parses the operations of a merge. An appended item without an id gets an id derived from `request`, because a retry
+/// must get the same id.
 pub(super) fn read_operations(
     body: &str,
     request: Option<IdempotencyKey>,

@@ -18,32 +18,33 @@ pub(crate) struct OwnerPath(Owner);
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct OwnerObject {
     owner: String,
-    /// Number of living threads.
+    /// The number of threads that have not ended.
     threads: u64,
-    /// Bytes of their states.
+    /// Size of all states in bytes.
     size_bytes: u64,
 }
 
 /// The progress of an erasure.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ErasureObject {
-    /// Number of ended threads. If you repeat a call that got 202 within a minute, includes those of the earlier call.
+    /// The number of threads that were ended. If you repeat a request that returned 202 within a minute, the number
+    /// includes the threads of the earlier request.
     threads: u64,
-    /// Number of deleted archives.
+    /// The number of deleted archives.
     archives: u64,
-    /// Whether the erasure is complete. If not, it continues. Repeat the call to check.
+    /// True if the erasure is complete. If false, the erasure continues. Repeat the request to check its progress.
     complete: bool,
 }
 
 /// Count an owner's threads
 ///
-/// Takes time proportional to their number.
+/// The request takes time proportional to the number of threads.
 #[utoipa::path(
     get,
     path = "/v1/owners/{owner}",
     params(("owner" = String, Path, min_length = 1, max_length = 256, description = "The owner, percent-encoded.")),
     responses(
-        (status = 200, description = "The owner's threads as a whole; zeros for an unknown owner.", body = OwnerObject),
+        (status = 200, description = "The totals of the owner's threads. An unknown owner has zeros.", body = OwnerObject),
         BackEndProblems,
     ),
 )]
@@ -63,18 +64,19 @@ pub(crate) async fn get_owner(
 
 /// Erase an owner
 ///
-/// Ends the owner's threads permanently and deletes their scopes and histories, checkpoints, archives, remembered responses,
-/// and their data in the log and in pending or failed deliveries. The end of each thread is an event with the reason
-/// `erased`, and its id rejects writes with 410 for the tombstone time. Threads that a client creates for the owner
-/// meanwhile are either erased too, or remain as new threads. The call takes up to three quarters of a request's time limit.
-/// If the erasure takes longer, it continues after the response.
+/// Ends the owner's threads permanently. Deletes their scopes, histories, checkpoints, archives and idempotency keys,
+/// and their data in the event log and in pending or failed deliveries. Each thread ends with an event that has the
+/// reason `erased`. Writes to its id return 410 for the tombstone time.
+///
+/// Threads that a client creates for the owner during the erasure are either erased as well, or remain as new threads.
+/// The request takes up to three quarters of the request time limit. A longer erasure continues after the response.
 #[utoipa::path(
     delete,
     path = "/v1/owners/{owner}",
     params(("owner" = String, Path, min_length = 1, max_length = 256, description = "The owner, percent-encoded.")),
     responses(
-        (status = 200, description = "No thread or archive of the owner is left.", body = ErasureObject),
-        (status = 202, description = "The erasure continues. Repeat the call to learn when it is complete.", body = ErasureObject),
+        (status = 200, description = "The erasure is complete. The owner has no threads or archives left.", body = ErasureObject),
+        (status = 202, description = "The erasure continues. Repeat the request to check its progress.", body = ErasureObject),
         BackEndProblems,
     ),
 )]
@@ -83,7 +85,7 @@ pub(crate) async fn erase_owner(
     _: Query<Nothing>,
     OwnerPath(owner): OwnerPath,
 ) -> ApiResult {
-    // the rest of the time is for the response
+    // leaves the rest of the time limit for the response
     let wait = api.service.timeout() * 3 / 4;
     let tombstone = api.service.policy().tombstone;
     let erasing = api.events.erase(owner.tag(), tombstone, wait).await;

@@ -12,11 +12,12 @@ use threadkeep_web::ApiError;
 
 /// Move a thread to a new id
 ///
-/// Use this after a login, or for a leaked id. Version, state, scope, history, checkpoints, owner and turn move atomically.
-/// The old id no longer gives access to the thread: it reads as empty, and writes to it get 410 for `tombstone_seconds`. If
-/// the thread does not exist, the response only has a new id. An id that an identity provider names cannot change
-/// (`invalid_parameter`). The old id with the idempotency key gets the same response again, so use a random key, such as a
-/// UUID.
+/// Use this operation after a login, or if an id has leaked. Version, state, scope, history, checkpoints, owner and
+/// turn move atomically. The old id no longer gives access to the thread. Reads of the old id return an empty thread,
+/// and writes return 410 for `tombstone_seconds`. If the thread does not exist, the response contains only a new id.
+///
+/// An id that an identity provider assigns cannot change (`invalid_parameter`). A request with the old id and the same
+/// idempotency key returns the same response again. The key must therefore be random, such as a UUID.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/rotate",
@@ -41,7 +42,7 @@ pub(crate) async fn rotate_thread(
     let object = ThreadObject::of_any(&rotated.id, thread, threads.policy());
     let signed_id = target.signed_id(&rotated.id);
     let object = object.signed(&signed_id);
-    // keeps the source: a browser that sent its cookie gets a new one
+    // keeps the source, because a browser that sent a cookie must get a new cookie
     let next = Caller::of(rotated.id, target.source).replacing(target.id);
     change_context(&request, |context| context.successor = Some(next));
     let stamp = thread.map_or(Stamp::default(), |thread| thread.stamp);

@@ -10,18 +10,20 @@ use threadkeep_identity::Source;
 use threadkeep_service::ServiceError;
 use threadkeep_store::{Found, StateBody};
 
-/// Read the state, or some of its keys
+/// Retrieve the state
+///
+/// Returns the whole state, or only the keys that `key` names.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/state",
     params(
         PeekParam,
         ("key" = Option<Vec<String>>, Query, description = "Return only these keys."),
-        ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one."),
+        ("If-None-Match" = Option<String>, Header, description = "Return 304 without a body if this entity tag is still current."),
     ),
     responses(
-        (status = 200, description = "The state, with keys in the order of their bytes. For clients that send `Accept-Encoding: gzip`, it may be compressed.", body = BTreeMap<String, serde_json::Value>, headers(("etag" = String), ("x-thread-version" = u64))),
-        (status = 304, description = "The state still has that tag."),
+        (status = 200, description = "The state, with keys in byte order. The response may be compressed if the client sends `Accept-Encoding: gzip`.", body = BTreeMap<String, serde_json::Value>, headers(("etag" = String), ("x-thread-version" = u64))),
+        (status = 304, description = "The state still has this entity tag."),
         ReadProblems,
     ),
 )]
@@ -58,24 +60,26 @@ pub(crate) async fn get_state(
     Ok(state(&conditions, stamp, body)?.finish())
 }
 
-/// Read a value, or a part of an array
+/// Retrieve a value
+///
+/// Returns the value of a key. With `tail`, `offset` or `limit`, returns a part of an array.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/state/{key}",
     params(
         KeyParam,
         PeekParam,
-        ("tail" = Option<u64>, Query, description = "Return at most this many of the newest elements of an array."),
-        ("offset" = Option<u64>, Query, description = "Return the elements of an array from this index on. Not with `tail`."),
-        ("limit" = Option<u64>, Query, description = "Return at most this many elements of an array. Not with `tail`."),
-        ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one."),
+        ("tail" = Option<u64>, Query, description = "Return only the newest elements of an array, up to this number. Cannot be combined with `offset` and `limit`."),
+        ("offset" = Option<u64>, Query, description = "Return the elements of an array from this index on. Cannot be combined with `tail`."),
+        ("limit" = Option<u64>, Query, description = "Maximum number of array elements to return. Cannot be combined with `tail`."),
+        ("If-None-Match" = Option<String>, Header, description = "Return 304 without a body if this entity tag is still current."),
     ),
     responses(
-        (status = 200, description = "The value or its part, exactly as it was sent.", body = serde_json::Value, headers(
+        (status = 200, description = "The value, or the requested part, exactly as it was sent.", body = serde_json::Value, headers(
             ("etag" = String), ("x-thread-version" = u64),
-            ("x-total-count" = u64, description = "Elements of the whole array, if the request asked for a part."),
+            ("x-total-count" = u64, description = "The length of the whole array, if the request asked for a part."),
         )),
-        (status = 304, description = "The state still has that tag."),
+        (status = 304, description = "The state still has this entity tag."),
         NotFound,
         Conflict,
         ReadProblems,
@@ -89,7 +93,7 @@ pub(crate) async fn get_value(
 ) -> ApiResult {
     let service = target.reads(&part.reading);
     let slice = part.slice();
-    // a missing value is 404 under all conditions (RFC 9110, section 13.2.1)
+    // a missing value returns 404 regardless of the conditions (RFC 9110, section 13.2.1)
     let find = async || service.find_key(&target.id, &key).await;
     if slice.is_none()
         && let Some(answer) = known(&conditions, find).await?
@@ -112,11 +116,11 @@ pub(crate) async fn get_value(
     path = "/v1/threads/current/keys",
     params(
         PeekParam,
-        ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one."),
+        ("If-None-Match" = Option<String>, Header, description = "Return 304 without a body if this entity tag is still current."),
     ),
     responses(
-        (status = 200, description = "The keys, in the order of their bytes.", body = Vec<String>, headers(("etag" = String), ("x-thread-version" = u64))),
-        (status = 304, description = "The state still has that tag."),
+        (status = 200, description = "The keys, in byte order.", body = Vec<String>, headers(("etag" = String), ("x-thread-version" = u64))),
+        (status = 304, description = "The state still has this entity tag."),
         ReadProblems,
     ),
 )]
@@ -141,7 +145,8 @@ pub(crate) async fn get_keys(
     Ok(content(&conditions, found.stamp, json)?.finish())
 }
 
-/// Checks the conditions before reading the content, so that its size does not matter for 304 and 412.
+/// Checks the conditions before the content is read. Responses with 304 and 412 then cost the same for content of any
+/// size.
 async fn known(
     conditions: &ReadConditions,
     stamp: impl AsyncFnOnce() -> Result<Stamp, ServiceError>,

@@ -20,26 +20,26 @@ const TTL_SECONDS: u64 = 30;
 
 type TurnTtl = Whole<1, 600>;
 
-/// A turn to take.
+/// The turn to take.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewTurnBody {
-    /// Duration without renewal, 30 by default.
+    /// Number of seconds until the turn expires without renewal, 30 by default.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 600)]
     ttl_seconds: Option<TurnTtl>,
-    /// Maximum wait while another turn is held, 0 by default.
+    /// Maximum number of seconds to wait while a different turn is held, 0 by default.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 0, maximum = 30)]
     wait_seconds: Option<Whole<0, 30>>,
-    /// Whether writes without the token are rejected meanwhile, `false` by default.
+    /// If true, writes without the token are rejected while the turn is held. False by default.
     #[schema(nullable = false)]
     exclusive: Option<bool>,
 }
 
-/// A turn to renew.
+/// The renewal of a turn.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TurnPatchBody {
-    /// Duration from now, 30 by default.
+    /// Number of seconds from now until the turn expires, 30 by default.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 600)]
     ttl_seconds: Option<TurnTtl>,
 }
@@ -47,21 +47,21 @@ pub(super) struct TurnPatchBody {
 /// A turn that was granted or renewed.
 #[derive(Serialize, ToSchema)]
 pub(super) struct TurnObject {
-    /// Send it as `x-turn-token` with each write of the turn.
+    /// The token of the turn. Send the token as `x-turn-token` with each write of the turn.
     token: String,
-    /// When the turn ends without renewal, by the store's clock.
+    /// When the turn expires without renewal, by the store's clock.
     expires_at: Option<String>,
 }
 
-/// Whether a turn is held.
+/// The current turn of a thread, without its token.
 #[derive(Serialize, ToSchema)]
 pub(super) struct TurnState {
     held: bool,
-    /// When the turn ends without renewal.
+    /// When the turn expires without renewal.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     expires_at: Option<String>,
-    /// Whether writes without the turn's token are rejected.
+    /// True if writes without the turn's token are rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     exclusive: Option<bool>,
@@ -88,16 +88,16 @@ impl From<Option<TurnHeld>> for TurnState {
 
 /// Take the turn
 ///
-/// A turn is a lease: only one caller at a time answers a conversation. Writes with its token are rejected once a later turn
-/// was granted (`turn_lost`). Waiting callers of a replica get the turn in the order of their arrival. Creates the thread if
-/// it does not exist.
+/// A turn is a lease that lets only one caller at a time answer a conversation. Once a later turn has been granted,
+/// writes with the token of an earlier turn are rejected (`turn_lost`). Callers that wait at the same replica get the
+/// turn in the order of their arrival. Creates the thread if it does not exist.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/turn",
     params(RepeatHeader, OfNewParam),
     request_body(content = Option<NewTurnBody>),
     responses(
-        (status = 201, description = "The turn is yours.", body = TurnObject),
+        (status = 201, description = "The turn was granted.", body = TurnObject),
         WriteProblems,
     ),
 )]
@@ -121,14 +121,14 @@ pub(crate) async fn take_turn(write: ThreadWrite<(), Repeatable>, body: JsonBody
 
 /// Renew the turn
 ///
-/// Works until a later turn is granted, even after this turn has expired.
+/// You can renew a turn until a later turn is granted, even after the turn has expired.
 #[utoipa::path(
     patch,
     path = "/v1/threads/current/turn",
     params(TokenHeader),
     request_body(content = Option<TurnPatchBody>),
     responses(
-        (status = 200, description = "The turn lasts longer.", body = TurnObject),
+        (status = 200, description = "The turn was renewed.", body = TurnObject),
         WriteProblems,
     ),
 )]
@@ -153,7 +153,7 @@ pub(crate) async fn renew_turn(
     path = "/v1/threads/current/turn",
     params(TokenHeader),
     responses(
-        (status = 204, description = "The turn has ended, now or before."),
+        (status = 204, description = "The turn has ended, by this request or earlier."),
         WriteProblems,
     ),
 )]
@@ -163,7 +163,7 @@ pub(crate) async fn end_turn(request: HttpRequest, target: Target, _: Query<Noth
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Read the current turn
+/// Retrieve the current turn
 #[utoipa::path(
     get,
     path = "/v1/threads/current/turn",

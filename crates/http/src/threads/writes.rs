@@ -19,7 +19,7 @@ use threadkeep_web::ApiError;
     params(KeyParam, WriteHeaders, OfNewParam),
     request_body(content = serde_json::Value, description = "Any JSON value."),
     responses(
-        (status = 200, description = "The write is in the store.", body = Receipt, headers(("etag" = String), ("x-thread-version" = u64))),
+        (status = 200, description = "The key was set.", body = Receipt, headers(("etag" = String), ("x-thread-version" = u64))),
         WriteProblems,
     ),
 )]
@@ -34,7 +34,7 @@ pub(crate) async fn put_value(write: ThreadWrite<KeyPath>, body: JsonBody) -> Ap
     path = "/v1/threads/current/state/{key}",
     params(KeyParam, WriteHeaders, OfNewParam),
     responses(
-        (status = 200, description = "The write is in the store.", body = DeleteReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
+        (status = 200, description = "The key no longer exists.", body = DeleteReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
         WriteProblems,
     ),
 )]
@@ -42,19 +42,19 @@ pub(crate) async fn delete_value(write: ThreadWrite<KeyPath>) -> ApiResult {
     run(write, |KeyPath(key)| Operation::Delete { key }).await
 }
 
-/// Push to an array
+/// Push an element to an array
 ///
-/// Creates the array if the key does not exist. With `max_records`, drops the oldest elements beyond it.
+/// Creates the array if the key does not exist. With `max_records`, removes the oldest elements beyond that number.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/state/{key}/push",
     params(
         KeyParam,
-        ("max_records" = Option<u64>, Query, minimum = 1, description = "Keep at most this many of the newest elements."),
+        ("max_records" = Option<u64>, Query, minimum = 1, description = "Maximum number of elements to keep. The oldest elements are removed first."),
         WriteHeaders, OfNewParam),
     request_body(content = serde_json::Value, description = "The new element: any JSON value."),
     responses(
-        (status = 200, description = "The write is in the store.", body = PushReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
+        (status = 200, description = "The element was appended.", body = PushReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
         WriteProblems,
     ),
 )]
@@ -82,7 +82,7 @@ pub(crate) async fn push_value(
     params(KeyParam, WriteHeaders, OfNewParam),
     request_body(content = Option<Increment>, description = "The number to add, 1 by default."),
     responses(
-        (status = 200, description = "The write is in the store.", body = IncrementReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
+        (status = 200, description = "The integer was incremented.", body = IncrementReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
         WriteProblems,
     ),
 )]
@@ -98,7 +98,7 @@ pub(crate) async fn increment_value(write: ThreadWrite<KeyPath>, body: JsonBody)
     params(WriteHeaders, OfNewParam),
     request_body(content = BTreeMap<String, serde_json::Value>, description = "The new state."),
     responses(
-        (status = 200, description = "The write is in the store.", body = Receipt, headers(("etag" = String), ("x-thread-version" = u64))),
+        (status = 200, description = "The state was replaced.", body = Receipt, headers(("etag" = String), ("x-thread-version" = u64))),
         WriteProblems,
     ),
 )]
@@ -106,14 +106,14 @@ pub(crate) async fn put_state(write: ThreadWrite, body: JsonBody) -> ApiResult {
     let (service, id, options) = (write.threads(), &write.target.id, write.headers.options);
     let state = keyed_values(body.as_str(), service.policy().max_keys)?;
     let mut written = service.replace(id, state, options).await?;
-    // the client did not ask for the steps of a replacement
+    // the client did not ask for the results of the individual operations
     written.answers.clear();
     Ok(receipt(&written))
 }
 
 /// Merge into the state
 ///
-/// Runs all operations in order and atomically, or none of them.
+/// Applies all operations in order and atomically, or none of them.
 #[utoipa::path(
     patch,
     path = "/v1/threads/current/state",
@@ -123,10 +123,10 @@ pub(crate) async fn put_state(write: ThreadWrite, body: JsonBody) -> ApiResult {
             (Merge<'_> = "application/json"),
             (Object = "application/merge-patch+json"),
         ),
-        description = "1 to 1,000 operations, or a merge patch (RFC 7396) of the top level with at most `max_keys` keys."
+        description = "1 to 1,000 operations, or a merge patch (RFC 7396) for the top level of the state with up to `max_keys` keys."
     ),
     responses(
-        (status = 200, description = "The write is in the store.", body = MergeReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
+        (status = 200, description = "The changes were merged.", body = MergeReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
         WriteProblems,
     ),
 )]
@@ -154,7 +154,7 @@ pub(crate) async fn patch_state(write: ThreadWrite, body: PatchBody) -> ApiResul
     path = "/v1/threads/current/state",
     params(WriteHeaders, OfNewParam),
     responses(
-        (status = 200, description = "The write is in the store.", body = Receipt, headers(("etag" = String), ("x-thread-version" = u64))),
+        (status = 200, description = "The state was cleared.", body = Receipt, headers(("etag" = String), ("x-thread-version" = u64))),
         WriteProblems,
     ),
 )]

@@ -11,15 +11,17 @@ use crate::scopes::schemas::RepeatCallsHeader;
 use threadkeep_domain::{Fingerprint, IdempotencyKey};
 use threadkeep_service::tools::{Call, Outcome};
 
-/// Nesting depth that encloses a value: body, list, call, function, arguments.
+/// Number of nesting levels around a value: body, list, call, function, arguments.
 const AROUND: usize = 5;
 
 /// Call the tools in a model's message
 ///
-/// Send the `tool_calls` of an OpenAI message, or the `tool_use` blocks or whole `content` of an Anthropic message, and
-/// append the messages of the response to the conversation. Calls run in order, and an idempotency key covers each. A call
-/// to an unknown tool gets an error for the model to read, or is returned to you with `ignore_unknown`. A request that
-/// writes without a scope gets a `warning`, because its writes end with the response.
+/// Send the `tool_calls` of an OpenAI message, or the `tool_use` blocks or whole `content` of an Anthropic message.
+/// Append the messages of the response to the conversation.
+///
+/// Calls run in order, and an idempotency key covers each call. A call to an unknown tool gets an error for the model
+/// to read. With `ignore_unknown`, the response returns such calls to you instead. A request that writes without a
+/// scope gets a `warning`, because its writes end with the response.
 #[utoipa::path(
     post,
     path = "/v1/tool-calls",
@@ -62,7 +64,8 @@ pub(crate) async fn call_tools(call: ScopeCall<AROUND, Repeatable>) -> ApiResult
     Ok(json(response, &answers))
 }
 
-/// Derives an idempotency key per call from its index, so a retry after a failure repeats no call that succeeded.
+/// Builds a call. Derives its idempotency key from the request's key and the index of the call, because a retry must
+/// not repeat a call that succeeded. `None` for an unknown tool.
 fn tool_call(asked: &RequestedCall<'_>, repeatable: &Repeatable) -> Option<Call> {
     let index = (asked.index as u64).to_be_bytes();
     let idempotency = repeatable.idempotency.map(|key| IdempotencyKey {

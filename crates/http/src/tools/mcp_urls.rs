@@ -12,13 +12,14 @@ use threadkeep_domain::scope::Scope;
 use threadkeep_identity::ScopeGrant;
 use threadkeep_store::Clock;
 
-/// The scope of the URL to create.
+/// The URL to create.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct McpUrlBody {
-    /// `thread:<id>`, `state:<uuid>`, `session:<id>`, `run:<uuid>`, `tool:<name>`, `personality:<id>` or `request`.
+    /// The scope: `thread:<id>`, `state:<uuid>`, `session:<id>`, `run:<uuid>`, `tool:<name>`, `personality:<id>` or
+    /// `request`.
     scope: String,
-    /// Lifetime of the URL. By default, the URL is valid as long as the signing key.
+    /// Lifetime of the URL in seconds. By default, the URL is valid as long as the signing key.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 31_536_000)]
     expires_in_seconds: Option<Seconds>,
 }
@@ -26,19 +27,19 @@ pub(super) struct McpUrlBody {
 /// A URL that gives access to one scope.
 #[derive(Serialize, ToSchema)]
 pub(super) struct McpUrl {
-    /// Anyone with this URL may use the scope. Without `public_url` in the settings, it begins with the address of this
-    /// request.
+    /// The URL. Anyone with the URL can use the scope. Without the setting `public_url`, the URL begins with the
+    /// address of this request.
     url: String,
     scope: String,
-    /// When the URL expires; null if never.
+    /// When the URL expires. Null if never.
     #[schema(format = DateTime)]
     expires_at: Option<String>,
 }
 
 /// Create a URL for an MCP client
 ///
-/// The URL opens `/mcp` for one scope, without an API key or headers. The server does not store it. It ends when it expires,
-/// or when you remove the signing key.
+/// The URL gives access to `/mcp` for one scope, without an API key or headers. The server does not store the URL. The
+/// URL is valid until it expires, or until you remove the signing key.
 #[utoipa::path(
     post,
     path = "/v1/mcp-urls",

@@ -1,4 +1,4 @@
-//! Skips unknown members of calls, because providers keep adding new ones.
+//! Parses tool calls in messages of models. Ignores unknown members, because providers keep adding new members.
 
 use serde::Deserialize;
 use serde::de::Error as _;
@@ -10,7 +10,7 @@ use threadkeep_domain::{Excerpt, elements};
 use threadkeep_service::tools::{Outcome, Tool};
 use threadkeep_web::ApiError;
 
-/// More than any model calls at once.
+/// Maximum number of calls in a request. Models make fewer calls at a time.
 const CALLS_MAX: usize = 128;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,9 +23,9 @@ pub(super) enum Wire {
 pub(super) struct RequestedCall<'a> {
     pub(crate) index: usize,
     id: String,
-    /// The tool, or the response to a call of an unknown one.
+    /// The tool, or the error message for an unknown tool.
     pub(crate) tool: Result<Tool, String>,
-    /// JSON text. May be empty.
+    /// JSON text, which may be empty.
     pub(super) arguments: &'a str,
     pub(super) raw: &'a str,
 }
@@ -75,7 +75,7 @@ impl Wire {
 pub(super) struct List<'a> {
     name: &'static str,
     json: &'a str,
-    /// Whether the list may contain other elements.
+    /// True if the list may contain elements that are not tool calls.
     is_mixed: bool,
 }
 
@@ -112,7 +112,7 @@ pub(super) fn read_calls<'a>(wire: Wire, list: List<'a>) -> ApiResult<Vec<Reques
     Ok(calls)
 }
 
-/// A call in an OpenAI message, or a call to a tool of another type, which is unknown here.
+/// A call in an OpenAI message. A call to a tool of any type other than `function` counts as a call to an unknown tool.
 #[derive(Deserialize)]
 struct ToolCall<'a> {
     id: String,
@@ -185,7 +185,7 @@ impl<'a> RequestedCall<'a> {
     }
 }
 
-/// Models invent tool names. The error lists the known tools.
+/// Returns the tool with this name. The error lists the known tools, because models invent tool names.
 fn which(name: &str) -> Result<Tool, String> {
     name.parse().map_err(|_| {
         let tools = Tool::ALL.map(Tool::as_str).join(", ");

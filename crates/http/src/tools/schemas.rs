@@ -5,14 +5,14 @@ use utoipa::ToSchema;
 
 use crate::request::json::RawJson;
 
-/// Definitions of tools for a model.
+/// The definitions of tools for a model.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ToolList {
     #[schema(value_type = Vec<BTreeMap<String, Value>>)]
     pub(super) tools: Value,
 }
 
-/// A call of a tool.
+/// The call to a tool.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ToolCallBody<'a> {
@@ -20,12 +20,12 @@ pub(super) struct ToolCallBody<'a> {
     #[schema(nullable = false, value_type = Option<String>)]
     #[serde(borrow)]
     pub(super) scope: Option<RawJson<'a>>,
-    /// An object, or a string with its JSON text.
+    /// The arguments of the tool: an object, or a string that contains its JSON text.
     #[schema(value_type = Option<Value>)]
     pub(super) arguments: Option<RawJson<'a>>,
 }
 
-/// Either `result` or `error`.
+/// The outcome of a call: either `result` or `error`.
 #[derive(Default, Serialize, ToSchema)]
 pub(super) struct ToolResult<'a> {
     /// The result of the tool.
@@ -35,7 +35,7 @@ pub(super) struct ToolResult<'a> {
     /// The mistake in the call, for the model to read. Nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<&'a str>,
-    /// Present if the request names no scope, so that the writes end with the response.
+    /// Present if a call wrote without a scope. Such writes end with the response.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warning: Option<&'static str>,
@@ -55,7 +55,7 @@ pub(super) struct ToolCallsBody<'a> {
     /// The `tool_use` blocks of an Anthropic message, unchanged. Up to 128.
     #[schema(nullable = false, value_type = Option<Vec<BTreeMap<String, Value>>>, max_items = 128)]
     pub(super) tool_use: Option<RawJson<'a>>,
-    /// The whole content of an Anthropic message. The server ignores its other blocks.
+    /// The whole content of an Anthropic message. The server ignores blocks that are not tool calls.
     #[schema(nullable = false, value_type = Option<Vec<BTreeMap<String, Value>>>)]
     pub(super) content: Option<RawJson<'a>>,
     /// If true, the response returns calls to unknown tools in `unknown`.
@@ -66,15 +66,15 @@ pub(super) struct ToolCallsBody<'a> {
 /// The messages to append to the conversation.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ToolMessages {
-    /// In the provider's format: for OpenAI, one `tool` message per call; for Anthropic, one `user` message with a
-    /// `tool_result` for each call.
+    /// The messages, in the provider's format: for OpenAI, one `tool` message per call; for Anthropic, one `user`
+    /// message with a `tool_result` per call.
     #[schema(value_type = Vec<BTreeMap<String, Value>>)]
     pub(super) messages: Value,
     /// With `ignore_unknown`, the calls to unknown tools, unchanged.
     #[schema(value_type = Option<Vec<BTreeMap<String, Value>>>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) unknown: Option<Vec<Box<RawValue>>>,
-    /// Present if the request names no scope, so that the writes end with the response.
+    /// Present if a call wrote without a scope. Such writes end with the response.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warning: Option<&'static str>,

@@ -8,7 +8,7 @@ use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use threadkeep_service::tools::{Answered, Call, Format, Outcome, Tool, definitions};
 use threadkeep_web::ApiError;
 
-/// Warns about a write without a scope. Callers that name `request` need no warning.
+/// Warning for a write without a scope. Callers that explicitly name `request` get no warning.
 pub(super) const NOT_KEPT: &str =
     "The request names no `scope`, so what the tool wrote is gone with this response";
 
@@ -24,9 +24,9 @@ impl Parameters for InFormat {
     }
 }
 
-/// List the tools
+/// List tools
 ///
-/// Paste the response into a request to a model. Requires no credential.
+/// Returns tool definitions that you can include in a request to a model. Requires no credentials.
 #[utoipa::path(
     get,
     path = "/v1/tools",
@@ -47,8 +47,8 @@ pub(crate) async fn list_tools(
 
 /// Call a tool
 ///
-/// A model's mistake also gets 200, with an `error` for the model to read. A call without a scope, or with the scope
-/// `request`, stores nothing beyond the response.
+/// A mistake in the call also returns 200, with an `error` for the model to read. A call without a scope, or with the
+/// scope `request`, stores nothing beyond the response.
 #[utoipa::path(
     post,
     path = "/v1/tools/{name}",

@@ -6,9 +6,9 @@ use reqwest::{Client, ClientBuilder, StatusCode, redirect};
 
 use super::url::JwksUrl;
 
-/// Covers the whole request, from the DNS lookup to the last byte.
+/// Time limit for the whole request, from the DNS lookup to the last byte.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// The sets of large issuers take about 20 KB.
+/// Maximum size of a key set. The sets of large issuers take about 20 KB.
 const MOST_BYTES: usize = 256 * 1_024;
 const AGENT: &str = concat!("threadkeep/", env!("CARGO_PKG_VERSION"));
 
@@ -31,7 +31,7 @@ impl Fetcher {
                 .redirect(redirect::Policy::none())
                 .no_proxy()
                 .referer(false)
-                // at one fetch in minutes, a kept connection would usually be broken
+                // with one fetch every few minutes, a pooled connection would usually be closed before reuse
                 .pool_max_idle_per_host(0)
                 .timeout(TIMEOUT)
         };
@@ -62,7 +62,7 @@ impl Fetcher {
     }
 }
 
-/// Still allows fetches over http from the host itself.
+/// Builds a client for a machine without certificate authorities. The client can fetch only over http.
 fn without_certificates(builder: ClientBuilder, error: &reqwest::Error) -> Client {
     tracing::warn!(
         error = error as &dyn Error,

@@ -20,19 +20,19 @@ use set::KeySet;
 use threadkeep_tls::install_tls_provider;
 pub use url::{JwksUrl, JwksUrlError};
 
-/// Interval of fetches, and thus how long a key that the issuer has withdrawn stays valid.
+/// Interval between fetches. A key that the issuer has withdrawn remains valid for up to this long.
 const EVERY: Duration = Duration::from_secs(300);
-/// Pause after each fetch. Tokens never shorten it, because anyone can send any number of unknown key ids.
+/// Pause after each fetch. Tokens cannot shorten the pause, because anyone can send tokens with unknown key ids.
 const PAUSE: Duration = Duration::from_secs(5);
-/// How long a request waits for a key that it needs.
+/// Time limit for a request that waits for a key.
 const FETCH_WAIT: Duration = Duration::from_secs(2);
-/// Maximum waiting requests. The server rejects further ones at once.
+/// Maximum number of requests that wait for a key. Further requests are rejected at once.
 const MOST_WAITING: usize = 256;
 
 /// The keys behind a JWK Set URL (RFC 7517). Cheap to clone.
 ///
-/// Nothing is fetched unless [`Self::keep_fresh`] runs. The last readable set applies until a fetch returns the next one. A
-/// set without usable keys applies too: the issuer has withdrawn its keys, and every token is rejected.
+/// Fetches nothing until [`Self::keep_fresh`] runs. If a fetch fails, the previous set remains in use. A fetched set
+/// without usable keys means that the issuer has withdrawn its keys: every token is then rejected.
 #[derive(Clone)]
 pub struct Jwks(Arc<Inner>);
 
@@ -40,10 +40,10 @@ struct Inner {
     url: JwksUrl,
     settings: JwtSettings,
     set: RwLock<Option<Arc<KeySet>>>,
-    /// Signals that a token named a key that the set lacks.
+    /// Notified when a token names a key that the set lacks.
     wanted: Notify,
     rests: AtomicBool,
-    /// Number of fetches. Requests wait for the next one.
+    /// Number of completed fetches. Requests wait until this number increases.
     fetches: watch::Sender<u64>,
     waiting: Arc<Semaphore>,
     succeeded: AtomicU64,
@@ -62,7 +62,7 @@ pub struct JwksCounts {
 }
 
 impl Jwks {
-    /// Creates an empty key set. Selects the cryptography of the process's TLS connections, unless already selected.
+    /// Creates an empty key set. Installs the TLS provider of the process, unless a provider is already installed.
     #[must_use]
     pub fn new(url: JwksUrl, settings: JwtSettings) -> Self {
         install_tls_provider();
@@ -89,8 +89,8 @@ impl Jwks {
         }
     }
 
-    /// Fetches the set now and every five minutes, at least five seconds apart: earlier if a token names an unknown key or
-    /// the last fetch failed. Never returns. Drop the future to stop it.
+    /// Fetches the set now and then every five minutes. Fetches earlier if a token names an unknown key or the last
+    /// fetch failed, but at least five seconds apart. Never returns. To stop fetching, drop the future.
     pub async fn keep_fresh(self) {
         let fetcher = Fetcher::new();
         let (mut has_failed, mut keys_before) = (false, None);
@@ -119,7 +119,7 @@ impl Jwks {
                     has_failed = true;
                 }
             }
-            // in this order: a request that sees no pause waits for the fetch after this one
+            // `rests` first, because a request that subscribes after the count changed must see the pause and not wait
             self.0.rests.store(true, Ordering::SeqCst);
             self.0.fetches.send_modify(|count| *count += 1);
             sleep(PAUSE).await;
@@ -148,10 +148,10 @@ impl Jwks {
         Ok(keys)
     }
 
-    /// Waits for the next fetch, if one may start now and could return the key that `token` names.
+    /// Returns a future that waits for the next fetch. `None` if waiting cannot help, or if too many requests wait.
     pub(super) fn prepare(&self, token: &str) -> Option<BoxFuture<'static, ()>> {
         let header = decode_header(token).ok()?;
-        // a set never holds shared secrets
+        // key sets never contain shared secrets
         if header.alg.family() == AlgorithmFamily::Hmac {
             return None;
         }
@@ -173,7 +173,7 @@ impl Jwks {
         }))
     }
 
-    /// Returns the first success of `verify` over the keys that may have signed `token`.
+    /// Calls `verify` with each key that may have signed `token`. Returns the first success, or the last error.
     pub(super) fn verify<T>(
         &self,
         token: &str,

@@ -6,9 +6,9 @@ use serde_json::Value;
 use super::super::ring_provider;
 use super::super::verifier::{JwtSettings, Verifier};
 
-/// Far above the two or three keys that issuers use.
+/// Maximum number of keys in a set. Issuers use two or three.
 const MOST_KEYS: usize = 64;
-/// Maximum keys tried for a token, which may match several. Each try costs this server a signature check.
+/// Maximum number of keys tried for one token, because each try costs a signature check.
 const MOST_TRIES: usize = 4;
 
 pub(super) struct KeySet(Vec<SetKey>);
@@ -33,7 +33,7 @@ struct Text {
 }
 
 impl KeySet {
-    /// Parses a set. Skips keys of unknown types or for other uses, as RFC 7517, section 5, requires.
+    /// Parses a set. Skips keys of unknown types and keys for other uses, as RFC 7517, section 5, requires.
     pub(super) fn parse(text: &[u8], settings: &JwtSettings) -> Result<Self, SetError> {
         let text: Text = serde_json::from_slice(text).map_err(SetError::Malformed)?;
         if text.keys.len() > MOST_KEYS {
@@ -48,12 +48,12 @@ impl KeySet {
         self.0.len()
     }
 
-    /// Returns whether a key could verify a token with key id `id`. A token without an id is tried with every key.
+    /// Returns whether a key could verify a token with key id `id`. Every key is tried for a token without a key id.
     pub(super) fn may_have(&self, id: Option<&str>) -> bool {
         self.0.iter().any(|key| key.answers_to(id))
     }
 
-    /// Only keys that list the header's algorithm: a token cannot choose how its key is used.
+    /// Returns only keys that allow the header's algorithm, because a token must not choose how a key is used.
     pub(super) fn candidates(&self, header: &Header) -> impl Iterator<Item = &Verifier> {
         let is_candidate = |key: &&SetKey| {
             key.answers_to(header.kid.as_deref()) && key.algorithms.contains(&header.alg)
@@ -93,13 +93,13 @@ impl SetKey {
         })
     }
 
-    /// A key without an id verifies only tokens without one (RFC 7517, section 4.5).
+    /// Compares key ids. A key without an id verifies only tokens without a key id (RFC 7517, section 4.5).
     fn answers_to(&self, id: Option<&str>) -> bool {
         id.is_none() || self.id.as_deref() == id
     }
 }
 
-/// Returns the algorithms that the key type allows: none for a shared secret, because sets are public.
+/// Returns the algorithms that the key type allows. Shared secrets allow no algorithm, because sets are public.
 fn algorithms(key: &AlgorithmParameters) -> Vec<Algorithm> {
     match key {
         AlgorithmParameters::RSA(_) => AlgorithmFamily::Rsa.algorithms().to_vec(),

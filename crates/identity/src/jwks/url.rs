@@ -6,7 +6,7 @@ use reqwest::Url;
 
 const MAX_BYTES: usize = 2_048;
 
-/// The URL of a JWK Set, which determines the identity of callers. So no network may change it: https, or http to loopback.
+/// The URL of a JWK Set. Must be https, or http to loopback, because an attacker on the network could replace the keys.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JwksUrl(Url);
 

@@ -5,7 +5,7 @@ use super::{OwnerProvider, named};
 use crate::{ProviderError, TrustedProxies};
 use threadkeep_domain::Owner;
 
-/// Uses the value of a header as the owner, only from a trusted proxy, because anyone can send the header.
+/// Uses a header's value as the owner. Accepts the header only from a trusted proxy, because any client could forge it.
 #[derive(Debug)]
 pub struct HeaderOwner {
     name: HeaderName,

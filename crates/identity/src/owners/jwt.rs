@@ -12,7 +12,7 @@ use crate::verifier::JwtSettings;
 use crate::{ProviderError, TrustedProxies};
 use threadkeep_domain::Owner;
 
-/// Uses the claim `sub` of the token in `Authorization: Bearer` as the owner. Verifies the token's signature and `exp`.
+/// Uses the `sub` claim of the bearer token as the owner. Verifies the token's signature and `exp`.
 pub struct JwtOwner {
     keys: TokenKeys,
 }

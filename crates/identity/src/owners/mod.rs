@@ -16,8 +16,8 @@ pub use header::HeaderOwner;
 #[cfg(feature = "jwt")]
 pub use jwt::JwtOwner;
 
-/// Finds the owner on whose behalf a request acts, such as the logged-in user. Closures are providers with an ambient
-/// credential. Must not block, because it runs on the worker that serves the request.
+/// Finds the owner on whose behalf a request acts, such as the logged-in user. Must not block, because it runs on the
+/// worker that serves the request. Closures implement this trait.
 pub trait OwnerProvider: Send + Sync {
     /// See [`ThreadIdProvider::is_ambient`](super::ThreadIdProvider::is_ambient).
     fn is_ambient(&self) -> bool {
@@ -29,15 +29,15 @@ pub trait OwnerProvider: Send + Sync {
         None
     }
 
-    /// Returns the owner, or `None` if the request has no credential for one. The server answers an error with 401 or 503.
+    /// Returns the owner, or `None` if the request has no owner credential. The server answers 401 or 503 to an error.
     fn owner(
         &self,
         request: &HttpRequest,
         proxies: &TrustedProxies,
     ) -> Result<Option<Owner>, ProviderError>;
 
-    /// Returns when the credential expires, which ends streams: a past time if it is rejected now, `None` if it never
-    /// expires.
+    /// Returns when the credential expires, at which time the server ends its streams. Returns a past time if the
+    /// credential is rejected now, and `None` if the credential never expires.
     fn valid_until(&self, _request: &HttpRequest) -> Option<SystemTime> {
         None
     }
@@ -59,9 +59,9 @@ where
 #[doc(hidden)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Behalf {
-    /// A back end, or any caller if owners are off. May use all threads.
+    /// A back end, or any caller if no owner provider is configured. May use all threads.
     Anyone,
-    /// The given owner, or a caller without one.
+    /// The given owner, or a caller without an owner.
     Caller(Option<Owner>),
 }
 
@@ -73,7 +73,7 @@ pub struct Owners {
 }
 
 impl Owners {
-    /// Takes owners from `provider`. If `required`, requests for a thread without an owner are rejected.
+    /// Takes owners from `provider`. If `required` is true, requests for threads must name an owner.
     #[must_use]
     pub fn new(provider: impl OwnerProvider + 'static, required: bool) -> Self {
         Self {

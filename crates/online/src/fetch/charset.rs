@@ -7,16 +7,18 @@ use html5gum::{Span, Tokenizer};
 
 use super::form::Form;
 
-/// Bytes at the beginning of a page that may name its character set (HTML, "prescan a byte stream").
+/// Number of bytes at the beginning of a page in which the page may declare its character set (HTML standard, "prescan
+/// a byte stream").
 const PRESCAN_BYTES: usize = 1_024;
 
-/// Decodes a page, by default as UTF-8. Replaces invalid bytes.
+/// Decodes a page. Replaces invalid bytes.
 ///
-/// Its byte order mark takes precedence over the header, and the header over the page's own declaration.
+/// A byte order mark takes precedence over the `content-type` header, and the header over the page's own declaration.
+/// The default is UTF-8.
 pub(super) fn decode<'a>(bytes: &'a [u8], content_type: &str, form: Form) -> Cow<'a, str> {
     let named = of_header(content_type).or_else(|| {
         let head = &bytes[..bytes.len().min(PRESCAN_BYTES)];
-        // a declaration that is readable as ASCII cannot be in UTF-16
+        // a page whose declaration is readable as ASCII cannot be in UTF-16
         let named = match form {
             Form::Html => of_meta(head),
             Form::Xml | Form::Xhtml => of_declaration(head).or_else(|| of_meta(head)),
@@ -38,7 +40,7 @@ fn of_header(content_type: &str) -> Option<&'static Encoding> {
     Encoding::for_label(charset?.as_bytes())
 }
 
-/// Reads `<?xml version="1.0" encoding="..."?>`.
+/// Reads the encoding from `<?xml version="1.0" encoding="..."?>`.
 fn of_declaration(head: &[u8]) -> Option<&'static Encoding> {
     let head = String::from_utf8_lossy(head);
     let (declaration, _) = head.strip_prefix("<?xml")?.split_once("?>")?;
@@ -49,7 +51,8 @@ fn of_declaration(head: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(label.as_bytes())
 }
 
-/// Reads `<meta charset="...">`, or `<meta http-equiv="content-type" content="text/html; charset=...">`.
+/// Reads the encoding from `<meta charset="...">` or `<meta http-equiv="content-type" content="text/html;
+/// charset=...">`.
 fn of_meta(head: &[u8]) -> Option<&'static Encoding> {
     let head = String::from_utf8_lossy(head);
     let (mut found, mut is_meta) = (None, false);

@@ -9,7 +9,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// Returns the form for a content type; `None` if models cannot read it.
+    /// Returns the form for a content type, or `None` if models cannot read that type.
     pub(super) fn of(content_type: &str) -> Option<Self> {
         let name = content_type.split(';').next().unwrap_or_default();
         let name = name.trim().to_ascii_lowercase();

@@ -1,7 +1,7 @@
 //! Converts HTML to text in one pass over its tokens.
 //!
-//! No tree is built, so the depth of a page costs nothing: one counter tracks skipped elements, and another tracks `pre`.
-//! Time grows with the size of the page, and memory with `max_chars`.
+//! No tree is built, so the nesting depth of a page does not matter. One counter tracks the depth of skipped elements,
+//! and a second counter tracks `pre` elements. Time grows with the size of the page, and memory with `max_chars`.
 
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
@@ -9,7 +9,8 @@ use tokio::task::yield_now;
 
 use super::html_text::HtmlText;
 
-/// Tokenizer events between yields to other tasks: well below a millisecond of work.
+/// Number of tokenizer events to process before yielding to other tasks. Processing them takes well below a
+/// millisecond.
 const EVENTS_AT_ONCE: usize = 4_096;
 
 /// Returns up to `max_chars` characters of a page: its title, and each block on its own line.
@@ -35,7 +36,7 @@ fn steps(html: &str, text: &mut HtmlText) -> impl Iterator<Item = ()> {
         events += 1;
         events.is_multiple_of(EVENTS_AT_ONCE).then_some(())
     });
-    // otherwise the content of a script would be parsed as tags
+    // tells the tokenizer which elements contain raw text, so that it does not parse scripts as tags
     emitter.naively_switch_states(has_raw_text);
     Tokenizer::new_with_emitter(html, emitter).map(|Ok(())| ())
 }
@@ -148,7 +149,7 @@ mod tests {
 
             let text = text_of_page(&html, false, 20_000).await;
 
-            // takes a few tens of milliseconds unoptimized; a quadratic pass would take minutes
+            // takes a few tens of milliseconds in a debug build; quadratic time would take minutes
             assert!(start.elapsed() < Duration::from_secs(20), "{open}");
             assert!(
                 text.starts_with('a') || open == "<title>",

@@ -4,7 +4,7 @@ use super::spaced::Spaced;
 
 /// Elements that are skipped with their content.
 const LEFT_OUT: [&[u8]; 5] = [b"script", b"style", b"noscript", b"template", b"svg"];
-/// The index of `svg` in [`LEFT_OUT`].
+/// Index of `svg` in [`LEFT_OUT`].
 const SVG: usize = 4;
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct HtmlText {
     has_title: bool,
     /// Number of open `pre` elements.
     pre: u32,
-    /// The next line break follows `<pre>`, and is not part of the text.
+    /// Whether the next character directly follows `<pre>`. A line break there is not part of the text.
     is_behind_pre: bool,
 }
 
@@ -49,7 +49,7 @@ impl HtmlText {
         }
     }
 
-    /// Returns whether the page is XHTML, where `/>` closes any element and every content is parsed as markup.
+    /// Returns whether the page is XHTML. In XHTML, `/>` closes any element, and all content is parsed as markup.
     pub(super) fn is_xhtml(&self) -> bool {
         self.is_xhtml
     }
@@ -93,7 +93,7 @@ impl HtmlText {
 
     fn opened(&mut self, self_closing: bool) {
         let opening = std::mem::replace(&mut self.opening, Opening::Other);
-        // in HTML, `/>` only closes pictures
+        // in HTML, `/>` closes only `svg` elements
         let is_picture = opening == Opening::LeftOut(SVG);
         if self_closing && (self.is_xhtml || is_picture) {
             return;

@@ -24,18 +24,18 @@ const ACCEPT: &str =
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchSettings {
-    /// Hosts that models may reach although their addresses are private.
+    /// Hosts that models may reach even though their addresses are private.
     pub private_hosts: Vec<PrivateHost>,
-    /// Maximum size of a page, compressed and decompressed.
+    /// Maximum size of a page in bytes, both compressed and decompressed.
     pub max_bytes: usize,
-    /// Limit for a fetch, including all redirects.
+    /// Time limit for a fetch, including all redirects.
     pub timeout: Duration,
 }
 
 /// Reads pages as text.
 ///
-/// A fetch takes memory for its page, up to the limit, and for its text. A page that is not in UTF-8 takes up to three times
-/// as much again.
+/// A fetch holds its page in memory, up to `max_bytes`, and the page's text. Decoding a page that is not in UTF-8 takes
+/// up to three times as much memory in addition.
 #[derive(Debug)]
 pub(super) struct PageReader {
     requests: Requests,

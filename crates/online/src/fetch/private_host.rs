@@ -2,7 +2,7 @@ use std::str::FromStr;
 
 use reqwest::Url;
 
-/// `host:port`, normalized as in URLs. Models may reach it although its address is private.
+/// A `host:port` that models may reach even though its address is private. The host is normalized as in URLs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrivateHost {
     host: Box<str>,
@@ -36,7 +36,7 @@ impl FromStr for PrivateHost {
         if !is_port || !host.chars().all(is_host) {
             return Err(PrivateHostError);
         }
-        // the parser normalizes the host as in URLs
+        // parses a URL, because the URL parser normalizes the host
         let url = Url::parse(&format!("http://{text}/")).map_err(|_| PrivateHostError)?;
         let host = url.host_str().ok_or(PrivateHostError)?;
         let port = port.parse().ok().filter(|port| *port > 0);

@@ -1,4 +1,4 @@
-//! Requests for URLs from untrusted sources: guards against private addresses, follows redirects, and applies limits.
+//! Requests URLs from untrusted sources: blocks private addresses, follows redirects, and applies limits.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const REDIRECTS_MAX: usize = 5;
 
 /// Sends requests without cookies, credentials or `Referer`.
 pub(crate) struct Requests {
-    /// Reaches only public addresses.
+    /// Client that reaches only public addresses.
     guarded: Client,
     open: Client,
     private_hosts: Vec<PrivateHost>,
@@ -25,9 +25,9 @@ pub(crate) struct Requests {
 
 pub(crate) struct Wanted {
     pub(crate) accept: &'static str,
-    /// Checks the content type.
+    /// Checks the content type of the response.
     pub(crate) is_accepted: fn(&str) -> bool,
-    /// Maximum size of a body, compressed and decompressed.
+    /// Maximum size of a body in bytes, both compressed and decompressed.
     pub(crate) max_bytes: usize,
 }
 
@@ -36,8 +36,8 @@ pub(crate) struct Fetched {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Why a page could not be read. The texts name only the kind of failure, and are the same for private hosts that exist and
-/// that do not.
+/// Reason why a page could not be read. The texts name only the kind of failure. They do not reveal whether a private
+/// host exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FetchError {
     #[error("the host has no public address")]
@@ -62,9 +62,10 @@ pub(crate) enum FetchError {
     Broken,
 }
 
-/// Parses a URL that may be requested: http or https, with a host, without credentials.
+/// Parses a URL that may be requested. The scheme must be http or https, and the URL must have a host and no
+/// credentials.
 pub(crate) fn parse_url(text: &str) -> Option<Url> {
-    // the parser would ignore white space and control characters
+    // the parser would silently remove white space and control characters
     let is_odd = |char: char| char.is_whitespace() || char.is_control();
     if text.len() > URL_MAX_BYTES || text.contains(is_odd) {
         return None;
@@ -86,7 +87,7 @@ impl Requests {
 
     fn with(private_hosts: Vec<PrivateHost>, resolver: PublicResolver) -> Self {
         let failing = "pages cannot be fetched by https";
-        // pooling is useless: the same host is rarely requested again soon
+        // does not pool connections, because the same host is rarely requested again soon
         let client =
             |builder: reqwest::ClientBuilder| builder.user_agent(AGENT).pool_max_idle_per_host(0);
         Self {
@@ -114,7 +115,7 @@ impl Requests {
 
     async fn hop(&self, url: &Url, wanted: &Wanted) -> Result<Response, FetchError> {
         let is_private_host = self.private_hosts.iter().any(|host| host.is_of(url));
-        // the resolver never sees an IP address in a URL
+        // checks IP addresses in the URL here, because the resolver sees only names
         if !is_private_host && address_of(url).is_some_and(|address| !is_public(address)) {
             return Err(FetchError::NotPublic);
         }

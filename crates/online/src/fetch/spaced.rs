@@ -1,6 +1,7 @@
-/// Collects a text of up to `max_chars` characters, with the white space of a rendered page.
+/// Collects up to `max_chars` characters of text, with the white space of a rendered page.
 ///
-/// White space collapses to one space, and empty lines are removed, except in text that is added verbatim.
+/// White space collapses to a single space, and empty lines are removed. Text that is added verbatim keeps its white
+/// space.
 #[derive(Debug)]
 pub(super) struct Spaced {
     text: String,
@@ -8,7 +9,7 @@ pub(super) struct Spaced {
     gap: Gap,
 }
 
-/// The white space before the next character, ordered by width.
+/// White space before the next character, ordered by width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Gap {
     None,
@@ -51,7 +52,7 @@ impl Spaced {
         }
     }
 
-    /// Adds a text with its spaces and line breaks.
+    /// Adds text with all its spaces and line breaks.
     pub(super) fn add_verbatim(&mut self, text: &str) {
         for char in text.chars() {
             if self.left == 0 {

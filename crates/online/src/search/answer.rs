@@ -17,7 +17,8 @@ struct Page<C> {
     content: C,
 }
 
-/// Reads `{"title", "url", "content"}` results. `C` is `String`, or `Option<String>` if the content may be null.
+/// Reads results of the form `{"title", "url", "content"}`. Set `C` to `Option<String>` if the content may be null;
+/// otherwise, to `String`.
 pub(super) fn read<C>(body: &[u8]) -> Option<Vec<SearchResult>>
 where
     C: DeserializeOwned + Default + Into<Option<String>>,

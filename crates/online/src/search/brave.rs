@@ -1,4 +1,4 @@
-//! [Brave Search](https://api-dashboard.search.brave.com/api-reference/web/search/get).
+//! Client for [Brave Search](https://api-dashboard.search.brave.com/api-reference/web/search/get).
 
 use reqwest::header::ACCEPT;
 use reqwest::{Client, RequestBuilder};
@@ -12,7 +12,7 @@ use threadkeep_upstreams::{UpstreamKey, UpstreamUrl};
 
 #[derive(Deserialize)]
 struct Answer {
-    /// Absent if nothing was found.
+    /// Missing if nothing was found.
     #[serde(default)]
     web: Web,
 }
@@ -48,7 +48,7 @@ pub(super) fn request(
     }
 }
 
-/// Titles and descriptions are HTML with highlighted matches.
+/// Reads the results of an answer. Titles and descriptions are HTML, with matches highlighted.
 pub(super) fn read(body: &[u8]) -> Option<Vec<SearchResult>> {
     let answer: Answer = serde_json::from_slice(body).ok()?;
     let results = answer.web.results.into_iter().map(|page| SearchResult {

@@ -15,13 +15,13 @@ use threadkeep_responses::{SearchResult, StatelessError};
 use threadkeep_service::tools::WebSearch;
 use threadkeep_upstreams::{UpstreamKey, UpstreamUrl};
 
-/// Limit from name resolution to the last byte.
+/// Time limit for a search, from name resolution to the last byte.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_MAX_BYTES: usize = 1_048_576;
-/// Longer titles and snippets, which are excerpts anyway, are truncated.
+/// Maximum number of characters in a title and in a snippet. Longer texts are truncated.
 const TITLE_MAX_CHARS: usize = 300;
 const SNIPPET_MAX_CHARS: usize = 2_000;
-/// `web_fetch` accepts no longer URLs, so results with one are dropped.
+/// Maximum size of a URL in bytes. Results with longer URLs are dropped, because `web_fetch` does not accept them.
 const URL_MAX_BYTES: usize = 2_048;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub enum SearchKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchSettings {
     pub kind: SearchKind,
-    /// The base URL of the API. The operator sets it, so its address may be private.
+    /// Base URL of the API. Its address may be private, because the operator sets it.
     pub url: UpstreamUrl,
     pub key: Option<UpstreamKey>,
 }
@@ -57,7 +57,7 @@ impl SearchKind {
         }
     }
 
-    /// Returns whether the server requires a key. The others accept none.
+    /// Returns whether the server requires a key. Servers that require no key do not accept one.
     #[must_use]
     pub fn has_key(self) -> bool {
         match self {
@@ -107,7 +107,7 @@ impl Searcher {
         let body = read_body(response, ANSWER_MAX_BYTES).await?;
         let read = match self.settings.kind {
             SearchKind::Brave => brave::read(&body),
-            // null for some engines
+            // SearXNG returns null content for some engines
             SearchKind::Searxng => answer::read::<Option<String>>(&body),
             SearchKind::Tavily => answer::read::<String>(&body),
         };
@@ -132,7 +132,7 @@ fn query_with_site(search: &WebSearch) -> String {
     }
 }
 
-/// Truncates a result to its limits; `None` if its URL is too long.
+/// Truncates the texts of a result. Returns `None` if its URL is missing or too long.
 fn usable(result: SearchResult) -> Option<SearchResult> {
     let SearchResult {
         title,

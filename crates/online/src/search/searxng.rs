@@ -1,4 +1,5 @@
-//! [`SearXNG`](https://docs.searxng.org/dev/search_api). It answers 403 unless its settings list the format `json`.
+//! Client for [`SearXNG`](https://docs.searxng.org/dev/search_api). `SearXNG` answers 403 unless its settings allow the
+//! format `json`.
 
 use reqwest::header::ACCEPT;
 use reqwest::{Client, RequestBuilder};

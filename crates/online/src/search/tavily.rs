@@ -1,4 +1,4 @@
-//! [Tavily](https://docs.tavily.com/documentation/api-reference/endpoint/search).
+//! Client for [Tavily](https://docs.tavily.com/documentation/api-reference/endpoint/search).
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Client, RequestBuilder};

@@ -1,5 +1,5 @@
-//! The only table that maps errors to HTTP answers: `{"error"}`. The client shows its text to the app, except for 401 and
-//! 404, for which it has its own texts.
+//! Maps every error of this protocol to an HTTP answer: `{"error"}`. The client shows the text to the app, except for
+//! 401 and 404, for which the client has its own texts.
 
 use actix_http::ws::HandshakeError;
 use actix_web::http::StatusCode;
@@ -29,7 +29,6 @@ pub enum AgentuityError {
     NotFound,
     #[error("the method is not supported here; use {allow}")]
     MethodNotAllowed {
-        /// The value of the `Allow` header.
         allow: &'static str,
     },
     #[error("this path is for WebSockets of version 13: {0}")]
@@ -44,7 +43,6 @@ pub enum AgentuityError {
     Invalid(&'static str),
     #[error("the body is larger than {limit_bytes} bytes")]
     BodyTooLarge {
-        /// Maximum size of the body.
         limit_bytes: u64,
     },
     #[error("the server has no memory left for the body")]
@@ -100,7 +98,7 @@ impl ResponseError for AgentuityError {
                 response.insert_header((WWW_AUTHENTICATE, challenge));
             }
             StatusCode::UPGRADE_REQUIRED => {
-                // RFC 9110, section 15.5.22, and RFC 6455, section 4.4
+                // required by RFC 9110, section 15.5.22, and RFC 6455, section 4.4
                 response.insert_header((UPGRADE, HeaderValue::from_static("websocket")));
                 response.insert_header((SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13")));
             }

@@ -1,7 +1,7 @@
 //! The back-end API of `@agentuity/runtime`, Agentuity's published runtime.
 //!
-//! An app that uses this runtime stores its data here after a change of its environment variables alone. Its
-//! `AGENTUITY_SDK_KEY` must be one of the API keys.
+//! An app that uses the runtime needs only new environment variables to store its data here. `AGENTUITY_SDK_KEY` must
+//! be one of the server's API keys.
 
 mod envelope;
 mod error;
@@ -56,7 +56,7 @@ impl Agentuity {
     }
 }
 
-/// A resource that answers all methods except `allow` with 405.
+/// Creates a resource. Methods without a route get 405 and the methods in `allow`.
 fn at(path: &str, allow: &'static str) -> Resource {
     let refused = move || ready(Err::<&str, _>(AgentuityError::MethodNotAllowed { allow }));
     web::resource(path).default_service(web::to(refused))

@@ -1,5 +1,6 @@
-//! `POST` and `PUT /session` report that a session of the app began or ended. Nothing is stored: the app's user waits for
-//! the answer, so it never depends on the store.
+//! Answers `POST` and `PUT /session`, which report that a session of the app began or ended.
+//!
+//! Nothing is stored. The app's user waits for the answer, so the answer does not depend on the store.
 
 use actix_web::HttpResponse;
 use actix_web::middleware::from_fn;

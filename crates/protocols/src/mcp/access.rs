@@ -14,8 +14,8 @@ use threadkeep_service::ScopeService;
 use threadkeep_store::Clock;
 use threadkeep_web::ApiError;
 
-/// Headers that name a scope of each kind, for callers with an API key. In a request, `x-session-id` names a session's
-/// scope; in an answer, it is the id of the request.
+/// Headers that name a scope, for callers with an API key. Each entry has the kind of scope and its header. In a
+/// request, `x-session-id` names a session's scope. In an answer, `x-session-id` is the id of the request.
 const NAMING: [(&str, HeaderName); 2] = [
     ("state", HeaderName::from_static("x-state-id")),
     ("session", HeaderName::from_static("x-session-id")),
@@ -37,8 +37,8 @@ impl McpQuery {
 }
 
 impl Mcp {
-    /// Returns the scope of a request, and the scopes that its caller may use. A signed query carries the authority of the
-    /// API key that created it, so it needs no owner.
+    /// Returns the scope of a request, and a service limited to the scopes that the caller may use. A signed query has
+    /// the rights of the API key that signed it, so the caller needs no owner.
     pub(super) fn open(&self, request: &HttpRequest) -> Result<(Scope, ScopeService), ApiError> {
         let refusal = self.refusal(request);
         let is_back_end = refusal.is_none();
@@ -62,13 +62,14 @@ impl Mcp {
 
     /// Finds the scope that a request names.
     ///
-    /// A signed thread ID opens the scope of its thread, and a signed query opens the scope it names. An API key opens the
-    /// scope that another header or an unsigned query names; without a name it opens the scope `request`. If a provider
-    /// identifies callers, a caller without a name gets the scope of its own thread. Cookies are ignored.
+    /// A signed thread ID opens the scope of its thread, and a signed query opens the scope that it names. A caller
+    /// with an API key may also name a scope in a different header or in an unsigned query, and gets the scope
+    /// `request` by default. If an identity provider is configured, a caller that names no scope gets the scope of its
+    /// own thread. Cookies are ignored.
     ///
     /// # Errors
-    /// 401 without a valid credential or with any invalid one, without revealing which part was wrong. Callers with a valid
-    /// credential get 400 for a malformed name or more than one scope.
+    /// 401 if the request has no valid credential, or if any credential is invalid. The error does not reveal which
+    /// part was wrong. Callers with a valid credential get 400 for a malformed name, or for more than one scope.
     fn scope(
         &self,
         request: &HttpRequest,
@@ -95,7 +96,7 @@ impl Mcp {
         let mut scopes = by_query.into_iter().chain(by_thread).chain(by_headers);
         match (scopes.next(), scopes.next()) {
             (None, _) => Ok(Scope::Request),
-            // a caller without an API key opens only its proven scope
+            // if the caller has no API key, `scope` is the scope that its credential proves
             (Some(scope), None) => scope,
             (Some(_), Some(_)) => Err(ApiError::InvalidParameter(
                 "Name the scope once: by `x-thread-id`, `x-state-id`, `x-session-id` or `scope`"
@@ -117,7 +118,7 @@ impl Mcp {
         Ok(Some(grant.scope))
     }
 
-    /// Returns the thread of a signed ID. If a provider identifies callers, the thread must belong to the caller.
+    /// Returns the thread of a signed ID. If an identity provider is configured, the thread must belong to the caller.
     fn own_thread(&self, request: &HttpRequest, has_key: bool) -> Result<ThreadId, ApiError> {
         let id = self.identity.by_header(request.headers())?.id;
         let is_own = || {
@@ -131,7 +132,7 @@ impl Mcp {
         }
     }
 
-    /// Returns why the request has no API key that opens every scope.
+    /// Returns the error if the request has no API key that opens every scope.
     fn refusal(&self, request: &HttpRequest) -> Option<ApiError> {
         let Some(key) = self.api_keys.verify(request.headers()) else {
             return Some(no_key(request, &self.identity));
@@ -140,7 +141,7 @@ impl Mcp {
         Some(ApiError::RightMissing { right })
     }
 
-    /// Returns the scope of a caller that a provider identifies and that names no scope.
+    /// Returns the caller's own scope if an identity provider identifies the caller and the request names no scope.
     fn known(&self, request: &HttpRequest) -> Option<Scope> {
         let names_one =
             !request.query_string().is_empty() || named_by(request.headers()).next().is_some();

@@ -1,4 +1,4 @@
-//! Bodies of one message, or of a list of messages, which revision 2025-03-26 allows.
+//! Parses a body with one message, or with a batch of messages, which revision 2025-03-26 allows.
 
 use super::fault::{BATCH_MAX, MessageFault, VALUES_MAX};
 use super::message::Message;
@@ -7,7 +7,7 @@ use threadkeep_domain::{Json, elements, has_more_values};
 
 pub(super) enum Messages {
     One(Message),
-    /// In order. Each element is answered separately, including invalid ones.
+    /// Messages in order. Each message is answered separately, even if it is invalid.
     Batch(Vec<Result<Message, MessageFault>>),
 }
 

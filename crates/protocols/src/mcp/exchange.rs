@@ -1,4 +1,4 @@
-//! Passes a message to the library's transport, and returns its answer.
+//! Passes a message to the MCP library's transport, and returns the transport's answer.
 
 use actix_web::body::{BoxBody, MessageBody, to_bytes};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
@@ -35,12 +35,12 @@ pub(super) async fn answer<B: MessageBody + 'static>(
     let response = next.call(request).await?;
     let response = whole(named_text(response).map_into_boxed_body()).await?;
     Ok(match (response.status(), undeclared) {
-        // the library rejects a body that is not a message like a body of another type
+        // for a JSON body, the library's 415 means that the body is not a message
         (StatusCode::UNSUPPORTED_MEDIA_TYPE, _) if is_json => {
             let error = MessageFault::NoMessage(id).into_error();
             response.into_response(HttpResponse::BadRequest().json(error))
         }
-        // the library accepted the rest of the request
+        // any other status rejects the HTTP request itself, and takes precedence
         (StatusCode::OK | StatusCode::NOT_FOUND, Some(refusal)) => response.into_response(refusal),
         _ => response,
     })
@@ -84,7 +84,7 @@ pub(super) async fn answer_batch<B: MessageBody + 'static>(
     Ok(request.into_response(answers.into_response()))
 }
 
-/// The answers to a batch: a JSON list without its closing bracket.
+/// The answers to a batch: a JSON array without its closing bracket.
 #[derive(Default)]
 struct Answers(Vec<u8>);
 
@@ -112,7 +112,8 @@ impl Answers {
     }
 }
 
-/// Rejects a request for a method that this server does not have; `None` for notifications and known methods.
+/// Returns the answer to a request for a method that this server does not have, or `None` for notifications and known
+/// methods.
 fn undeclared(message: &Message, revision: Revision<'_>) -> Option<HttpResponse> {
     let id = message.id()?;
     if methods::is_declared(&message.method()?, revision) {
@@ -126,7 +127,8 @@ fn undeclared(message: &Message, revision: Revision<'_>) -> Option<HttpResponse>
     Some(HttpResponse::build(status).json(error))
 }
 
-/// Collects an answer, which the transport streams as one event. The whole has a length, and is counted like other answers.
+/// Reads the complete body of an answer that is not an event stream. The answer then has a length, and is counted like
+/// other answers.
 async fn whole(response: ServiceResponse) -> Result<ServiceResponse, ApiError> {
     let content_type = response.headers().get(CONTENT_TYPE);
     if content_type.is_some_and(|name| name == "text/event-stream") {
@@ -151,7 +153,7 @@ fn is_json(response: &ServiceResponse) -> bool {
     content_type.is_some_and(|name| name == JSON)
 }
 
-/// Sets the content type of the transport's error texts, which have none.
+/// Sets the content type of the transport's error texts if the content type is missing.
 fn named_text<B>(mut response: ServiceResponse<B>) -> ServiceResponse<B> {
     let is_error = response.status().is_client_error() || response.status().is_server_error();
     let headers = response.headers_mut();

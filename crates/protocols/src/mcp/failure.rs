@@ -7,7 +7,8 @@ use super::revision::Revision;
 use threadkeep_service::ServiceError;
 use threadkeep_web::ToProblem as _;
 
-/// Converts a service error, with the API's stable code in `data.code`. The cause of a server error is only logged.
+/// Converts a service error. `data.code` contains the error code of the `/v1` API. The cause of a server error is only
+/// logged.
 pub(super) fn told(error: ServiceError) -> ErrorData {
     let text = error.to_string();
     let problem = error.problem();
@@ -30,8 +31,8 @@ pub(super) fn told(error: ServiceError) -> ErrorData {
     ErrorData::invalid_request(text, Some(data))
 }
 
-/// Converts a service error for a tool call. Since 2026-07-28, no error has the code for missing resources; the library
-/// replaces it for all other methods.
+/// Converts a service error for a tool call. Revision 2026-07-28 removed the code for missing resources. The library
+/// replaces that code only for other methods.
 pub(super) fn of_call(error: ServiceError, revision: Revision<'_>) -> ErrorData {
     let mut told = told(error);
     if revision.is_stateless() && told.code == ErrorCode::RESOURCE_NOT_FOUND {

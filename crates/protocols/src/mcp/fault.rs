@@ -2,18 +2,19 @@
 
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, RequestId};
 
-/// The largest call writes a task list of 131,072 bytes, which is three times as long if the client escapes all non-ASCII
-/// characters. A value of 32,768 control characters has six times as many bytes.
+/// Maximum size of a body. The largest call writes a task list of 131,072 bytes. If the client escapes all non-ASCII
+/// characters, that list takes three times as many bytes. A value of 32,768 control characters takes six times as many
+/// bytes.
 pub(super) const MESSAGE_MAX_BYTES: u64 = 512 * 1_024;
-/// Maximum values in a message outside its arguments. Clients usually describe themselves in a few dozen; the library reads
-/// this number in less than 5 ms.
+/// Maximum number of values in a message, not counting its arguments. Clients usually describe themselves with a few
+/// dozen values. The library reads 2,000 values in less than 5 ms.
 pub(super) const VALUES_MAX: usize = 2_000;
 pub(super) const BATCH_MAX: usize = 32;
-/// Total size of a batch's answers after which the remaining messages are rejected. An answer repeats up to 131,072 bytes of
-/// a scope, twice, and the message that requests it has 100 bytes.
+/// Total size of a batch's answers after which the remaining messages are rejected. A message of 100 bytes can request
+/// up to 131,072 bytes of a scope, and its answer contains them twice.
 pub(super) const ANSWERS_MAX_BYTES: usize = 2 * 1_048_576;
 
-/// An error in a body, with the id of the intended message if it is readable.
+/// An error in a body, with the message's id if it is readable.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MessageFault {
     #[error("the body is not JSON")]

@@ -27,12 +27,12 @@ pub(super) async fn gate<B: MessageBody + 'static>(
         .app_data::<web::Data<Mcp>>()
         .ok_or(ApiError::NotFound)
         .and_then(|mcp| mcp.open(request.request()));
-    // a rejected caller's body is read but not kept: see `Body`
+    // the body of a rejected caller is read but not kept, see `Body`
     let limit_bytes = opened.as_ref().map_or(0, |_| MESSAGE_MAX_BYTES);
     let body = Body::read(&mut request, limit_bytes).await;
     let admitted = opened.and_then(|opened| admit(&request, opened, &body));
     let mut response = match admitted {
-        // the arguments are a copy of the body, so its memory stays reserved until the call is done
+        // `body` is dropped after the call, so its memory reservation also covers the copied arguments
         Ok((opened, Ok(messages))) => forward(request, next, opened, messages).await?,
         Ok((_, Err(fault))) => request.into_response(bad_request(fault)),
         Err(error) => request.error_response(error),
@@ -73,7 +73,7 @@ fn admit(
     Ok((opened, Messages::read(body.bytes()?, revision)))
 }
 
-/// Passes messages to the transport as its only input.
+/// Passes messages to the transport, which gets no other input.
 async fn forward<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     next: Next<B>,
@@ -82,7 +82,7 @@ async fn forward<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     request.set_payload(Payload::None);
     if accepts_json(request.request()).is_ok() {
-        // the transport requires clients to accept streams too, although each answer is JSON
+        // the transport requires that clients accept streams too, although each answer is JSON
         let both = HeaderValue::from_static("application/json, text/event-stream");
         request.headers_mut().insert(ACCEPT, both);
     }

@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::revision::Revision;
 
-/// How long clients may cache results that are the same for all callers. They change only with the server's version.
+/// How long clients may cache results that are the same for all callers. Such results change only with the server's
+/// version.
 pub(super) const SHARED_TTL_MS: u64 = 5 * 60 * 1_000;
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
@@ -12,8 +13,8 @@ pub(super) fn implementation() -> Implementation {
     Implementation::new("threadkeep", env!("CARGO_PKG_VERSION"))
 }
 
-/// The revision of a request, and the result members that depend on it. In revisions without a handshake, each result
-/// repeats the information of the handshake.
+/// The revision of a request, and the parts of its result that depend on the revision. In revisions without a
+/// handshake, each result repeats the server information.
 pub(super) struct Lifecycle {
     version: Option<ProtocolVersion>,
 }
@@ -38,7 +39,7 @@ impl Lifecycle {
         })
     }
 
-    /// The cache lifetime and scope of a list that is the same for all callers.
+    /// Returns the cache lifetime and scope of a list that is the same for all callers.
     pub(super) fn caching(&self) -> (Option<u64>, Option<CacheScope>) {
         let shared = (SHARED_TTL_MS, CacheScope::Public);
         self.revision().is_stateless().then_some(shared).unzip()

@@ -1,8 +1,8 @@
-//! Splits messages before the library reads them.
+//! Splits messages before the MCP library reads them.
 //!
-//! The library tries a message as every type that it knows and buffers the values meanwhile, which costs hundreds of bytes
-//! and microseconds per value. The arguments of a call bypass it: they reach the tools as text, so that no number is
-//! rounded. The rest may have few values, so that the library reads it quickly.
+//! The library tries to read a message as each type that it supports, and buffers the values. This costs hundreds of
+//! bytes and microseconds per value. The arguments of a call therefore bypass the library and reach the tools as text,
+//! which also keeps numbers exact. The number of values in the rest of a message is limited.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use threadkeep_domain::{has_more_values, is_named, member, member_text, members}
 const EMPTY: &str = "{}";
 
 pub(super) struct Message {
-    /// For the library: the message with `{}` as its arguments.
+    /// The message for the library, with `{}` as its arguments.
     pub(super) envelope: String,
-    /// For the tools: the arguments, if they are an object.
+    /// The arguments for the tools, if they are an object.
     pub(super) arguments: Option<Arc<str>>,
 }
 
 impl Message {
-    /// Splits a message, given as compact JSON.
+    /// Splits a message. `json` is compact.
     pub(super) fn read(json: &str) -> Result<Self, MessageFault> {
         if !json.starts_with('{') {
             return Err(MessageFault::NoMessage(None));
@@ -37,7 +37,7 @@ impl Message {
         })
     }
 
-    /// Returns `None` for notifications.
+    /// Returns the id, or `None` for notifications.
     pub(super) fn id(&self) -> Option<RequestId> {
         id(&self.envelope)
     }
@@ -52,7 +52,7 @@ fn id(object: &str) -> Option<RequestId> {
     serde_json::from_str(member(object, "id")?).ok()
 }
 
-/// Replaces each object in `params.arguments` by `{}`. Returns the last of these objects.
+/// Replaces each object in `params.arguments` with `{}`. Returns the last replaced object.
 fn without_arguments(message: &str) -> (String, Option<&str>) {
     let mut arguments = None;
     let envelope = with_changed(message, "params", |params| {

@@ -10,10 +10,10 @@ const ALWAYS: [&str; 6] = [
     "resources/templates/list",
     "resources/read",
 ];
-/// Methods of revisions with a handshake.
+/// Methods that only revisions with a handshake have.
 const HANDSHAKE: [&str; 2] = ["initialize", "ping"];
 
-/// Returns whether this server declares `method` in `revision`. The library answers more methods than that.
+/// Returns whether this server declares `method` in `revision`. The MCP library itself supports more methods.
 pub(super) fn is_declared(method: &str, revision: Revision<'_>) -> bool {
     ALWAYS.contains(&method) || !revision.is_stateless() && HANDSHAKE.contains(&method)
 }

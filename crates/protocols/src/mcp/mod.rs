@@ -1,8 +1,8 @@
 //! The [Model Context Protocol](https://modelcontextprotocol.io) at `/mcp`, as streamable HTTP.
 //!
-//! The server has the tools that keep state, and the keys and tasks of one scope as resources. The request names the scope: in the
-//! header `x-thread-id` (signed), `x-state-id` or `x-session-id`, or in a query, which may be signed. Each request is
-//! answered separately and as JSON, so any replica can answer it; protocol sessions are not used.
+//! The server offers the tools that keep state, and the keys and tasks of one scope as resources. A request names the
+//! scope in the header `x-thread-id` (signed), `x-state-id` or `x-session-id`, or in a query, which may be signed. Each
+//! request is answered separately and as JSON, so any replica can answer it. Protocol sessions are not used.
 
 mod access;
 mod batch;
@@ -40,21 +40,21 @@ pub struct Mcp {
     pub identity: Identity,
     /// Callers with one of these keys may open any scope.
     pub api_keys: ApiKeys,
-    /// Accepted hosts, each with a port or for all ports; an empty list accepts all.
+    /// Accepted hosts. A host without a port is accepted with every port. An empty list accepts all hosts.
     pub allowed_hosts: Vec<String>,
-    /// Accepted origins of pages, each with a port or `:*`; an empty list accepts all.
+    /// Accepted origins of pages, each with a port or `:*`. An empty list accepts all origins.
     pub allowed_origins: Vec<String>,
 }
 
-/// The gate's findings, passed to the protocol's handlers, which run in another task.
+/// Results of the gate's checks, passed to the protocol's handlers, which run in a different task.
 #[derive(Clone)]
 struct Opened {
     scope: Scope,
     /// Limited to the caller's rights.
     scopes: ScopeService,
-    /// The client's address, as rate limits count it.
+    /// Address of the client, for rate limits.
     address: Option<Fingerprint>,
-    /// The response that the call belongs to.
+    /// The model response that the call belongs to.
     turn: Option<TurnToken>,
     /// The arguments of a call, unparsed.
     arguments: Option<Arc<str>>,
@@ -72,7 +72,7 @@ impl Mcp {
         }
     }
 
-    /// Adds `/mcp` to an app. The app must wrap it in [`threadkeep_http::envelope`].
+    /// Adds `/mcp` to an app. The app must be wrapped in [`threadkeep_http::envelope`].
     pub fn configure(&self, config: &mut ServiceConfig) {
         let transport = StreamableHttpService::builder()
             .service_factory(Arc::new(|| Ok(Server)))

@@ -2,12 +2,12 @@ use actix_web::http::header::{HeaderMap, HeaderName};
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-/// A protocol revision. Its dates sort as text.
+/// A protocol revision. Revisions are dates, which sort as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Revision<'a>(&'a str);
 
 impl<'a> Revision<'a> {
-    /// The revision of a request without the header, which later revisions introduced.
+    /// Revision of requests without the header, which was introduced later.
     const UNNAMED: Self = Self("2025-03-26");
 
     /// Reads the header. The transport rejects unknown revisions.
@@ -21,12 +21,12 @@ impl<'a> Revision<'a> {
         Self(date)
     }
 
-    /// Returns whether a body may be a batch: 2025-06-18 removed batches.
+    /// Returns whether a body may be a batch. Revision 2025-06-18 removed batches.
     pub(super) fn takes_batches(self) -> bool {
         self.0 <= "2025-03-26"
     }
 
-    /// Returns whether requests have no handshake: 2026-07-28 removed it.
+    /// Returns whether requests have no handshake. Revision 2026-07-28 removed the handshake.
     pub(super) fn is_stateless(self) -> bool {
         self.0 >= "2026-07-28"
     }

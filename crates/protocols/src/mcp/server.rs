@@ -39,7 +39,7 @@ fn opened(context: &RequestContext<RoleServer>) -> Result<Opened, ErrorData> {
     opened.cloned().ok_or_else(closed)
 }
 
-/// Rejects a cursor: these lists have only one page.
+/// Rejects a cursor, because the list has only one page.
 fn no_cursor(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     match request.and_then(|request| request.cursor) {
         None => Ok(()),
@@ -97,7 +97,7 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let unknown = |_| ErrorData::invalid_params("there is no such tool", None);
         let tool: Tool = request.name.parse().map_err(unknown)?;
-        // the arguments in the request are empty: see `message`
+        // the arguments in the request are empty, see `message`
         let Opened {
             scope,
             scopes,
@@ -161,7 +161,7 @@ impl ServerHandler for Server {
         Ok(read.into())
     }
 
-    /// Answers requests whose method or parameters the library does not know.
+    /// Answers requests whose method or parameters the library does not support.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

@@ -6,7 +6,7 @@ use super::error::wrong_input;
 use crate::object::Object;
 use threadkeep_domain::{Excerpt, Json};
 
-/// Length of a hyphenated UUID; other spellings are rejected.
+/// Length of a hyphenated UUID. Other spellings are rejected.
 const UUID_BYTES: usize = 36;
 
 /// Default and maximum page size.
@@ -27,7 +27,7 @@ pub(super) fn read_uuid(text: &str) -> Option<Uuid> {
     is_plain.then(|| text.parse().ok()).flatten()
 }
 
-/// Shortens serde's message: removes the value that the client sent, which may be long or private.
+/// Shortens serde's message by removing the value that the client sent, which may be long or private.
 pub(super) fn wrong(text: &str) -> String {
     // the position refers to the compacted text, not to the text that the client sent
     let (text, _) = text.rsplit_once(" at line ").unwrap_or((text, ""));
@@ -37,7 +37,7 @@ pub(super) fn wrong(text: &str) -> String {
     };
     let is_name = found.starts_with("unknown field");
     match found.split('`').nth(1) {
-        // a name may contain the words that separate the parts, but not a long secret
+        // shows the name only if it is short, because a long name may be a secret
         Some(name) if is_name && name.len() <= Excerpt::MAX_BYTES => {
             let name = Excerpt(name);
             format!("unknown field `{name}`, expected {expected}")

@@ -12,7 +12,7 @@ use threadkeep_identity::bearer;
 use threadkeep_service::rates::RateSubject;
 use threadkeep_web::SessionId;
 
-/// The id of a request, chosen by the client or by this server.
+/// Header with the id of a request, which the client or this server chooses.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-modelrelay-request-id");
 const API_KEY: HeaderName = HeaderName::from_static("x-modelrelay-api-key");
 
@@ -45,7 +45,7 @@ impl Framed for ModelRelay {
     }
 }
 
-/// Returns the body, or the reason why it did not arrive whole.
+/// Returns the body, or the error if it was not received completely.
 pub(super) fn bytes_of(body: &Body) -> Result<&Bytes, RelayError> {
     match body {
         Body::Whole { bytes, .. } => Ok(bytes),
@@ -58,7 +58,7 @@ pub(super) fn bytes_of(body: &Body) -> Result<&Bytes, RelayError> {
     }
 }
 
-/// Returns the name of the API key in either header, if the key may make the call.
+/// Returns the name of the API key in either header. Fails if the key may not make the call.
 fn key_name(relay: &ModelRelay, request: &HttpRequest) -> Result<Arc<str>, RelayError> {
     let headers = request.headers();
     let key = headers.get(API_KEY);
@@ -74,7 +74,7 @@ fn key_name(relay: &ModelRelay, request: &HttpRequest) -> Result<Arc<str>, Relay
     }
 }
 
-/// Returns the client's id for the request, or a new one.
+/// Returns the id that the client chose for the request, or else the id that this server chose.
 fn request_id(request: &HttpRequest) -> Option<HeaderValue> {
     if let Some(id) = client_request_id(request.headers()) {
         return Some(id.clone());

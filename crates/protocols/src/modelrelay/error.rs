@@ -1,4 +1,4 @@
-//! The only table that maps errors to HTTP answers: `{"error","code","message"}`.
+//! Maps every error of this protocol to an HTTP answer: `{"error","code","message"}`.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use threadkeep_web::{BEARER, WRONG_BEARER};
 
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
-    /// No API key, or an unknown one outside the bearer token.
+    /// No API key, or an unknown key that is not a bearer token.
     #[error("this request requires an API key")]
     Unauthorized,
     /// A bearer credential that is not an API key.
@@ -29,7 +29,6 @@ pub enum RelayError {
     NotFound(&'static str),
     #[error("the method is not supported here; use {allow}")]
     MethodNotAllowed {
-        /// The value of the `Allow` header.
         allow: &'static str,
     },
     /// A malformed path, query or header, or a body that is not JSON.
@@ -40,15 +39,14 @@ pub enum RelayError {
     Validation(String),
     #[error("the body is larger than {limit_bytes} bytes")]
     BodyTooLarge {
-        /// Maximum size of the body.
         limit_bytes: u64,
     },
     #[error("the server has no memory left for the body")]
     Overloaded,
-    /// A response of a model without an answer.
+    /// A model response that ended without an answer.
     #[error("{0}")]
     Response(#[from] Arc<ResponseError>),
-    /// A failed response of a model. Its message may come from an upstream, so only the caller may see it.
+    /// A failed model response. Its message may come from an upstream, so only the caller may see it.
     #[error("the response failed: {}", .0.code.as_str())]
     Failed(Failure),
     #[error(transparent)]
@@ -141,7 +139,7 @@ impl RelayError {
     }
 }
 
-/// The protocol has fewer codes than `/v1`, so the status selects the row.
+/// Maps a service error by its status, because the protocol has fewer codes than `/v1`.
 fn service_row(error: &ServiceError) -> Row {
     match error.problem().status {
         StatusCode::BAD_REQUEST => WRONG,

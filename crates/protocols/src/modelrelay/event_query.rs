@@ -13,12 +13,13 @@ const LIMIT_MAX: u32 = 10_000;
 pub(super) struct Wanted {
     /// Sequence number of the last run event that the reader has received.
     pub(super) seq: u64,
-    /// Sequence number of the last state event that the reader has received; `None` if it wants no state events.
+    /// Sequence number of the last state event that the reader has received; `None` if the reader wants no state
+    /// events.
     pub(super) state_seq: Option<u64>,
     pub(super) limit: Option<u32>,
     /// Whether the stream waits for later events.
     pub(super) waits: bool,
-    /// Server-sent events instead of lines.
+    /// Whether to send server-sent events instead of lines.
     pub(super) as_sse: bool,
 }
 
@@ -34,7 +35,7 @@ struct Parameters {
 }
 
 impl Wanted {
-    /// Parses the query. A client that reconnects with `Last-Event-ID` continues from there.
+    /// Parses the query. With `Last-Event-ID`, the stream resumes after that event.
     pub(super) fn of(request: &RelayRequest) -> Result<Self, RelayError> {
         let query: Parameters = request.query()?;
         let limit = query.limit;
@@ -43,7 +44,7 @@ impl Wanted {
                 "limit must be between 1 and {LIMIT_MAX}"
             )));
         }
-        // events never contain outputs, because the clients reject those
+        // `include_output` has no effect beyond this check, because clients reject events with outputs
         flag("include_output", query.include_output.as_deref())?;
         let has_state = includes_state(query.include.as_deref())?;
         if query.after_state_seq.is_some() && !has_state {

@@ -1,7 +1,8 @@
-//! The events of a run, as lines or as server-sent events.
+//! Streams the events of a run, as lines or as server-sent events.
 //!
-//! The default stream has two events: `run_started`, numbered 1, and the end of the run, numbered 2. Clients fail on unknown
-//! types. `?include=state` adds changes of the run's keys and tasks, which have their own numbers from 1.
+//! A stream begins with event 1, `run_started`, and ends with event 2, which reports the end of the run. Clients fail
+//! on unknown event types. `?include=state` adds changes of the run's keys and tasks, whose numbers are separate and
+//! also begin at 1.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -24,12 +25,12 @@ use threadkeep_service::{Run, RunStatus, ServiceError};
 
 /// Interval at which a waiting stream reads its run.
 const POLL_EVERY: Duration = Duration::from_millis(250);
-/// Maximum number of state events in memory; each may contain a whole task list.
+/// Maximum number of state events in memory. Each may contain a whole task list.
 const AT_ONCE: usize = 16;
 /// How long the store may fail before the stream is cut.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Reasons to end a stream before its run ends. The connection is then cut, because a proper end means that the run is over.
+/// Reasons to cut a connection before its run ends. A normal end of the stream would mean that the run has ended.
 #[derive(Debug, thiserror::Error)]
 enum Cut {
     #[error("the server stops")]
@@ -43,8 +44,8 @@ struct Feed {
     run: Run,
     wanted: Wanted,
     queue: VecDeque<Line>,
-    /// The next state events. Each is rendered when it is sent, and other tasks of the worker run in between, because a
-    /// whole task list takes a while.
+    /// The next state events. Each event is rendered just before it is sent. The worker's other tasks run in between,
+    /// because a large task list takes a while to render.
     told: VecDeque<StoredItem>,
     /// Whether the stream ends after the queued events.
     is_last: bool,
@@ -78,7 +79,7 @@ pub(super) async fn get_events(request: RelayRequest) -> Result<HttpResponse, Re
 }
 
 impl Feed {
-    /// Returns the next item to send; `None` at the end.
+    /// Returns the next item to send, or `None` at the end.
     async fn next(&mut self) -> Result<Option<Bytes>, Cut> {
         let heartbeat = self.relay.events.heartbeat();
         loop {
@@ -116,7 +117,7 @@ impl Feed {
         }
     }
 
-    /// Reads the run's progress.
+    /// Reads the current state of the run.
     async fn look(&mut self) -> Result<(), Cut> {
         match self.relay.runs.get(self.run.id).await {
             Ok(run) => {
@@ -128,7 +129,7 @@ impl Feed {
         }
     }
 
-    /// Queues new events of the run. Returns whether there is anything to send.
+    /// Queues new events of the run. Returns whether there is an event to send or the stream has ended.
     async fn fill(&mut self) -> Result<bool, Cut> {
         if self.wanted.seq < STARTED_SEQ {
             self.wanted.seq = STARTED_SEQ;
@@ -161,7 +162,7 @@ impl Feed {
         let id = self.run.id;
         let items = self.relay.runs.told(id, after, AT_ONCE).await?;
         let Some(last) = items.last() else {
-            // newer events have replaced these; the next read finds them
+            // newer events have replaced the requested events; the next read finds the newer ones
             self.wanted.state_seq = Some(self.run.last_told);
             return Ok(true);
         };

@@ -1,4 +1,4 @@
-//! Renders events of runs as lines of ASCII. A client fails on a character that is split between two reads.
+//! Renders events of runs as lines of ASCII. Clients fail on a multi-byte character that is split between two reads.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use threadkeep_domain::scope::{StoredItem, TaskList};
 use threadkeep_service::{Digested, Run, RunStatus};
 use threadkeep_store::StoreError;
 
-/// An event, and the position of a reader that has received it.
+/// An event, and the position of a reader that has received the event.
 #[derive(Debug, PartialEq)]
 pub(super) struct Line {
     pub(super) event: &'static str,
@@ -20,7 +20,7 @@ pub(super) struct Line {
     pub(super) json: String,
     /// Sequence number of the last run event.
     pub(super) seq: u64,
-    /// Sequence number of the last state event, for clients that want these events.
+    /// Sequence number of the last state event; `None` if the reader wants no state events.
     pub(super) state_seq: Option<u64>,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn started(run: &Run, state_seq: Option<u64>) -> Line {
     }
 }
 
-/// Returns the event for the end of a run; `None` if the run is in progress.
+/// Returns the event for the end of a run, or `None` if the run is in progress.
 pub(super) fn ended(run: &Run, state_seq: Option<u64>) -> Option<Line> {
     let event = match run.status {
         RunStatus::Running => return None,
@@ -61,7 +61,7 @@ pub(super) fn ended(run: &Run, state_seq: Option<u64>) -> Option<Line> {
     })
 }
 
-/// Renders a state event: `kv_updated` with the changed keys (null for all keys), or `task_list_updated` with the whole
+/// Renders a state event. `kv_updated` has the changed keys (null for all keys), and `task_list_updated` has the whole
 /// list.
 pub(super) fn told(run: &Run, seq: u64, item: &StoredItem) -> Result<Line, StoreError> {
     let corrupt = || StoreError::Corrupt("an event of a run");
@@ -124,7 +124,7 @@ fn line(run_id: Uuid, seq: u64, at_ms: u64, event: &str, members: Value) -> Stri
     ascii(&line.to_string())
 }
 
-/// Escapes characters beyond ASCII, which occur only in strings.
+/// Escapes non-ASCII characters, which occur only in strings.
 pub(super) fn ascii(json: &str) -> String {
     let mut ascii = String::with_capacity(json.len());
     for char in json.chars() {

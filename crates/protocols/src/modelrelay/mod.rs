@@ -1,13 +1,18 @@
 //! The API of `ModelRelay`'s published clients: state handles, sessions with messages, runs as scopes, and tools.
 //!
-//! The API is served below `/api/v1`, and at the root for clients whose base URL has no path. Every client needs an API key
-//! of the service, in `X-ModelRelay-Api-Key` or as a bearer token. The clients only send keys that begin with `mr_sk_`, so
-//! one of `THREADKEEP_API_KEYS` must, such as `relay:mr_sk_...`. All objects belong to one project.
+//! The API is served below `/api/v1`, and at the root for clients whose base URL has no path. Every request needs an
+//! API key of this server, in `X-ModelRelay-Api-Key` or as a bearer token. The clients only send keys that begin with
+//! `mr_sk_`, so `THREADKEEP_API_KEYS` must contain such a key, for example `relay:mr_sk_...`. All objects belong to one
+//! project.
 //!
-//! Extensions of the original: `GET /state-handles/{id}` and `POST /state-handles/{id}/extend`; runs on a handle
-//! (`state_id`), which `POST /runs/{id}/complete` ends; state in a run's events (`?include=state`);
-//! `POST /sessions/{id}/clear` with a body; `POST /tool-calls`, where the original calls the tools itself; and repeats,
-//! which are detected by `Idempotency-Key` or by the request's id.
+//! This server extends the original API:
+//!
+//! - `GET /state-handles/{id}` and `POST /state-handles/{id}/extend`
+//! - runs on a state handle (`state_id`), which `POST /runs/{id}/complete` ends
+//! - state in a run's events (`?include=state`)
+//! - `POST /sessions/{id}/clear` with a body
+//! - `POST /tool-calls`; the original server calls the tools itself
+//! - detection of repeated requests by `Idempotency-Key` or by the request's id
 
 mod artifacts;
 mod bodies;
@@ -50,7 +55,7 @@ pub struct ModelRelay {
     pub responses: Option<ResponseService>,
     /// Decides when streams end.
     pub events: Events,
-    /// Derives ids, so that a repeat gets the same id.
+    /// Derives ids, so that a repeated request gets the same id.
     pub ring: KeyRing,
     pub api_keys: ApiKeys,
 }

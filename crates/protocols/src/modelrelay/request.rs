@@ -42,7 +42,7 @@ impl RelayRequest {
         read_json(&self.text()?)
     }
 
-    /// Parses the body; an empty body counts as `{}`.
+    /// Parses the body. An empty body counts as `{}`.
     pub(super) fn json_or_nothing<T: DeserializeOwned>(&self) -> Result<T, RelayError> {
         if bytes_of(&self.body)?.is_empty() {
             return read_json(&Json::empty_object());
@@ -56,8 +56,9 @@ impl RelayRequest {
         Json::parse(text).map_err(|error| wrong_input(format!("the body is not JSON: {error}")))
     }
 
-    /// Identifies the object to create, identically for a repeat. The identity derives from `key`, otherwise from
-    /// `Idempotency-Key`, otherwise from the request's id, within the API key and `kind`.
+    /// Returns the identity of the object to create. A repeated request gets the same identity, which derives from
+    /// `key`, or else `Idempotency-Key`, or else the request's id. The API key and `kind` are also part of the
+    /// identity.
     pub(super) fn making(&self, kind: &str, key: Option<&str>) -> Result<Making, RelayError> {
         let key = match key {
             Some(key) if is_token(key.as_bytes()) => Some(key.as_bytes()),
@@ -85,7 +86,7 @@ impl RelayRequest {
         }
     }
 
-    /// The digest of the request. Ignores white space in its body.
+    /// Returns a digest of the body. For JSON, insignificant white space is ignored.
     pub(super) fn fingerprint(&self) -> Fingerprint {
         match self.text() {
             Ok(json) => Fingerprint::of(&[json.as_str().as_bytes()]),

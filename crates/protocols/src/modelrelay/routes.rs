@@ -10,7 +10,7 @@ use super::{
 };
 use crate::frame::frame;
 
-/// Prefixes of paths. The root serves clients whose base URL has no path.
+/// Path prefixes. The root serves clients whose base URL has no path.
 const ROOTS: [&str; 2] = ["/api/v1", ""];
 
 impl ModelRelay {
@@ -45,7 +45,7 @@ const FAMILIES: [(&str, Routes); 4] = [
     ("/tool-calls", tool_routes),
 ];
 
-/// Served only if models are configured.
+/// Routes that exist only if models are configured.
 const TURNS: (&str, Routes) = ("/responses", response_routes);
 
 fn handle_routes(config: &mut ServiceConfig) {
@@ -105,7 +105,7 @@ fn response_routes(config: &mut ServiceConfig) {
     config.service(at("", "POST").route(web::post().to(responses::create_response)));
 }
 
-/// A resource that answers all methods except `allow` with 405.
+/// Creates a resource. Methods without a route get 405 and the methods in `allow`.
 fn at(path: &str, allow: &'static str) -> Resource {
     let refused = move || ready(Err::<&str, _>(RelayError::MethodNotAllowed { allow }));
     web::resource(path).default_service(web::to(refused))

@@ -51,7 +51,7 @@ impl<'a> TaskObject<'a> {
     }
 }
 
-/// Renders a task list, the content of its artifact.
+/// Renders a task list as the content of its artifact.
 pub(super) fn tasks_object(tasks: &TaskList) -> Value {
     json!({"tasks": TaskObject::all(tasks)})
 }

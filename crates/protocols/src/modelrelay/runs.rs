@@ -1,4 +1,4 @@
-//! Runs, which the program that executes them creates, reads and ends.
+//! Runs, which are created, read and ended by the program that executes them.
 
 use actix_web::HttpResponse;
 use serde::Deserialize;
@@ -15,11 +15,11 @@ use crate::object::Object;
 use threadkeep_domain::Json;
 use threadkeep_service::{Completion, Digested, Run, RunError, RunPlan, RunStatus};
 
-/// Maximum size of a workflow's name, and of each text of an error.
+/// Maximum size of a workflow's name, and of each text in an error.
 const TEXT_MAX_BYTES: usize = 4_096;
 const HASH_DIGITS: usize = 64;
 
-/// Members about the execution of a workflow are accepted without effect.
+/// The body of a new run. Members that control the execution of a workflow are accepted, but have no effect.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NewRun {
@@ -97,7 +97,7 @@ pub(super) async fn get_run(request: RelayRequest) -> Result<HttpResponse, Relay
     respond(&request.protocol, &run, has_steps).await
 }
 
-/// `POST /runs/{id}/complete`, an extension: the original ends runs itself.
+/// `POST /runs/{id}/complete`. The original API does not have this route, because its server ends runs itself.
 pub(super) async fn complete_run(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let id = request.id()?;
     let completion = request.json::<End>()?.completion()?;
@@ -183,7 +183,7 @@ impl End {
     }
 }
 
-/// Converts outputs to an object. Any other value becomes its member `output`.
+/// Converts outputs to an object. A value of any other type becomes the member `output`.
 fn outputs(output: &RawValue) -> Json {
     let json = output.get();
     if json.starts_with('{') {

@@ -9,7 +9,7 @@ use threadkeep_domain::rfc3339;
 use threadkeep_domain::scope::{ScopeKey, ScopeValue, StoredItem};
 use threadkeep_service::Session;
 
-/// Prefix of metadata that is shown but not stored.
+/// Prefix of metadata names that are shown but not stored.
 pub(super) const RESERVED: &str = "modelrelay.";
 
 #[derive(Serialize)]
@@ -86,7 +86,7 @@ pub(super) fn kv_object(kv: &[(ScopeKey, ScopeValue)]) -> BTreeMap<&str, &str> {
         .collect()
 }
 
-/// Renders a message: its stored members, and those that the store adds.
+/// Renders a message from its stored members and the members that the store adds.
 pub(super) fn message_object(message: &StoredItem) -> String {
     let id = &message.id;
     let seq = message.seq;

@@ -21,8 +21,8 @@ struct Patch {
     metadata: SessionMetadata,
 }
 
-/// An extension: the original only drops the messages. `tool_state` also drops keys and tasks. With `keep_unfinished`,
-/// nothing is dropped if a task is not completed.
+/// The body of `POST /sessions/{id}/clear`. In the original API, the route has no body and only removes the messages.
+/// `tool_state` also removes keys and tasks. With `keep_unfinished`, nothing is removed if any task is not completed.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ClearingBody {
@@ -52,7 +52,7 @@ pub(super) async fn create_session(request: RelayRequest) -> Result<HttpResponse
     Ok(HttpResponse::Created().json(SessionObject::of(&session)))
 }
 
-/// `GET /sessions`, without the state of tools.
+/// `GET /sessions`: lists sessions without the state of their tools.
 pub(super) async fn list_sessions(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let page: Page = request.query()?;
     let offset = read_offset(page.offset, page.cursor.as_deref())?;

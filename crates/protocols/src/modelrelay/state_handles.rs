@@ -63,7 +63,7 @@ pub(super) async fn extend_handle(request: RelayRequest) -> Result<HttpResponse,
     Ok(HttpResponse::Ok().json(handle_object(&handle)))
 }
 
-/// `DELETE /state-handles/{id}`, which is idempotent.
+/// `DELETE /state-handles/{id}`. Idempotent.
 pub(super) async fn delete_handle(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     request.protocol.handles.delete(request.id()?).await?;
     Ok(HttpResponse::NoContent().finish())

@@ -15,7 +15,7 @@ use threadkeep_domain::scope::{Scope, ScopeId};
 use threadkeep_domain::{Fingerprint, IdempotencyKey};
 use threadkeep_service::tools::{Call, Outcome, Tool};
 
-/// More calls than any model requests at once.
+/// Maximum number of calls, which is more than any model requests at a time.
 const CALLS_MAX: usize = 128;
 
 #[derive(Deserialize)]
@@ -43,8 +43,8 @@ struct Function {
     arguments: Option<Box<RawValue>>,
 }
 
-/// `POST /tool-calls`, an extension: the original calls tools itself. Without a context, the tools' state is lost after the
-/// answer.
+/// `POST /tool-calls`. The original API does not have this route, because its server calls the tools. Without a
+/// context, the tools' state is lost after the answer.
 pub(super) async fn call_tools(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let body: ToolCalls = request.json()?;
     if body.tool_calls.len() > CALLS_MAX {
@@ -127,7 +127,7 @@ impl ToolCall {
 
 impl Named<'_> {
     fn result(&self, outcome: Outcome) -> Value {
-        // function-calling APIs reject the dots that a model may have used
+        // shows the tool's own name, because function-calling APIs reject the dots that a model may have used
         let name = self.tool.map_or(self.name, |tool| tool.as_str());
         match outcome {
             Outcome::Result(result) => {
@@ -145,8 +145,8 @@ fn unknown_tool() -> Outcome {
 }
 
 impl RelayRequest {
-    /// Returns the idempotency key of the call at `index`. Each call has its own key, so a retry after a failure repeats no
-    /// call that succeeded.
+    /// Returns the idempotency key of the call at `index`. Each call has its own key, so that a retry repeats no call
+    /// that succeeded.
     fn repeat(&self, index: usize) -> Option<IdempotencyKey> {
         let key = self.idempotency_key().ok()??;
         let index = (index as u64).to_be_bytes();

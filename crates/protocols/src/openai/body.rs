@@ -9,7 +9,7 @@ use threadkeep_domain::scope::HistoryItem;
 use threadkeep_domain::{IdempotencyKey, Json, ObjectError, given, member};
 use threadkeep_web::ApiError;
 
-/// Nesting depth around a list of items. The list itself counts towards the depth of its items, as it does in a state.
+/// Nesting depth around a list of items. As in a thread's state, the list itself counts towards the depth of its items.
 const AROUND: usize = 1;
 
 pub(super) struct ObjectBody(Json);
@@ -27,7 +27,7 @@ impl ObjectBody {
         object.map(Self)
     }
 
-    /// Returns a copy with other values for `members`. The values must not nest.
+    /// Returns a copy with new values for `members`. The values must be neither objects nor arrays.
     pub(super) fn with(&self, members: &[(&'static str, &str)]) -> Self {
         let edits = members.iter().map(|&(name, json)| Edit { name, json });
         let edits: Vec<_> = edits.collect();
@@ -38,7 +38,7 @@ impl ObjectBody {
         self.given("metadata").map(read_metadata).transpose()
     }
 
-    /// Returns the metadata that replaces all existing metadata; null removes it.
+    /// Returns the metadata that replaces all existing metadata. Null removes it.
     pub(super) fn new_metadata(&self) -> Result<Json, Fault> {
         match member(self.0.as_str(), "metadata") {
             Some("null") => Ok(Json::empty_object()),
@@ -47,13 +47,13 @@ impl ObjectBody {
         }
     }
 
-    /// Returns the items; an empty list if the body has none.
+    /// Returns the items, or an empty list if the body has none.
     pub(super) fn items(&self, request: Option<IdempotencyKey>) -> Result<Vec<HistoryItem>, Fault> {
         let items = self.given("items");
         items.map_or(Ok(Vec::new()), |items| read_items(items, request))
     }
 
-    /// Returns the items; at least one is required.
+    /// Returns the items. At least one item is required.
     pub(super) fn some_items(
         &self,
         request: Option<IdempotencyKey>,
@@ -101,7 +101,7 @@ pub(super) fn string(json: &str, param: &str) -> Result<String, Fault> {
     })
 }
 
-/// Names the kind of a JSON value, for error messages.
+/// Names the type of a JSON value, for error messages.
 pub(super) fn kind_of(json: &str) -> &'static str {
     match json.as_bytes().first() {
         Some(b'{') => "an object",

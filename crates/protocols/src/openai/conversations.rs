@@ -28,7 +28,7 @@ pub(super) async fn create_conversation(
         .threads
         .create_with_history(&id, new, items, limit, options);
     let written = created.await.map_err(|error| match error {
-        // the key created it so long ago that its answer has expired
+        // the idempotency key created the thread, but the stored answer has expired
         ServiceError::ThreadExists => ServiceError::from(Refusal::IdempotencyKeyReused).into(),
         error => of_items(error),
     })?;
@@ -69,7 +69,7 @@ pub(super) async fn delete_conversation(
     }
 }
 
-/// Returns the thread of a conversation that must exist.
+/// Returns the thread of a conversation. Fails if the conversation does not exist.
 pub(super) async fn find(request: &OpenAiRequest, id: &ThreadId) -> Result<Thread, OpenAiError> {
     let found = request.protocol.threads.get_thread(id).await;
     let found = found.map_err(OpenAiError::unchanged)?;

@@ -1,4 +1,4 @@
-//! Edits objects as text, which preserves their other members, the order and the numbers.
+//! Edits JSON objects as text, which preserves other members, their order and the exact numbers.
 
 use threadkeep_domain::{is_named, members};
 

@@ -9,7 +9,7 @@ use crate::frame::Framed;
 use threadkeep_http::{Body, IDEMPOTENCY_KEY, key_for, session_of};
 use threadkeep_web::ApiError;
 
-/// Maximum size of a body. Items carry images as base64.
+/// Maximum size of a body. Items contain images as base64.
 const BODY_MAX_BYTES: u64 = 8 * 1_048_576;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
@@ -52,8 +52,8 @@ impl Framed for OpenAi {
     }
 }
 
-/// Tells the client whether to retry after a store outage: not if the write may have taken effect, unless the server can
-/// detect the repeat.
+/// Returns whether the client should retry, or `None` to leave the decision to the client. After a store outage, the
+/// client should not repeat a write that may have taken effect, unless the server can detect the repeat.
 fn should_retry<B>(response: &ServiceResponse<B>) -> Option<bool> {
     let error = response.response().error();
     let error = error.and_then(|error| error.as_error::<OpenAiError>());

@@ -1,5 +1,5 @@
-//! Errors in the clients' format: `{"error":{"message","type","param","code"}}`. The status is never 409, which the clients
-//! treat as transient.
+//! Errors in the clients' format: `{"error":{"message","type","param","code"}}`. The status is never 409, because the
+//! clients retry requests with that status.
 
 use std::sync::Arc;
 
@@ -43,10 +43,10 @@ pub enum OpenAiError {
     /// A page starts after an item that was never in the conversation.
     #[error("The item in 'after' was not found in this conversation.")]
     UnknownCursor,
-    /// A response of a model without an answer.
+    /// A model response that ended without an answer.
     #[error("{0}")]
     Turn(Arc<ResponseError>),
-    /// A failed response of a model. Its message may come from an upstream, so only the caller may see it.
+    /// A failed model response. Its message may come from an upstream, so only the caller may see it.
     #[error("the response failed: {}", .failure.code.as_str())]
     Failed {
         failure: Failure,
@@ -55,7 +55,7 @@ pub enum OpenAiError {
     },
     #[error("Unknown request URL. This server has {}.", served(*.has_models))]
     UnknownUrl {
-        /// Whether models are configured, and their paths therefore exist.
+        /// Whether models are configured. Their paths exist only then.
         has_models: bool,
     },
 }
@@ -123,7 +123,7 @@ impl OpenAiError {
         Self::Unchanged(error.into())
     }
 
-    /// Adjusts an error for requests for responses, which have more codes.
+    /// Adjusts an error of a request for a response, because these requests have more error codes.
     pub(super) fn of_turn(self) -> Self {
         match self {
             Self::Api(error @ ApiError::InvalidJson(_)) => Self::NotJson(error),
@@ -149,7 +149,7 @@ impl OpenAiError {
         matches!(self, Self::Turn(error) if matches!(**error, ResponseError::Locked { .. }))
     }
 
-    /// Returns whether a response may have run its first calls, which another request would run again.
+    /// Returns whether a response may already have run calls that a repeated request would run again.
     pub(super) fn has_run(&self) -> bool {
         match self {
             Self::Failed { .. } => true,
@@ -165,7 +165,7 @@ impl OpenAiError {
         }
     }
 
-    /// Seconds after which the client should retry, unless the API error already sets them.
+    /// Returns the value of `Retry-After`. API errors set that header themselves.
     fn retry_after_seconds(&self) -> Option<u64> {
         match self {
             Self::Failed { failure, .. } => failure.retry_after_seconds,
@@ -181,7 +181,7 @@ impl OpenAiError {
         }
     }
 
-    /// The running response that blocks the request.
+    /// Returns the running response that blocks the request.
     fn running_response(&self) -> Option<ResponseId> {
         match self {
             Self::Turn(error) => match **error {
@@ -192,7 +192,7 @@ impl OpenAiError {
         }
     }
 
-    /// Renders the error as an event of a socket.
+    /// Renders the error as a socket event.
     pub(super) fn event(&self) -> String {
         let row = self.row();
         let status = row.status.as_u16();
@@ -242,7 +242,7 @@ impl OpenAiError {
             }
             Self::NotAnObject => row(StatusCode::BAD_REQUEST, None),
             Self::NoSuchConversation | Self::NoSuchItem => row(StatusCode::NOT_FOUND, None),
-            // OpenAI's status, code and parameter, which its clients and the Open Responses suite match on
+            // OpenAI's clients and the Open Responses test suite check this status, code and parameter
             Self::NoPreviousResponse(_) => {
                 row(StatusCode::BAD_REQUEST, Some("previous_response_not_found"))
                     .at("previous_response_id")
@@ -265,7 +265,7 @@ fn served(has_models: bool) -> &'static str {
     }
 }
 
-/// The row of a response without an answer.
+/// Returns the row for a response without an answer.
 fn row_of_turn(
     error: &ResponseError,
     row: impl Fn(StatusCode, Option<&'static str>) -> Row,
@@ -334,7 +334,7 @@ fn turn_message(error: &ResponseError) -> String {
     }
 }
 
-/// The row of a failed response.
+/// Returns the row for a failed response.
 fn row_of_failure(failure: &Failure, row: impl Fn(StatusCode, Option<&'static str>) -> Row) -> Row {
     let code = Some(failure.code.as_str());
     let of_server = |status| row(status, code).of_server();
@@ -356,7 +356,7 @@ fn row_of_failure(failure: &Failure, row: impl Fn(StatusCode, Option<&'static st
 
 fn row_of(error: &ApiError) -> Row {
     let problem = error.problem();
-    // an exclusive turn of another client ends soon: the client should retry, which it would not do after a 400
+    // `turn_taken` becomes 503, because clients retry a 503 but not a 400, and the turn ends soon
     let (status, kind, code) = match (problem.status, problem.code) {
         (_, "invalid_json") => (StatusCode::BAD_REQUEST, INVALID, None),
         (StatusCode::UNAUTHORIZED, _) => {
@@ -393,7 +393,7 @@ fn row_of(error: &ApiError) -> Row {
     }
 }
 
-/// The text of an API error where it differs from `/v1`, or must state sizes.
+/// Returns a message that replaces the `/v1` message of an API error, or `None` to keep it.
 fn message(error: &ApiError) -> Option<String> {
     match error {
         // writes require that the conversation exists

@@ -1,4 +1,4 @@
-/// An invalid request that the client can fix, with the code that clients match on.
+/// An invalid request that the client can fix. Clients check `code`.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub(super) struct Fault {
@@ -29,7 +29,7 @@ impl Fault {
         Self::new("invalid_type", param, message)
     }
 
-    /// A value that this server rejects, although other servers accept it.
+    /// Returns the fault for a value that this server rejects, although other servers accept it.
     pub(super) fn unsupported(code: &'static str, param: impl Into<String>, wanted: &str) -> Self {
         let param = param.into();
         let message = format!("Unsupported value for '{param}': expected {wanted}.");

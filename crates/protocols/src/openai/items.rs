@@ -44,7 +44,7 @@ pub(super) async fn list_items(request: OpenAiRequest) -> Result<HttpResponse, O
     };
     let scope = ScopeId::Thread(id);
     let scopes = &request.protocol.scopes;
-    // one more item shows whether another page follows
+    // reads one item more than requested, to see whether another page follows
     let history = scopes.history(&scope, from, query.limit + 1).await?;
     if history.summary == HistorySummary::EMPTY {
         find(&request, &id).await?;
@@ -76,7 +76,7 @@ pub(super) async fn get_item(request: OpenAiRequest) -> Result<HttpResponse, Ope
     {
         let from = HistoryFrom::After(place.seq - 1);
         let history = scopes.history(&scope, from, 1).await?;
-        // the item may have been removed in between
+        // the item may have been removed since it was found
         if let Some(kept) = history.items.first().filter(|kept| kept.id == wanted) {
             return Ok(answer(item(kept).into_owned(), false));
         }
@@ -91,7 +91,7 @@ pub(super) async fn delete_item(request: OpenAiRequest) -> Result<HttpResponse, 
     let thread = find(&request, &id).await?;
     let item = request.item().ok_or(OpenAiError::NoSuchItem)?;
     let options = WriteOptions {
-        // a removal would create the thread again if it ended in between
+        // without the precondition, a removal would recreate a thread that has just ended
         precondition: Some(Precondition::Life(thread.stamp.life)),
         ..request.options()?
     };

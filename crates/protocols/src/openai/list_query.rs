@@ -1,9 +1,9 @@
-//! Query parameters of a list of items. Unknown ones are ignored.
+//! Query parameters of a list of items. Unknown parameters are ignored.
 
 use super::fault::Fault;
 use threadkeep_http::{decode_parameter, parameters};
 
-/// Default and maximum items per page.
+/// Default and maximum number of items per page.
 const LIMIT: usize = 20;
 const LIMIT_MAX: usize = 100;
 
@@ -11,9 +11,9 @@ const LIMIT_MAX: usize = 100;
 #[derive(Debug, PartialEq)]
 pub(super) struct ListQuery {
     pub(super) limit: usize,
-    /// Oldest items first.
+    /// Whether the oldest items come first.
     pub(super) is_ascending: bool,
-    /// The id of an item.
+    /// Id of the item after which the page begins.
     pub(super) after: Option<String>,
 }
 

@@ -1,8 +1,8 @@
-//! The conversations and models API of `OpenAI`'s clients, at `/v1` and `/openai/v1`.
+//! The conversations, responses and models APIs of `OpenAI`'s clients, at `/v1` and `/openai/v1`.
 //!
-//! A conversation `conv_<x>` is the thread `thrd_<x>`. Its metadata is the thread's, and its items are the thread's history.
-//! Its responses, which require configured models, are responses of the model loop. Items are edited as text, which
-//! preserves numbers, unknown members and their order.
+//! The conversation `conv_<x>` is the thread `thrd_<x>`, with the same metadata. The items of a conversation are the
+//! thread's history. Responses exist only if models are configured. Items are edited as text, which preserves numbers,
+//! unknown members and their order.
 
 mod body;
 mod conversations;
@@ -33,7 +33,7 @@ pub use error::OpenAiError;
 #[derive(Debug, Clone)]
 pub struct OpenAi {
     api: Api,
-    /// Their limits fit this protocol's metadata.
+    /// The threads, with limits that fit this protocol's metadata.
     threads: ThreadService,
     scopes: ScopeService,
     /// Lifetime of a new conversation after its last use.
@@ -43,7 +43,7 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
-    /// `ttl` is the lifetime of a new conversation after its last use.
+    /// Creates the protocol. `ttl` is the lifetime of a new conversation after its last use.
     #[must_use]
     pub fn new(api: &Api, ttl: Duration, responses: Option<ResponseService>) -> Self {
         let policy = api.service.policy();

@@ -6,10 +6,10 @@ use super::kinds::{ITEM_REFERENCE, MESSAGE, is_completed};
 use threadkeep_domain::scope::{HistoryItem, ItemId};
 use threadkeep_domain::{IdempotencyKey, Json, elements, is_named, members};
 
-/// Maximum items in a request.
+/// Maximum number of items in a request.
 const ITEMS_MAX: usize = 20;
 
-/// The members of an item that the server reads; null counts as absent.
+/// The members of an item that the server reads. Null counts as absent.
 #[derive(Default)]
 struct Members<'a> {
     kind: Option<&'a str>,
@@ -51,7 +51,8 @@ fn read_item(
     })
 }
 
-/// Reads the item at `at`, and adds missing members, including an id for its kind.
+/// Reads an item, and adds missing members, including an id for the item's kind. `at` is the path of the item in
+/// errors.
 pub(super) fn complete_item(
     item: &str,
     at: &str,
@@ -132,7 +133,7 @@ impl<'a> Members<'a> {
         found
     }
 
-    /// Converts a message's content from text to a list; `None` if it already is a list.
+    /// Converts a message's content from text to a list. Returns `None` if the content already is a list.
     fn message_content(&self, place: &impl Fn(&str) -> String) -> Result<Option<String>, Fault> {
         let role = self.role.ok_or_else(|| Fault::missing(place(".role")))?;
         let role = string(role, &place(".role"))?;

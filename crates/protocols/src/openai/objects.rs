@@ -27,7 +27,8 @@ pub(super) fn deleted(id: &ThreadId) -> String {
     format!(r#"{{"id":"{id}","object":"conversation.deleted","deleted":true}}"#)
 }
 
-/// Renders an item of a history. Other clients may have added any JSON value, which becomes a member of an item.
+/// Renders an item of a history. Other clients may have added arbitrary JSON values. Such a value becomes a member of
+/// an item.
 pub(super) fn item(kept: &StoredItem) -> Cow<'_, str> {
     let value = kept.value.as_str();
     let id = quoted(kept.id.as_str());
@@ -58,7 +59,7 @@ pub(super) fn added(items: &[HistoryItem]) -> String {
     list(texts.collect(), false)
 }
 
-/// Renders a page of up to `limit` items. One more element in `items` means that another page follows.
+/// Renders a page of up to `limit` items. If `items` has more than `limit` elements, another page follows.
 pub(super) fn page(items: &[StoredItem], limit: usize) -> String {
     let mut bytes = 0;
     let mut shown = Vec::with_capacity(limit.min(items.len()));
@@ -90,7 +91,7 @@ pub(super) fn list(items: Vec<(&str, Cow<'_, str>)>, has_more: bool) -> String {
     json
 }
 
-/// The answer 200 with `json`, marked if it is a replay.
+/// Returns `json` with status 200, marked as a replay if `replayed` is true.
 pub(super) fn answer(json: String, replayed: bool) -> HttpResponse {
     let mut response = HttpResponse::Ok();
     mark_replay(&mut response, replayed);

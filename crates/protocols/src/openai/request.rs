@@ -20,25 +20,25 @@ use threadkeep_http::{About, ConnectionState, Repeatable, idempotency, path_part
 use threadkeep_responses::ResponseService;
 use threadkeep_service::WriteOptions;
 
-/// Path segments of `/v1/conversations/{conversation}/items/{item}`.
+/// Indexes of segments in the path `/v1/conversations/{conversation}/items/{item}`.
 const NAME_PLACE: usize = 3;
 const ITEM_PLACE: usize = 5;
-/// Paths below this base URL have one more segment than those below `/v1`.
+/// Base URL whose paths have one more segment than paths below `/v1`.
 const BASE: &str = "/openai/";
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// The number of earlier attempts, which OpenAI's clients send.
+/// Number of earlier attempts, which OpenAI's clients send.
 const RETRY_COUNT: HeaderName = HeaderName::from_static("x-stainless-retry-count");
 
 pub(super) type OpenAiRequest = Admitted<OpenAi>;
 
-/// A request for a socket, on whose behalf each of its messages is handled.
+/// A request that opens a socket. Each message of the socket is handled on behalf of this request.
 pub(super) struct SocketRequest(pub(super) OpenAiRequest);
 
 pub(crate) struct Sender {
     /// The name of the API key.
     pub(super) key: Arc<str>,
-    /// The request is a message of a socket, to which the headers about repeats do not apply.
+    /// Whether the request is a message of a socket. Headers about repeats do not apply to messages.
     pub(super) is_message: bool,
 }
 
@@ -60,12 +60,12 @@ impl OpenAiRequest {
         Ok(id)
     }
 
-    /// Returns the item in the path; `None` if it is an invalid id.
+    /// Returns the item in the path, or `None` if the id is invalid.
     pub(super) fn item(&self) -> Option<ItemId> {
         self.part(ITEM_PLACE)?.parse().ok()
     }
 
-    /// The name in `/responses/{response}` or `/models/{model}`, below either base URL.
+    /// Returns the name in `/responses/{response}` or `/models/{model}`, below either base URL.
     pub(super) fn named(&self) -> Option<String> {
         self.part(NAME_PLACE).map(Cow::into_owned)
     }
@@ -81,7 +81,8 @@ impl OpenAiRequest {
         self.protocol.responses.as_ref().ok_or(unknown)
     }
 
-    /// Returns a keyed hash of the caller and its idempotency key, identical for a repeat; `None` without a key.
+    /// Returns a keyed hash of the caller and its idempotency key, or `None` without a key. A repeated request has the
+    /// same hash.
     pub(super) fn repeat_digest(&self, purpose: &str) -> Result<Option<[u8; 16]>, OpenAiError> {
         if self.caller.is_message {
             return Ok(None);
@@ -109,19 +110,20 @@ impl OpenAiRequest {
         self.request.conn_data().cloned()
     }
 
-    /// Returns whether the client repeats the request on its own.
+    /// Returns whether the request is an automatic retry by the client library.
     pub(super) fn is_retry(&self) -> bool {
         let count = self.request.headers().get(RETRY_COUNT);
         let count = count.and_then(|count| count.to_str().ok()?.parse::<u32>().ok());
         count.is_some_and(|count| count > 0) && !self.caller.is_message
     }
 
-    /// The turn of the thread that the caller holds.
+    /// Returns the token of the thread's turn (its exclusive lease), if the caller holds the turn.
     pub(super) fn turn(&self) -> Result<Option<TurnToken>, OpenAiError> {
         Ok(turn(&self.request)?)
     }
 
-    /// How long the caller waits for another client's turn: `Prefer: wait=N`, 1 to 60 s.
+    /// Returns how long the caller will wait for a turn that a different client holds. The header is `Prefer: wait=N`,
+    /// with 1 to 60 seconds.
     pub(super) fn wait(&self) -> Duration {
         wait(self.request.headers())
     }
@@ -131,7 +133,7 @@ impl OpenAiRequest {
         self.request.extensions_mut().insert(About(id));
     }
 
-    /// The number of the last stream event that the caller has received.
+    /// Returns the number of the last stream event that the caller has received.
     pub(super) fn last_event_id(&self) -> Option<&str> {
         self.request.headers().get(LAST_EVENT_ID)?.to_str().ok()
     }
@@ -149,7 +151,7 @@ impl OpenAiRequest {
         Ok(repeatable.options(None))
     }
 
-    /// Generates the id of a conversation, identical for a repeat with the same idempotency key.
+    /// Generates the id of a conversation. A repeated request with the same idempotency key gets the same id.
     pub(super) fn new_conversation(&self) -> Result<ThreadId, OpenAiError> {
         let id = match idempotency(&self.request, self.body.bytes()?)? {
             Some((key, _)) => {

@@ -83,7 +83,7 @@ fn turn_routes(config: &mut ServiceConfig) {
                         .to(responses::open_socket),
                 ),
         )
-        // before `/responses/{response}`, so that these words are not taken for ids
+        // must precede `/responses/{response}`, which would match these paths too
         .service(
             at("/responses/compact", "POST").route(web::post().to(responses::compact_response)),
         )
@@ -118,7 +118,7 @@ fn turn_routes(config: &mut ServiceConfig) {
         );
 }
 
-/// A resource that answers all methods except `allow` with 405.
+/// Creates a resource. Methods without a route get 405 and the methods in `allow`.
 fn at(path: &str, allow: &'static str) -> Resource {
     let refused = move |method: Method| {
         let refusal = ApiError::MethodNotAllowed { method, allow };

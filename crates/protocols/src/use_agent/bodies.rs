@@ -1,4 +1,4 @@
-//! Reads bodies. Unknown members are ignored, because the client adds those of its app. Null counts as absent.
+//! Reads bodies. Unknown members are ignored, because the client adds members of its app. Null counts as absent.
 
 use std::time::Duration;
 

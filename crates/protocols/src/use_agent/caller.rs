@@ -21,7 +21,7 @@ pub(crate) enum Caller {
 }
 
 impl Caller {
-    /// Identifies the caller: an API key with the required right, or the owner.
+    /// Identifies the caller: an API key with the required right, or an owner.
     pub(super) fn of(request: &HttpRequest, api: &Api) -> Result<Self, UseAgentError> {
         let refusal = match key_for(request, api) {
             Ok(key) => return Ok(Self::BackEnd(key.name)),
@@ -42,7 +42,7 @@ impl Caller {
         }
     }
 
-    /// The namespace of this caller's idempotency keys.
+    /// Returns the namespace of this caller's idempotency keys.
     pub(super) fn space(&self) -> [&str; 2] {
         match self {
             Self::BackEnd(name) => ["key", name],
@@ -50,7 +50,8 @@ impl Caller {
         }
     }
 
-    /// Returns the owner that `user_id` or `channel_key` names. A user can name only itself; an API key must name an owner.
+    /// Returns the owner that `user_id` or `channel_key` names. A user can name only itself. A caller with an API key
+    /// must name an owner.
     pub(super) fn owner(
         &self,
         request: &HttpRequest,
@@ -75,8 +76,8 @@ impl Caller {
         }
     }
 
-    /// Checks that the caller may use a thread. Users may not use threads without an owner, because a thread's name is not a
-    /// secret.
+    /// Checks that the caller may use a thread. Users may not use threads without an owner, because a thread's name is
+    /// not a secret.
     pub(super) fn check(&self, thread: &Thread) -> Result<(), ServiceError> {
         match self {
             Self::User(own) if thread.owner.as_ref() != Some(own) => {

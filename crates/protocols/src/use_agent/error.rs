@@ -19,7 +19,7 @@ pub enum UseAgentError {
     ThreadName,
     #[error("There is no such thread")]
     NoSuchThread,
-    /// A route of the client that runs agents.
+    /// A client route that runs agents.
     #[error(
         "This route runs agents, which your app does: set its URL in `api` of the transport's configuration."
     )]
@@ -33,7 +33,7 @@ impl<E: Into<ApiError>> From<E> for UseAgentError {
 }
 
 impl UseAgentError {
-    /// The error for a caller that names another owner, or another owner's thread.
+    /// Returns the error for a caller that names a different owner, or a thread of a different owner.
     pub(super) fn not_the_owner() -> Self {
         ServiceError::from(Refusal::NotTheOwner).into()
     }

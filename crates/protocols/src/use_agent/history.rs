@@ -14,17 +14,17 @@ use threadkeep_http::json_text;
 
 /// The messages of an answer, newest first.
 struct Messages {
-    /// Number of messages still wanted.
+    /// Number of messages that are still missing.
     missing: usize,
     before: Option<Before>,
     shown: Vec<String>,
 }
 
-/// The end of the wanted messages, until it is passed.
+/// The message or time before which messages are wanted.
 struct Before {
     /// The id of a message as JSON.
     id: String,
-    /// Milliseconds since the Unix epoch, if it is a time.
+    /// Milliseconds since the Unix epoch, if `before` is a time.
     ms: Option<u64>,
 }
 

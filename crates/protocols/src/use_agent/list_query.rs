@@ -3,12 +3,12 @@ use threadkeep_http::{Parameters, set_once, whole};
 use threadkeep_service::PageStart;
 use threadkeep_web::ApiError;
 
-/// Default and maximum threads per page.
+/// Default and maximum number of threads per page.
 const LIMIT: usize = 20;
 const LIMIT_MAX: u64 = 100;
-/// Maximum offset: a page is computed from all threads before it.
+/// Maximum offset. To find a page, the server reads all threads before it.
 const OFFSET_MAX: u64 = 10_000;
-/// Maximum `limit` for the messages of a thread. Without a limit, all are returned.
+/// Maximum `limit` for the messages of a thread. Without a limit, all messages are returned.
 const MESSAGES_MAX: u64 = 1_000;
 
 /// `?userId=|channelKey=&limit=&offset=|cursorTimestamp=&cursorId=`.
@@ -25,7 +25,7 @@ pub(super) struct ListQuery {
 /// `?limit=&before=`.
 #[derive(Debug, Default)]
 pub(super) struct MessagesQuery {
-    /// Number of messages to show; all by default.
+    /// Maximum number of messages to return. All by default.
     pub(super) limit: Option<usize>,
     /// The id of a message, or a time.
     pub(super) before: Option<String>,

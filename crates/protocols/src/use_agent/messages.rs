@@ -16,7 +16,7 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// Converts an item; `None` if it is not a message.
+    /// Converts an item. Returns `None` if it is not a message.
     pub(super) fn of(item: &StoredItem) -> Option<Self> {
         let value = item.value.as_str();
         match member(value, "kind")? {

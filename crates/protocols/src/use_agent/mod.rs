@@ -1,9 +1,9 @@
 //! The thread routes of `@inngest/use-agent`, `AgentKit`'s React hooks.
 //!
-//! Its `DefaultHttpTransport` works unchanged with the server's URL as `baseURL`. The client generates thread ids, so `POST`
-//! accepts them. A name that is not a thread id is mapped to one by the rule of the TypeScript package, whose history for
-//! `AgentKit` writes to the same threads. A thread belongs to the user that the client names. Its metadata has the app's id
-//! and title under `agentkit`.
+//! The client's `DefaultHttpTransport` needs only the server's URL as `baseURL`. The client generates thread ids, so
+//! `POST` accepts them. A name that is not a thread id is hashed to a thread id. The TypeScript package's history for
+//! `AgentKit` uses the same rule, and therefore writes to the same threads. A thread belongs to the user that the
+//! client names. The metadata of a thread contains the app's id and title under `agentkit`.
 
 mod bodies;
 mod caller;

@@ -5,17 +5,16 @@ use sha2::{Digest, Sha256};
 use threadkeep_domain::{Json, ThreadId, member};
 use threadkeep_service::ConversationLabel;
 
-/// The length-prefixed space of `threadIdFor` in the TypeScript package, so that this protocol and the package's history for
-/// `AgentKit` derive the same ids.
+/// Length-prefixed namespace for hashed names, the same as in `threadIdFor` of the TypeScript package. The package's
+/// history for `AgentKit` and this protocol therefore derive the same ids.
 const SPACE: &str = "8:agentkit";
-/// Size of the digest in an id.
 const DIGEST_BYTES: usize = 24;
 const NAME_MAX_BYTES: usize = 256;
 /// The member of a thread's metadata that contains its names.
 const MEMBER: &str = "agentkit";
 pub(super) const TITLE_MAX_CHARS: usize = 200;
 
-/// Returns the thread for a name: the name itself if it is a thread id; `None` for an invalid name.
+/// Returns the thread for a name, or `None` if the name is invalid. A name that is a thread id is returned unchanged.
 pub(super) fn thread_id_of(name: &str) -> Option<ThreadId> {
     if let Ok(id) = name.parse() {
         return Some(id);
@@ -30,7 +29,7 @@ pub(super) fn thread_id_of(name: &str) -> Option<ThreadId> {
         .ok()
 }
 
-/// Returns the names of a thread. Ignores a name that leads to another thread.
+/// Returns the names of a thread. Ignores a name that maps to a different thread.
 pub(super) fn label(id: &ThreadId, metadata: &Json) -> ConversationLabel {
     let name = text_at(metadata, "id").filter(|name| thread_id_of(name) == Some(*id));
     ConversationLabel {
@@ -50,7 +49,7 @@ pub(super) fn title_of(metadata: &Json) -> Option<String> {
     Some(title.chars().take(TITLE_MAX_CHARS).collect())
 }
 
-/// Builds a metadata patch that sets these names. An empty title removes the title.
+/// Builds a metadata patch that sets the given names. An empty title removes the title.
 pub(super) fn patch(name: Option<&str>, title: Option<&str>) -> Json {
     let mut names = serde_json::Map::new();
     if let Some(name) = name {

@@ -10,7 +10,7 @@ use threadkeep_domain::{Owner, ThreadId};
 use threadkeep_http::{About, Api, Parameters, Query, Repeatable, idempotency, path_part, text_of};
 use threadkeep_service::{ScopeService, ThreadService, WriteOptions};
 
-/// The path segment of `/api/threads/{threadId}` that names the thread.
+/// Index of the segment of `/api/threads/{threadId}` that names the thread.
 const THREAD_PLACE: usize = 3;
 
 pub(super) type UseAgentRequest = Admitted<UseAgent>;
@@ -20,7 +20,7 @@ impl UseAgentRequest {
         &self.protocol.api
     }
 
-    /// The threads that the caller may use, and those without an owner.
+    /// Returns the threads that the caller may use, and those without an owner.
     pub(super) fn threads(&self) -> Cow<'_, ThreadService> {
         self.api().threads_for(&self.caller.behalf())
     }
@@ -45,7 +45,7 @@ impl UseAgentRequest {
         Ok((name.into_owned(), id))
     }
 
-    /// Returns the thread for a name, and records that the request is about it.
+    /// Returns the thread for a name, and records that the request is about that thread.
     pub(super) fn thread_of(&self, name: &str) -> Result<ThreadId, UseAgentError> {
         let id = thread_id_of(name).ok_or(UseAgentError::ThreadName)?;
         self.request.extensions_mut().insert(About(id));
@@ -66,7 +66,8 @@ impl UseAgentRequest {
         Ok(repeatable.options(None))
     }
 
-    /// Generates a name for a new thread: a UUID, identical for a repeat with the same idempotency key.
+    /// Generates a UUID as the name of a new thread. A repeated request with the same idempotency key gets the same
+    /// name.
     pub(super) fn made_name(&self) -> Result<String, UseAgentError> {
         let digits = match idempotency(&self.request, self.body.bytes()?)? {
             Some((key, _)) => {

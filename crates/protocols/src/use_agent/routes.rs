@@ -10,7 +10,7 @@ use super::{UseAgent, UseAgentError, history, lists, threads};
 use crate::frame::frame;
 use threadkeep_web::ApiError;
 
-/// The client's routes that run agents.
+/// Client routes that run agents.
 const ROUTES_OF_THE_APP: [&str; 4] = [
     "/api/chat",
     "/api/chat/cancel",

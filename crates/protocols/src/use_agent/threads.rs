@@ -16,7 +16,7 @@ use threadkeep_store::Destroyed;
 
 /// Default lifetime of a thread after its last use.
 const TTL: Duration = Duration::from_secs(30 * 86_400);
-/// Maximum attempts while the thread is created and ended concurrently.
+/// Maximum number of attempts if other clients create and end the thread concurrently.
 const ATTEMPTS: usize = 5;
 const FIRST_VERSION: u64 = 1;
 
@@ -54,7 +54,7 @@ pub(super) async fn create_thread(request: UseAgentRequest) -> Result<HttpRespon
             Err(error) => return Err(error.into()),
         }
         let found = adopt(&request, &id, &name, given, &owner, options).await?;
-        // otherwise the thread has ended in between
+        // if nothing was found, the thread has ended in between
         if let Some(changed) = found {
             return shown(&request, &id, changed, false).await;
         }
@@ -93,7 +93,7 @@ async fn adopt(
     changed.await
 }
 
-/// The answer about a thread that was created or already existed.
+/// Renders a thread that was created, or that already existed.
 async fn shown(
     request: &UseAgentRequest,
     id: &ThreadId,
@@ -133,7 +133,7 @@ pub(super) async fn patch_thread(request: UseAgentRequest) -> Result<HttpRespons
     Ok(answer(HttpResponse::Ok(), &object, changed.replayed))
 }
 
-/// Returns the changed metadata, with the app's id of the thread preserved; `None` if nothing changes.
+/// Returns the changed metadata, or `None` if nothing changes. The app's id of the thread is preserved.
 fn patched(metadata: &Json, body: &PatchBody) -> Option<Json> {
     let change = body.metadata.as_ref();
     let mut new = change.map(|change| merge_json(Some(metadata), change));
@@ -161,7 +161,7 @@ pub(super) async fn delete_thread(request: UseAgentRequest) -> Result<HttpRespon
     Err(ServiceError::from(Refusal::Changed).into())
 }
 
-/// Ends a thread. For a user, only if the thread was not ended and created again since its owner was checked.
+/// Ends a thread. For a user, fails if the thread was ended and created again after its owner was checked.
 async fn destroy(
     request: &UseAgentRequest,
     id: &ThreadId,

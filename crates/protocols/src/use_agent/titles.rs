@@ -1,4 +1,4 @@
-//! Derives titles from the first message of the user.
+//! Derives titles from the user's first message.
 
 use std::borrow::Cow;
 
@@ -8,21 +8,20 @@ use threadkeep_domain::{ThreadId, member};
 use threadkeep_service::{ListedConversation, ServiceError};
 use threadkeep_store::GLANCE_MAX_BYTES;
 
-/// Title of a thread without messages of the user. The hook treats exactly this text as no title.
+/// Title of a thread without user messages. The React hook treats exactly this text as no title.
 pub(super) const UNTITLED: &str = "New conversation";
 
-/// Maximum characters in a derived title.
 const DERIVED_MAX_CHARS: usize = 80;
-/// Number of oldest messages that are searched for a message of the user.
+/// Number of oldest items that are searched for a user message.
 const OLDEST: usize = 8;
 
 impl UseAgent {
-    /// Adds titles to the conversations of a page that have none.
+    /// Adds titles to the conversations of a page that have no title.
     pub(super) async fn entitle(
         &self,
         conversations: &mut [ListedConversation],
     ) -> Result<(), ServiceError> {
-        // most histories begin with a message of the user
+        // most histories begin with a user message
         for (items, more_than) in [(1, 0), (OLDEST, 1)] {
             let mut untitled: Vec<_> = conversations
                 .iter_mut()
@@ -57,7 +56,7 @@ impl UseAgent {
     }
 }
 
-/// Derives a title from a user's message: its first non-blank line, cut at a word.
+/// Derives a title from a user message: its first non-blank line, cut at a word.
 fn derived(value: &str) -> Option<String> {
     let content = content(value)?;
     let line = content
@@ -74,9 +73,9 @@ fn derived(value: &str) -> Option<String> {
     Some(if is_between_words { cut } else { words }.into())
 }
 
-/// Returns the text of a user's message, whose value may be truncated.
+/// Returns the text of a user message. `value` may be truncated.
 fn content(value: &str) -> Option<Cow<'_, str>> {
-    // a truncated value has no closing bracket, and is less than one character shorter than the limit
+    // a value within three bytes of the size limit may be truncated
     if value.len() + 4 > GLANCE_MAX_BYTES {
         return cut_content(value).map(Cow::Owned);
     }
@@ -85,7 +84,7 @@ fn content(value: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str(content).ok().map(Cow::Owned)
 }
 
-/// Finds the text in a truncated value. Quotes inside strings follow a backslash.
+/// Finds the text in a truncated value. Inside strings, each quote follows a backslash.
 fn cut_content(value: &str) -> Option<String> {
     const MEMBER: &str = r#""content":""#;
     let (before, content) = value.split_once(MEMBER)?;
@@ -93,7 +92,7 @@ fn cut_content(value: &str) -> Option<String> {
     if !is_of_user {
         return None;
     }
-    // a line of 80 characters has up to 6 bytes per character, or 12 beyond the basic plane
+    // the limit exceeds the largest title: 80 surrogate pairs, whose escapes take 960 bytes
     let mut quoted = String::from("\"");
     let mut rest = content;
     while !rest.is_empty() && !rest.starts_with('"') && quoted.len() < 2_048 {
@@ -106,7 +105,7 @@ fn cut_content(value: &str) -> Option<String> {
     serde_json::from_str(&quoted).ok()
 }
 
-/// Size of the first character or escape. A surrogate counts with the other one of its pair.
+/// Returns the size of the first character or escape. The two escapes of a surrogate pair count as one character.
 fn escape_bytes(text: &str) -> usize {
     let is_high = |digits: &str| {
         u32::from_str_radix(digits, 16).is_ok_and(|unit| (0xd800..0xdc00).contains(&unit))
@@ -168,7 +167,7 @@ mod tests {
                 .is_some_and(|title| title.starts_with("a \"quote\" \\ 😀 é"))
         );
         assert_eq!(derived(&escaped[..4_096]), title);
-        // inside escapes, and before the content
+        // truncated inside an escape, and before the content
         for end in 0..200 {
             assert!(
                 cut_content(&escaped[..end])

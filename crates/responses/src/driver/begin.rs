@@ -1,4 +1,5 @@
-//! Acquires a response for a driver: begins it, takes it over, or waits for its current driver.
+//! Acquires a response for a driver, the task that runs the response. The driver begins the response, takes it over
+//! from a stopped driver, or waits for its current driver.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,22 +21,24 @@ use threadkeep_domain::{Access, Refusal, ResponseId};
 use threadkeep_service::{NewThread, ServiceError, WriteOptions};
 use threadkeep_store::{BeginResponse, Begun, EndResponse, Floor, WriteError};
 
-/// Interval of checks whether a response of another process has ended.
+/// Interval at which to check whether a response in a different process has ended.
 const LISTEN_EVERY: Duration = Duration::from_millis(250);
-/// Retention of an open response after its last write, so that the sweep finds it.
+/// Retention of an open response after its last write. Long enough for the sweep to find a response whose driver has
+/// stopped.
 const OPEN_KEPT: Duration = Duration::from_secs(86_400);
-/// Maximum size of a request that is sent with the first attempt. A larger one is sent only when its response can begin.
+/// Maximum size of a request that is sent with the first attempt, in bytes. A larger request is sent only once the
+/// response can begin.
 const SENT_AT_ONCE: usize = 65_536;
 
 pub(crate) enum Opened {
     New(Run),
     TakenOver(Run),
-    /// Another driver has ended the response.
+    /// A different driver has ended the response.
     Ended(EndedResponse),
 }
 
 impl Driver<'_> {
-    /// Begins the response, resumes it, or waits for its current driver.
+    /// Begins the response, resumes it, or waits until its current driver has ended it.
     pub(crate) async fn begin(&self, new: &NewResponse) -> Result<Opened, ResponseError> {
         let deadline = Instant::now() + new.wait;
         let (mut has_created, mut was_running) = (false, false);
@@ -67,7 +70,7 @@ impl Driver<'_> {
             let begun = responses.begin_response(&self.id, &begin).await;
             only_asks = is_large || was_running;
             match begun {
-                // Deleted while this driver waited. Do not run it again.
+                // the response was deleted while this driver waited: do not run it again
                 Err(WriteError::Refused(Refusal::NoThread)) | Ok(Begun::Free) if was_running => {
                     return self.end_before_deletion().map(Opened::Ended);
                 }
@@ -157,8 +160,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Withdraws a response without effects, and keeps nothing of it. Fails with [`Stop::Lost`] if another driver has it or
-    /// it has ended.
+    /// Deletes a response that has had no effect. Fails with [`Stop::Lost`] if the response has ended or belongs to a
+    /// different driver.
     pub(crate) async fn withdraw(&self) -> Result<(), Stop> {
         let end = EndResponse {
             token: Some(self.token),
@@ -174,14 +177,15 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Returns the end of a deleted response: callers of this process that delete a response end it first.
+    /// Returns the end of a deleted response. The end is available if this process deleted the response, because a
+    /// deletion ends the response first.
     fn end_before_deletion(&self) -> Result<EndedResponse, ResponseError> {
         let ended = self.place.ended.get().cloned();
         Ok(ended.ok_or(ResponseError::NoResponse)?.replayed_if(false))
     }
 
-    /// Waits until a response that another driver runs has ended. Never begins the response: if it has ended and been
-    /// deleted, it would run a second time.
+    /// Waits until a response that a different driver runs has ended. Never begins the response, because a response
+    /// that was deleted after its end would run again.
     pub(crate) async fn follow(&self) -> Result<EndedResponse, ResponseError> {
         loop {
             let view = self.shared.responses.get_response(&self.id).await;
@@ -202,7 +206,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Waits until the response has ended or its driver may be dead.
+    /// Waits until the response has ended, for up to `left`, the time until its driver's lease expires.
     async fn listen(&self, left: Duration) -> Result<(), ResponseError> {
         self.await_end(&self.id, left).await
     }

@@ -1,4 +1,4 @@
-//! Calls of state tools, which the server runs.
+//! Runs calls of state tools.
 
 use std::sync::Arc;
 
@@ -15,11 +15,12 @@ use threadkeep_domain::scope::Scope;
 use threadkeep_domain::{Json, Refusal, member};
 use threadkeep_service::tools::{Call, Outcome, Tool, Toolbox, of_refusal};
 
-/// Maximum attempts at a call while other writers change its scope.
+/// Maximum number of attempts at a call while other writers change its scope.
 const ATTEMPTS: usize = 64;
 
 impl Driver<'_> {
-    /// Runs a call once: its effect and its journal entry are one step of the store.
+    /// Runs a call. Its effect and its journal entry are written in one step of the store, so the call takes effect
+    /// once.
     pub(crate) async fn run_call(
         &self,
         run: &mut Run,
@@ -66,7 +67,7 @@ impl Driver<'_> {
         (call.number >= limit).then(|| format!("not run: a turn has at most {limit} calls"))
     }
 
-    /// Returns the state tool of a call, or the text for the model if the server does not run it.
+    /// Returns the state tool of a call, or an error text for the model if the server has no such tool.
     fn tool_of(&self, request: &ResponseRequest, call: &PendingCall) -> Result<Tool, String> {
         if let Some(excess) = self.excess(request, call) {
             return Err(excess);
@@ -95,7 +96,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Computes the result of a call, and the write that applies it.
+    /// Computes the result of a call, and the write that applies its effect.
     async fn work_out(
         &self,
         run: &mut Run,
@@ -143,8 +144,8 @@ impl Driver<'_> {
         self.note_item(run, (index, tool), item, write).await
     }
 
-    /// Writes the journal entry of a call with its item and its effect. `tool` is `None` if the model called an unknown
-    /// tool.
+    /// Writes the journal entry of a call, with its item and its effect. `tool` is `None` if the model called an
+    /// unknown tool.
     pub(crate) async fn note_item(
         &self,
         run: &mut Run,

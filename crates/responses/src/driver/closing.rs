@@ -1,4 +1,4 @@
-//! The end of a response: the items that it adds to the conversation, and the stored answer.
+//! Ends responses: adds their items to the conversation, and stores the answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,36 +23,38 @@ use threadkeep_domain::{
 use threadkeep_service::{ServiceError, WriteOptions};
 use threadkeep_store::{EndResponse, EndWrite, ScopeParts, WriteError};
 
-/// Retention of events after the end.
+/// Retention of events after the response has ended.
 pub(crate) const EVENTS_KEPT: Duration = Duration::from_secs(600);
-/// Retention of a response that cannot be read later, in addition to the time for repeats of the write that ended it.
+/// Retention of an ended response that cannot be read later, in addition to the lease. During this time, the driver can
+/// safely retry the write that ended the response.
 const FORGOTTEN: Duration = Duration::from_secs(5);
-/// Like [`FORGOTTEN`], for a reader that may not have received the last events yet.
+/// Retention of an ended response that cannot be read later but is streamed. A reader may not have received the last
+/// events yet.
 const STREAM_FORGOTTEN: Duration = Duration::from_secs(60);
 
 pub(crate) struct Ending<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) id: &'a ResponseId,
     pub(crate) scope: &'a ScopeId,
-    /// The token of the driver. Without it, the driver loses the response.
+    /// Token of the driver. `None` takes the response away from its driver.
     pub(crate) token: Option<TurnToken>,
-    /// The turn of the thread that the caller has lent.
+    /// Token of the thread's turn, if the caller holds the turn and the response runs under it.
     pub(crate) lent: Option<TurnToken>,
     pub(crate) request: &'a ResponseRequest,
     pub(crate) course: &'a Course,
-    /// The last events, and the number of the first one.
+    /// Number of the first event that is not written yet, and all such events.
     pub(crate) events: (u64, Vec<Bytes>),
 }
 
-/// The changes of a response to its conversation.
+/// Changes that a response makes to its conversation.
 struct Left {
     items: Vec<HistoryItem>,
-    /// Pushes of messages to the state.
+    /// Operations that append messages to an array in the thread's state.
     messages: Vec<Operation>,
 }
 
 impl Left {
-    /// Returns all changes as operations of the thread; empty if only the history changes.
+    /// Returns all changes as operations on the thread. Returns none if only the history changes.
     fn operations(&self) -> Vec<Operation> {
         match self.messages.is_empty() {
             true => Vec::new(),
@@ -64,19 +66,19 @@ impl Left {
     }
 }
 
-/// Why the response of another driver is closed.
+/// Reason for closing a response from outside of its driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Closing {
-    /// Cancelled by a caller.
+    /// A caller cancelled the response.
     Cancelled,
-    /// Left without a driver.
+    /// The response has no driver.
     Abandoned,
-    /// Ended with its thread.
+    /// The thread of the response was destroyed.
     Destroyed,
 }
 
 impl<'a> Ending<'a> {
-    /// Prepares the end without a token, so that the driver loses the response.
+    /// Prepares to end a response without a token, which takes the response away from its driver.
     pub(crate) fn of(
         shared: &'a Shared,
         id: &'a ResponseId,
@@ -97,14 +99,14 @@ impl<'a> Ending<'a> {
 }
 
 impl Ending<'_> {
-    /// Ends the response and adds its items to the conversation, in one step. A failed response adds no items unless some of
-    /// its steps had effects. If the response has ended before, returns that end.
+    /// Ends the response and adds its items to the conversation, in one step. A failed response adds items only if it
+    /// has completed a step. If the response has already ended, returns the existing outcome.
     pub(crate) async fn run(&self, status: Status) -> Result<Outcome, WriteError> {
         let has_effects = !matches!(status, Status::Failed(_)) || self.course.steps > 0;
         if !has_effects || !self.request.context.has_history() {
             return self.write(status, None).await;
         }
-        // otherwise the window would contain resent messages twice
+        // leaves out known items: otherwise, messages that the client sent again would appear twice in the window
         let known = match self.request.messages {
             Some(_) => self.known_items().await?,
             None => Vec::new(),
@@ -145,7 +147,7 @@ impl Ending<'_> {
             Err(WriteError::Refused(refusal)) if ends_context(&refusal) => {
                 self.write(context_ended(), None).await
             }
-            // even if its items do not fit: a response that cannot end would block all others
+            // ends the response even if its items do not fit, because an open response would block all later responses
             Err(WriteError::Refused(_)) => {
                 let failed = failed(
                     FailureCode::Abandoned,
@@ -211,8 +213,8 @@ impl Ending<'_> {
             let responses = &self.shared.responses;
             let ended = responses.end_response(self.id, self.scope, &end, write);
             match ended.await {
-                // If only the session's metadata has changed meanwhile, retry. If the record is the same, the response
-                // itself changed.
+                // If only the session's metadata has changed, retry. If the session's record is still the same, the
+                // response itself has changed.
                 Err(WriteError::Refused(Refusal::Changed))
                     if record.is_some() && record != earlier => {}
                 ended => {
@@ -226,7 +228,7 @@ impl Ending<'_> {
         }
     }
 
-    /// Reads the session's record, which makes the end of a response conditional on it. A scope without a record is not a
+    /// Reads the session's record, on which the end of the response is conditional. A scope without a record is not a
     /// session.
     async fn session_record(&self) -> Result<RecordChange, WriteError> {
         let parts = ScopeParts {
@@ -263,7 +265,7 @@ impl Ending<'_> {
         }
     }
 
-    /// Returns the items and messages of the response, without the input items in `without`.
+    /// Returns the changes to the conversation. Omits the input items in `without`.
     fn left(&self, without: &[ItemId]) -> Left {
         let input = self.request.input.iter().filter_map(|item| {
             let id = item.item_id().filter(|id| !without.contains(id))?;
@@ -291,7 +293,7 @@ impl Ending<'_> {
         }
     }
 
-    /// Returns the ids of the input items that the conversation has already.
+    /// Returns the ids of the input items that the conversation already contains.
     async fn known_items(&self) -> Result<Vec<ItemId>, WriteError> {
         let mut known = Vec::new();
         let is_own = |id: &ItemId| {
@@ -312,7 +314,7 @@ impl Ending<'_> {
 }
 
 impl Shared {
-    /// Ends a response of another driver, or of none. Returns how it ended, or `None` if it is no longer stored.
+    /// Ends a response from outside of its driver. Returns how the response ended, or `None` if it is no longer stored.
     pub(crate) async fn close(
         &self,
         id: &ResponseId,
@@ -345,7 +347,7 @@ impl Shared {
             };
             let ending = Ending::of(self, id, &view.scope, &run);
             match ending.run(status).await {
-                // its driver has continued or ended it
+                // the driver has written a step or ended the response: read the response again
                 Err(WriteError::Refused(Refusal::Changed | Refusal::TurnLost)) => {}
                 outcome => {
                     let outcome = outcome.map_err(ServiceError::from)?;
@@ -358,7 +360,8 @@ impl Shared {
     }
 }
 
-/// Returns the failure if the messages do not fit into the state of the thread; the items may still fit into its history.
+/// Returns the failure if the messages do not fit in the thread's state. The items may still fit in the thread's
+/// history.
 fn messages_refused(refusal: &Refusal) -> Option<Status> {
     match refusal {
         Refusal::StateTooLarge { .. } | Refusal::TooManyKeys { .. } => Some(failed(
@@ -373,7 +376,7 @@ fn messages_refused(refusal: &Refusal) -> Option<Status> {
     }
 }
 
-/// Whether a refusal means that the thread, session, handle or run of a response has ended.
+/// Returns whether a refusal means that the thread, session, handle or run of a response has ended.
 pub(crate) fn ends_context(refusal: &Refusal) -> bool {
     matches!(
         refusal,

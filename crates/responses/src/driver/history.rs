@@ -1,4 +1,4 @@
-//! The part of a conversation that the model reads.
+//! Reads the part of a conversation that the model receives.
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ use threadkeep_service::ServiceError;
 use threadkeep_store::HistoryFrom;
 
 impl Driver<'_> {
-    /// Reads the conversation, oldest item first, and checks the request against it. A new response that fails is withdrawn,
-    /// so that a client may send the same request again.
+    /// Reads the conversation, oldest item first, and checks the request against it. If a check of a new response
+    /// fails, the response is deleted, so that the client can send the same request again.
     pub(crate) async fn prepare(&self, run: &Run, is_new: bool) -> Result<Vec<Json>, Stop> {
         let error = match self.checked_history(run, is_new).await {
             Ok(history) => return Ok(history),
@@ -38,7 +38,8 @@ impl Driver<'_> {
         Err(error.into())
     }
 
-    /// The scope is reserved for this driver, so no other response adds items meanwhile.
+    /// Reads and checks the conversation. The scope is reserved for this response, so no other response adds items
+    /// meanwhile.
     async fn checked_history(&self, run: &Run, is_new: bool) -> Result<Vec<Json>, ResponseError> {
         if let Some(after) = run.request.after
             && is_new
@@ -58,7 +59,8 @@ impl Driver<'_> {
         Ok(history)
     }
 
-    /// Reads the earlier items for the model, oldest first. Returns whether they are the whole conversation.
+    /// Reads the earlier items for the model, oldest first. Also returns whether these are all items of the
+    /// conversation.
     async fn history(&self, request: &ResponseRequest) -> Result<(Vec<Json>, bool), ResponseError> {
         let of_thread = request.continued.map(|items| ScopeId::Thread(items.thread));
         if of_thread.is_none() && !request.context.has_history() {
@@ -69,7 +71,7 @@ impl Driver<'_> {
         let before = until.map_or(u64::MAX, |until| until.saturating_add(1));
         let exchanges = self.shared.window_exchanges(request);
         let earlier = self.shared.earlier(scope, before, exchanges).await?;
-        // the thread has ended since the request referred to its response, or the item was removed
+        // the thread has ended since the client named it, or the item was removed
         if until.is_some() && earlier.newest != until {
             return Err(ServiceError::from(Refusal::Destroyed).into());
         }
@@ -85,12 +87,12 @@ impl Driver<'_> {
         Ok((items, is_whole))
     }
 
-    /// Checks the input of a new response against its conversation. `history` is `None` if the conversation exceeds the
-    /// window.
+    /// Checks the input of a new response against its conversation. `history` is `None` if the conversation is larger
+    /// than the window that the model receives.
     ///
     /// # Errors
-    /// [`ResponseError::NoInput`], [`ResponseError::NoCall`], or [`Refusal::ItemIdReused`] for an id that a client has given
-    /// to another item.
+    /// [`ResponseError::NoInput`], [`ResponseError::NoCall`], or [`Refusal::ItemIdReused`] if a client has used an
+    /// item's id for a different message before.
     async fn check_input(
         &self,
         request: &ResponseRequest,
@@ -122,7 +124,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Whether the conversation has another message with `id`.
+    /// Returns whether the conversation has a different message with `id`.
     async fn has_other(&self, id: &ItemId, value: &Json) -> Result<bool, ResponseError> {
         let scopes = &self.shared.scopes;
         let place = scopes.find_item(self.scope, id).await?;
@@ -136,7 +138,8 @@ impl Driver<'_> {
     }
 }
 
-/// The meaning of a message, independent of JSON notation.
+/// Returns the members of a message that determine its meaning. They are parsed, because differences in JSON notation
+/// do not matter.
 fn said(message: &Json) -> [Option<Value>; 3] {
     ["type", "role", "content"].map(|name| {
         let json = member(message.as_str(), name)?;
@@ -144,7 +147,8 @@ fn said(message: &Json) -> [Option<Value>; 3] {
     })
 }
 
-/// Whether the item is a message of a client. Clients resend items of models, and may have changed them.
+/// Returns whether the item is a message that the client wrote. Items from models do not count, because clients resend
+/// them and may have changed them.
 fn is_of_sender(item: &Json) -> bool {
     let text = |name| member_text(item.as_str(), name);
     text("type").as_deref() == Some("message") && text("role").as_deref() != Some("assistant")

@@ -11,8 +11,8 @@ use threadkeep_service::ServiceError;
 use threadkeep_store::{JournalEntry, Journaled, StoreError, WriteError};
 
 impl Driver<'_> {
-    /// Writes an entry, the waiting events, and a write to the scope in one step. Continues with the entry, or with the one
-    /// that an earlier attempt has written.
+    /// Writes a journal entry, the waiting events, and a write to the scope in one step. Applies the entry to the
+    /// response. If an earlier attempt has already written an entry with this number, applies that entry instead.
     pub(crate) async fn journal(
         &self,
         run: &mut Run,
@@ -53,7 +53,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Retries an idempotent step of the store while the lease of the response cannot have expired.
+    /// Retries an idempotent step of the store for as long as the lease of the response may still be valid.
     pub(crate) async fn persist<T, F>(&self, step: impl Fn() -> F) -> Result<T, Stop>
     where
         F: Future<Output = Result<T, WriteError>>,

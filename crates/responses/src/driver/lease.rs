@@ -8,11 +8,12 @@ use crate::values::request::ResponseContext;
 use threadkeep_service::ServiceError;
 use threadkeep_store::{ScopeParts, WriteError};
 
-/// Interval of lease renewals while the store accepts steps, but at least three per lease. A renewal checks that the thread
-/// exists and the scope is still reserved, and extends the thread's lifetime.
+/// Interval between lease renewals while other steps succeed, or a third of the lease if that is shorter. A renewal
+/// also checks that the thread exists and that the scope is still reserved, and extends the thread's lifetime.
 const RENEW_EVERY: Duration = Duration::from_secs(3);
 
-/// Time at which the store last accepted a step of a driver, which shows that the driver still has the response.
+/// Time at which the store last accepted a step of a driver. A recent step shows that the driver still has the
+/// response.
 #[derive(Debug)]
 pub(crate) struct LastStep(Mutex<Instant>);
 
@@ -32,12 +33,13 @@ impl LastStep {
 }
 
 impl Driver<'_> {
-    /// Renews the lease until the response is lost: once a second, but less often while the store accepts steps, which also
-    /// detect the loss.
+    /// Renews the lease at intervals, and returns when this driver has lost the response. Renews less often while other
+    /// steps succeed, because those steps also detect the loss.
     pub(crate) async fn until_lost(&self, context: ResponseContext) -> Stop {
         let renew = RENEW_EVERY.min(self.shared.limits.lease / 3);
         let every = LOOK_EVERY.min(renew);
-        // otherwise responses that began together would renew together, and delay reads in Redis once a second
+        // a random first pause, because responses that began together would otherwise renew together and delay reads in
+        // Redis
         let mut pause = every.mul_f64(rand::random());
         let mut kept = Instant::now();
         loop {
@@ -52,7 +54,8 @@ impl Driver<'_> {
                 Err(WriteError::Refused(refusal)) => return ServiceError::from(refusal).into(),
                 Err(WriteError::Store(_)) => continue,
             }
-            // the store extends threads on renewal, and handles and runs have lifetimes of their own
+            // This read extends the session's lifetime. The renewal itself extends the lifetime of a thread. Handles
+            // and runs have lifetimes of their own.
             if context == ResponseContext::Session {
                 let used = self.shared.scopes.read(self.scope, &ScopeParts::RECORD);
                 drop(used.await);
@@ -67,8 +70,8 @@ impl Driver<'_> {
             .await
     }
 
-    /// Releases the response to other drivers at once; if this fails, the lease expires. Returns whether this driver had the
-    /// response.
+    /// Releases the response, so that a different driver can take it over at once. If the call fails, the lease
+    /// expires. Returns whether this driver had the response.
     pub(crate) async fn release(&self) -> bool {
         let released = self.keep(Duration::ZERO).await;
         if let Err(WriteError::Store(error)) = &released {

@@ -31,7 +31,7 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Refusal, ResponseId, TurnToken};
 use threadkeep_service::ServiceError;
 
-/// Interval of checks that a driver still has its response.
+/// Interval at which a driver checks that it still has its response.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Pause between attempts while the store fails.
 const RETRY_EVERY: Duration = Duration::from_millis(200);
@@ -41,7 +41,7 @@ pub(crate) struct Driver<'a> {
     pub(crate) id: ResponseId,
     pub(crate) scope: &'a ScopeId,
     token: TurnToken,
-    /// The turn of the thread that the caller holds.
+    /// Token of the thread's turn, if the caller holds the turn and the response runs under it.
     lent: Option<TurnToken>,
     last_step: LastStep,
     place: &'a Place,
@@ -49,11 +49,11 @@ pub(crate) struct Driver<'a> {
 
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// Another driver has the response, or it has ended.
+    /// A different driver has the response, or the response has ended.
     Lost,
     /// The store rejected a step.
     Refused(Refusal),
-    /// The upstream failed. The response stays open if the failure is temporary.
+    /// The upstream failed. If the failure is temporary, the response can be resumed.
     Upstream(UpstreamError),
     Error(ResponseError),
 }
@@ -74,7 +74,7 @@ impl From<ResponseError> for Stop {
     }
 }
 
-/// Drives a response to a result, and reports it to all waiting callers.
+/// Drives a response to its end in this task, and reports the result to all waiting callers.
 pub(crate) async fn drive(shared: Arc<Shared>, new: NewResponse, place: Place) {
     let driver = Driver {
         shared: &shared,
@@ -111,7 +111,7 @@ impl Driver<'_> {
             Ok(ended) => Ok(ended),
             Err(Stop::Lost) => {
                 self.shared.observer.fenced();
-                // a driver that has lost only the reservation of its scope still has the response
+                // if the driver has lost only the reservation of the scope, it still has the response and releases it
                 match self.release().await {
                     true => Err(self.without_floor(new.request.is_background)),
                     false => self.follow().await,
@@ -141,10 +141,10 @@ impl Driver<'_> {
         self.work(run, &history).await
     }
 
-    /// Returns the error for a released response whose scope is reserved by another caller.
+    /// Returns the error for a response that was released because a different caller has reserved its scope.
     fn without_floor(&self, is_background: bool) -> ResponseError {
         match self.lent {
-            // the sweep resumes it
+            // the sweep resumes the response
             _ if is_background => ResponseError::Stopping,
             Some(_) => ServiceError::from(Refusal::TurnLost).into(),
             None => ResponseError::Locked {

@@ -1,4 +1,4 @@
-//! Tool state of a response without a context. The driver discards it at the end.
+//! Tool state of a response without a context. The state is discarded when the response ends.
 
 use crate::values::course::Course;
 use threadkeep_domain::scope::{Scope, ScopeId};
@@ -13,7 +13,7 @@ pub(crate) struct Passing {
 }
 
 impl Passing {
-    /// Rebuilds the state: runs the earlier calls of the response again, on an empty scope.
+    /// Rebuilds the tool state: runs the earlier calls of the response again, on an empty scope.
     pub(crate) async fn after(
         scopes: &ScopeService,
         course: &Course,
@@ -35,7 +35,7 @@ impl Passing {
     }
 }
 
-/// Returns the call of an item if it changed something.
+/// Returns the call of an item if the call changed the tool state.
 fn changing_call(item: &Json) -> Option<Call> {
     let Item::Call(call) = Item::read(item.as_str())? else {
         return None;

@@ -9,21 +9,22 @@ use crate::values::observer::UpstreamOutcome;
 use crate::values::request::ResponseRequest;
 use threadkeep_domain::{Json, prompt_of, readable_item};
 
-/// Capacity of the channel for pieces of an answer.
+/// Capacity of the channel for pieces of an answer, in pieces.
 const PIECES: usize = 64;
 
-/// The parts of a question that do not come from the response itself.
+/// The parts of a question that the request does not contain.
 pub(crate) struct Asked<'a> {
     pub(crate) model: &'a FoundModel,
     pub(crate) history: &'a [Json],
     pub(crate) functions: &'a [Function],
-    /// Whether the model may make calls. Some models make calls when they must not; these are dropped.
+    /// Whether the model may make calls. Some models make calls nevertheless; the driver drops these calls.
     pub(crate) may_call: bool,
     pub(crate) deadline: Instant,
 }
 
 impl Driver<'_> {
-    /// Asks the model, and reports the pieces of its answer. Returns `None` if the response has no time left.
+    /// Sends the question to the model, and reports the pieces of its answer. Returns `None` if the response has no
+    /// time left.
     pub(crate) async fn ask(
         &self,
         run: &mut Run,
@@ -80,7 +81,7 @@ impl Driver<'_> {
                 observer.used(upstream, &answer.usage);
                 Ok(Some(answer))
             }
-            // both deadlines are the same; the upstream's may expire first
+            // the upstream has the same deadline, and its timer may expire first
             Ok(Err(UpstreamError::Timeout)) if Instant::now() >= asked.deadline => {
                 observer.answered(upstream, UpstreamOutcome::TimedOut, time);
                 Ok(None)

@@ -1,7 +1,8 @@
 //! Dry runs of tool calls.
 //!
-//! The write and the result of a call must be one step of the store, and the result depends on the scope. So the tool runs
-//! over these scopes, which read the real ones and only record the write, with the version that it is based on.
+//! The result of a call depends on its scope, and the result must be stored in the same step as the call's write. The
+//! tool therefore runs over a [`Rehearsal`], which reads the real scopes. Instead of executing the write, the
+//! [`Rehearsal`] records the write and the scope's version.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,7 +20,7 @@ use threadkeep_store::{
     StoreError, WriteError,
 };
 
-/// Scopes that record a write and do not execute it.
+/// Reads the underlying scopes, and records a write instead of executing it.
 #[derive(Debug)]
 pub(crate) struct Rehearsal {
     scopes: Arc<dyn Scopes>,
@@ -33,7 +34,7 @@ pub(crate) struct NotedWrite {
     history: Vec<HistoryItem>,
     policy: ScopePolicy,
     access: Access,
-    /// The version that the result is based on.
+    /// Version of the scope that the result is based on.
     version: u64,
 }
 
@@ -53,7 +54,7 @@ impl Rehearsal {
 }
 
 impl NotedWrite {
-    /// Returns the write, under the turn of the thread that the caller has lent.
+    /// Returns the recorded write. `lent` is the token of the thread's turn, if the caller holds the turn.
     pub(crate) fn write(&self, lent: Option<TurnToken>) -> ScopeWrite<'_> {
         ScopeWrite {
             operations: &self.operations,
@@ -70,7 +71,7 @@ impl NotedWrite {
     }
 }
 
-/// Computes the answer of an operation on a key with `value`.
+/// Returns the answer to an operation on a key whose current value is `value`.
 fn answer(operation: &KvOperation, value: Option<&ScopeValue>) -> Result<KvAnswer, Refusal> {
     Ok(match operation {
         KvOperation::Set { if_absent, .. } => KvAnswer::Set(!if_absent || value.is_none()),
@@ -116,7 +117,7 @@ impl Scopes for Rehearsal {
         self.scopes.find_item(scope, access, id).await
     }
 
-    /// Records a write. Each of its operations must be on another key.
+    /// Records a write instead of executing it. Each operation must have a different key.
     async fn write_scope(
         &self,
         scope: &ScopeId,
@@ -128,7 +129,7 @@ impl Scopes for Rehearsal {
             .filter_map(KvOperation::key)
             .cloned()
             .collect();
-        // all values at one version
+        // reads all values at one version
         let parts = ScopeParts {
             access: write.conditions.access,
             values: &keys,
@@ -170,7 +171,7 @@ impl Scopes for Rehearsal {
         })
     }
 
-    /// No tool ends a scope.
+    /// Fails, because no tool ends a scope.
     async fn end_scope(&self, _: &ScopeId, _: &ScopeEnd) -> Result<Answered<bool>, WriteError> {
         Err(Refusal::ScopeEnded.into())
     }

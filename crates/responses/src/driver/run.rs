@@ -9,13 +9,13 @@ use crate::values::stored::Stored as _;
 use threadkeep_domain::ResponseId;
 use threadkeep_store::{Journal, StoreError};
 
-/// A response that a driver runs, or that is to be closed.
+/// A response that a driver runs or closes.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) request: Arc<ResponseRequest>,
     pub(crate) course: Course,
     pub(crate) telling: Telling,
-    /// Tool state of a response without a context; created by its first call.
+    /// Tool state of a response without a context. The first call creates the state.
     pub(crate) passing: Option<Passing>,
 }
 

@@ -9,8 +9,8 @@ use crate::values::response::NewResponse;
 use threadkeep_trace as trace;
 
 impl Shared {
-    /// Starts a task that drives a response, unless a task of this process already does. Returns the broadcast of the
-    /// response, and whether a task was already running.
+    /// Starts a driver for a response, unless a driver in this process already runs it. Returns the broadcast of the
+    /// response, and whether a driver was already running.
     pub(crate) fn drive(
         self: &Arc<Self>,
         new: NewResponse,
@@ -25,7 +25,7 @@ impl Shared {
         let is_joined = place.is_none();
         if let Some(place) = place {
             let driving = drive(Arc::clone(self), new, place);
-            // the response belongs to the trace of this request, which it may outlive
+            // the driver belongs to the trace of this request, but may run longer than the request
             let driving = trace::continuing(trace::parent(), driving);
             self.running.tasks.spawn_on(driving, &self.runtime);
         }

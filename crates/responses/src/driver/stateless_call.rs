@@ -13,7 +13,8 @@ use crate::values::stateless::{
 use threadkeep_service::tools::{StatelessCall, StatelessTool};
 
 impl Driver<'_> {
-    /// Runs a call of a stateless tool, and writes its result to the journal. After a crash in between, the call runs again.
+    /// Runs a call of a stateless tool, and writes its result to the journal. If the process crashes before the write,
+    /// the call runs again.
     pub(crate) async fn run_stateless(
         &self,
         run: &mut Run,
@@ -91,7 +92,7 @@ async fn outcome(
     })
 }
 
-/// Returns the image if the response has room for it.
+/// Returns the image, or an error if the images of the response would exceed their limit.
 fn fitting(image: GeneratedImage, course: &Course, tool: StatelessTool) -> StatelessOutcome {
     let earlier: usize = course.output.iter().map(image_bytes).sum();
     match earlier + image.base64.len() <= IMAGES_MAX_BYTES {

@@ -1,4 +1,4 @@
-//! The loop of answers and calls.
+//! Runs the steps of a response: asks the model and runs its calls, until the model stops calling.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ use crate::values::request::ResponseRequest;
 use crate::values::response::EndedResponse;
 use threadkeep_domain::{FailureCode, Incomplete, Json, Status};
 
-/// Maximum calls of one answer beyond the limit of the response. Each of these gets only an error, which takes one write.
+/// How many calls an answer may contain beyond the response's limit. Each such call gets only an error, which takes one
+/// write.
 const EXCESS_CALLS: usize = 1_000;
 
 impl Driver<'_> {
@@ -37,7 +38,7 @@ impl Driver<'_> {
                 Status::Failed(failure)
             }
             Err(Stop::Lost) => return Err(Stop::Lost),
-            // a resumed response would fail again each time
+            // a resumed background response would fail again each time
             Err(Stop::Error(ResponseError::NoModel)) if run.request.is_background => {
                 failed(FailureCode::Abandoned, "The model is no longer configured.")
             }
@@ -66,7 +67,7 @@ impl Driver<'_> {
 
     async fn steps(&self, run: &mut Run, history: &[Json]) -> Result<Status, Stop> {
         if run.telling.has_waiting() {
-            // report that the response continues
+            // reports that the response continues
             self.tell(&mut run.telling).await?;
         }
         let deadline = Instant::now() + self.time_left(&run.request);
@@ -127,8 +128,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Returns the time that the response has left. In the background, where replicas resume it, its time counts from the
-    /// request; otherwise, it restarts when a client repeats the request.
+    /// Returns the time that the response has left. The time of a background response counts from its request, because
+    /// replicas resume it. The time of other responses starts over when a client repeats the request.
     fn time_left(&self, request: &ResponseRequest) -> Duration {
         let max = self.shared.limits.max_time;
         match request.is_background {
@@ -141,7 +142,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Returns the final status when the model is done.
+    /// Returns the final status after the model has stopped. The status is incomplete if a limit stopped the model's
+    /// calls.
     fn final_status(&self, request: &ResponseRequest, course: &Course, status: &Status) -> Status {
         let has_tools = request.state_tools.is_some()
             || !request.stateless.is_empty()

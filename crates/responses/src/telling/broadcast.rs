@@ -1,4 +1,4 @@
-//! Publishes a response to waiting callers of this process.
+//! Publishes the progress of a response to waiting callers in this process.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -10,9 +10,9 @@ use crate::values::error::ResponseError;
 use crate::values::request::ResponseRequest;
 use crate::values::response::EndedResponse;
 
-/// Maximum bytes of recent events kept for readers of this process. Earlier events are read from the store.
+/// Maximum size of the recent events that are kept in memory, in bytes. Earlier events are read from the store.
 const TAIL_BYTES: usize = 16 * 1_024;
-/// Overhead of an event, in bytes.
+/// Estimated overhead of an event in memory, in bytes.
 const EVENT_BYTES: usize = 64;
 
 pub(crate) type ResponseResult = Result<EndedResponse, Arc<ResponseError>>;
@@ -20,9 +20,9 @@ pub(crate) type ResponseResult = Result<EndedResponse, Arc<ResponseError>>;
 #[derive(Debug, Clone)]
 pub(crate) enum Progress {
     Beginning,
-    /// A driver in this process has it.
+    /// A driver in this process runs the response.
     Here(Arc<ResponseRequest>),
-    /// A driver in another process has it.
+    /// A driver in a different process runs the response.
     Elsewhere,
     /// The response has ended, or its driver has stopped.
     Done(ResponseResult),
@@ -38,7 +38,7 @@ pub(crate) struct Broadcast {
 
 #[derive(Debug, Default)]
 struct Tail {
-    /// Number of the first event.
+    /// Number of the first event in `events`.
     first: u64,
     events: VecDeque<Bytes>,
     bytes: usize,
@@ -53,17 +53,17 @@ impl Broadcast {
         }
     }
 
-    /// Returns a receiver that changes with the progress and with each batch of events.
+    /// Returns a receiver that is notified of each change of the progress and of each batch of events.
     pub(crate) fn subscribe(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
     }
 
-    /// Sets the number of the first event; earlier ones are in the store.
+    /// Sets the number of the first event. Earlier events are in the store.
     pub(crate) fn begin_at(&self, first: u64) {
         self.tail().first = first;
     }
 
-    /// Publishes the progress, unless the end is already published.
+    /// Publishes the progress. Has no effect once the end is published.
     pub(crate) fn show(&self, progress: Progress) {
         if let Progress::Here(request) = &progress {
             self.begun.get_or_init(|| Arc::clone(request));
@@ -81,7 +81,7 @@ impl Broadcast {
         self.begun.get().cloned()
     }
 
-    /// Publishes stored events; `first` is the number of the first one.
+    /// Publishes events that are stored. `first` is the number of the first event.
     pub(crate) fn tell(&self, first: u64, events: Vec<Bytes>) {
         if events.is_empty() {
             return;
@@ -113,7 +113,7 @@ impl Tail {
         }
         for event in events {
             self.bytes += event.len() + EVENT_BYTES;
-            // an exact copy, which does not keep a larger buffer alive
+            // copies the event, because a slice of a larger buffer would keep the buffer alive
             self.events.push_back(Bytes::copy_from_slice(&event));
         }
         while self.bytes > TAIL_BYTES

@@ -1,4 +1,4 @@
-//! The events of a response, as its driver reports them.
+//! Collects the events of a response for its driver to write.
 
 pub(crate) mod broadcast;
 mod open_item;
@@ -24,40 +24,41 @@ use threadkeep_store::{Responses, StoreError};
 
 pub(crate) use open_item::whole;
 
-/// Time for which events wait, to be written in one batch.
+/// How long events wait to be written in one batch.
 const BATCH_EVERY: Duration = Duration::from_millis(50);
-/// Events per call to the store.
+/// Number of events to read per call to the store.
 const PAGE: usize = 256;
-/// Overhead of an event, in bytes.
+/// Estimated overhead of an event, in bytes.
 const EVENT_BYTES: u64 = 128;
-/// The pieces of a response may have this many times the bytes of its items, even if an upstream repeatedly breaks off.
-/// Beyond that, items are reported only when they are complete.
+/// Maximum size of a response's pieces, as a multiple of the maximum size of its items. Pieces can be larger than
+/// items, because an upstream may break off and start again. Above the limit, items are reported only when they are
+/// complete.
 const PIECES_FACTOR: u64 = 4;
 
-/// The written and the waiting events of a response. A response that no client streams has no events.
+/// The events of a response. A response that no client streams has no events.
 #[derive(Debug)]
 pub(crate) struct Telling {
     is_on: bool,
-    /// Number of the first waiting event.
+    /// Number of the first event that is not written yet.
     first: u64,
     waiting: Vec<ResponseEvent>,
     write_at: Instant,
-    /// Items of the current answer that have begun, by part.
+    /// Items of the current answer that are in progress, by part.
     open: BTreeMap<usize, OpenItem>,
-    /// Indexes of the items of the current answer that are complete, by part.
+    /// Indexes of the complete items of the current answer, by part.
     ended: BTreeMap<usize, u64>,
-    /// Calls that the server has yet to finish, by item index.
+    /// Calls that the server has not finished yet, by item index.
     own: BTreeMap<u64, OpenItem>,
     /// Complete calls for the client, which are reported after the server's calls.
     held: Vec<(OpenItem, Json)>,
     calls: u32,
     next_index: u64,
-    /// Bytes of pieces that may still be reported.
+    /// Number of bytes of pieces that may still be reported.
     pieces_left: u64,
 }
 
 impl Telling {
-    /// Creates the events of a response that has not reported any beyond `course`.
+    /// Creates the events of a response that has reported nothing since the state in `course`.
     pub(crate) fn of(request: &ResponseRequest, course: &Course, max_bytes: u64) -> Self {
         Self {
             is_on: request.is_streamed,
@@ -74,7 +75,8 @@ impl Telling {
         }
     }
 
-    /// Restores the events of a response that has lost its driver. Breaks off its incomplete items.
+    /// Restores the events of a response that has lost its driver. Reports items that were in progress as incomplete,
+    /// except calls that are still pending.
     pub(crate) async fn resumed(
         responses: &dyn Responses,
         id: &ResponseId,
@@ -121,14 +123,14 @@ impl Telling {
         Ok(telling)
     }
 
-    /// Reports that a driver resumes the response, before all other waiting events.
+    /// Queues [`ResponseEvent::Resumed`] ahead of all other waiting events.
     pub(crate) fn go_on(&mut self) {
         if self.is_on {
             self.waiting.insert(0, ResponseEvent::Resumed);
         }
     }
 
-    /// Number of the first event that is not written.
+    /// Returns the number of the first event that is not written yet.
     pub(crate) fn first(&self) -> u64 {
         self.first
     }
@@ -233,8 +235,8 @@ impl Telling {
         has_room
     }
 
-    /// Reports the end of an answer. Returns the indexes of its items. Calls for the client are reported only after the
-    /// server's calls, so that a response that ends earlier does not have them.
+    /// Reports the end of an answer. Returns the indexes of its items. Calls for the client are reported after the
+    /// server's calls, because a response that ends before that must not contain them.
     pub(crate) fn finish_answer(
         &mut self,
         request: &ResponseRequest,
@@ -313,7 +315,8 @@ impl Telling {
         numbers
     }
 
-    /// Reports that the server runs a call. Returns the index of its item, which journals of older versions lack.
+    /// Reports that the server runs a call. Returns the index of its item. Assigns an index if the journal has none
+    /// because an older version wrote it.
     pub(crate) fn begin_call(
         &mut self,
         request: &ResponseRequest,
@@ -333,8 +336,8 @@ impl Telling {
         index
     }
 
-    /// Reports the end of a call; after the last one of an answer, also the calls for the client. Returns the mark for
-    /// [`Self::take_back`], in case the journal entry cannot be written.
+    /// Reports the end of a call. After the last call of an answer, also reports the calls for the client. If the
+    /// journal entry cannot be written, pass the returned mark to [`Self::take_back`].
     pub(crate) fn finish_call(&mut self, index: u64, item: &Json, is_last: bool) -> usize {
         let mark = self.waiting.len();
         if let Some(open) = self.own.get(&index) {
@@ -348,7 +351,7 @@ impl Telling {
         mark
     }
 
-    /// Forgets a call whose journal entry is written.
+    /// Removes a call whose journal entry is written.
     pub(crate) fn end_call(&mut self, index: u64, is_last: bool) {
         self.own.remove(&index);
         if is_last {
@@ -356,7 +359,7 @@ impl Telling {
         }
     }
 
-    /// Removes the events since `mark`.
+    /// Removes the waiting events that were added since `mark`.
     pub(crate) fn take_back(&mut self, mark: usize) {
         self.waiting.truncate(mark);
     }
@@ -383,7 +386,7 @@ impl Telling {
         }
     }
 
-    /// Returns the waiting events, and the number of the first one.
+    /// Returns the number of the first waiting event, and all waiting events.
     pub(crate) fn waiting(&self) -> (u64, Vec<Bytes>) {
         let events = self.waiting.iter().map(ResponseEvent::to_bytes).collect();
         (self.first, events)

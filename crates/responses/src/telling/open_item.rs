@@ -9,7 +9,7 @@ use threadkeep_domain::{ItemKind, Json, member, member_elements, member_text};
 pub(crate) struct OpenItem {
     pub(crate) index: u64,
     id: String,
-    /// The item as first reported.
+    /// The item as it was first reported.
     begun: Json,
     /// `None` if the item is not a call.
     call: Option<CallKind>,
@@ -18,7 +18,7 @@ pub(crate) struct OpenItem {
     has_all_arguments: bool,
 }
 
-/// A partly reported text of a message or of reasoning.
+/// A text of a message or of reasoning that has been reported in part.
 #[derive(Debug, Clone)]
 struct OpenText {
     kind: TextKind,
@@ -39,7 +39,7 @@ impl OpenText {
         }
     }
 
-    /// Returns the part as far as it is reported.
+    /// Returns the part with the text that has been reported so far.
     fn json(&self) -> Value {
         let mut part = self.kind.part(&self.told);
         if !self.annotations.is_empty() {
@@ -49,14 +49,14 @@ impl OpenText {
     }
 }
 
-/// Adds all events of a complete item.
+/// Appends all events of a complete item to `events`.
 pub(crate) fn whole(index: u64, item: &Json, events: &mut Vec<ResponseEvent>) {
     let open = OpenItem::begin(index, begun(item), events);
     open.run(events);
     open.finish(item, is_cut(item), events);
 }
 
-/// Whether a limit or a filter cut the item.
+/// Returns whether a limit or a filter cut the item short.
 fn is_cut(item: &Json) -> bool {
     member(item.as_str(), "status") == Some(r#""incomplete""#)
 }
@@ -69,7 +69,7 @@ pub(crate) fn begun(item: &Json) -> Json {
     let empty: &[(&str, Value)] = match ItemKind::of(item.as_str()) {
         Some(ItemKind::Message) => &[("content", json!([]))],
         Some(ItemKind::Reasoning) => {
-            // other members belong to the complete item
+            // all other members are reported with the complete item
             members.retain(|name, _| ["type", "id", "summary", "content"].contains(&name.as_str()));
             &[("summary", json!([])), ("content", json!([]))]
         }
@@ -163,8 +163,8 @@ impl OpenItem {
         });
     }
 
-    /// Returns the text of an incomplete part; reports the part if it is new. A new part of reasoning completes the earlier
-    /// ones.
+    /// Returns the open text of a part. Reports the part if it is new. A new part of reasoning completes the earlier
+    /// parts.
     fn text(
         &mut self,
         kind: TextKind,
@@ -218,7 +218,7 @@ impl OpenItem {
         }
     }
 
-    /// Reports the rest of the arguments and their end.
+    /// Reports the rest of the arguments, and that they are complete.
     pub(crate) fn end_arguments(&mut self, arguments: &str, events: &mut Vec<ResponseEvent>) {
         let Some(call) = self.call.filter(|call| call.tells_arguments()) else {
             return;
@@ -253,7 +253,7 @@ impl OpenItem {
         }
     }
 
-    /// Applies an event that was written before.
+    /// Updates the item with an event that was written earlier.
     pub(crate) fn follow(&mut self, event: &ResponseEvent) {
         match event {
             ResponseEvent::PartAdded(place) => {
@@ -280,7 +280,7 @@ impl OpenItem {
         }
     }
 
-    /// Reports the rest of the item and its end.
+    /// Reports the rest of the item, and that the item is complete.
     pub(crate) fn finish(mut self, item: &Json, is_cut: bool, events: &mut Vec<ResponseEvent>) {
         for list in [TextKind::Summary.list(), TextKind::Text.list()] {
             for (part, json) in member_elements(item.as_str(), list).enumerate() {
@@ -345,7 +345,7 @@ impl OpenItem {
         }
     }
 
-    /// Reports the item as incomplete; it does not become part of the output.
+    /// Reports the item as incomplete. An incomplete item does not become part of the output.
     pub(crate) fn break_off(mut self, events: &mut Vec<ResponseEvent>) {
         let mut item: Value = serde_json::from_str(self.begun.as_str()).unwrap_or_default();
         item["status"] = json!("incomplete");
@@ -369,7 +369,7 @@ impl OpenItem {
         });
     }
 
-    /// Returns the item that the event begins, if any.
+    /// Returns the item that the event begins, or `None` if the event begins no item.
     pub(crate) fn of_event(event: &ResponseEvent) -> Option<Self> {
         match event {
             ResponseEvent::ItemAdded { index, item } => Some(Self::begun(*index, item.clone())),
@@ -378,7 +378,7 @@ impl OpenItem {
     }
 }
 
-/// Returns the unreported rest of `text` if it begins with `told`.
+/// Returns the part of `text` after `told`, or `None` if `text` does not begin with `told` or has nothing after it.
 fn rest_of(text: &str, told: &str) -> Option<String> {
     let rest = text.strip_prefix(told)?;
     (!rest.is_empty()).then(|| rest.to_owned())
@@ -406,7 +406,8 @@ mod tests {
         Json::from_compact(item.to_string())
     }
 
-    /// Collects the texts that a reader receives. Checks that each part ends with its reported text.
+    /// Returns the texts that a reader assembles from the events. Asserts that each completed part has the assembled
+    /// text.
     fn heard(events: &[ResponseEvent]) -> Vec<(TextKind, usize, String)> {
         fn find(
             heard: &mut [(TextKind, usize, String)],
@@ -621,7 +622,7 @@ mod tests {
                 true => [TextKind::Summary, TextKind::Reasoning],
                 false => [TextKind::Text, TextKind::Refusal],
             };
-            // in order, as models write them
+            // models write the parts in order
             let mut pieces = pieces;
             pieces.sort_by_key(|(is_second, _)| *is_second);
             let place = |is_second: bool| match (is_second, is_reasoning) {
@@ -649,7 +650,7 @@ mod tests {
             for (is_second, piece) in pieces.iter().take(told) {
                 open.add_text(place(*is_second), piece.clone(), &mut events);
             }
-            // another driver restores the item from its events
+            // a different driver restores the item from its events
             let mut followed = OpenItem::of_event(&events[0]).unwrap();
             for event in &events[1..] {
                 followed.follow(event);

@@ -7,20 +7,20 @@ use threadkeep_service::tools::{Outcome, StatelessTool, Tool};
 
 /// Server label for calls of unknown tools in a response without tool servers.
 const NO_LABEL: &str = "threadkeep";
-/// Maximum characters of a function name that upstreams accept.
+/// Maximum length of a function name that upstreams accept, in characters.
 const NAME_MAX: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PendingCall {
-    /// Pairs the call with its result upstream.
+    /// Identifies the call at the upstream, which matches results to calls.
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) arguments: String,
     /// Index among the calls of the response.
     pub(crate) number: u32,
-    /// Number of the answer with the call, from 1.
+    /// Number of the answer that contains the call, from 1.
     pub(crate) step: u32,
-    /// Index of its item; `None` if the client runs the call, or an older version wrote it.
+    /// Index of the call's item. `None` if the client runs the call or an older version wrote the journal.
     pub(crate) index: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn call_item(
     }
 }
 
-/// Creates the item of a call of a state tool or an unknown tool.
+/// Creates the item of a call to a state tool or an unknown tool.
 pub(crate) fn item_of(
     request: &ResponseRequest,
     course: &Course,
@@ -63,7 +63,7 @@ pub(crate) fn item_of(
     executed_call(&id, label, &call, outcome)
 }
 
-/// Converts a name to one that upstreams accept in a prompt.
+/// Converts a name to a name that upstreams accept in a prompt.
 pub(crate) fn sendable(name: &str) -> String {
     if let Ok(tool) = name.parse::<Tool>() {
         return tool.as_str().into();

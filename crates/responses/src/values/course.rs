@@ -1,4 +1,4 @@
-//! The progress of a response, as its journal records it.
+//! Tracks the progress of a response, which is rebuilt from its journal.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Journal, StoreError};
 
-/// The index of an item, and its call.
+/// Index of the call's item, and the call.
 type ClientCall = (u64, PendingCall);
 
 #[derive(Debug, Clone)]
@@ -23,26 +23,26 @@ pub(crate) struct Course {
     /// Number of journal entries.
     pub(crate) entries: u64,
     pub(crate) next_event: u64,
-    /// Index of the next item. Indexes of items that were broken off are not reused.
+    /// Index of the next item. Indexes of incomplete items are not reused.
     pub(crate) next_index: u64,
     /// Complete output items, ordered by index.
     pub(crate) output: Vec<Json>,
     /// Indexes of the items in `output`.
     indexes: Vec<u64>,
-    /// Calls of the last answer that the server has yet to run.
+    /// Calls of the last answer that the server still has to run.
     pub(crate) pending: VecDeque<PendingCall>,
-    /// Calls of the last answer for the client, which join the output after the server's calls.
+    /// Calls of the last answer that the client runs. They are added to the output after the server's calls.
     for_client: Vec<ClientCall>,
     pub(crate) steps: u32,
     pub(crate) calls: u32,
-    /// Whether the last answer has calls for the client.
+    /// Whether the last answer contains calls for the client.
     pub(crate) has_client_calls: bool,
     pub(crate) usage: Usage,
-    /// Status that the last answer leads to; `None` while the loop must continue.
+    /// Final status of the response according to the last answer. `None` if the model must answer again.
     ended: Option<Status>,
     /// Why the last driver stopped.
     pub(crate) failure: Option<Failure>,
-    /// Total size of input and output items, without images.
+    /// Total size of input and output items without images, in bytes.
     pub(crate) bytes: u64,
 }
 
@@ -103,7 +103,7 @@ impl Course {
         response_item_id(prefix, &self.response, request.created_ms, number)
     }
 
-    /// Returns the item of a call for the client that waits for the server's calls.
+    /// Returns the item of a client's call that is held back until the server's calls are done.
     pub(crate) fn held_call(&self, request: &ResponseRequest, index: u64) -> Option<Json> {
         let mut held = self.for_client.iter();
         let (_, call) = held.find(|(its, _)| *its == index)?;
@@ -125,7 +125,7 @@ impl Course {
         client_call(&self.item_id(request, prefix, index), form, call)
     }
 
-    /// Creates the call at `place` among the calls of an answer.
+    /// Creates a call. `place` is its index among the calls of an answer.
     pub(crate) fn call(
         &self,
         place: u32,
@@ -144,12 +144,12 @@ impl Course {
         }
     }
 
-    /// Whether the item at `index` is a call that the server has yet to run.
+    /// Returns whether the item at `index` is a call that the server still has to run.
     pub(crate) fn is_to_run(&self, index: u64) -> bool {
         self.pending.iter().any(|call| call.index == Some(index))
     }
 
-    /// Returns the final status once no calls are left to run and the model need not answer again.
+    /// Returns the final status when the server has no calls left to run and the model need not answer again.
     pub(crate) fn end(&self) -> Option<&Status> {
         self.ended.as_ref().filter(|_| self.pending.is_empty())
     }
@@ -177,7 +177,7 @@ impl Course {
                     let id = self.item_id(request, "rs_", index);
                     self.push(index, foreign(&id, step, &item));
                 }
-                // the last of these calls was cut off, so none of them runs
+                // the answer was cut off within its last call, so none of its calls runs
                 AnswerPart::Call { .. } if answer.finish != Finish::Done => {}
                 AnswerPart::Call {
                     id,
@@ -219,7 +219,7 @@ impl Course {
         index
     }
 
-    /// Generates the id of a call that came without one, short enough for all upstreams.
+    /// Generates an id for a call without an id. The id is short enough for all upstreams.
     fn call_id(&self, number: u32) -> String {
         let response = self.response.to_string();
         let print = Fingerprint::of(&[b"call", response.as_bytes(), &number.to_be_bytes()]);

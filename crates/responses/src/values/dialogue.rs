@@ -1,7 +1,7 @@
-//! Converts between messages of sessions and items of responses.
+//! Converts between the messages of sessions and the items of responses.
 //!
-//! A message is `{"role","content":[{"type":"text","text"}],"tool_calls"?,"tool_call_id"?}`, in the form of `ModelRelay`'s
-//! protocol; an item is one of OpenAI's Responses API.
+//! A message has the form `{"role","content":[{"type":"text","text"}],"tool_calls"?,"tool_call_id"?}` of `ModelRelay`'s
+//! protocol. An item has the form of OpenAI's Responses API.
 
 use serde_json::{Value, json};
 use uuid::Builder;
@@ -38,8 +38,8 @@ pub fn items_of_message(message: &str) -> Vec<Json> {
     message.into_iter().chain(calls).collect()
 }
 
-/// Converts an item to the messages that it adds to a session. Their ids derive from the item's id. Reasoning and
-/// instructions add none.
+/// Converts an item to the messages that a session stores for it. Reasoning and instructions have no messages. The ids
+/// of the messages are derived from `id`.
 pub(crate) fn messages_of_item(id: &str, item: &Json) -> Vec<HistoryItem> {
     let messages = match Item::read(item.as_str()) {
         Some(Item::Message { role, content }) => {
@@ -62,7 +62,7 @@ pub(crate) fn messages_of_item(id: &str, item: &Json) -> Vec<HistoryItem> {
         .collect()
 }
 
-/// Derives the id of a message: sessions use UUIDs.
+/// Derives the UUID of a message, because messages of sessions have UUIDs.
 fn message_id(item: &str, number: u8) -> threadkeep_domain::scope::ItemId {
     let print = Fingerprint::of(&[b"message of a session", item.as_bytes(), &[number]]);
     let id = Builder::from_random_bytes(print.0).into_uuid();
@@ -177,14 +177,14 @@ fn call_item(call: &str) -> Option<Json> {
     let item = json!({
         "type": ItemKind::FunctionCall.as_str(),
         "call_id": member_text(call, "id")?,
-        // the APIs of models reject dots
+        // model APIs reject dots in names
         "name": name.replace('.', "_"),
         "arguments": member_text(function, "arguments").unwrap_or_default(),
     });
     Some(Json::from_compact(item.to_string()))
 }
 
-/// Concatenates the texts of a content.
+/// Concatenates the texts of a message's content.
 fn plain_text(content: &str) -> String {
     if content.starts_with('"') {
         return text_of(content).unwrap_or_default().into();
@@ -251,7 +251,7 @@ mod tests {
                 r#"{{"type":"function_call","call_id":"c","name":"{name}","arguments":"{{}}"}}"#
             );
             assert_eq!(shown(&item, "i"), [called, result(r#"{"n":1}"#)]);
-            // only the upstream knows the results of calls that it has run
+            // an upstream does not return the results of calls that it ran itself
             assert_eq!(
                 shown(&format!(r#"{{"type":"{name}_call","id":"a"}}"#), "i"),
                 [""; 0]

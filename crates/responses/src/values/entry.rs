@@ -14,7 +14,7 @@ pub(crate) enum Entry {
     },
     /// The server has run the next call of the last answer.
     Call {
-        /// With the result.
+        /// The call and its result.
         item: Json,
         index: u64,
     },
@@ -25,10 +25,11 @@ pub(crate) enum Entry {
 /// Indexes of the items of an answer, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ItemNumbers {
-    /// Messages, other items, and calls for the client.
+    /// Indexes of messages, other items, and calls that the client runs.
     #[serde(rename = "indexes")]
     pub(crate) items: Vec<u64>,
-    /// Calls that the server runs. Older versions assign their indexes when the calls run.
+    /// Indexes of calls that the server runs. Entries of older versions have none, because those versions assign an
+    /// index when a call runs.
     #[serde(default)]
     pub(crate) calls: Vec<u64>,
 }

@@ -4,7 +4,7 @@ use threadkeep_domain::{Failure, ResponseId};
 use threadkeep_service::ServiceError;
 use threadkeep_store::StoreError;
 
-/// Why a response cannot start or continue.
+/// Reason why a response cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ResponseError {
     #[error("the model is not configured")]
@@ -15,7 +15,7 @@ pub enum ResponseError {
     NoSuchEvent,
     #[error("the response does not exist")]
     NoResponse,
-    /// An input item is the output of an unknown call.
+    /// An input item is the output of a call that the conversation does not have.
     #[error("`input[{index}].call_id` matches no call of the conversation")]
     NoCall { index: usize },
     /// Neither the input nor the conversation has an item to answer.
@@ -23,20 +23,21 @@ pub enum ResponseError {
     NoInput,
     #[error("the conversation does not exist")]
     NoConversation,
-    /// Another response of the conversation is running, or a client holds the turn of its thread.
+    /// A different response of the conversation is running, or a client holds the turn of its thread.
     #[error("another response of this conversation is running, or its turn is taken")]
     Locked {
         /// The running response; `None` if a client holds the turn.
         by: Option<ResponseId>,
-        /// Time until the turn expires, unless it is renewed.
+        /// Time until the turn expires unless it is renewed.
         left: Duration,
     },
     #[error("this server runs as many responses as `responses_max` allows; retry later")]
     TooMany,
-    /// The process is stopping; another one can resume the response.
+    /// The process is stopping. A different process can resume the response.
     #[error("this server is stopping; send the request again")]
     Stopping,
-    /// The response failed; a repeat resumes it. The message may be that of an upstream, which only the caller may see.
+    /// The response failed, and a repeated request resumes it. The message may come from an upstream, so only the
+    /// caller may see it.
     #[error("the response failed: {}", .0.code.as_str())]
     Failed(Failure),
     /// The store rejected a step, or failed.

@@ -4,19 +4,19 @@ use serde_json::{Value, json};
 use crate::values::stored::Stored;
 use threadkeep_domain::{ItemKind, Json, member_text};
 
-/// A stored event of a response between its beginning and its end.
+/// A stored event between the beginning and the end of a response.
 ///
-/// `index` is the number of an item in the stream, never reused; `id` is the item's id; `part` is the index of a part of its
-/// content.
+/// `index` is the number of an item in the stream, and is never reused. `id` is the item's id. `part` is the index of a
+/// part in the item's content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseEvent {
-    /// A driver resumes the response. As an event, it takes the number of the failure, which was the last event for its
-    /// readers.
+    /// A driver resumes the response. Readers of the previous driver received its failure under the number that this
+    /// event has.
     Resumed,
     ItemAdded {
         index: u64,
-        /// Without its content.
+        /// The item without its content.
         item: Json,
     },
     /// A part of a message or of reasoning begins.
@@ -31,7 +31,7 @@ pub enum ResponseEvent {
         place: TextPlace,
         text: String,
     },
-    /// A source or other annotation of a part of a message.
+    /// An annotation of a message part, such as a source.
     Annotation {
         index: u64,
         id: String,
@@ -67,11 +67,13 @@ pub enum ResponseEvent {
         id: String,
         event: CallEvent,
     },
-    /// An item is complete, or was broken off: then its status is `incomplete`, and it is not part of the output.
+    /// An item has ended. If the model's answer broke off, the item has the status `incomplete` and is not part of the
+    /// output.
     ItemDone {
         index: u64,
         item: Json,
-        /// Whether a limit or a filter cut the item. Its status is `incomplete`, but it is part of the output.
+        /// Whether a limit or a filter cut the item short. Such an item has the status `incomplete`, but is part of the
+        /// output.
         #[serde(default)]
         is_cut: bool,
     },
@@ -94,9 +96,9 @@ pub enum TextKind {
     Text,
     /// The model's reason for not answering.
     Refusal,
-    /// Thoughts of the model.
+    /// The model's reasoning.
     Reasoning,
-    /// A summary of the thoughts.
+    /// A summary of the model's reasoning.
     Summary,
 }
 
@@ -129,7 +131,7 @@ pub enum CallEvent {
 }
 
 impl TextKind {
-    /// Creates a part of a message with `text`.
+    /// Creates a message part with `text`.
     #[must_use]
     pub fn part(self, text: &str) -> Value {
         match self {
@@ -142,7 +144,7 @@ impl TextKind {
         }
     }
 
-    /// Returns the kind and the text of a part.
+    /// Returns the kind and the text of a part. Returns `None` for parts without text.
     pub(crate) fn read(part: &str) -> Option<(Self, String)> {
         let (kind, member) = match &*member_text(part, "type")? {
             "output_text" => (Self::Text, "text"),
@@ -176,7 +178,7 @@ impl CallKind {
         })
     }
 
-    /// Whether events report the arguments. OpenAI's API has such events for three kinds of calls.
+    /// Returns whether events report the arguments. OpenAI's API has such events for three kinds of calls.
     pub(crate) fn tells_arguments(self) -> bool {
         matches!(self, Self::Function | Self::Custom | Self::Mcp)
     }
@@ -199,7 +201,7 @@ impl CallKind {
         }
     }
 
-    /// Returns the last event, if OpenAI's API has one for this outcome.
+    /// Returns the last event of a call, or `None` if OpenAI's API has no event for the outcome.
     pub(crate) fn ends(self, has_failed: bool) -> Option<CallEvent> {
         match (self, has_failed) {
             (Self::Mcp, true) => Some(CallEvent::McpFailed),

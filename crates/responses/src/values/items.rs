@@ -1,4 +1,4 @@
-//! Output items, in the form of OpenAI's Responses API.
+//! Creates output items in the form of OpenAI's Responses API.
 
 use std::borrow::Cow;
 
@@ -12,19 +12,20 @@ use threadkeep_domain::{
 };
 use threadkeep_service::tools::Outcome;
 
-/// Hex digits in an item id: of the response, and of the item's number. Ids from other sources have other lengths.
+/// Number of hex digits of the response and of the item's number in an item id. Ids from other sources have different
+/// lengths.
 const RESPONSE_DIGITS: usize = 32;
 const NUMBER_DIGITS: usize = 20;
-/// Bits of an item's number, below those of the time.
+/// Number of low bits that hold the number of an item. The bits above hold the creation time of the response.
 const NUMBER_BITS: u32 = 16;
-/// Member with the id at the upstream, if the item's own id has no room for it.
+/// Member with the item's id at the upstream. Set only if the item's own id cannot contain that id.
 const UPSTREAM_ID: &str = "upstream_id";
 const QUOTED_UPSTREAM_ID: &str = "\"upstream_id\"";
 
 /// Returns the id of item `number` in a response created at `created_ms`.
 ///
-/// All drivers of the response derive the same id. A forgotten response that runs again gets different ids. `number` counts
-/// input and output together.
+/// All drivers of the response derive the same id. A response that has been deleted and runs again has a different
+/// creation time, so its items get different ids. `number` counts input and output items together.
 #[must_use]
 pub fn response_item_id(
     prefix: &str,
@@ -43,7 +44,7 @@ pub fn item_id_of(item: &Json) -> Option<ItemId> {
     id.parse().ok()
 }
 
-/// Parses the response from an item id that this server made.
+/// Returns the response whose id is part of `id`. Returns `None` if this server did not create `id`.
 pub fn response_of_item(id: &str) -> Option<FollowedResponse> {
     let (_, digits) = id.rsplit_once('_')?;
     if digits.len() != RESPONSE_DIGITS + NUMBER_DIGITS || !digits.is_ascii() {
@@ -56,8 +57,8 @@ pub fn response_of_item(id: &str) -> Option<FollowedResponse> {
     })
 }
 
-/// Creates a message of the model from an [`AnswerPart::Message`](super::AnswerPart::Message). `step` is set if it follows a
-/// call in its answer.
+/// Creates a message item from an [`AnswerPart::Message`](super::AnswerPart::Message). `step` is set if the message
+/// follows a call in its answer.
 pub(crate) fn message(id: &str, status: &str, step: Option<u32>, message: &Json) -> Json {
     let message = message.as_str();
     let members = match message.strip_prefix('{') {
@@ -70,8 +71,8 @@ pub(crate) fn message(id: &str, status: &str, step: Option<u32>, message: &Json)
     ))
 }
 
-/// Creates an item from an upstream's item, with an id of this server that contains the upstream's id. Adds a status to
-/// reasoning. `step` is set if it follows a call in its answer.
+/// Creates an item from an upstream's item. The new id contains the upstream's id if possible. Reasoning gets a status.
+/// `step` is set if the item follows a call in its answer.
 pub(crate) fn foreign(id: &str, step: Option<u32>, item: &Json) -> Json {
     let item = item.as_str();
     let its = member_text(item, "id").filter(|its| !its.is_empty());
@@ -95,15 +96,15 @@ pub(crate) fn foreign(id: &str, step: Option<u32>, item: &Json) -> Json {
     Json::from_compact(object_of(own.chain(its)))
 }
 
-/// Appends the digits of `id` to the upstream's id, so that the result is unique and identifies the response. Returns `None`
-/// if the result is not a valid item id, or would read as an id without an upstream's part.
+/// Appends the digits of `id` to the upstream's id, so that the result is unique and identifies the response. Returns
+/// `None` if the result is not a valid item id, or would look like an id without an upstream's part.
 fn with_upstream_id(id: &str, upstream_id: &str) -> Option<String> {
     let (_, digits) = id.rsplit_once('_').filter(|_| upstream_id.contains('_'))?;
     let both = format!("{upstream_id}_{digits}");
     both.parse::<ItemId>().is_ok().then_some(both)
 }
 
-/// Returns the id that an item has at its upstream.
+/// Returns the id that an item has at its upstream. Returns `None` if the item has no id there.
 pub fn upstream_id_of(item: &str) -> Option<Cow<'_, str>> {
     if let Some(id) = member_text(item, UPSTREAM_ID) {
         return Some(id);
@@ -115,7 +116,7 @@ pub fn upstream_id_of(item: &str) -> Option<Cow<'_, str>> {
     else {
         return Some(id);
     };
-    // the id has only a prefix if the item had no id there
+    // if the upstream assigned no id, only a prefix precedes the digits
     its.contains('_').then(|| its.to_owned().into())
 }
 

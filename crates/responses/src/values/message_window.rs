@@ -1,4 +1,4 @@
-//! Messages of a response in the state of its thread, for pages that read the state and not the history.
+//! Adds the messages of a response to the state of its thread, for apps that read the state instead of the history.
 
 use serde::{Deserialize, Serialize};
 use threadkeep_domain::{
@@ -7,9 +7,9 @@ use threadkeep_domain::{
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageWindow {
-    /// The key of the array, valid under `/v1`.
+    /// Key of the array in the state. Must be a valid key under `/v1`.
     pub key: String,
-    /// Maximum number of messages to keep; `None` keeps all.
+    /// Maximum number of messages to keep. `None` keeps all messages.
     pub max_records: Option<u64>,
 }
 
@@ -19,7 +19,7 @@ impl MessageWindow {
         Key::new(&*self.key).ok()
     }
 
-    /// Returns the operations that push the user's messages of the input, and the last message of the model in the output.
+    /// Returns operations that append the user's messages in the input and the model's last message in the output.
     pub(crate) fn pushes<'a>(
         &self,
         input: impl Iterator<Item = &'a Json>,
@@ -42,8 +42,8 @@ impl MessageWindow {
     }
 }
 
-/// Converts a message of the user. A single text becomes a string; several parts are kept without the bytes of images and
-/// files.
+/// Converts a message of the user. A single text becomes a string. Several parts are kept, without the bytes of images
+/// and files.
 fn said_by_user(item: &str) -> Option<Json> {
     let content = content_of(item, "user")?;
     if content.starts_with('"') {

@@ -1,4 +1,5 @@
-//! Values that drivers and readers exchange: requests, answers of models, items, events, ends. No async, no I/O.
+//! Values that drivers and readers of responses exchange: requests, answers of models, items, events and outcomes.
+//! Without async code and I/O.
 
 pub(crate) mod call;
 pub(crate) mod course;

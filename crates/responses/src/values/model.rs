@@ -10,42 +10,44 @@ use crate::values::event::TextKind;
 use crate::values::observer::UpstreamOutcome;
 use threadkeep_domain::{CallForm, Failure, FailureCode, Json, PromptItem, Usage, member};
 
-/// A model behind an upstream. Retries requests as the settings specify.
+/// A model at an upstream. Retries requests as configured.
 #[async_trait]
 pub trait Model: fmt::Debug + Send + Sync {
-    /// Asks the model. Dropping the future cancels the request. With `pieces`, streams the answer and sends each piece at
-    /// once; waits while the channel is full, and continues without it if it is closed. Fails after the last attempt.
+    /// Sends the question to the model, and fails after the last attempt. Dropping the future cancels the request. With
+    /// `pieces`, streams the answer and sends each piece as soon as it arrives. Waits while the channel is full. If the
+    /// channel is closed, continues without sending pieces.
     async fn answer(
         &self,
         question: &Question<'_>,
         pieces: Option<&Sender<Piece>>,
     ) -> Result<ModelAnswer, UpstreamError>;
 
-    /// Returns whether the upstream accepts an image or a file, a part of type `input_image` or `input_file`, at `place`.
+    /// Returns whether the upstream accepts `part` at `place`. `part` is an image or a file, of type `input_image` or
+    /// `input_file`.
     fn takes(&self, place: MediaPlace, part: &str) -> bool;
 
-    /// Returns the first of the fields `include`, `top_logprobs`, `presence_penalty` and `frequency_penalty` that is set and
-    /// that the API cannot express.
+    /// Returns the first field that is set and that the API cannot express. Considers `include`, `top_logprobs`,
+    /// `presence_penalty` and `frequency_penalty`.
     fn lacks(&self, _parameters: &Parameters) -> Option<&'static str> {
         None
     }
 
-    /// Whether the API has custom tools.
+    /// Returns whether the API has custom tools.
     fn takes_custom_tools(&self) -> bool {
         false
     }
 
-    /// Whether prompts may contain compaction items of other servers.
+    /// Returns whether prompts may contain compaction items that other servers created.
     fn reads_compactions(&self) -> bool {
         false
     }
 
-    /// Compacts a prompt with an operation of the upstream. Returns `None` if it has no such operation.
+    /// Compacts a prompt with the upstream's own operation. Returns `None` if the upstream has no such operation.
     async fn compact(&self, _: &Question<'_>) -> Result<Option<CompactedPrompt>, UpstreamError> {
         Ok(None)
     }
 
-    /// Counts the tokens of a question exactly. Returns `None` if the upstream does not count.
+    /// Counts the tokens of a question exactly. Returns `None` if the upstream does not count tokens.
     async fn count_tokens(&self, _: &Question<'_>) -> Result<Option<u64>, UpstreamError> {
         Ok(None)
     }
@@ -54,7 +56,7 @@ pub trait Model: fmt::Debug + Send + Sync {
 /// The items that replace a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactedPrompt {
-    /// Messages of the user, and a compaction.
+    /// Messages of the user, and a compaction item.
     pub output: Vec<Json>,
     pub usage: Usage,
 }
@@ -69,13 +71,13 @@ pub enum MediaPlace {
 
 /// A piece of an answer in progress.
 ///
-/// `part` is an index into [`ModelAnswer::parts`]; parts begin in that order. The whole answer contains everything that was
-/// not sent as a piece.
+/// `part` is an index into [`ModelAnswer::parts`]. Parts begin in the order of their indexes. The complete answer also
+/// contains everything that was not sent as a piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// A message begins, with the content that is available at that point.
+    /// A message begins, with the content that is available so far.
     Message { part: usize, message: Json },
-    /// Reasoning, or an item of another type, begins.
+    /// An item that is neither a message nor a call begins, such as reasoning.
     Item { part: usize, item: Json },
     /// A text of a message or of reasoning continues. Never empty.
     Text {
@@ -92,23 +94,23 @@ pub enum Piece {
         place: usize,
         annotation: Json,
     },
-    /// Reasoning, or an item of another type, is complete.
+    /// An item that is neither a message nor a call is complete, such as reasoning.
     ItemDone { part: usize, item: Json },
     Call {
         part: usize,
-        /// The id that the upstream assigned.
+        /// Id that the upstream assigned.
         id: Option<String>,
         name: String,
     },
     /// The arguments of a call continue. Never empty.
     Arguments { part: usize, text: String },
-    /// Discards all pieces so far: the attempt failed, and the next one begins.
+    /// Discards all pieces so far, because the attempt failed and the next attempt begins.
     Void,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// The name of the model at the upstream.
+    /// Name of the model at the upstream.
     pub model: &'a str,
     /// Instructions for this response only. They precede everything else.
     pub instructions: Option<&'a str>,
@@ -123,7 +125,7 @@ pub struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// Returns the form of calls to `name`: `Function` unless it is a custom tool.
+    /// Returns the form of calls to `name`: `Function` unless `name` is a custom tool.
     #[must_use]
     pub fn form_of(&self, name: &str) -> CallForm {
         let mut functions = self.functions.iter();
@@ -131,7 +133,8 @@ impl Question<'_> {
         tool.map_or(CallForm::Function, Function::form)
     }
 
-    /// Whether the prompt ends with the result of a call. A model may answer that with an empty message.
+    /// Returns whether the prompt ends with the result of a call. A model may answer such a prompt with an empty
+    /// message.
     #[must_use]
     pub fn follows_a_result(&self) -> bool {
         matches!(self.prompt.last(), Some(PromptItem::Result { .. }))
@@ -142,13 +145,13 @@ impl Question<'_> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Function {
     pub name: String,
-    /// For the model.
+    /// Description for the model.
     pub description: Option<String>,
-    /// JSON Schema.
+    /// JSON Schema of the arguments.
     pub parameters: Option<Json>,
     /// Whether the model must follow the schema.
     pub strict: Option<bool>,
-    /// Set for a custom tool, to which the model writes text and not arguments.
+    /// Set for a custom tool. The model calls a custom tool with text instead of arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom: Option<CustomTool>,
 }
@@ -173,10 +176,10 @@ impl Function {
     }
 }
 
-/// Fields specific to custom tools.
+/// Fields that only custom tools have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CustomTool {
-    /// An object: `{"type":"text"}` or `{"type":"grammar","syntax","definition"}`. Default: any text.
+    /// A JSON object: `{"type":"text"}` or `{"type":"grammar","syntax","definition"}`. Default: any text.
     pub format: Option<Json>,
 }
 
@@ -191,7 +194,8 @@ pub enum ToolChoice {
     Function(String),
 }
 
-/// Request fields in the form of OpenAI's Responses API, as JSON. An upstream omits those that its API cannot express.
+/// Request fields as JSON, in the form of OpenAI's Responses API. An upstream omits the fields that its API cannot
+/// express.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Parameters {
@@ -213,11 +217,12 @@ pub struct Parameters {
     pub text: Option<Json>,
     /// `{"effort"?, "summary"?}`.
     pub reasoning: Option<Json>,
-    /// Whether to request reasoning in a form that an upstream without storage can read back.
+    /// Whether to request reasoning in encrypted form. An upstream that does not store responses can read encrypted
+    /// reasoning back.
     pub encrypted_reasoning: bool,
-    /// Whether searches of this server list the URLs of their results.
+    /// Whether items of this server's searches list the URLs of the results.
     pub search_sources: bool,
-    /// Texts that end an answer, an array.
+    /// Array of texts that end an answer.
     pub stop: Option<Json>,
     /// A string.
     pub user: Option<Json>,
@@ -227,20 +232,20 @@ pub struct Parameters {
     pub prompt_cache_key: Option<Json>,
     /// A string.
     pub service_tier: Option<Json>,
-    /// `"auto"`: the upstream may drop items from the middle of a prompt that is too long.
+    /// `"auto"` allows the upstream to drop items from the middle of a prompt that is too long.
     pub truncation: Option<Json>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelAnswer {
-    /// In order; at least one is a message or a call.
+    /// The parts of the answer in order. At least one is a message or a call.
     pub parts: Vec<AnswerPart>,
     pub finish: Finish,
     pub usage: Usage,
 }
 
 impl ModelAnswer {
-    /// Whether a limit or a filter cut the answer at `part`. Calls after it do not run.
+    /// Returns whether a limit or a filter cut the answer short at `part`. Calls after that part do not run.
     pub(crate) fn is_cut(&self, part: usize) -> bool {
         let mut behind = self.parts.iter().skip(part + 1);
         self.finish != Finish::Done && behind.all(AnswerPart::is_call)
@@ -256,17 +261,18 @@ impl ModelAnswer {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AnswerPart {
-    /// A message: its content, an array of `output_text` and `refusal` parts; or an object with that array as `content` and
-    /// further members of the message, such as `phase`.
+    /// The content of a message: an array of `output_text` and `refusal` parts. Alternatively, an object with that
+    /// array as `content` and further members of the message, such as `phase`.
     Message(Json),
-    /// Reasoning, or an item of another type: an object with a `type`, without `id` unless the upstream assigned one.
+    /// An item that is neither a message nor a call, such as reasoning: an object with a `type`. The object has an `id`
+    /// only if the upstream assigned one.
     Item(Json),
     Call {
-        /// The id that the upstream assigned.
+        /// Id that the upstream assigned.
         id: Option<String>,
-        /// Unchanged from the model.
+        /// As the model wrote it.
         name: String,
-        /// Unchanged from the model.
+        /// As the model wrote them.
         arguments: String,
     },
 }
@@ -277,7 +283,7 @@ impl AnswerPart {
     }
 }
 
-/// Returns the content of either form of [`AnswerPart::Message`], a JSON array.
+/// Returns the content of an [`AnswerPart::Message`] in either form, as a JSON array.
 pub fn content_of(message: &Json) -> &str {
     let message = message.as_str();
     match message.starts_with('{') {
@@ -298,21 +304,21 @@ pub enum Finish {
 /// The failure of an upstream. Only `Refused` contains text of the upstream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UpstreamError {
-    /// Status 400, with the upstream's message.
+    /// The upstream answered 400 with this message.
     #[error("The upstream rejected the request: {0}")]
     Refused(String),
-    /// Status 429, after all retries.
+    /// The upstream answered 429 to all attempts.
     #[error("The upstream is limiting requests. Retry later.")]
     RateLimited {
-        /// The requested delay, up to 60 s.
+        /// Delay that the upstream requested, up to 60 s.
         retry_after: Option<Duration>,
     },
-    /// Status 401, 403, 404, or another error that a retry cannot fix.
+    /// The upstream answered 401, 403, 404, or another error that a retry cannot fix.
     #[error(
         "The upstream rejected the request of this server. The operator finds the cause in its log."
     )]
     Rejected,
-    /// Status 5xx, or no connection.
+    /// The upstream answered 5xx, or there was no connection.
     #[error("The upstream failed.")]
     Failed,
     /// The answer is unreadable, truncated, too long, or empty.

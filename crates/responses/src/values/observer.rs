@@ -1,4 +1,4 @@
-//! The interface for metrics of responses.
+//! Interface for metrics of responses.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,21 +6,21 @@ use std::time::Duration;
 use crate::values::request::Protocol;
 use threadkeep_domain::{Status, Usage};
 
-/// Counts responses. Never receives their texts.
+/// Receives the measurements of responses. Never receives their texts.
 pub trait ResponseObserver: fmt::Debug + Send + Sync {
     fn begun(&self, _taken_over: bool) {}
 
     fn ended(&self, _protocol: Protocol, _status: &Status, _time: Duration, _steps: u32) {}
 
-    /// A driver has lost its response to another one.
+    /// Called when a driver has lost its response to a different driver.
     fn fenced(&self) {}
 
     fn refused(&self, _reason: ResponseRefusal) {}
 
-    /// A call has run. `_tool` is `None` if the model called an unknown tool.
+    /// Called when a call has run. `_tool` is `None` if the model called an unknown tool.
     fn called(&self, _tool: Option<&'static str>, _is_mistake: bool) {}
 
-    /// A request to an upstream has ended.
+    /// Called when a request to an upstream has ended.
     fn answered(&self, _upstream: &str, _answer: UpstreamOutcome, _time: Duration) {}
 
     fn used(&self, _upstream: &str, _usage: &Usage) {}
@@ -49,7 +49,7 @@ pub enum UpstreamOutcome {
     TimedOut,
 }
 
-/// Counts nothing.
+/// An observer that discards all measurements.
 impl ResponseObserver for () {}
 
 impl ResponseRefusal {

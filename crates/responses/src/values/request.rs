@@ -1,4 +1,4 @@
-//! The stored request of a response, from which any driver can resume it.
+//! The stored request of a response. Any driver can resume the response from its request and its journal.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,14 +32,14 @@ pub struct ResponseRequest {
     pub protocol: Protocol,
     #[serde(default)]
     pub context: ResponseContext,
-    /// The caller's name for the model.
+    /// Name of the model, as the client sends it.
     pub model: String,
     /// Instructions for this response only.
     pub instructions: Option<String>,
     pub input: Vec<InputItem>,
     /// State tools, which the server runs.
     pub state_tools: Option<StateTools>,
-    /// Server tools that change no state.
+    /// Tools that the server runs and that do not store state.
     #[serde(default)]
     pub stateless: StatelessSet,
     /// The client's definitions of server tools, under the server's names.
@@ -47,19 +47,20 @@ pub struct ResponseRequest {
     pub definitions: Vec<Function>,
     /// Functions that the client runs.
     pub functions: Vec<Function>,
-    /// Applies to the first answer.
+    /// Applies to the first answer only.
     pub choice: ToolChoice,
-    /// Fields that are sent upstream.
+    /// Fields that are sent to the upstream.
     pub parameters: Parameters,
-    /// Maximum number of calls, if lower than the setting.
+    /// Maximum number of calls, if lower than the server's setting.
     pub max_tool_calls: Option<u32>,
-    /// Maximum number of conversation exchanges that the model reads, if lower than the setting.
+    /// Maximum number of conversation exchanges that the model reads, if lower than the server's setting.
     #[serde(rename = "window_turns")]
     pub window_exchanges: Option<u32>,
-    /// Window of messages in the thread's state; only in a conversation.
+    /// Adds messages to the thread's state. Only in a conversation.
     #[serde(default)]
     pub messages: Option<MessageWindow>,
-    /// The response that this one follows. No later response may have added items to the conversation.
+    /// The response that this response follows. The request is rejected if a later response has added items to the
+    /// conversation.
     #[serde(default)]
     pub after: Option<FollowedResponse>,
     /// The items that a response without a conversation continues.
@@ -67,35 +68,37 @@ pub struct ResponseRequest {
     pub continued: Option<ContinuedItems>,
     /// Whether events are written while the response runs.
     pub is_streamed: bool,
-    /// Whether no caller waits, so that replicas resume the response when it loses its driver.
+    /// Whether the response runs in the background. No caller waits for it, so replicas resume it when its driver
+    /// stops.
     pub is_background: bool,
     /// Whether the response can be read after its end.
     pub is_kept: bool,
-    /// Whether a repeat can identify the response, which is therefore kept for a while in any case.
+    /// Whether a repeated request can identify the response. Such a response is kept for a while even if `is_kept` is
+    /// false.
     pub is_repeatable: bool,
     /// Milliseconds since the Unix epoch.
     pub created_ms: u64,
-    /// Members of the response, in the form of its protocol.
+    /// Members of the response object, in the form of its protocol.
     pub echo: Json,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseContext {
-    /// A conversation: the response reads the history of its scope, adds its items to it, and reserves the scope.
+    /// A conversation. The response reads the history of its scope and adds its items to the history. The scope is
+    /// reserved while the response runs.
     #[default]
     Conversation,
-    /// A session: like a conversation, but the history contains messages.
+    /// A session. Like a conversation, but the history contains messages instead of items.
     Session,
-    /// Only the state of the scope, which other responses may change concurrently.
+    /// Only the state of the scope, which other responses may change at the same time.
     State,
-    /// No context: the state of the tools is discarded at the end, and the scope only determines where the journal is
-    /// stored.
+    /// No context. Tool state is discarded at the end. The scope only determines where the journal is stored.
     Nothing,
 }
 
 impl ResponseContext {
-    /// Whether the response has a history, which no other response may change concurrently.
+    /// Returns whether the response has a history, which no other response may change at the same time.
     pub(crate) fn has_history(self) -> bool {
         matches!(self, Self::Conversation | Self::Session)
     }
@@ -107,7 +110,7 @@ pub struct FollowedResponse {
     pub created_ms: u64,
 }
 
-/// The items of a thread up to `until`. The response reads but does not change them.
+/// The items of a thread up to `until`. The response reads them but does not change them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContinuedItems {
     #[serde(with = "as_text")]
@@ -140,9 +143,9 @@ mod as_text {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputItem {
     pub id: String,
-    /// An object that contains the id.
+    /// A JSON object that contains the id.
     pub value: Json,
-    /// Size without images and files.
+    /// Size without images and files, in bytes.
     pub counted_bytes: u64,
 }
 
@@ -167,13 +170,13 @@ impl InputItem {
 }
 
 impl ResponseRequest {
-    /// Whether a repeat of the request could resume its response. Clients do not repeat background requests, and a response
-    /// without a context is found only by its idempotency key.
+    /// Returns whether a repeated request can resume the response. Clients do not repeat background requests. A
+    /// response without a context can be found only by its idempotency key.
     pub(crate) fn can_be_repeated(&self) -> bool {
         !self.is_background && (self.is_repeatable || self.context != ResponseContext::Nothing)
     }
 
-    /// Whether the client runs the tool `name`.
+    /// Returns whether the client runs the tool `name`.
     pub(crate) fn is_for_client(&self, name: &str) -> bool {
         self.client_tool(name).is_some()
     }
@@ -183,7 +186,7 @@ impl ResponseRequest {
         functions.find(|function| function.name == name)
     }
 
-    /// Applies the client's definition to a tool of the server.
+    /// Applies the client's definition, if there is one, to a tool of the server.
     pub(crate) fn defined(&self, own: Function) -> Function {
         let given = self.definitions.iter().find(|given| given.name == own.name);
         let Some(given) = given.cloned() else {

@@ -7,15 +7,15 @@ use threadkeep_domain::{Failure, Fingerprint, Json, Outcome, ResponseId, TurnTok
 
 #[derive(Debug, Clone)]
 pub struct NewResponse {
-    /// A recognized repeat has the same id.
+    /// A repeated request that is recognized has the same id.
     pub id: ResponseId,
     pub scope: ScopeId,
     pub missing: MissingThread,
-    /// The turn of the thread that the caller holds.
+    /// Token of the thread's turn, if the caller holds the turn and the response runs under it.
     pub lent: Option<TurnToken>,
-    /// Maximum time to wait while another caller holds the turn.
+    /// Maximum time to wait while a different caller holds the turn.
     pub wait: Duration,
-    /// Digest of everything that a repeat must have in common.
+    /// Digest of everything that a repeated request must have in common with the first request.
     pub fingerprint: Fingerprint,
     pub request: Arc<ResponseRequest>,
 }
@@ -23,7 +23,7 @@ pub struct NewResponse {
 /// How a request treats a missing thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingThread {
-    /// Creates the thread with this TTL, or the default one.
+    /// Creates the thread with this TTL. `None` uses the default TTL.
     Create(Option<Duration>),
     Refuse,
 }
@@ -47,7 +47,7 @@ pub struct ResponseState {
     pub usage: Usage,
     /// `None` until the response has ended.
     pub outcome: Option<Outcome>,
-    /// Why the last driver stopped, unless another one has resumed the response.
+    /// Why the last driver stopped. `None` if a driver has resumed the response.
     pub failure: Option<Failure>,
 }
 

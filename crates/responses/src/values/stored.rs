@@ -1,4 +1,4 @@
-//! The stored form of values: JSON.
+//! Stores values as JSON.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use threadkeep_domain::Outcome;
 use threadkeep_store::StoreError;
 
 pub(crate) trait Stored: Serialize + DeserializeOwned {
-    /// Names the value in errors.
+    /// Describes the value in errors.
     const NAME: &'static str;
 
     fn to_bytes(&self) -> Bytes {

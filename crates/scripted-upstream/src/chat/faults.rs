@@ -1,10 +1,10 @@
-//! Finds mistakes in chat completion requests that OpenAI rejects with 400.
+//! Finds mistakes for which OpenAI rejects a chat completion request with 400.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// The members of a request in OpenAI's Python client 3.57.0.
+/// Allowed members of a request, from OpenAI's Python client 3.57.0.
 const MEMBERS: [&str; 37] = [
     "audio",
     "frequency_penalty",
@@ -44,7 +44,7 @@ const MEMBERS: [&str; 37] = [
     "verbosity",
     "web_search_options",
 ];
-/// The members of messages by role. Those of reasoning come from other providers.
+/// Allowed members of messages, by role. The members for reasoning come from other providers.
 const ROLES: [(&str, &[&str]); 5] = [
     ("system", &["name"]),
     ("developer", &["name"]),
@@ -219,7 +219,7 @@ impl Faults {
         }
     }
 
-    /// Ends the open calls: each needs its result before the next message.
+    /// Reports open calls, because each call needs its result before the next message.
     fn close(&mut self) {
         for id in std::mem::take(&mut self.open) {
             self.add(format!("the call {id} has no result"));
@@ -285,7 +285,7 @@ impl Faults {
     }
 }
 
-/// Returns the type of a tool, call or choice, empty if unknown, and the object of the tool.
+/// Returns the type of a tool, call or choice, and its object. The type is empty if it is unknown.
 fn tool_of(value: &Value) -> (&'static str, &Value) {
     let kinds = ["function", "custom"];
     let kind = kinds.into_iter().find(|kind| value["type"] == *kind);

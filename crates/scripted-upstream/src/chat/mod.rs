@@ -75,7 +75,7 @@ impl Wire for Chat {
 
     fn events(&self, context: Context<'_>, answer: &Answer) -> Vec<Event> {
         let wants_usage = context.body["stream_options"]["include_usage"] == true;
-        // all chunks then have the member, but only the last one has the counts
+        // with `include_usage`, every chunk has the member, but it is null except in the last chunk
         let event = |choices: Value, usage: Value, stage: Stage| {
             let mut chunk = object(context, "chat.completion.chunk", choices);
             if wants_usage {
@@ -200,7 +200,7 @@ fn kind_of(call: &Call) -> (&'static str, &'static str) {
     }
 }
 
-/// Renders a call with its id and name, without arguments. Later deltas only have arguments.
+/// Renders a call with its id and name but no arguments, which follow in later deltas.
 fn call_begin(context: Context<'_>, index: usize, call: &Call) -> Value {
     let empty = Call {
         arguments: String::new(),

@@ -1,10 +1,10 @@
-//! Finds mistakes in message requests that Anthropic rejects with 400.
+//! Finds mistakes for which Anthropic rejects a message request with 400.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// The members of a request in Anthropic's Python client 2.14.0.
+/// Allowed members of a request, from Anthropic's Python client 2.14.0.
 const MEMBERS: [&str; 18] = [
     "cache_control",
     "container",
@@ -25,7 +25,7 @@ const MEMBERS: [&str; 18] = [
     "tools",
     "user_profile_id",
 ];
-/// The blocks that each role may have, and their members besides `type`.
+/// Allowed blocks of each role, and their members besides `type`.
 const BLOCKS: [(&str, &str, &[&str]); 8] = [
     ("user", "text", &["text"]),
     ("user", "image", &["source"]),
@@ -203,7 +203,7 @@ impl Faults {
         }
     }
 
-    /// Ends the open calls: each needs its result in the next message.
+    /// Reports open calls, because each call needs its result in the next message.
     fn close(&mut self) {
         for id in std::mem::take(&mut self.open) {
             self.add(format!("the call {id} has no result in the next message"));

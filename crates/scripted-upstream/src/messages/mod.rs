@@ -150,7 +150,7 @@ fn stop_reason(answer: &Answer) -> &str {
     }
 }
 
-/// The blocks of an answer. A refusal becomes a text, because this API has no refusals.
+/// Returns the blocks of an answer. A refusal becomes a text, because this API has no refusals.
 fn blocks(context: Context<'_>, answer: &Answer) -> Vec<Value> {
     let thinking = answer.reasoning.iter().map(|text| {
         let signature = format!("signature-{}", context.number);
@@ -163,7 +163,7 @@ fn blocks(context: Context<'_>, answer: &Answer) -> Vec<Value> {
     answer.in_order(thinking.chain(texts).collect(), calls.collect())
 }
 
-/// A call. Arguments that are not an object become `{}`, because a whole answer cannot express them.
+/// Renders a call. Arguments that are not an object become `{}`, because the API allows only objects.
 fn tool_use(context: Context<'_>, index: usize, call: &Call) -> Value {
     let input = serde_json::from_str::<Value>(&call.arguments).ok();
     let input = input.filter(Value::is_object).unwrap_or(json!({}));

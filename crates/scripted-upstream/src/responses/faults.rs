@@ -1,10 +1,10 @@
-//! Finds mistakes in response requests that OpenAI rejects with 400, or would reject with stored items.
+//! Finds mistakes for which OpenAI rejects a response request with 400, or would reject it if items were stored.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// The members of a request that need no storage in OpenAI's Python client 3.57.0.
+/// Allowed members of a request that work without storage, from OpenAI's Python client 3.57.0.
 const MEMBERS: [&str; 23] = [
     "frequency_penalty",
     "include",
@@ -34,7 +34,7 @@ const INCLUDED: [&str; 2] = [
     "message.output_text.logprobs",
     "reasoning.encrypted_content",
 ];
-/// The members of items by type.
+/// Allowed members of items, by type.
 const ITEMS: [(&str, &[&str]); 7] = [
     ("message", &["role", "content", "id", "status", "phase"]),
     (

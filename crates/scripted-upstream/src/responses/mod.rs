@@ -139,7 +139,7 @@ fn object(context: Context<'_>, status: &str, output: Vec<Value>) -> Value {
     })
 }
 
-/// The items of an answer. Reasoning is encrypted if the request asks for it.
+/// Returns the items of an answer. Includes encrypted reasoning if the request asks for it.
 fn items(context: Context<'_>, answer: &Answer) -> Vec<Value> {
     let number = context.number;
     let mut items = Vec::new();

@@ -1,8 +1,8 @@
-//! Pages of an owner's conversations.
+//! Lists an owner's conversations in pages, newest message first.
 //!
-//! Pages are based on the owner's list by last write, because the newest message of a thread is at most [`MOVES_AFTER_MS`]
-//! newer than its position there. Other writes move threads up too, so a page is read from the top of that list until no
-//! thread below can belong to it.
+//! The store lists an owner's threads by last write. A thread's newest message is at most [`MOVES_AFTER_MS`] newer than
+//! the thread's position in that list. Other writes move threads up too. A page is therefore read from the top of that
+//! list until no thread further down can belong to the page.
 
 use super::ranking::Ranking;
 use super::{
@@ -14,10 +14,10 @@ use crate::attempts::in_time;
 use threadkeep_domain::{Owner, OwnerTag, Thread, ThreadId};
 use threadkeep_store::{MOVES_AFTER_MS, OwnedPlace, ThreadOrder};
 
-/// Minimum and maximum number of threads per call; the maximum has 8 MiB with the largest metadata.
+/// Minimum and maximum number of threads to read per call. With the largest metadata, the maximum amounts to 8 MiB.
 const FIRST_ROUND: usize = 32;
 const LARGEST_ROUND: usize = 512;
-/// Maximum rereads of the top of the list, since threads move up while the rest is read.
+/// Maximum number of times to read the top of the list again, because threads move up during a search.
 const CATCHING_UP: usize = 3;
 
 struct Search {
@@ -28,7 +28,7 @@ struct Search {
 }
 
 impl ConversationService {
-    /// Lists up to `limit` conversations of an owner. Returns `None` if a page would require examining more than
+    /// Lists up to `limit` conversations of an owner. Returns `None` if a page would require reading more than
     /// [`CONVERSATIONS_LOOKED_AT`] threads. Does not extend the threads' lifetimes.
     pub async fn list(
         &self,
@@ -72,7 +72,8 @@ impl ConversationService {
         Ok(Some(search.ranking.into_page(total)))
     }
 
-    /// Examines one page of the owner's list. Returns the first position, and the cursor of the next page.
+    /// Reads one page of the owner's list into `search`. Returns the position of the page's first thread, and the
+    /// cursor of the next page.
     async fn read(
         &self,
         search: &mut Search,
@@ -88,7 +89,7 @@ impl ConversationService {
         let glances = self.owners.glance_histories(&ids, 0).await?;
         search.looked_at += ids.len();
         for (((_, id), thread), glance) in page.threads.iter().zip(glances) {
-            // otherwise it has just ended
+            // `None` if the thread has just ended
             if let Some(glance) = glance {
                 let newest_ms = glance.newest_ms.unwrap_or(thread.created_ms);
                 let found = listed(id, thread, glance.items, newest_ms, search.label);
@@ -98,8 +99,8 @@ impl ConversationService {
         Ok((page.threads.first().map(|(place, _)| *place), page.next))
     }
 
-    /// Re-examines threads that moved above the position where the search began: they may have been below the range that was
-    /// read at first, and above the one that was read later.
+    /// Reads the threads that moved above `top` during the search. The search may have missed them, because they moved
+    /// from a part of the list that was not read yet to a part that was already read.
     async fn catch_up(
         &self,
         search: &mut Search,

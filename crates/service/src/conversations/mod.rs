@@ -1,4 +1,5 @@
-//! Lists of threads for users: ordered by newest message, where messages are the items of the history.
+//! Lists threads as conversations for users, ordered by newest message. The messages are the items of a thread's
+//! history.
 
 mod listing;
 mod ranking;
@@ -11,9 +12,9 @@ use super::ServiceError;
 use threadkeep_domain::{Json, ThreadId};
 use threadkeep_store::{HistoryGlance, Owners};
 
-/// Maximum number of threads to examine for one page.
+/// Maximum number of threads to read for one page.
 pub const CONVERSATIONS_LOOKED_AT: usize = 20_000;
-/// Threads per read of history openings, which have up to a few MiB.
+/// Number of threads per call that reads history items. The items may have a few MiB in total.
 const OPENED_AT_ONCE: usize = 50;
 
 #[derive(Debug, Clone)]
@@ -22,10 +23,9 @@ pub struct ConversationService {
     timeout: Duration,
 }
 
-/// The names that an application stores for a thread in its metadata.
+/// Id and title that an application stores in the metadata of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversationLabel {
-    /// The application's id for the thread.
     pub id: String,
     /// `None` if the thread has no title.
     pub title: Option<String>,
@@ -39,7 +39,7 @@ pub struct ListedConversation {
     pub label: ConversationLabel,
     /// Number of items in the history.
     pub messages: u64,
-    /// Time of the newest message; without messages, that of the thread's creation.
+    /// Time of the newest message. Without messages, the creation time of the thread.
     pub newest_ms: u64,
     pub created_ms: u64,
     pub updated_ms: u64,
@@ -50,9 +50,9 @@ pub enum PageStart {
     /// Skips this number of conversations.
     Offset(usize),
     After {
-        /// Time of the newest message of the last conversation.
+        /// Time of the newest message of the conversation to continue after.
         newest_ms: u64,
-        /// Application's id of the last conversation.
+        /// The application's id of the conversation to continue after.
         id: String,
     },
 }
@@ -62,19 +62,20 @@ pub struct ConversationPage {
     /// Ordered by newest message, then by id, both descending.
     pub conversations: Vec<ListedConversation>,
     pub has_more: bool,
-    /// Size of the whole list, perhaps including conversations that have just ended.
+    /// Number of all conversations of the owner. May include conversations that have just ended.
     pub total: u64,
 }
 
 impl ConversationService {
-    /// `timeout` bounds a page, or the messages of a thread, as a whole; `owners` bounds its own calls.
+    /// `timeout` bounds each method as a whole. `owners` bounds its own calls.
     #[must_use]
     pub fn new(owners: Arc<dyn Owners>, timeout: Duration) -> Self {
         Self { owners, timeout }
     }
 
-    /// Summarizes the histories of threads, with the values of up to `items` of their oldest items, or `None` for a missing
-    /// thread. Truncates long values: see [`HistoryGlance::opening`]. Does not extend the threads' lifetimes.
+    /// Summarizes the histories of threads. A summary has the values of up to `items` of the oldest items, and long
+    /// values are truncated: see [`HistoryGlance::opening`]. Returns `None` for a missing thread. Does not extend the
+    /// threads' lifetimes.
     pub async fn glance(
         &self,
         ids: &[ThreadId],

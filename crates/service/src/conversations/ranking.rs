@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use super::{ConversationPage, ListedConversation, PageStart};
 use threadkeep_domain::ThreadId;
 
-/// Collects the conversations after the start of a page, and counts all that were seen.
+/// Collects the conversations that follow the start of a page, and counts all conversations.
 pub(super) struct Ranking {
     start: PageStart,
     limit: usize,
@@ -22,7 +22,7 @@ impl Ranking {
         }
     }
 
-    /// Adds a conversation; replaces an earlier observation of it.
+    /// Adds a conversation, or updates it if it was added before.
     pub(super) fn add(&mut self, found: ListedConversation) {
         self.seen.insert(found.thread);
         match self.is_behind(&found) {
@@ -31,18 +31,17 @@ impl Ranking {
         };
     }
 
-    /// Number of distinct conversations that were seen.
+    /// Number of distinct conversations that were added.
     pub(super) fn seen(&self) -> u64 {
         self.seen.len() as u64
     }
 
-    /// Number of conversations that settle the page if nothing below can belong to it.
+    /// Number of conversations needed to determine the page and whether another page follows.
     pub(super) fn wanted(&self) -> usize {
         self.skipped() + self.limit + 1
     }
 
-    /// Returns whether the page, and whether another one follows, is certain if all other conversations date from `ms` or
-    /// earlier.
+    /// Returns whether the page is complete, provided that no other conversation has a message that is newer than `ms`.
     pub(super) fn is_settled(&self, ms: u64) -> bool {
         let newer = self.behind.values().filter(|found| found.newest_ms > ms);
         newer.count() >= self.wanted()
@@ -121,7 +120,7 @@ mod tests {
         assert_eq!(page(PageStart::Offset(2), 9, &all), ("dca".into(), false));
         assert_eq!(page(after(2, "e"), 1, &all), ("d".into(), true));
         assert_eq!(page(after(2, "c"), 1, &all), ("a".into(), false));
-        // the conversation of the cursor may be gone
+        // the cursor's conversation no longer exists
         assert_eq!(page(after(2, "dd"), 9, &all), ("dca".into(), false));
     }
 

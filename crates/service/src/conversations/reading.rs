@@ -7,12 +7,12 @@ use threadkeep_domain::ThreadId;
 use threadkeep_domain::scope::{HistorySummary, ScopeId, StoredItem};
 use threadkeep_store::HistoryFrom;
 
-/// Items per call to the store.
+/// Number of items to read per call to the store.
 const AT_ONCE: usize = 200;
 
 impl ConversationService {
-    /// Passes the items of a thread's history to `take`, newest first, until it breaks. Returns the summary of the history
-    /// as of the first read.
+    /// Passes the items of a thread's history to `take`, newest first, until `take` returns `Break`. Returns the
+    /// summary of the history from the first read.
     pub async fn read_back(
         &self,
         scopes: &ScopeService,

@@ -5,37 +5,39 @@ use tokio::time::Instant;
 
 use threadkeep_domain::{KeyedValues, Life, Sent, Snapshot, Stamp};
 
-/// Maximum number of tracked states, including the latest.
+/// Maximum number of states to track per thread, including the latest.
 const MOST_STATES: usize = 16;
-/// Maximum size of the earlier states, in bytes.
+/// Maximum total size of the states before the latest, in bytes.
 const MAX_BYTES_OF_EARLIER: usize = 65_536;
-/// Time for which a client may work on a snapshot after it received a newer one. A client that only reads never sends the
-/// state back, so older snapshots count only for the usual time of work: otherwise a client that restores an array's earlier
-/// value would seem to continue from there.
+/// How long after it was sent a snapshot can still be the base of a save, even if the client has received a newer
+/// snapshot meanwhile.
+///
+/// The limit is short because clients that only read never send their snapshots back. With a longer limit, a client
+/// that restores an earlier value of an array would seem to have worked on an old snapshot.
 const LONGEST_WORK: Duration = Duration::from_secs(30);
-/// Time for which a client may work on an empty state that it received because a read failed. The state that it sends back
-/// resembles no other, so this is longer.
+/// How long a client may work on an empty state after its read failed. The limit is longer than [`LONGEST_WORK`]
+/// because a save that is based on an empty state does not resemble any snapshot.
 const LONGEST_WORK_ON_NOTHING: Duration = Duration::from_secs(300);
-/// Overhead of a state, in bytes.
+/// Estimated overhead of a tracked state in memory, in bytes.
 const BYTES_OF_A_STATE: usize = 256;
 
 #[derive(Debug, Clone)]
 pub(super) enum ClientView {
-    /// No known snapshot: the client has read nothing, its read failed, or the snapshot was evicted.
+    /// No snapshot is available: the client has read nothing, its read failed, or the snapshot was evicted.
     Nothing,
     /// The thread did not exist when the client read it.
     Absent,
-    /// The snapshot that the client received, and its version.
+    /// Version and content of the snapshot that the client received.
     Snapshot(Stamp, Arc<Snapshot>),
-    /// The client had a snapshot of this life and has destroyed it.
+    /// The client had a snapshot of this life, and has destroyed the thread.
     Destroyed(Life),
 }
 
-/// Identifies an observation.
+/// Identifies a state that was sent to a client. Later states have higher numbers.
 pub(super) type Number = u64;
 
-/// The states of a thread that a client received, latest first. A client may work on several at once, and does not say which
-/// of them a save is based on.
+/// The states of a thread that a client received, latest first. A client may work on several of them at once, and a
+/// save does not name the state that it is based on.
 #[derive(Debug)]
 pub(super) struct Entry {
     states: Vec<State>,
@@ -46,14 +48,14 @@ struct State {
     known: ClientView,
     number: Number,
     at: Instant,
-    /// The state expires then, unless the client is known to have it.
+    /// When the state expires unless the client confirms it; `None` if the state does not expire.
     until: Option<Instant>,
-    /// Number of times that the state was sent to the client and not sent back.
+    /// Number of times that the state was sent to the client and not yet sent back.
     open: usize,
 }
 
 impl ClientView {
-    /// Returns the base of a save.
+    /// Returns the snapshot to compare a save with.
     fn given(&self) -> Option<Arc<Snapshot>> {
         match self {
             Self::Snapshot(_, given) => Some(Arc::clone(given)),
@@ -91,7 +93,7 @@ impl State {
         let longest = match self.known {
             ClientView::Nothing => LONGEST_WORK_ON_NOTHING,
             ClientView::Absent | ClientView::Snapshot(..) => LONGEST_WORK,
-            // a client that has read since continues with the state that it read
+            // a client that reads the thread again works on the newly read state
             ClientView::Destroyed(_) => return false,
         };
         self.open > 0 && now <= self.at + longest
@@ -99,7 +101,6 @@ impl State {
 }
 
 impl Entry {
-    /// Creates an entry with a single state.
     pub(super) fn new(number: Number, known: ClientView, until: Option<Instant>) -> Self {
         let state = State {
             known,
@@ -113,7 +114,7 @@ impl Entry {
         }
     }
 
-    /// Appends a newer snapshot, and drops those that can no longer be saved back.
+    /// Combines two entries, `later` first. Drops earlier states that the client can no longer save back.
     pub(super) fn followed_by(mut self, mut later: Self) -> Self {
         let now = Instant::now();
         self.states.retain(|state| state.may_be_sent_back(now));
@@ -129,12 +130,12 @@ impl Entry {
         self.states[0].number
     }
 
-    /// Returns the latest view of a client that sends a request at `at`.
+    /// Returns the latest state of a client that sends a request at `at`.
     pub(super) fn last(&self, at: Instant) -> ClientView {
         self.states[0].known(at)
     }
 
-    /// Finds the snapshot that a save sent at `at` is based on. Returns its number and the client's view.
+    /// Finds the state that a save sent at `at` is based on. Returns its number and content.
     pub(super) fn basis(&self, sent: &KeyedValues, at: Instant) -> (Number, ClientView) {
         let mut known: Vec<_> = self.states.iter().map(|state| state.known(at)).collect();
         let given: Vec<_> = known.iter().map(ClientView::given).collect();
@@ -146,7 +147,7 @@ impl Entry {
         (self.states[index].number, known.swap_remove(index))
     }
 
-    /// Records that the client sent back a state based on `number`.
+    /// Records that the client sent back a state based on state `number`.
     pub(super) fn sent_back(&mut self, number: Number) {
         if let Some(index) = self.states.iter().position(|state| state.number == number) {
             self.states[index].open = self.states[index].open.saturating_sub(1);
@@ -156,8 +157,8 @@ impl Entry {
         }
     }
 
-    /// Records that the client has state `number`, if it was received in time. Merges an equal state that is already
-    /// confirmed.
+    /// Records that the client has received state `number`, if the state has not expired at `at`. Merges the state with
+    /// an earlier confirmed state of the same version.
     pub(super) fn received(&mut self, number: Number, at: Instant) {
         let index = self.states.iter().position(|state| state.number == number);
         let in_time = |index: &usize| self.states[*index].until.is_some_and(|until| at <= until);
@@ -174,7 +175,7 @@ impl Entry {
         }
     }
 
-    /// Approximate size in memory.
+    /// Approximate size in memory, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.states.iter().map(State::bytes).sum()
     }

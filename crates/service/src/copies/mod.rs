@@ -1,5 +1,5 @@
-//! Threads for clients that work on copies: a client receives a whole state, changes it, and sends back a whole state or
-//! operations.
+//! Serves clients that work on copies of threads. A client receives a whole state, changes it, and sends back the whole
+//! state or a list of operations.
 
 mod entry;
 mod retry;
@@ -28,18 +28,19 @@ pub use snapshot_cache::Receipt;
 
 const MAX_METADATA_BYTES: u64 = 131_072;
 
-/// The threads that a single client, such as a connection, works on, and its latest snapshots of each.
+/// The threads that a single client works on, such as a connection, and the client's latest snapshots of each thread.
 ///
-/// A save of a whole state is compared with the client's snapshot, so that it changes only what the client has changed; see
-/// [`threadkeep_domain::ThreeWay`]. Snapshots are kept as digests, in up to 4 MiB. The least recently updated thread is
-/// evicted first; a save of an evicted thread sets keys and deletes none.
+/// [`Self::save`] compares a whole state with the client's snapshot, and changes only the keys that the client has
+/// changed: see [`threadkeep_domain::ThreeWay`]. Snapshots are stored as digests, in up to 4 MiB. The least recently
+/// updated thread is evicted first. A save without a snapshot sets keys and deletes none.
 ///
-/// For the tombstone time, a destroyed thread rejects clients with an earlier snapshot that have not read it since. All
-/// other clients start a new life at once, since they continue to use the id.
+/// For the tombstone time, a destroyed thread rejects writes of clients that have an earlier snapshot and have not read
+/// the thread since. All other clients start a new life of the thread at once, because they continue to use its id.
 ///
-/// Send calls for one thread sequentially. While the store is unavailable, calls are retried until the client's timeout: the
-/// client treats a later answer as an empty state. A snapshot therefore expires at the timeout unless the client is known to
-/// have [received](Self::received) it. Each write has its own idempotency key, so retries apply it once.
+/// Send calls for the same thread one at a time. While the store is unavailable, calls are retried until the client's
+/// timeout. A client treats an answer after its timeout as an empty state. A snapshot therefore expires at the timeout
+/// unless the caller confirms with [`Self::received`] that the client has it. Each write has its own idempotency key,
+/// so retries apply it once.
 #[derive(Debug)]
 pub struct Copies {
     threads: ThreadService,
@@ -51,13 +52,14 @@ pub struct Copies {
 pub struct Restored {
     /// State and metadata; `None` if the thread does not exist.
     pub whole: Option<Whole>,
-    /// The receipt to confirm when the client has the answer; `None` if the client's timeout has passed.
+    /// Receipt to pass to [`Copies::received`] once the client has the answer. `None` if the client's timeout has
+    /// passed.
     pub receipt: Option<Receipt>,
 }
 
 impl Copies {
-    /// Creates copies of `threads` for a client that waits up to `timeout`. Metadata may have 128 KiB, more than under
-    /// `/v1`, but is bounded because lists of archives hold the metadata of each thread.
+    /// Creates copies of `threads` for a client that waits up to `timeout`. Metadata may have up to 128 KiB, more than
+    /// under `/v1`. Metadata is limited because lists of archives include the metadata of each thread.
     #[must_use]
     pub fn new(threads: &ThreadService, timeout: Duration) -> Self {
         let policy = threads.policy();
@@ -86,7 +88,7 @@ impl Copies {
             let state = std::str::from_utf8(&found.content.state).unwrap_or("{}");
             ClientView::Snapshot(found.stamp, Snapshot::of(state).into())
         });
-        // a client that may have given up by now has received nothing
+        // after its timeout, the client ignores the answer
         let until = asked.sent_after + self.timeout;
         let mut cache = self.cache();
         let receipt = if Instant::now() <= until {
@@ -101,13 +103,13 @@ impl Copies {
         })
     }
 
-    /// Records that the client has received an answer. Its later saves are based on it.
+    /// Confirms that the client has received an answer, so that later saves can be based on it.
     pub fn received(&self, receipt: Receipt) {
         self.cache().received(receipt, Instant::now());
     }
 
-    /// Saves a whole state with sorted keys, based on the client's snapshot, and replaces the metadata if there is any, in
-    /// one step. A save without changes writes nothing.
+    /// Saves a whole state relative to the client's snapshot. The keys of `state` must be sorted. Replaces the metadata
+    /// in the same step if `metadata` is given. A save that changes nothing writes nothing.
     pub async fn save(
         &self,
         id: &ThreadId,
@@ -121,8 +123,8 @@ impl Copies {
         deadline.repeat_keyed(async |key| save.run(key).await).await
     }
 
-    /// Runs operations in order, all or none, without loading the state, and replaces the metadata if there is any, in one
-    /// step.
+    /// Runs all operations in order, or none of them, without loading the state. Replaces the metadata in the same step
+    /// if `metadata` is given.
     pub async fn merge(
         &self,
         id: &ThreadId,
@@ -132,7 +134,7 @@ impl Copies {
     ) -> Result<Written, ServiceError> {
         let tombstone = match self.cache().known(id, asked.read) {
             ClientView::Snapshot(stamp, _) => Tombstone::HeededAfter(stamp.life),
-            // the client that destroyed it may continue to use it
+            // a client may reuse a thread that it has destroyed itself
             ClientView::Nothing | ClientView::Absent | ClientView::Destroyed(_) => {
                 Tombstone::Ignored
             }
@@ -150,7 +152,8 @@ impl Copies {
         merge.await
     }
 
-    /// Destroys a thread. Rejects the client's later saves for the tombstone time, unless it has read the thread again.
+    /// Destroys a thread. For the tombstone time, the thread rejects later saves of the client until the client has
+    /// read it again.
     pub async fn destroy(&self, id: &ThreadId, asked: RequestTimes) -> Result<(), ServiceError> {
         let destroy = self
             .deadline(asked)
@@ -168,7 +171,7 @@ impl Copies {
         RetryDeadline::new(asked, self.timeout)
     }
 
-    /// The lock is never held across an await.
+    /// Callers must not hold the lock across an await.
     fn cache(&self) -> MutexGuard<'_, SnapshotCache> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -9,12 +9,12 @@ use threadkeep_store::{StoreError, millis};
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// The times of a client's request.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestTimes {
-    /// When the request was read. Time in the queue counts toward the client's timeout.
+    /// When the server read the request. Time in the server's queue counts toward the client's timeout.
     pub read: Instant,
-    /// Earliest time at which the client may have sent the request, which may have waited to be read.
+    /// Earliest time at which the client may have sent the request. The request may have waited until the server read
+    /// it.
     pub sent_after: Instant,
 }
 
@@ -43,8 +43,8 @@ impl RetryDeadline {
         }
     }
 
-    /// Retries a call until the deadline while the store is unavailable. A call that may have taken effect is retried only
-    /// if `may_repeat`.
+    /// Retries a call until the deadline while the store is unavailable. Unless `may_repeat`, a call that may have
+    /// taken effect is not retried.
     pub(super) async fn repeat<T>(
         self,
         may_repeat: bool,
@@ -70,8 +70,8 @@ impl RetryDeadline {
             .unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.in_all)).into()))
     }
 
-    /// Retries a write under its own idempotency key, so that it takes effect once. A thread whose memory of answers is full
-    /// is written to without a key; such a write is not retried once it may have taken effect.
+    /// Retries a write under its own idempotency key, so that the write takes effect once. If the thread cannot store
+    /// another key, the write runs without one, and is not retried once it may have taken effect.
     pub(super) async fn repeat_keyed<T>(
         self,
         write: impl AsyncFn(Option<IdempotencyKey>) -> Result<T, ServiceError>,
@@ -95,7 +95,7 @@ fn is_passing(error: &StoreError, may_repeat: bool) -> bool {
         StoreError::Interrupted(_) | StoreError::Timeout(_) | StoreError::Unconfirmed { .. } => {
             may_repeat
         }
-        // a full store stays full for longer than a client waits
+        // a full store usually stays full for longer than a client waits
         StoreError::Full | StoreError::Corrupt(_) => false,
     }
 }

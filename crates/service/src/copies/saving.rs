@@ -12,45 +12,45 @@ use threadkeep_domain::{
     Snapshot, Stamp, ThreadId, ThreeWay, Tombstone, Write,
 };
 
-/// Attempts before the first pause.
+/// Number of attempts before the first pause.
 const AT_ONCE: u32 = 8;
-/// Pause between later attempts. Each may compare two states of a megabyte, and concurrent writers can make all attempts
-/// fail until the client's timeout.
+/// Pause between later attempts. Each attempt may compare two states of a megabyte, and concurrent writers may make
+/// attempts fail until the client's timeout.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
-    /// The client's snapshot, which was the latest version.
+    /// The client's snapshot was the latest version.
     Latest,
-    /// The client's snapshot, which other writers have changed since.
+    /// Other writers have changed the thread since the client's snapshot.
     Earlier,
-    /// No snapshot: keys were set and none was deleted.
+    /// Without a snapshot, a save sets keys and deletes none.
     Nothing,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Saved {
     pub basis: Basis,
-    /// Retries because of concurrent writes.
+    /// How often the save was retried because of concurrent writes.
     pub conflicts: u32,
 }
 
-/// A save, compared with the client's snapshot.
+/// A state to save, compared with the client's snapshot.
 pub(super) struct Save<'a> {
     threads: &'a ThreadService,
     id: &'a ThreadId,
     metadata: Option<MetadataChange>,
     tombstone: Tombstone,
-    /// The version of the client's snapshot, and the comparison of `state` with it.
+    /// The version of the client's snapshot, and the comparison of `state` with the snapshot.
     given: Option<(Stamp, ThreeWay)>,
     state: KeyedValues,
 }
 
 enum Attempt {
     Done(Stamp),
-    /// Another write came first.
+    /// A concurrent write changed the thread first.
     Overtaken,
-    /// The thread is not the life that the client has a snapshot of.
+    /// The client's snapshot is from a different life of the thread.
     AnotherLife,
 }
 
@@ -85,7 +85,7 @@ impl<'a> Save<'a> {
         }
     }
 
-    /// Computes the save and writes it; repeats after each concurrent write.
+    /// Writes the state, and retries after each concurrent write.
     pub(super) async fn run(&self, key: Option<IdempotencyKey>) -> Result<Saved, ServiceError> {
         let mut conflicts = 0;
         loop {
@@ -112,13 +112,13 @@ impl<'a> Save<'a> {
                 attempt => return Ok((Basis::Earlier, attempt)),
             }
         }
-        // the thread differs from the client's snapshot: few saves get here
+        // reached only without a snapshot of the thread's current life
         let blind = ThreeWay::new(None, &self.state);
         let attempt = self.with_stored(&blind, key, |_| true).await?;
         Ok((Basis::Nothing, attempt))
     }
 
-    /// Writes the difference to the client's snapshot. Reads the store only if arrays have changed.
+    /// Writes the changes since the client's snapshot. Reads the store only if arrays have changed.
     async fn compared(
         &self,
         given: Stamp,
@@ -139,7 +139,7 @@ impl<'a> Save<'a> {
             .await
     }
 
-    /// Merges with the stored values; fails if they change before the write.
+    /// Merges the changes with the stored values. Fails if other writers change the thread before the write.
     async fn with_stored(
         &self,
         compared: &ThreeWay,
@@ -194,7 +194,7 @@ impl<'a> Save<'a> {
     }
 }
 
-/// JSON from a store is UTF-8.
+/// Returns the text of JSON from a store, which is always UTF-8.
 fn text(json: &Bytes) -> &str {
     std::str::from_utf8(json).unwrap_or("null")
 }

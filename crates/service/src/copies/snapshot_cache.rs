@@ -5,10 +5,11 @@ use tokio::time::Instant;
 use super::entry::{ClientView, Entry, Number};
 use threadkeep_domain::{KeyedValues, ThreadId};
 
-/// Maximum total size.
+/// Maximum total size of all snapshots, in bytes.
 const MAX_BYTES: usize = 4 * 1_048_576;
 
-/// A client's snapshots by thread, in bounded memory. Evicts the least recently updated thread first.
+/// The snapshots that a client received, by thread. Their memory is limited: the least recently updated thread is
+/// evicted first.
 #[derive(Debug, Default)]
 pub(super) struct SnapshotCache {
     threads: HashMap<ThreadId, Entry>,
@@ -17,7 +18,6 @@ pub(super) struct SnapshotCache {
     noted: Number,
 }
 
-/// Identifies a snapshot that a client received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Receipt {
     id: ThreadId,
@@ -25,13 +25,13 @@ pub struct Receipt {
 }
 
 impl SnapshotCache {
-    /// Returns the view of a client that sends a request at `at`.
+    /// Returns the latest state of a client that sends a request at `at`.
     pub(super) fn known(&self, id: &ThreadId, at: Instant) -> ClientView {
         let entry = self.threads.get(id);
         entry.map_or(ClientView::Nothing, |entry| entry.last(at))
     }
 
-    /// Finds the snapshot that a save sent at `at` is based on, and records that it was sent back.
+    /// Finds the state that a save sent at `at` is based on, and records that the client sent it back.
     pub(super) fn basis(&mut self, id: &ThreadId, sent: &KeyedValues, at: Instant) -> ClientView {
         let Some(mut entry) = self.forget(id) else {
             return ClientView::Nothing;
@@ -42,20 +42,20 @@ impl SnapshotCache {
         known
     }
 
-    /// Replaces all that is recorded about a client's view.
+    /// Replaces all states of a thread with `known`.
     pub(super) fn note(&mut self, id: &ThreadId, known: ClientView) {
         self.noted += 1;
         self.forget(id);
         self.keep(id, Entry::new(self.noted, known, None));
     }
 
-    /// Records a view that is sent to a client. It expires at `until` unless [`Self::received`] confirms it.
+    /// Records a state that is sent to the client. The state expires at `until` unless [`Self::received`] confirms it.
     pub(super) fn give(&mut self, id: &ThreadId, known: ClientView, until: Instant) -> Receipt {
         let number = self.add(id, known, Some(until));
         Receipt { id: *id, number }
     }
 
-    /// Records that a client's read failed: the client treats the thread as empty.
+    /// Records that a client's read failed. The client then treats the thread as empty.
     pub(super) fn fail(&mut self, id: &ThreadId) {
         self.add(id, ClientView::Nothing, None);
     }

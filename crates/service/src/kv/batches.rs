@@ -7,20 +7,17 @@ use threadkeep_store::{Answered, EntryTerms, Put};
 
 #[derive(Debug, Clone)]
 pub struct BatchPut {
-    /// The key, unique among the puts of the request.
+    /// Must be unique among the puts of the request.
     pub key: EntryKey,
     pub draft: EntryDraft,
-    /// Whether to put the entry only if the key has none.
+    /// Whether to put the entry only if none exists under `key`.
     pub if_absent: bool,
 }
 
 impl NamespaceService {
-    /// Puts several entries, each atomically. Returns one result per entry, and whether an earlier request with the same
-    /// idempotency key had already put all of them. If a request ends halfway, a repeat with its key puts the rest and
-    /// nothing twice.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`] only if all puts failed.
+    /// Puts several entries, each atomically. Returns one result per entry, and whether an earlier request with the
+    /// same idempotency key had already put all of them. If a request is interrupted, repeat it with the same
+    /// idempotency key: entries that were already put are not put again.
     pub async fn put_many(
         &self,
         namespace: &Namespace,
@@ -34,13 +31,13 @@ impl NamespaceService {
         let puts = puts.into_iter().map(async |put| {
             let terms = EntryTerms {
                 precondition: put.if_absent.then_some(Precondition::Version(0)),
-                // the store remembers the key with the entry, and a request has one put per entry
+                // the store remembers `idempotency` per entry, and a request has at most one put per entry
                 idempotency,
                 remembers_mismatch: true,
             };
             self.put(namespace, &put.key, put.draft, terms).await
         });
-        // concurrently, since the puts share the time limit of the request
+        // the puts run concurrently, because they share the time limit of the request
         let mut puts = join_all(puts).await;
         let failed = |put: &Result<_, _>| matches!(put, Err(ServiceError::Store(_)));
         if puts.iter().all(failed)

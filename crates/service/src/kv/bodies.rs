@@ -7,18 +7,18 @@ use crate::ServiceError;
 use threadkeep_domain::{EntryKey, Namespace};
 use threadkeep_store::{Entry, EntryHead, EntryRange, Reading, StoreError};
 
-/// Maximum bytes of all entries in one answer, unless the first entry alone exceeds it.
+/// Maximum total size of the entries in one answer, in bytes. A single entry that exceeds the limit is returned alone.
 const MOST_BYTES: u64 = 2 * 1_048_576;
-/// Entries that are read concurrently.
+/// Maximum number of entries to read concurrently.
 const READ_AT_ONCE: usize = 16;
 
 #[derive(Debug, Default)]
 pub struct EntryBodies {
-    /// In the order of the request.
+    /// In the order of the requested keys.
     pub entries: Vec<(EntryKey, Entry)>,
-    /// Keys without an entry.
+    /// Requested keys that do not exist.
     pub missing: Vec<EntryKey>,
-    /// Keys that were not read because the answer is full.
+    /// Requested keys that did not fit in the answer.
     pub unread: Vec<EntryKey>,
 }
 
@@ -30,8 +30,8 @@ pub struct BodyPage {
 }
 
 impl NamespaceService {
-    /// Reads entries until the answer is full, but at least one existing entry. `weigh` returns the bytes that an entry
-    /// takes in the answer.
+    /// Reads entries until the answer is full. Returns at least one entry if any of `keys` exists. `weigh` returns the
+    /// number of bytes that an entry takes in the answer.
     pub async fn get_many(
         &self,
         namespace: &Namespace,
@@ -43,7 +43,8 @@ impl NamespaceService {
         Ok(self.read_some(namespace, wanted.collect(), weigh).await?)
     }
 
-    /// Like [`Self::list`], but with bodies. A page ends when it is full, but has at least one entry.
+    /// Lists entries like [`Self::list`], with their bodies. A page ends early when it is full, but has at least one
+    /// entry.
     pub async fn list_bodies(
         &self,
         namespace: &Namespace,
@@ -88,7 +89,7 @@ impl NamespaceService {
                 Ok::<_, StoreError>((key, entry))
             });
             for (key, entry) in try_join_all(some).await? {
-                // the next answer starts at the first unread key
+                // once an entry does not fit, all later keys stay unread
                 if !read.unread.is_empty() {
                     read.unread.push(key);
                     continue;
@@ -111,7 +112,7 @@ impl NamespaceService {
     }
 }
 
-/// Returns how many of the first entries have bodies that fit `left_bytes`, at least one.
+/// Returns how many leading entries have bodies that fit in `left_bytes` together. Returns at least 1.
 fn fitting(wanted: &VecDeque<(EntryKey, Option<EntryHead>)>, left_bytes: u64) -> usize {
     let mut bytes = 0;
     let sizes = wanted

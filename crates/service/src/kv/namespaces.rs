@@ -1,4 +1,4 @@
-//! Entries in namespaces: application data that outlives threads.
+//! Stores entries in namespaces: application data that outlives threads.
 
 use std::sync::Arc;
 
@@ -15,13 +15,14 @@ use threadkeep_store::{
     NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put, Reading, StoreError, Usage,
 };
 
-/// Keys per call of a search.
+/// Number of keys per call during a search.
 const LISTED: usize = 1_000;
-/// Maximum calls per page of a search.
+/// Maximum number of calls per page of a search.
 const LISTED_TIMES: usize = 4;
-/// Namespaces per call that measures usage. Redis looks up each one in each bucket, which takes 200 ms for 1,000.
+/// Number of namespaces per call that measures usage. Redis looks up each namespace in each bucket, which takes 200 ms
+/// for 1,000 namespaces.
 const MEASURED: usize = 250;
-/// Entries that are read concurrently.
+/// Maximum number of entries to read concurrently.
 const READ_AT_ONCE: usize = 16;
 
 #[derive(Debug, Clone)]
@@ -30,14 +31,13 @@ pub struct NamespaceService {
     policy: EntryPolicy,
 }
 
-/// An entry as an application sends it.
 #[derive(Debug, Clone)]
 pub struct EntryDraft {
     /// Stored unchanged.
     pub body: Bytes,
     pub content_type: ContentType,
     pub content_encoding: Option<ContentEncoding>,
-    /// Default: the lifetime of the namespace, else that of the policy.
+    /// Default: the namespace's lifetime, or the policy's if the namespace has none.
     pub lifetime: Option<Lifetime>,
 }
 
@@ -49,14 +49,13 @@ pub struct NamespaceView {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchPage {
-    /// Ordered by the bytes of their keys.
+    /// In the byte order of the keys.
     pub entries: Vec<(EntryKey, Entry)>,
-    /// The key to continue after; `None` if all entries were searched.
+    /// The key to continue after; `None` if the search has reached the end.
     pub next: Option<EntryKey>,
 }
 
 impl EntryDraft {
-    /// Creates a draft with the default lifetime.
     #[must_use]
     pub fn new(content_type: ContentType, body: impl Into<Bytes>) -> Self {
         Self {
@@ -74,7 +73,7 @@ impl NamespaceService {
         Self { namespaces, policy }
     }
 
-    /// Returns a service under another policy, such as that of a protocol with another default lifetime.
+    /// Returns a copy with a different policy. Protocols use such copies to set their own default lifetimes.
     #[must_use]
     pub fn under(&self, policy: EntryPolicy) -> Self {
         Self {
@@ -98,7 +97,7 @@ impl NamespaceService {
         entry.ok_or(ServiceError::EntryNotFound)
     }
 
-    /// Puts or replaces an entry atomically. Creates the namespace if it does not exist.
+    /// Creates or replaces an entry atomically. Creates the namespace if it does not exist.
     ///
     /// # Errors
     /// [`ServiceError::Refused`] as documented at [`Namespaces::put_entry`].
@@ -138,7 +137,8 @@ impl NamespaceService {
         Ok(deleted.await?)
     }
 
-    /// Lists up to `limit` entries in a range, and the last key if more follow. A page may be shorter than `limit`.
+    /// Lists up to `limit` entries in `range`. Returns the last key if more entries follow. A page may have fewer than
+    /// `limit` entries.
     pub async fn list(
         &self,
         namespace: &Namespace,
@@ -151,9 +151,10 @@ impl NamespaceService {
             .await?)
     }
 
-    /// Finds entries whose keys contain `keyword`, after `after`: up to `limit` of them, with up to `most_bytes` of bodies,
-    /// which only the last body may exceed. A page examines up to a few thousand keys, so it may be short or empty even
-    /// though more entries follow. Does not extend the entries' lifetimes.
+    /// Finds up to `limit` entries whose keys contain `keyword`, starting after `after`. The search stops adding
+    /// entries once their bodies have `most_bytes`, so only the last body may exceed that size. Each page examines at
+    /// most a few thousand keys, so a page may be short or empty even if more entries follow. Does not extend the
+    /// entries' lifetimes.
     pub async fn search(
         &self,
         namespace: &Namespace,
@@ -192,18 +193,18 @@ impl NamespaceService {
         let read = stream::iter(read).buffered(READ_AT_ONCE);
         let entries: Vec<_> = read.try_collect().await?;
         Ok(SearchPage {
-            // entries that were deleted since the listing are missing
+            // skips entries that were deleted after they were listed
             entries: entries.into_iter().flatten().collect(),
             next,
         })
     }
 
-    /// Creates a namespace, or returns the existing one unchanged.
+    /// Returns a namespace, and creates it if it does not exist. Does not change an existing namespace.
     pub async fn open(&self, namespace: &Namespace) -> Result<NamespaceRecord, ServiceError> {
         Ok(self.namespaces.open_namespace(namespace).await?)
     }
 
-    /// Changes the settings of a namespace. Creates it if it does not exist.
+    /// Changes the settings of a namespace. Creates the namespace if it does not exist.
     pub async fn set_namespace(
         &self,
         namespace: &Namespace,
@@ -221,7 +222,7 @@ impl NamespaceService {
         })
     }
 
-    /// Describes the namespaces in the given order, without those that do not exist.
+    /// Describes the given namespaces in order. Omits namespaces that do not exist.
     pub async fn describe(
         &self,
         namespaces: &[Namespace],
@@ -234,8 +235,8 @@ impl NamespaceService {
             .await
     }
 
-    /// Lists up to `limit` namespaces with their usage, newest first, after `after`. Returns the cursor of the next page if
-    /// there is one.
+    /// Lists up to `limit` namespaces with their usage, newest first, starting after `after`. Also returns the cursor
+    /// of the next page if more namespaces follow.
     pub async fn list_namespaces(
         &self,
         after: Option<&NamespacePlace>,
@@ -245,7 +246,7 @@ impl NamespaceService {
         Ok((self.with_usage(page.records).await?, page.next))
     }
 
-    /// Lists up to `limit` namespaces without their usage, newest first, after `after`.
+    /// Lists up to `limit` namespaces without their usage, newest first, starting after `after`.
     pub async fn newest(
         &self,
         after: Option<&NamespacePlace>,
@@ -272,8 +273,8 @@ impl NamespaceService {
             .collect())
     }
 
-    /// Deletes a namespace with all its entries, and returns their number. See [`Namespaces::delete_namespace`] for
-    /// concurrent puts and failures.
+    /// Deletes a namespace with all its entries. Returns the number of deleted entries. See
+    /// [`Namespaces::delete_namespace`] for concurrent puts and failures.
     pub async fn delete_namespace(
         &self,
         namespace: &Namespace,

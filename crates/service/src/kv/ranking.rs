@@ -3,17 +3,15 @@ use tokio::task::yield_now;
 use crate::{NamespaceService, NamespaceView, ServiceError};
 use threadkeep_store::NamespaceRecord;
 
-/// Namespaces per call to the store.
+/// Number of namespaces per call to the store.
 const LISTED: usize = 1_000;
 
-/// A query for sorted namespaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamespaceRanking {
-    /// Substring of the name; empty for any name.
+    /// Substring of the name. An empty string matches all names.
     pub name_part: String,
     pub order: NamespaceOrder,
     pub is_descending: bool,
-    /// Number of namespaces to skip.
     pub offset: usize,
     pub limit: usize,
 }
@@ -21,30 +19,28 @@ pub struct NamespaceRanking {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NamespaceOrder {
     Name,
-    /// Total size of the bodies.
+    /// Total size of the entries' bodies.
     Bytes,
     Entries,
-    /// Creation time.
     Created,
-    /// Time of the last put or use of an entry. Namespaces without entries come first in ascending order, last in descending
-    /// order.
+    /// Time of the last put or read of an entry. In ascending order, namespaces without entries come first.
     LastUsed,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RankedNamespaces {
     pub views: Vec<NamespaceView>,
-    /// Number of all matching namespaces.
+    /// Number of all matching namespaces, on all pages.
     pub total: usize,
 }
 
 impl NamespaceService {
-    /// Maximum number of namespaces to sort, since a query reads each of them.
+    /// Maximum number of namespaces to sort. A query reads each matching namespace.
     pub const RANKED_MAX: usize = 100_000;
-    /// Maximum number of namespaces to sort by usage, which a query measures for each of them.
+    /// Maximum number of namespaces to sort by usage. A query measures the usage of each matching namespace.
     pub const MEASURED_MAX: usize = 10_000;
 
-    /// Sorts the matching namespaces, and returns one page. Ties are ordered by name.
+    /// Sorts the matching namespaces, and returns a page of them. Ties are ordered by name.
     pub async fn rank(&self, wanted: &NamespaceRanking) -> Result<RankedNamespaces, ServiceError> {
         let limit = match wanted.order {
             NamespaceOrder::Name | NamespaceOrder::Created => Self::RANKED_MAX,
@@ -91,7 +87,7 @@ impl NamespaceService {
             if after.is_none() {
                 return Ok(matching);
             }
-            // an embedded store never yields, and many namespaces may not match
+            // yields explicitly, because calls to an embedded store never yield, and many pages may lack a match
             yield_now().await;
         }
     }

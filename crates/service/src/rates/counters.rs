@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use threadkeep_domain::RateName;
 
-/// Rejected requests per limit since the process started.
+/// Number of rejected requests per limit since the process started.
 #[derive(Debug, Default)]
 pub struct RateCounters([AtomicU64; RateName::ALL.len()]);
 

@@ -10,11 +10,11 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Fingerprint, Rate, RateLimited, RateLimits, RateName};
 use threadkeep_store::{Counted, Rates, Reader, Store, WriteError};
 
-/// Passes writes that the rate limits allow.
+/// Runs writes that the rate limits allow.
 ///
-/// The store updates the counters of an address in one step and that of a thread in another, since they are in different
-/// slots of a cluster. The address is counted first, since its limit can stop a client; its count is given back if the
-/// thread's limit then rejects the write.
+/// The counters of an address and those of a thread are in different slots of a Redis cluster, so the store updates
+/// them in separate steps. The address is counted first, because its limit can stop a client. If the thread's limit
+/// then rejects the write, the address gets its count back.
 ///
 /// The default has no limits.
 #[derive(Debug, Clone, Default)]
@@ -29,14 +29,13 @@ struct Limited {
     timeout: Duration,
 }
 
-/// A rejected or failed write.
 #[derive(Debug)]
 enum Turned {
     Away(RateLimited),
     Failed(WriteError),
 }
 
-/// The rates that a write counts toward for its address, up to two.
+/// At most two rate limits, which apply to the client address of a write.
 type OfAddress = Vec<(RateName, Rate)>;
 
 impl RateGate {
@@ -62,7 +61,7 @@ impl RateGate {
         self.0.is_some()
     }
 
-    /// Runs `write` if the limits allow it. `may_make`: the write may create a thread.
+    /// Runs `write` if the limits allow it. Set `may_make` if the write may create a thread.
     pub(crate) async fn pass<T>(
         &self,
         scope: &ScopeId,
@@ -118,8 +117,8 @@ impl Limited {
         Ok(())
     }
 
-    /// Selects the rates of the client address. A write to a missing thread counts as its creation, regardless of the source
-    /// of the id: anyone can generate ids.
+    /// Selects the rates for the client's address. A write to a missing thread counts as the creation of a thread. The
+    /// origin of the id does not matter, because anyone can generate ids.
     async fn of_address(
         &self,
         scope: &ScopeId,
@@ -157,7 +156,7 @@ impl Limited {
         }
     }
 
-    /// Budget that cannot be given back refills over time.
+    /// Gives back the counts of a rejected write. If the call fails, the budget refills over time.
     async fn give_back(&self, whose: Counted<'_>, rates: &[(RateName, Rate)]) {
         if rates.is_empty() {
             return;

@@ -1,8 +1,8 @@
-//! Rate limits on writes.
+//! Limits the rate of writes.
 //!
-//! The services of threads, scopes and images ask a [`RateGate`] before each write to the store. The writer is a task-local
-//! [`RateSubject`], which the transport sets while it handles a request. A request counts once for its address and once for
-//! each thread or other scope that it writes to, regardless of the number of steps.
+//! The services for threads, scopes and images ask a [`RateGate`] before each write to the store. The gate identifies
+//! the writer by a task-local [`RateSubject`], which the transport sets while it handles a request. A request counts
+//! once for its client address, and once for each scope that it writes to, even if it writes several times.
 
 mod counters;
 mod gate;

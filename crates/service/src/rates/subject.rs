@@ -8,7 +8,7 @@ tokio::task_local! {
     static SUBJECT: RateSubject;
 }
 
-/// A request and the scopes that it has been counted for.
+/// The client of a request, and the scopes for which the request has already been counted.
 #[derive(Debug)]
 pub struct RateSubject(RefCell<Counted>);
 
@@ -21,18 +21,18 @@ struct Counted {
     made: Vec<ThreadId>,
 }
 
-/// The counts that a write still needs.
+/// The rate limits that a write must still be counted against.
 #[derive(Debug)]
 pub(super) struct Uncounted {
     pub(super) address: Option<Fingerprint>,
     pub(super) is_first: bool,
     pub(super) is_first_to_scope: bool,
-    /// Whether the write may create the thread, which was not checked before.
+    /// Whether the write may create the thread. False if an earlier write of the request has already checked this.
     pub(super) may_make: bool,
 }
 
 impl RateSubject {
-    /// A client, known only by a digest of its address.
+    /// Identifies a client by a digest of its address.
     #[must_use]
     pub fn at(address: Option<Fingerprint>) -> Self {
         Self(RefCell::new(Counted {
@@ -41,7 +41,7 @@ impl RateSubject {
         }))
     }
 
-    /// A back end, whose address stands for many clients.
+    /// Identifies a back end. Its address does not count, because it stands for many clients.
     #[must_use]
     pub fn back_end() -> Self {
         Self::at(None)
@@ -52,16 +52,16 @@ impl RateSubject {
         SUBJECT.scope(self, work).await
     }
 
-    /// Returns the digest of the task's client, for use in another task.
+    /// Returns the digest of the current task's client, for use in a different task.
     #[must_use]
     pub fn address() -> Option<Fingerprint> {
         let address = SUBJECT.try_with(|subject| subject.0.borrow().address);
         address.ok().flatten()
     }
 
-    /// Stops counting the address of this task: the caller has proved to be a back end.
+    /// Stops counting the address of the current task. Call it when the caller has proved to be a back end.
     pub fn is_a_back_end() {
-        // without limits there is no subject
+        // fails if there are no limits, because then no subject is set
         SUBJECT
             .try_with(|subject| subject.0.borrow_mut().address = None)
             .ok();
@@ -71,7 +71,8 @@ impl RateSubject {
         SUBJECT.try_with(|_| ()).is_ok()
     }
 
-    /// Returns the counts that a write still needs. Without a subject, each write counts separately.
+    /// Returns the rate limits that the next write to `scope` must still be counted against. Without a subject, each
+    /// write counts separately.
     pub(super) fn uncounted(scope: &ScopeId) -> Uncounted {
         let known = SUBJECT.try_with(|subject| {
             let counted = subject.0.borrow();
@@ -101,7 +102,7 @@ impl RateSubject {
                 counted.made.push(*id);
             }
         };
-        // without a subject, the next write counts again
+        // fails without a subject: then the next write counts again
         SUBJECT.try_with(note).ok();
     }
 }

@@ -1,4 +1,4 @@
-//! Scopes that are created once, stored with a record, and listed.
+//! Scopes that are created explicitly, described by a record, and listed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ impl<T> Listed<T> {
     }
 }
 
-/// Scopes of one kind, listed by id.
+/// Creates, lists and deletes the scopes of one kind. Each scope is identified by a UUID.
 #[derive(Debug, Clone)]
 pub(super) struct Catalog {
     pub(crate) scopes: ScopeService,
@@ -54,11 +54,11 @@ pub(super) struct New<'a> {
     pub(crate) ttl: Option<Duration>,
 }
 
-/// The state of a listed entry.
+/// The result of looking up a listed scope.
 enum Looked {
     There(Box<ScopeView>),
     Gone,
-    /// Exists, but is left out of pages, so that it does not break them.
+    /// The scope exists but cannot be read. Pages omit it instead of failing.
     Unreadable,
 }
 
@@ -83,17 +83,17 @@ impl Looked {
     }
 }
 
-/// Delay of the first check of an entry: an object that does not exist by then will never be created.
+/// Delay before the first check of a listed scope. A scope that does not exist by then will never be created.
 const FIRST_LOOK: Duration = Duration::from_secs(60);
-/// Delay of the next check of an entry that does not expire.
+/// Delay before the next check of a scope that does not expire.
 const NEXT_LOOK: Duration = Duration::from_secs(30 * 86_400);
-/// Checks per creation, so that a list does not grow with deleted objects.
+/// Number of scopes to check per creation. The checks remove deleted scopes, so the list does not grow without bound.
 const LOOKS: usize = 10;
-/// Maximum reads of a page while missing entries are removed from the list. While many objects are created, some listed ones
-/// do not exist yet: the last read omits them.
+/// Maximum number of reads per page. Missing scopes on a page are removed from the list, and the page is read again.
+/// The last read only omits missing scopes, because others may be listed at any time before they are created.
 const ROUNDS: usize = 4;
 
-/// The record, without extending the lifetime of the scope.
+/// Reads the record without extending the lifetime of the scope.
 const EXISTENCE: ScopeParts<'static> = ScopeParts {
     touch: false,
     ..ScopeParts::RECORD
@@ -123,7 +123,7 @@ impl Catalog {
         view.ok_or(ServiceError::Refused(Refusal::ScopeNotFound))
     }
 
-    /// Creates a scope, or returns the one that an earlier attempt of the same request created.
+    /// Creates a scope, or returns the scope that an earlier attempt of the same request created.
     pub(super) async fn make(
         &self,
         making: &Making,
@@ -136,7 +136,7 @@ impl Catalog {
             async || self.make_new(id, new).await,
         );
         let view = in_time(self.scopes.timeout, made).await?;
-        // the scope exists; the next creation retries a failed check, which must not use up the caller's time
+        // the scope exists: the checks get half of the time limit, and the next creation retries failed checks
         let end = start + self.scopes.timeout / 2;
         match timeout_at(end, self.look_at_due(self.clock.now_ms())).await {
             Ok(Ok(())) => {}
@@ -151,8 +151,8 @@ impl Catalog {
         tracing::debug!(%error, list = self.kind.list, "a list may lack an object or keep ended ones");
     }
 
-    /// Lists the scope before it creates it, so that it never exists unlisted, and lists it again afterwards, in case a
-    /// reader has found it missing and removed it.
+    /// Creates a scope. Lists the scope first, so that an existing scope is never unlisted. Lists it again afterwards,
+    /// because a reader may have found it missing and removed it from the list.
     async fn make_new(&self, id: Uuid, new: &New<'_>) -> Result<(), ServiceError> {
         let now_ms = self.clock.now_ms();
         self.list(id, new.owner, now_ms).await?;
@@ -169,14 +169,14 @@ impl Catalog {
             ..ScopeWrite::new(&policy)
         };
         self.scopes.commit(&scope, &write).await?;
-        // the scope exists even if this fails
+        // ignores a failure, because the scope already exists
         if let Err(error) = self.list(id, new.owner, now_ms).await {
             self.is_behind(error);
         }
         Ok(())
     }
 
-    /// Lists existing scopes from `offset`.
+    /// Lists up to `limit` existing scopes from `offset`.
     pub(crate) async fn page(
         &self,
         owner: Option<&str>,
@@ -231,7 +231,7 @@ impl Catalog {
         in_time(self.scopes.timeout, ended).await
     }
 
-    /// Returns `None` for a scope without a record, which another protocol has created.
+    /// Reads a scope. Returns `None` for a scope without a record, because a different protocol has created it.
     async fn find(
         &self,
         id: Uuid,
@@ -297,7 +297,7 @@ impl Catalog {
         for (member, (_, looked)) in due.into_iter().zip(found) {
             match looked {
                 Looked::There(view) => {
-                    // the entry has expired by then unless it was used
+                    // unless the scope is used, it has expired by then
                     let look_ms = view.expires_ms.map_or(later_ms, |at_ms| at_ms + 1);
                     again.push((member, look_ms.max(now_ms + 1)));
                 }

@@ -1,4 +1,4 @@
-//! Idempotent creation of objects.
+//! Creates objects idempotently.
 
 use bytes::Bytes;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -9,17 +9,16 @@ use crate::ServiceError;
 use threadkeep_domain::{Fingerprint, Refusal};
 use threadkeep_store::{ScopeView, StoreError};
 
-/// The identity of an object to create, so that a repeated request gets the same object.
+/// Identity of an object to create. A repeated request has the same identity and gets the same object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Making {
     /// Random, or derived from the idempotency key.
     pub id: Uuid,
-    /// Digest of the request; `None` if repeats are not recognized.
+    /// Digest of the request; `None` if repeated requests are not recognized.
     pub request: Option<Fingerprint>,
 }
 
 impl Making {
-    /// Creates a random identity.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -28,7 +27,7 @@ impl Making {
         }
     }
 
-    /// Derives the identity from `entropy`.
+    /// Derives the id from `entropy`, so that repeated requests are recognized.
     #[must_use]
     pub fn recognized(entropy: [u8; 16], request: Fingerprint) -> Self {
         Self {
@@ -37,8 +36,8 @@ impl Making {
         }
     }
 
-    /// Creates the object unless an earlier attempt did, and reads it back. Fails with [`Refusal::IdempotencyKeyReused`] if
-    /// another request created it.
+    /// Creates the object unless an earlier attempt did, and reads it back. Fails with
+    /// [`Refusal::IdempotencyKeyReused`] if a different request created the object.
     pub(crate) async fn once(
         &self,
         find: impl AsyncFn() -> Result<Option<ScopeView>, ServiceError>,
@@ -53,12 +52,13 @@ impl Making {
             Ok(()) | Err(ServiceError::Refused(Refusal::ScopeExists)) => {}
             Err(error) => return Err(error),
         }
-        // a missing object has just ended
+        // if the object is missing, it has just ended
         let view = find().await?.ok_or(Refusal::ScopeNotFound)?;
         self.same(view)
     }
 
-    /// Returns `view` if this request created it; fails with [`Refusal::IdempotencyKeyReused`] if another one did.
+    /// Returns `view` if this request created it. Fails with [`Refusal::IdempotencyKeyReused`] if a different request
+    /// did.
     pub(crate) fn same(&self, view: ScopeView) -> Result<ScopeView, ServiceError> {
         let made = Record::<IgnoredAny>::read(&view)?.request;
         let request = self.request_text();
@@ -82,7 +82,7 @@ impl Default for Making {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Record<R> {
     format: u8,
-    /// Fingerprint of the creating request, in hex.
+    /// Fingerprint of the request that created the scope, in hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     request: Option<String>,
     pub(crate) of: R,

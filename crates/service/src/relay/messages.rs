@@ -7,22 +7,21 @@ use threadkeep_domain::scope::{HistoryItem, ScopeWrite, StoredItem};
 use threadkeep_domain::{Json, Refusal};
 use threadkeep_store::{HistoryFrom, ScopeParts, StoreError};
 
-/// A session and its messages at one moment.
+/// Snapshot of a session and its messages.
 #[derive(Debug, Clone)]
 pub struct Conversation {
     pub session: Session,
-    /// Oldest first.
     pub messages: Vec<StoredItem>,
 }
 
-/// Messages per call to the store.
+/// Number of messages to read per call to the store.
 const AT_ONCE: usize = 500;
-/// Maximum reads if the session is cleared meanwhile.
+/// Maximum number of attempts to read the messages while clients clear the session.
 const ATTEMPTS: usize = 5;
 
 impl SessionService {
-    /// Adds a message, which must be an object. A repeat returns the message that was added; a repeat with another value
-    /// fails with [`Refusal::ItemIdReused`].
+    /// Adds a message, which must be a JSON object. A repeated request returns the message that was added first. A
+    /// repeated request with a different value fails with [`Refusal::ItemIdReused`].
     pub async fn add_message(
         &self,
         id: Uuid,
@@ -57,14 +56,14 @@ impl SessionService {
             let added = added.ok_or(StoreError::Corrupt("an item has no place"))?;
             let before = HistoryFrom::After(added.seq.saturating_sub(1));
             let page = scopes.history(&scope, before, 1).await?;
-            // unless it was cleared meanwhile
+            // the message is missing if the session was cleared meanwhile
             let kept = page.items.into_iter().find(|kept| kept.seq == added.seq);
             kept.ok_or(ServiceError::Refused(Refusal::ScopeNotFound))
         };
         in_time(scopes.timeout, read_back).await
     }
 
-    /// Returns a session with all its messages: 8 MiB with default limits.
+    /// Returns a session with all its messages: up to 8 MiB with the default limits.
     pub async fn conversation(&self, id: Uuid) -> Result<Conversation, ServiceError> {
         let reading = async {
             for _ in 0..ATTEMPTS {
@@ -78,7 +77,7 @@ impl SessionService {
         in_time(self.0.scopes.timeout, reading).await
     }
 
-    /// Reads `count` messages. Returns `None` if the session has changed since they were counted.
+    /// Reads `count` messages. Returns `None` if the session has changed since the messages were counted.
     async fn messages(
         &self,
         id: Uuid,

@@ -1,4 +1,4 @@
-//! Sessions, runs and state handles: scopes that are created once and listed.
+//! Stores sessions, runs and state handles: scopes that are created explicitly and listed.
 
 pub(super) mod catalog;
 pub(super) mod making;

@@ -18,32 +18,31 @@ pub enum RunStatus {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunError {
-    /// For people.
+    /// Message for people.
     pub message: String,
-    /// For programs.
+    /// Code for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunPlan {
-    /// SHA-256 of the plan, in hex.
+    /// SHA-256 digest of the plan, in hex.
     pub plan_hash: String,
-    /// The application's name for the workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// State handle that the tools use. Default: the scope of the run.
+    /// State handle that the tools use. Default: the run's own scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_id: Option<String>,
 }
 
-/// Size and digest of a text that is not stored.
+/// Size and SHA-256 digest of a text, which is stored elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digested {
     pub bytes: u64,
-    /// In hex.
+    /// Encoded in hex.
     pub sha256: String,
 }
 
@@ -57,7 +56,7 @@ pub struct Run {
     pub outputs: Option<Digested>,
     /// Milliseconds since the Unix epoch.
     pub created_ms: u64,
-    /// Time of the last change; for an ended run, the time of its end.
+    /// Time of the last change. For an ended run, the time when it ended.
     pub updated_ms: u64,
     /// Sequence number of the last event about the run's state.
     pub last_told: u64,
@@ -67,7 +66,7 @@ pub struct Run {
 pub struct Completion {
     /// Any status except `Running`.
     pub status: RunStatus,
-    /// An object. Default: `{}`.
+    /// A JSON object. Default: `{}`.
     pub outputs: Option<Json>,
     pub error: Option<RunError>,
 }
@@ -105,13 +104,14 @@ impl RunStatus {
 }
 
 impl Run {
-    /// Returns the scope in which the tools keep their state.
+    /// Returns the scope in which the run's tools store their state.
     pub fn scope(&self) -> ScopeId {
         let handle = self.plan.state_id.as_ref().and_then(|id| id.parse().ok());
         handle.map_or(ScopeId::Run(self.id), ScopeId::State)
     }
 
-    /// Returns whether the run has ended with `completion`. A completion without outputs matches any outputs.
+    /// Returns whether the run has ended with `completion`. A completion without outputs matches any outputs, and a
+    /// completion without an error matches any error.
     pub(super) fn has_ended_by(&self, completion: &Completion) -> bool {
         let outputs = completion.outputs.as_ref();
         let outputs = outputs.map(|outputs| Digested::of(outputs.as_str()));
@@ -129,7 +129,7 @@ impl Run {
             status: described.status,
             plan: described.plan,
             error: described.error,
-            // the last item of an ended run is its outputs
+            // the last item of an ended run holds its outputs
             last_told: last.saturating_sub(u64::from(described.outputs.is_some())),
             outputs: described.outputs,
             created_ms: view.created_ms,

@@ -1,4 +1,4 @@
-//! Runs: scopes with a lifecycle. Clients execute them.
+//! Stores runs. A run is a scope that ends when the client that executes it reports its completion.
 
 use uuid::Uuid;
 
@@ -16,7 +16,8 @@ pub struct RunService {
     scopes: ScopeService,
 }
 
-/// Id of the history item with the outputs. It is the last item, since an ended run rejects further items.
+/// Id of the history item that holds the outputs. It is always the last item, because an ended run rejects further
+/// items.
 const OUTPUTS: &str = "outputs";
 
 impl RunService {
@@ -25,8 +26,8 @@ impl RunService {
         Self { scopes }
     }
 
-    /// Returns the run of a repeated request, even if its handle and session no longer exist, or `None` if it was not
-    /// created yet.
+    /// Returns the run that an earlier attempt of the same request created, or `None` if there is no such run. The
+    /// run's handle and session need not exist any longer.
     pub async fn made(&self, making: &Making) -> Result<Option<Run>, ServiceError> {
         if making.request.is_none() {
             return Ok(None);
@@ -37,8 +38,8 @@ impl RunService {
         Ok(Some(Run::of(making.id, &making.same(view)?)?))
     }
 
-    /// Creates a run, or returns the one that the same request has created. The caller checks that the handle and the
-    /// session exist.
+    /// Creates a run, or returns the run that an earlier attempt of the same request created. The caller must check
+    /// that the handle and the session exist.
     pub async fn create(&self, making: &Making, plan: RunPlan) -> Result<Run, ServiceError> {
         let scope = ScopeId::Run(making.id);
         let policy = self.scopes.policy(&scope);
@@ -73,8 +74,8 @@ impl RunService {
         Ok(Run::of(id, &view)?)
     }
 
-    /// Ends a run and stores its outputs in one step. The run then rejects writes. Repeating the same end changes nothing;
-    /// another end fails with [`Refusal::ScopeEnded`].
+    /// Ends a run and stores its outputs in one step. An ended run rejects writes. Repeating the same completion
+    /// changes nothing. A different completion fails with [`Refusal::ScopeEnded`].
     pub async fn complete(&self, id: Uuid, completion: &Completion) -> Result<Run, ServiceError> {
         let scope = ScopeId::Run(id);
         let policy = self.scopes.policy(&scope);
@@ -116,7 +117,7 @@ impl RunService {
         in_time(self.scopes.timeout, ended).await
     }
 
-    /// Returns the outputs, an object: `{}` before the run has ended.
+    /// Returns the outputs, a JSON object. Returns `{}` until the run has ended.
     pub async fn outputs(&self, run: &Run) -> Result<Json, ServiceError> {
         if run.outputs.is_none() {
             return Ok(Json::empty_object());
@@ -130,14 +131,14 @@ impl RunService {
         Ok(outputs.ok_or(StoreError::Corrupt("a run has lost its outputs"))?)
     }
 
-    /// Returns the keys and tasks of a run, even of an ended one, from its own scope or that of its handle. Fails with
-    /// [`Refusal::ScopeNotFound`] if the handle no longer exists.
+    /// Returns the keys and tasks of a run, including an ended run, from its own scope or that of its handle. Fails
+    /// with [`Refusal::ScopeNotFound`] if the handle no longer exists.
     pub async fn tool_state(&self, run: &Run) -> Result<ToolState, ServiceError> {
         let (_, state) = read_tool_state(&self.scopes, &run.scope()).await?;
         Ok(state)
     }
 
-    /// Returns the scope that tools use. Fails with [`Refusal::ScopeEnded`] if the run has ended.
+    /// Returns the scope for the run's tools. Fails with [`Refusal::ScopeEnded`] if the run has ended.
     pub async fn tool_scope(&self, id: Uuid) -> Result<ScopeId, ServiceError> {
         let run = self.get(id).await?;
         match run.status {
@@ -146,7 +147,7 @@ impl RunService {
         }
     }
 
-    /// Lists up to `limit` events about the run's state after `after`.
+    /// Lists up to `limit` events about the run's state, starting after sequence number `after`.
     pub async fn told(
         &self,
         id: Uuid,

@@ -1,4 +1,4 @@
-//! Metadata of sessions: an object whose values are stored unchanged.
+//! Metadata of a session: an object whose values are stored unchanged.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use threadkeep_domain::Refusal;
 #[serde(transparent)]
 pub struct SessionMetadata(BTreeMap<String, Box<RawValue>>);
 
-/// Maximum size as compact JSON.
+/// Maximum size of the metadata as compact JSON, in bytes.
 const MAX_BYTES: u64 = 16_384;
 
 impl SessionMetadata {

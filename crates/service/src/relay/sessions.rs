@@ -1,4 +1,4 @@
-//! Sessions: conversations with metadata.
+//! Stores sessions: scopes whose history holds the messages of a conversation, with metadata.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct Session {
     pub id: Uuid,
     pub customer_id: Option<Uuid>,
     pub metadata: SessionMetadata,
-    /// Keys and tasks; empty in a list.
+    /// Keys and tasks. Empty in a list.
     pub tools: ToolState,
     pub message_count: u64,
     /// Milliseconds since the Unix epoch.
@@ -35,7 +35,7 @@ pub struct Session {
 pub struct Clearing {
     /// Whether to clear keys and tasks.
     pub tool_state: bool,
-    /// Whether to fail if clearing would drop a task that is not completed.
+    /// Whether to fail if clearing would delete an uncompleted task.
     pub keep_unfinished: bool,
 }
 
@@ -66,7 +66,7 @@ impl SessionService {
         Self(Catalog::new(scopes, listings, clock, KIND))
     }
 
-    /// Creates a session, or returns the one that the same request has created.
+    /// Creates a session, or returns the session that an earlier attempt of the same request created.
     pub async fn create(
         &self,
         making: &Making,
@@ -95,7 +95,8 @@ impl SessionService {
         })
     }
 
-    /// Lists up to `limit` sessions from `offset`, newest first: of all customers, or of one.
+    /// Lists up to `limit` sessions from `offset`, newest first. Without `customer_id`, lists the sessions of all
+    /// customers.
     pub async fn list(
         &self,
         customer_id: Option<Uuid>,
@@ -115,7 +116,7 @@ impl SessionService {
         })
     }
 
-    /// Merges `patch` into the metadata; null removes a member.
+    /// Merges `patch` into the metadata. A null value removes a member.
     pub async fn patch(&self, id: Uuid, patch: &SessionMetadata) -> Result<Session, ServiceError> {
         let scope = self.0.scope(id);
         let policy = self.0.scopes.policy(&scope);
@@ -160,7 +161,7 @@ impl SessionService {
         self.get_after(id, cleared).await
     }
 
-    /// Runs a change and reads the session, both within the time limit of one request.
+    /// Runs a change and reads the session. The time limit of one request bounds both.
     fn get_after<T>(
         &self,
         id: Uuid,
@@ -177,13 +178,13 @@ impl SessionService {
         Err(Refusal::ScopeNotFound.into())
     }
 
-    /// Returns the scope of a session, which may not exist.
+    /// Returns the scope id of a session, which need not exist.
     #[must_use]
     pub fn scope(&self, id: Uuid) -> ScopeId {
         self.0.scope(id)
     }
 
-    /// Returns the scope that tools use in a session. Fails if the session does not exist.
+    /// Returns the scope for the session's tools. Fails if the session does not exist.
     pub async fn tool_scope(&self, id: Uuid) -> Result<ScopeId, ServiceError> {
         self.0.get(id).await?;
         Ok(self.0.scope(id))
@@ -198,7 +199,7 @@ fn existing(view: &ScopeView) -> Result<Record<Described>, ServiceError> {
     Ok(Record::read(view)?)
 }
 
-/// Makes a write conditional on the session's record.
+/// Makes a write conditional on the session's current record.
 pub(super) fn unchanged(view: &ScopeView) -> Result<RecordChange, ServiceError> {
     let record = view.record.clone().ok_or(Refusal::ScopeNotFound)?;
     Ok(RecordChange {

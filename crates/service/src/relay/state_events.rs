@@ -1,11 +1,12 @@
-//! Events about the state of a run: the write that changes keys or tasks adds an item to the history, in the same step.
+//! Records changes of a run's state as events. A write that changes keys or tasks appends an item to the history in the
+//! same step.
 
 use uuid::{Builder, Uuid};
 
 use threadkeep_domain::Json;
 use threadkeep_domain::scope::{HistoryItem, KvOperation, ScopeId, ScopeWrite};
 
-/// Returns the events for a write; empty if the scope is not a run.
+/// Returns the events for a write. Returns none unless the scope is a run.
 pub(crate) fn items(scope: &ScopeId, write: &ScopeWrite<'_>) -> Vec<HistoryItem> {
     if !matches!(scope, ScopeId::Run(_)) {
         return Vec::new();
@@ -26,7 +27,7 @@ pub(crate) fn items(scope: &ScopeId, write: &ScopeWrite<'_>) -> Vec<HistoryItem>
     items
 }
 
-/// Returns the distinct keys in order, or `None` if all keys were deleted.
+/// Returns the distinct keys in order, or `None` if the operations delete all keys.
 fn keys(operations: &[KvOperation]) -> Option<Vec<&str>> {
     let keys = operations.iter().map(|operation| operation.key());
     let mut keys: Vec<&str> = keys.map(|key| Some(key?.as_str())).collect::<Option<_>>()?;

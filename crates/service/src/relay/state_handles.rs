@@ -1,4 +1,4 @@
-//! State handles: scopes that clients refer to by id.
+//! Stores state handles: scopes that clients refer to by id.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,8 @@ impl StateHandleService {
         Self(Catalog::new(scopes, listings, clock, KIND))
     }
 
-    /// Creates a handle that expires after `ttl`, or returns the one that the same request has created.
+    /// Creates a handle that expires after `ttl`, or returns the handle that an earlier attempt of the same request
+    /// created.
     pub async fn create(
         &self,
         making: &Making,
@@ -55,7 +56,6 @@ impl StateHandleService {
         Ok(handle(id, &self.0.get(id).await?))
     }
 
-    /// Lists up to `limit` handles from `offset`, newest first.
     pub async fn list(
         &self,
         offset: u64,
@@ -65,7 +65,7 @@ impl StateHandleService {
         Ok(page.map(|(id, view)| handle(id, &view)))
     }
 
-    /// Sets the expiry of a handle to `ttl` from now, regardless of its previous expiry.
+    /// Sets the expiry time of a handle to `ttl` from now, even if this is earlier than before.
     pub async fn extend(&self, id: Uuid, ttl: Duration) -> Result<StateHandle, ServiceError> {
         let scope = self.0.scope(id);
         let policy = self.0.scopes.policy(&scope);

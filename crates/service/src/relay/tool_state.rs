@@ -4,15 +4,16 @@ use threadkeep_store::{ScopeParts, ScopeView};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolState {
-    /// Sorted by the bytes of the keys.
+    /// In the byte order of the keys.
     pub kv: Vec<(ScopeKey, ScopeValue)>,
     pub tasks: TaskList,
 }
 
-/// Maximum reads while other writers add or remove keys.
+/// Maximum number of reads while other writers add or remove keys.
 const ATTEMPTS: usize = 5;
 
-/// Reads a scope with its record, keys and tasks at one version. If the keys keep changing, the result lacks some of them.
+/// Reads the record, keys and tasks of a scope at one version. If other writers keep adding keys, the result lacks some
+/// of them.
 pub(super) async fn read_tool_state(
     scopes: &ScopeService,
     scope: &ScopeId,

@@ -1,4 +1,4 @@
-//! Scopes: data of models, tools and applications.
+//! Stores scopes: keys, tasks and histories for models, tools and applications.
 
 mod tasks;
 
@@ -27,15 +27,15 @@ use threadkeep_store::{
 pub struct ScopeService {
     scopes: Arc<dyn Scopes>,
     threads: ThreadService,
-    /// The gate of `threads`, except in a service over other scopes.
+    /// The gate of `threads`. A service made by [`Self::over`] has a gate without limits.
     gate: RateGate,
     policies: Arc<ScopePolicies>,
     pub(super) timeout: Duration,
 }
 
 impl ScopeService {
-    /// Creates a service over `scopes`, which bounds its own calls. `threads` creates the thread of a scope on its first
-    /// write. A change that keeps conflicting with other writers fails after `timeout`.
+    /// Creates a service over `scopes`, which bounds its own calls. If the thread of a scope does not exist, the first
+    /// write creates it through `threads`. A change that keeps conflicting with other writers fails after `timeout`.
     #[must_use]
     pub fn new(
         scopes: Arc<dyn Scopes>,
@@ -52,7 +52,7 @@ impl ScopeService {
         }
     }
 
-    /// Returns a service over other scopes. Their writes count toward no rate limit.
+    /// Returns a copy that uses a different store of scopes. Its writes do not count toward rate limits.
     #[must_use]
     pub fn over(&self, scopes: Arc<dyn Scopes>) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl ScopeService {
         }
     }
 
-    /// Returns a copy that creates threads with `threads`.
+    /// Returns a copy that creates threads through `threads`.
     #[must_use]
     pub fn with_threads(&self, threads: ThreadService) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl ScopeService {
         }
     }
 
-    /// Returns a copy that acts on behalf of `owner`, or of a caller without one.
+    /// Returns a copy that acts on behalf of `owner`, or of a caller without an owner.
     #[must_use]
     pub fn on_behalf_of(&self, owner: Option<Owner>) -> Self {
         self.with_threads(self.threads.on_behalf_of(owner))
@@ -82,13 +82,13 @@ impl ScopeService {
         self.policies.of(scope)
     }
 
-    /// Counts a write against the rate limits, and fails if the client exceeds them.
+    /// Counts a write against the rate limits. Fails if the client exceeds a limit.
     pub async fn admit(&self, scope: &ScopeId) -> Result<(), ServiceError> {
         Ok(self.gate.pass(scope, false, async { Ok(()) }).await?)
     }
 
-    /// Reads parts of a scope at one version. A scope that needs no creation reads as empty, at version 0, before its first
-    /// write.
+    /// Reads parts of a scope at one version. Before its first write, a scope that is not created explicitly reads as
+    /// empty, at version 0.
     pub async fn read(
         &self,
         scope: &ScopeId,
@@ -105,7 +105,7 @@ impl ScopeService {
         }
     }
 
-    /// Runs operations on the keys in order, all or none.
+    /// Runs all operations on the keys in order, or none of them.
     pub async fn write(
         &self,
         scope: &ScopeId,
@@ -116,7 +116,7 @@ impl ScopeService {
             .await
     }
 
-    /// Appends items to the history. An item with an existing id and the same value is not appended again.
+    /// Appends items to the history. An item with the id and value of an existing item is not appended again.
     pub async fn append(
         &self,
         scope: &ScopeId,
@@ -146,8 +146,8 @@ impl ScopeService {
         self.commit(scope, &write).await
     }
 
-    /// Replaces the `count` oldest items of a thread's history, up to sequence number `through`, with `items`, and keeps the
-    /// originals for `keep`. Fails with [`Refusal::PrefixChanged`] if these items have changed.
+    /// Replaces the `count` oldest items of a thread's history, up to sequence number `through`, with `items`. Keeps
+    /// the originals for `keep`. Fails with [`Refusal::PrefixChanged`] if the oldest items have changed.
     pub async fn compact(
         &self,
         id: &ThreadId,
@@ -175,7 +175,7 @@ impl ScopeService {
             Err(WriteError::Refused(Refusal::NoThread)) => {}
             compacted => return Ok(compacted?),
         }
-        // an existing thread has no owner yet, and gets that of the caller
+        // an existing thread without an owner gets the caller's owner
         let exists = WriteOptions::default().requiring(Precondition::Exists);
         match self.threads.merge(id, &[], exists).await {
             Ok(_) => Ok(compact().await?),
@@ -186,14 +186,14 @@ impl ScopeService {
         }
     }
 
-    /// Lists the segments of the history, newest first.
+    /// Lists the compacted segments of the history, newest first.
     pub async fn segments(&self, scope: &ScopeId) -> Result<Vec<Segment>, ServiceError> {
         let reader = self.threads.reader();
         let segments = self.scopes.read_segments(scope, reader).await?;
         Ok(segments.unwrap_or_default())
     }
 
-    /// Reads up to `limit` items of the history as they were before compactions. Returns `None` if the segment or the
+    /// Reads up to `limit` items of the history as they were before compaction. Returns `None` if the segment or the
     /// history does not exist.
     pub async fn originals(
         &self,
@@ -221,7 +221,7 @@ impl ScopeService {
         }
     }
 
-    /// Finds an item of the history, or one that was removed recently.
+    /// Finds an item of the history, including a recently removed item.
     pub async fn find_item(
         &self,
         scope: &ScopeId,
@@ -231,7 +231,7 @@ impl ScopeService {
         Ok(self.scopes.find_item(scope, access, id).await?)
     }
 
-    /// Reads part of the history of an ended life: `life`, or the one that ended last.
+    /// Reads part of the history of an ended thread: of `life`, or of the thread's last life if `life` is `None`.
     pub async fn final_history(
         &self,
         id: &ThreadId,
@@ -264,8 +264,8 @@ impl ScopeService {
         Ok(self.gate.pass(scope, false, ended).await?)
     }
 
-    /// Changes the record of a scope: `change` receives the scope with its record, and returns the new record and the write.
-    /// Retries after concurrent changes of the record.
+    /// Changes the record of a scope. `change` receives the scope with its record, and returns the new record and the
+    /// write. Retries after concurrent changes of the record.
     pub(crate) async fn change_record<'a, W>(
         &self,
         scope: &ScopeId,
@@ -297,14 +297,14 @@ impl ScopeService {
         }
     }
 
-    /// Runs a write; creates the thread of the scope if it does not exist.
+    /// Runs a write. Creates the thread of the scope if it does not exist.
     pub(crate) async fn commit(
         &self,
         scope: &ScopeId,
         write: &ScopeWrite<'_>,
     ) -> Result<ScopeWritten, ServiceError> {
         let told = state_events::items(scope, write);
-        // items can be large, and most scopes have no events: avoid the copy
+        // avoids copying items, which can be large, because most scopes have no events
         let history = match &told[..] {
             [] => Cow::Borrowed(write.history),
             told => Cow::Owned([write.history, told].concat()),
@@ -327,7 +327,7 @@ impl ScopeService {
                 (Err(WriteError::Refused(Refusal::NoThread)), Some(id))
                     if tokio::time::Instant::now() < deadline =>
                 {
-                    // the thread then exists, with an owner if the caller has one
+                    // creates the thread, with the caller's owner if there is one
                     self.threads.merge(id, &[], WriteOptions::default()).await?;
                 }
                 (written, _) => return Ok(written?),
@@ -335,7 +335,7 @@ impl ScopeService {
         }
     }
 
-    /// Retries a change while other writers change the scope, until the timeout.
+    /// Retries `attempt` until the timeout while other writers change the scope.
     pub(super) async fn until_unchanged<F>(
         &self,
         attempt: impl Fn() -> F,
@@ -345,7 +345,7 @@ impl ScopeService {
     {
         let work_budget = WorkBudget::new(self.timeout);
         until_unchanged(self.timeout, || async {
-            // no attempt processes more than a task list
+            // an attempt processes at most a whole task list
             work_budget.spend(TASKS_MAX_BYTES)?;
             attempt().await
         })

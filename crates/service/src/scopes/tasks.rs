@@ -7,15 +7,15 @@ use threadkeep_domain::scope::{
 use threadkeep_domain::{Life, Refusal, Stamp};
 use threadkeep_store::{ScopeParts, WriteError};
 
-/// A stamp that no task list ever has. The store answers a write based on it if the write is a repeat, and rejects it
-/// otherwise.
+/// A stamp that no task list ever has. The store accepts a write that expects this stamp only if the write repeats an
+/// earlier write.
 const NEVER: Stamp = Stamp {
     version: (1 << 48) - 1,
     life: Life(0),
 };
 
 impl ScopeService {
-    /// Replaces the task list. With `keep_unfinished`, rejects a list that drops a task that is not completed.
+    /// Replaces the task list. With `keep_unfinished`, rejects a list that drops an uncompleted task.
     pub async fn write_tasks(
         &self,
         scope: &ScopeId,
@@ -93,8 +93,8 @@ impl ScopeService {
         .await
     }
 
-    /// Returns the remembered response of the idempotency key, because a repeat must not fail on later writes of other
-    /// clients. Returns `error` if there is no such response.
+    /// Returns the remembered response for the idempotency key, or `error` if there is no such response. A repeated
+    /// request must not fail because of later writes by other clients.
     async fn answered_before(
         &self,
         scope: &ScopeId,
@@ -130,7 +130,7 @@ impl ScopeService {
         }
     }
 
-    /// Runs operations on the keys and replaces the task list if `tasks` is given, in one step.
+    /// Runs operations on the keys, and replaces the task list if `tasks` is given, in one step.
     pub(super) async fn write_with_tasks(
         &self,
         scope: &ScopeId,

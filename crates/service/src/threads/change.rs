@@ -5,12 +5,12 @@ use threadkeep_domain::{
     Json, MetadataChange, Owner, OwnerChange, Precondition, Refusal, Thread, ThreadId, Write,
 };
 
-/// A change computed from the current thread.
+/// A change that a caller computes from the current thread.
 #[derive(Debug)]
 pub enum ThreadChange {
     None,
     Write {
-        /// Replaces the whole metadata.
+        /// New metadata, which replaces all of the old metadata.
         metadata: Option<Json>,
         /// Assigned only if the thread has no owner.
         owner: Option<Owner>,
@@ -20,13 +20,13 @@ pub enum ThreadChange {
 #[derive(Debug)]
 pub struct Changed {
     pub thread: Thread,
-    /// Whether this answers an earlier request with the same idempotency key.
+    /// Whether this is the remembered answer to an earlier request with the same idempotency key.
     pub replayed: bool,
 }
 
 impl ThreadService {
-    /// Applies the change that `change` computes from the thread, and retries after concurrent changes. Returns `None` if
-    /// the thread does not exist; never creates one.
+    /// Applies the change that `change` computes from the thread. Retries after concurrent changes. Returns `None` if
+    /// the thread does not exist, and never creates a thread.
     pub async fn change_thread(
         &self,
         id: &ThreadId,
@@ -83,7 +83,8 @@ impl ThreadService {
         })
     }
 
-    /// Answers a change of a missing thread: with an earlier answer, or with the rejection by its tombstone.
+    /// Answers a change of a missing thread. Returns the answer to an earlier request with the same idempotency key.
+    /// Fails if the thread's tombstone rejects the write.
     async fn answer_of_absent(
         &self,
         id: &ThreadId,
@@ -99,7 +100,7 @@ impl ThreadService {
                 thread,
                 replayed: true,
             })),
-            // it exists by now
+            // the thread has been created meanwhile
             Ok(_) => Err(Refusal::Changed.into()),
             Err(ServiceError::Refused(Refusal::VersionMismatch { .. })) => Ok(None),
             Err(error) => Err(error),

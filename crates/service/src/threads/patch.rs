@@ -9,8 +9,8 @@ use threadkeep_domain::{
 impl ThreadService {
     /// Merges a patch (RFC 7396) into the state.
     ///
-    /// Reads only keys for which the patch has an object. Detects conflicts by their values, not by the thread's version, so
-    /// that other writes to a busy thread do not starve the patch.
+    /// Reads only the keys for which the patch has an object. Detects conflicts by the values of these keys, not by the
+    /// thread's version. Other writes to a busy thread therefore cannot make the patch fail again and again.
     pub async fn patch_state(
         &self,
         id: &ThreadId,
@@ -58,7 +58,8 @@ impl ThreadService {
     }
 }
 
-/// Computes the operations of a patch. `old` has the values of the keys that the patch merges into, in order.
+/// Returns the operations of a patch, with guards that reject the write if a merged value has changed. `old` has the
+/// current values of the keys with an object in the patch, in order.
 fn resolve(patch: &MergePatch, old: Vec<Option<Json>>) -> (Vec<Operation>, Vec<Guard>) {
     let mut old = old.into_iter();
     let mut guards = Vec::new();

@@ -1,4 +1,4 @@
-//! Reads. A missing thread reads as empty, at version 0.
+//! Reads threads. A missing thread reads as empty, at version 0.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ fn found_or<T>(found: Option<Found<T>>, absent: impl FnOnce() -> T) -> Found<T> 
 }
 
 impl ThreadService {
-    /// Returns the state as a compact JSON object, with keys sorted by their bytes.
+    /// Returns the state as a compact JSON object, with keys in byte order.
     pub async fn get_state(&self, id: &ThreadId) -> Result<Found<Bytes>, ServiceError> {
         let found = self.store.get_state(id, self.reader()).await?;
         Ok(found_or(found, || Bytes::from_static(b"{}")))
     }
 
-    /// Returns the state as [`get_state`](Self::get_state) does, or compressed if the store has it in that form.
+    /// Returns the state as [`get_state`](Self::get_state) does, but compressed if the store has the compressed form.
     pub async fn get_state_body(&self, id: &ThreadId) -> Result<Found<StateBody>, ServiceError> {
         let found = self.store.get_state_body(id, self.reader()).await?;
         Ok(found_or(found, || {
@@ -30,7 +30,7 @@ impl ThreadService {
         }))
     }
 
-    /// Caches the compressed form of a state that a read has returned as [`Compressible`](StateBody::Compressible).
+    /// Caches the compressed form of a state that a read returned as [`Compressible`](StateBody::Compressible).
     pub fn keep_compressed(&self, id: &ThreadId, text: &Bytes, gzip: Bytes) {
         self.store.keep_compressed(id, text, gzip);
     }
@@ -40,7 +40,7 @@ impl ThreadService {
         Ok(self.store.get_whole(id, self.reader()).await?)
     }
 
-    /// Returns the state reduced to `keys`.
+    /// Returns the part of the state under `keys` as a JSON object.
     pub async fn get_values(
         &self,
         id: &ThreadId,
@@ -71,8 +71,8 @@ impl ThreadService {
         })
     }
 
-    /// Returns one value as compact JSON, or a slice of it. Fails with [`ServiceError::NotAnArray`] if `slice` is given and
-    /// the value is not an array.
+    /// Returns a value as compact JSON, or a slice of the value. Fails with [`ServiceError::NotAnArray`] if `slice` is
+    /// given and the value is not an array.
     pub async fn get_value(
         &self,
         id: &ThreadId,
@@ -98,7 +98,7 @@ impl ThreadService {
         Ok(stamp.unwrap_or_default())
     }
 
-    /// Returns version and life of the thread if it has a value under `key`.
+    /// Returns the version and life of the thread. Fails if there is no value under `key`.
     pub async fn find_key(&self, id: &ThreadId, key: &Key) -> Result<Stamp, ServiceError> {
         let found = self.store.find_key(id, self.reader(), key).await?;
         match found_or(found, || false) {
@@ -110,7 +110,7 @@ impl ThreadService {
         }
     }
 
-    /// Returns the keys, sorted by their bytes.
+    /// Returns the keys of the state in byte order.
     pub async fn get_keys(&self, id: &ThreadId) -> Result<Found<Vec<Key>>, ServiceError> {
         Ok(found_or(
             self.store.get_keys(id, self.reader()).await?,
@@ -118,7 +118,7 @@ impl ThreadService {
         ))
     }
 
-    /// Returns the thread without its state, or `None` if it does not exist.
+    /// Returns the thread without its state, or `None` if the thread does not exist.
     pub async fn get_thread(&self, id: &ThreadId) -> Result<Option<Thread>, ServiceError> {
         Ok(self.store.get_thread(id, self.reader()).await?)
     }

@@ -3,12 +3,14 @@ use std::time::Duration;
 
 use threadkeep_store::{StoreError, millis};
 
-/// Maximum bytes that all attempts of one request may process: read values, and merged ones. Concurrent writers of a value
-/// can make each attempt fail, and with large values the attempts would use a whole core until the timeout. This allows over
-/// 20 attempts with the largest state and body, and practically any number of small ones.
+/// Maximum number of bytes that all attempts of one request may process: values that are read or merged.
+///
+/// Concurrent writers can make each attempt fail. Without a limit, attempts with large values would use a whole core
+/// until the timeout. The limit allows over 20 attempts with the largest state and body, and practically any number of
+/// attempts with small values.
 const MAX_BYTES: usize = 64 * 1_048_576;
 
-/// The work of all attempts of one request.
+/// Bytes that all attempts of one request have processed.
 #[derive(Debug)]
 pub(crate) struct WorkBudget {
     bytes: AtomicUsize,
@@ -23,8 +25,8 @@ impl WorkBudget {
         }
     }
 
-    /// Counts an attempt over `bytes` bytes. Always allows the first one. Fails with [`StoreError::Timeout`], as if the
-    /// attempts had continued until the timeout.
+    /// Adds an attempt that processes `bytes`. The first attempt is always allowed. Fails with [`StoreError::Timeout`]
+    /// above the limit, as if the attempts had continued until the timeout.
     pub(crate) fn spend(&self, bytes: usize) -> Result<(), StoreError> {
         let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
         if before > 0 && before.saturating_add(bytes) > MAX_BYTES {

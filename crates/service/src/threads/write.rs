@@ -1,4 +1,4 @@
-//! Writes. Each one is a single atomic step of the store.
+//! Writes to threads. Each write is a single atomic step of the store.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use threadkeep_store::{Destroy, Destroyed, Rotate, Rotated, WriteError};
 
 #[derive(Debug, Default)]
 pub struct NewThread {
-    /// An object. Default: `{}`.
+    /// A JSON object. Default: `{}`.
     pub metadata: Option<Json>,
     /// Idle lifetime. Default: the policy's TTL.
     pub ttl: Option<Duration>,
-    /// Default: the owner of the caller, if any.
+    /// Default: the caller's owner, if there is one.
     pub owner: Option<Owner>,
     pub state: KeyedValues,
 }
@@ -33,7 +33,8 @@ pub struct ThreadPatch {
 }
 
 impl ThreadService {
-    /// Runs operations in order, all or none, without loading the state. Creates the thread if it does not exist.
+    /// Runs all operations in order, or none of them, without loading the state. Creates the thread if it does not
+    /// exist.
     pub async fn merge(
         &self,
         id: &ThreadId,
@@ -47,7 +48,8 @@ impl ThreadService {
         self.commit(id, &write).await
     }
 
-    /// Like [`Self::merge`], but the operations may append to the history under the limits of `history`.
+    /// Runs operations like [`Self::merge`]. The operations may also append to the history, within the limits of
+    /// `history`.
     pub async fn merge_with_history(
         &self,
         id: &ThreadId,
@@ -105,7 +107,8 @@ impl ThreadService {
         self.merge(id, &operations, options).await
     }
 
-    /// Changes metadata, TTL or owner; creates the thread if it does not exist. Returns the whole thread.
+    /// Changes the metadata, TTL or owner of a thread. Creates the thread if it does not exist. Returns the whole
+    /// thread.
     pub async fn patch_thread(
         &self,
         id: &ThreadId,
@@ -149,8 +152,9 @@ impl ThreadService {
             .await
     }
 
-    /// Like [`Self::create`], but also appends `items` to the history under the limits of `history`, in one step. The index
-    /// in an [`AppendReusesId`](Refusal::AppendReusesId) counts the keys of the state first.
+    /// Creates a thread like [`Self::create`], and appends `items` to its history in the same step, within the limits
+    /// of `history`. If an item reuses an id, the index in [`AppendReusesId`](Refusal::AppendReusesId) counts the keys
+    /// of the state first, then the items.
     pub async fn create_with_history(
         &self,
         id: &ThreadId,
@@ -188,8 +192,8 @@ impl ThreadService {
         self.end(id, options, self.policy.tombstone).await
     }
 
-    /// Moves a thread to a new id, in one step. The old id rejects writes for the tombstone time. For a missing thread, only
-    /// a new id is generated.
+    /// Moves a thread to a new id, in one step. The old id rejects writes for the tombstone time. If the thread does
+    /// not exist, only generates a new id.
     pub async fn rotate(
         &self,
         id: &ThreadId,
@@ -203,7 +207,8 @@ impl ThreadService {
         Ok(self.limited(id, false, rotated).await?)
     }
 
-    /// Ends a thread without a tombstone, for a caller whose only id is this one: it may start a new life at once.
+    /// Ends a thread without a tombstone, so that a caller that has no other id can start a new life of the thread at
+    /// once.
     pub async fn destroy_for_reuse(
         &self,
         id: &ThreadId,
@@ -226,7 +231,8 @@ impl ThreadService {
         Ok(self.limited(id, false, destroyed).await?)
     }
 
-    /// Runs a write unless it exceeds the owner's thread limit, writes a reserved key, or nests a value too deep.
+    /// Runs a write. Rejects a write that exceeds the owner's thread limit, writes a reserved key, or nests a value too
+    /// deeply.
     pub(crate) async fn commit(
         &self,
         id: &ThreadId,
@@ -234,7 +240,7 @@ impl ThreadService {
     ) -> Result<Written, ServiceError> {
         self.reserved_keys.check(write.operations)?;
         check_depth(write.operations)?;
-        // most writes go to threads that already have their owner
+        // tries without a slot first, because most threads already have their owner
         let unplaced = Write {
             has_place: false,
             ..*write
@@ -246,12 +252,12 @@ impl ThreadService {
         .await
     }
 
-    /// Fails if the caller must not replace a whole state, because some keys are reserved.
+    /// Fails if any keys are reserved, because replacing the whole state would change them.
     pub(crate) fn may_replace(&self) -> Result<(), Refusal> {
         self.reserved_keys.check(&[Operation::Clear])
     }
 
-    /// Runs `unplaced`; if that is rejected for lack of a slot, reserves a slot and runs `placed`.
+    /// Runs `unplaced`. If the store rejects it because it needs a slot, reserves a slot and runs `placed`.
     pub(crate) async fn placed<T>(
         &self,
         owner: OwnerChange<'_>,
@@ -273,7 +279,7 @@ impl ThreadService {
         self.owner_limit.is_some()
     }
 
-    /// Creates a whole thread of `owner` while a slot is reserved.
+    /// Runs `making`, which creates a whole thread of `owner`, while a slot is reserved for it.
     pub(crate) async fn with_place<T>(
         &self,
         owner: Option<OwnerTag>,

@@ -1,7 +1,7 @@
-//! The arguments of a call, as models write them.
+//! Parses the arguments of tool calls, which are written by models.
 //!
-//! Read by the scanner of the domain: numbers are not rounded, the last of duplicate names counts, and error texts are
-//! worded for a model.
+//! Uses the domain's JSON scanner, so numbers are not rounded, and the last of several fields with the same name
+//! counts. Error texts address the model.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -9,20 +9,20 @@ use std::time::Duration;
 use super::mistake::Mistake;
 use threadkeep_domain::{Excerpt, Json, KEY_TTL_MAX, elements, is_named, members};
 
-/// Many models and frameworks send `null` for an absent field.
+/// Many models and frameworks send `null` instead of omitting a field.
 const NULL: &str = "null";
 
-/// The values of an object's fields, each at the index of its name. A null field counts as absent.
+/// The values of an object's fields, in the order of `names`. A field that is `null` counts as absent.
 pub(super) struct Fields<'a, const N: usize> {
     tool: &'static str,
-    /// The name of the object in error texts.
+    /// Path of the object in error texts; empty for the arguments themselves.
     what: String,
     names: [&'static str; N],
     values: [Option<&'a str>; N],
 }
 
-/// Parses the arguments to an object. `text` is its JSON, or a JSON string that contains it. Empty text and `null` give an
-/// empty object.
+/// Parses the arguments as an object. `text` is the object's JSON, or a JSON string that contains it. Empty text and
+/// `null` give an empty object.
 pub(super) fn read_object(tool: &'static str, text: &str) -> Result<Json, Mistake> {
     let no_object = || Mistake(format!("{tool} arguments must be a JSON object"));
     let parse = |text: &str| {
@@ -104,13 +104,13 @@ impl<'a, const N: usize> Fields<'a, N> {
         self.typed(place, "an integer from 0", read)
     }
 
-    /// Returns a lifetime in seconds, 1 to a year.
+    /// Returns a lifetime field, which has 1 second to 1 year.
     pub(super) fn ttl(&self, place: usize) -> Result<Option<Duration>, Mistake> {
         let seconds = self.between(place, 1..=KEY_TTL_MAX.as_secs())?;
         Ok(seconds.map(Duration::from_secs))
     }
 
-    /// Returns an integer field that must be in `range`.
+    /// Returns an integer field. Fails if the integer is not in `range`.
     pub(super) fn between(
         &self,
         place: usize,
@@ -134,7 +134,7 @@ impl<'a, const N: usize> Fields<'a, N> {
         }
     }
 
-    /// Parses the objects in the array of a field lazily, with a [`Mistake`] for any other element.
+    /// Parses the elements of an array field lazily. An element that is not an object results in a [`Mistake`].
     pub(super) fn objects<const M: usize>(
         &self,
         place: usize,
@@ -167,9 +167,9 @@ impl<'a, const N: usize> Fields<'a, N> {
         Mistake(format!("{tool} {what}{name} is required"))
     }
 
-    /// `key` is quoted JSON.
+    /// Returns the mistake for an unknown field. `key` is the field's name as quoted JSON.
     fn unknown(&self, key: &str) -> Mistake {
-        // a name with a lone surrogate is not repeated
+        // a name with a lone surrogate is omitted from the text
         let name: String = serde_json::from_str(key).unwrap_or_default();
         let (tool, what) = (self.tool, &self.what);
         let known = self.names.join(", ");
@@ -180,7 +180,7 @@ impl<'a, const N: usize> Fields<'a, N> {
     }
 }
 
-/// Parses an integer as JSON Schema defines it, by value and not by notation: `1.0` and `1e0` are 1.
+/// Parses an integer as JSON Schema defines it: by value, not by notation. For example, `1.0` and `1e0` are 1.
 fn integer(text: &str) -> Option<i64> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i16>().ok()?),
@@ -191,7 +191,7 @@ fn integer(text: &str) -> Option<i64> {
     let zeros = usize::try_from(exponent)
         .ok()?
         .checked_sub(fraction.len())?;
-    // parsing rejects a number beyond 64 bits, so more zeros change nothing
+    // a number with more zeros exceeds 64 bits, so `parse` rejects it in any case
     let zeros = "0".repeat(zeros.min(20));
     format!("{whole}{fraction}{zeros}").parse().ok()
 }

@@ -6,14 +6,14 @@ use super::tool::Tool;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
-    /// `tools` of OpenAI's chat completions.
+    /// Entries of `tools` in OpenAI's chat completions.
     #[default]
     OpenAi,
-    /// `tools` of Anthropic's messages.
+    /// Entries of `tools` in Anthropic's messages.
     Anthropic,
-    /// `tools` of the Model Context Protocol.
+    /// Entries of `tools` in the Model Context Protocol.
     Mcp,
-    /// `tools` of ModelRelay's responses.
+    /// Entries of `tools` in ModelRelay's responses.
     ModelRelay,
 }
 
@@ -44,7 +44,7 @@ impl FromStr for Format {
     }
 }
 
-/// Returns all tools, as the array for a request to a model.
+/// Returns the definitions of all tools, as the array for a request to a model.
 #[must_use]
 pub fn definitions(format: Format) -> Value {
     Tool::ALL.map(|tool| definition(tool, format)).into()
@@ -73,8 +73,8 @@ pub fn definition(tool: Tool, format: Format) -> Value {
     }
 }
 
-/// Returns the MCP annotations. `destructiveHint` and `idempotentHint` are meaningful only for tools that write;
-/// `openWorldHint` defaults to true.
+/// Returns a tool's MCP annotations. `destructiveHint` and `idempotentHint` are only set for tools that write.
+/// `openWorldHint` must be set explicitly because its default is true.
 fn hints(tool: Tool) -> Value {
     if tool.only_reads() {
         return json!({"readOnlyHint": true, "openWorldHint": false});

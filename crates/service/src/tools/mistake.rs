@@ -1,4 +1,4 @@
-//! Mistakes of a model, as texts that the model can act on.
+//! Reports a model's mistakes as texts that the model can act on.
 
 use super::tool::Tool;
 use crate::ServiceError;
@@ -12,7 +12,7 @@ pub(super) struct Mistake(pub(super) String);
 pub(super) enum Failure {
     /// Reported to the model.
     Mistake(Mistake),
-    /// Reported to the sender of the request.
+    /// Reported to the client that sent the request.
     Error(ServiceError),
 }
 
@@ -22,7 +22,7 @@ impl From<Mistake> for Failure {
     }
 }
 
-/// An invalid key or value.
+/// Returns the mistake for an invalid key or value.
 pub(super) fn of_part(tool: Tool, error: ScopeError) -> Mistake {
     let tool = tool.dotted();
     Mistake(match error {
@@ -37,13 +37,13 @@ pub(super) fn of_part(tool: Tool, error: ScopeError) -> Mistake {
     })
 }
 
-/// A write to a scope that ends with the response.
+/// Returns the mistake for a write that would not outlast its request.
 pub(super) fn of_no_context(tool: Tool) -> Mistake {
     let tool = tool.dotted();
     Mistake(format!("{tool} requires run or session context"))
 }
 
-/// Separates mistakes of the model from other errors.
+/// Converts a rejection that the model caused to a mistake, and keeps all other errors.
 pub(super) fn sort(tool: Tool, error: ServiceError) -> Failure {
     let text = match &error {
         ServiceError::Refused(refusal) => of_refusal(tool, refusal),
@@ -56,7 +56,7 @@ pub(super) fn sort(tool: Tool, error: ServiceError) -> Failure {
     }
 }
 
-/// Returns the text for a model whose call the store rejected; `None` if the model is not at fault.
+/// Returns the text for a model whose call the store rejected, or `None` if the model did not cause the rejection.
 pub fn of_refusal(tool: Tool, refusal: &Refusal) -> Option<String> {
     let tool = tool.dotted();
     Some(match refusal {
@@ -70,7 +70,7 @@ pub fn of_refusal(tool: Tool, refusal: &Refusal) -> Option<String> {
         Refusal::IntegerOverflow { .. } => {
             format!("{tool} value would not fit an integer of 64 bits")
         }
-        // the history of a run holds its state events
+        // a run's events are stored in its history
         Refusal::HistoryTooLarge { limit_bytes, .. } => {
             format!("{tool} refused: the events of the run exceed {limit_bytes} bytes")
         }

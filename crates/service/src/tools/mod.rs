@@ -1,4 +1,4 @@
-//! Tools that models call to store state: keys with values, and a task list.
+//! Tools with which models store state: keys with values, and a task list.
 
 mod arguments;
 mod definitions;

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::tool::Tool;
 
 impl Tool {
-    /// A display name.
+    /// Name of the tool for display to people.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -18,8 +18,8 @@ impl Tool {
         }
     }
 
-    /// JSON Schema of the results, without `$ref`. Mistakes are not results. Later versions may add members, so a client
-    /// that stores a schema must accept others than these.
+    /// Returns the JSON Schema of the tool's results, without `$ref`. Mistakes do not follow the schema. Later versions
+    /// may add members, so clients that store a schema must accept unknown members.
     #[must_use]
     pub fn output_schema(self) -> Value {
         match self {
@@ -79,7 +79,7 @@ impl Tool {
     }
 }
 
-/// The version is present only if the call requests it.
+/// Returns an object schema with an additional `version`, which is optional because only some calls request it.
 fn result(required: &[&str], mut properties: Value) -> Value {
     properties["version"] = json!({
         "type": "integer",

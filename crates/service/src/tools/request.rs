@@ -10,14 +10,13 @@ use threadkeep_domain::{Json, elements};
 pub(super) struct Request {
     pub(super) action: Action,
     pub(super) if_version: Option<u64>,
-    /// Whether the result includes the version.
     pub(super) with_version: bool,
 }
 
 pub(super) enum Action {
     Set {
         set: KvOperation,
-        /// Whether the result says if the value was written.
+        /// Whether the result reports if the value was written.
         says_written: bool,
     },
     Get(ScopeKey),
@@ -64,7 +63,8 @@ impl Request {
         }
     }
 
-    /// A call with a version gets the next version back; other calls get the result of the original tool.
+    /// Creates the request for a write. The result includes the new version only if the call names a version. All other
+    /// results have the original format, without a version.
     fn of_write(action: Action, if_version: Option<u64>) -> Self {
         Self {
             action,
@@ -121,7 +121,7 @@ fn tasks_write(tool: Tool, object: &Json) -> Result<Request, Mistake> {
         ["tasks", "keep_unfinished", "if_version"],
     )?;
     let list = fields.required_array(0)?;
-    // parsing needs fifty times the bytes of an object, so count the tasks first
+    // counts the tasks before parsing them, because parsed tasks need fifty times as much memory as their JSON
     if elements(list).nth(TASKS_MAX).is_some() {
         let too_many = TaskError::TooMany { limit: TASKS_MAX };
         return Err(Mistake(too_many.to_string()));
@@ -180,7 +180,7 @@ fn read_version_only(tool: Tool, object: &Json) -> Result<bool, Mistake> {
     Fields::of(tool.dotted(), object, ["with_version"])?.flag(0)
 }
 
-/// Keys of models follow the strict rule in every scope.
+/// Parses a key. Keys from models must be namespaced, even in scopes that allow other keys.
 fn key(tool: Tool, text: String) -> Result<ScopeKey, Mistake> {
     ScopeKey::new(text, KeyRule::Namespaced).map_err(|error| of_part(tool, error))
 }

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::tool::Tool;
 
 impl Tool {
-    /// Description for a model, in one or two sentences.
+    /// Description for the model, in one or two sentences.
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {
@@ -24,7 +24,7 @@ impl Tool {
         }
     }
 
-    /// JSON Schema of the arguments: one object, no `$ref`.
+    /// Returns the JSON Schema of the arguments: a single object without `$ref`.
     #[must_use]
     pub fn schema(self) -> Value {
         match self {

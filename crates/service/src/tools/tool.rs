@@ -18,7 +18,7 @@ pub enum Tool {
 pub struct UnknownTool;
 
 impl Tool {
-    /// In the order in which models see them.
+    /// In the order in which models see the tools.
     pub const ALL: [Self; 8] = [
         Self::KvWrite,
         Self::KvRead,
@@ -30,13 +30,13 @@ impl Tool {
         Self::TasksUpdate,
     ];
 
-    /// Name for models, whose APIs reject dots.
+    /// Name of the tool for models. It has an underscore because model APIs reject dots.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         self.names().0
     }
 
-    /// Name in texts, and alternative name.
+    /// Name of the tool in messages, and alternative name in requests.
     #[must_use]
     pub fn dotted(self) -> &'static str {
         self.names().1
@@ -47,13 +47,13 @@ impl Tool {
         matches!(self, Self::KvRead | Self::KvList | Self::TasksRead)
     }
 
-    /// Whether a call may replace or delete data.
+    /// Returns whether a call may replace or delete data.
     #[must_use]
     pub fn overwrites(self) -> bool {
         !self.only_reads() && self != Self::KvIncrement
     }
 
-    /// Whether an immediate repeat of a call changes nothing.
+    /// Returns whether repeating a call immediately changes nothing.
     #[must_use]
     pub fn is_idempotent(self) -> bool {
         self != Self::KvIncrement
@@ -82,7 +82,7 @@ impl fmt::Display for Tool {
 impl FromStr for Tool {
     type Err = UnknownTool;
 
-    /// Parses names with underscores and with dots.
+    /// Parses a name with an underscore or a dot, such as `kv_read` or `kv.read`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let is_named = |tool: &Self| {
             let (name, dotted) = tool.names();

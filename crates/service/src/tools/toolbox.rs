@@ -11,8 +11,8 @@ use threadkeep_domain::scope::{KvAnswer, KvOperation, Scope, ScopeId, ScopeKey, 
 use threadkeep_domain::{IdempotencyKey, Precondition};
 use threadkeep_store::{ScopeParts, ScopeView};
 
-/// Maximum bytes of all results of a list of calls, as JSON. Without it, calls that read the same value could return 29 MB
-/// for a message of 10 kB; providers accept far less from tools.
+/// Maximum total size of the results of a list of calls, as JSON in bytes. Without a limit, calls that read the same
+/// value could return 29 MB for a message of 10 kB. Model providers accept far less from tools.
 const RESULTS_MAX_BYTES: usize = 2 * 1_048_576;
 
 #[derive(Debug, Clone)]
@@ -23,25 +23,25 @@ pub struct Toolbox {
 #[derive(Debug, Clone)]
 pub struct Call {
     pub tool: Tool,
-    /// JSON text: an object, a string that contains one, or nothing.
+    /// JSON text: an object, a string that contains an object, or empty text.
     pub arguments: String,
-    /// The idempotency key of a write.
+    /// Idempotency key of a write.
     pub idempotency: Option<IdempotencyKey>,
     pub turn: Option<TurnToken>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// An object.
+    /// A JSON object.
     Result(Value),
-    /// A mistake in the call, in words. Nothing was changed.
+    /// Describes a mistake in the call. Nothing was changed.
     Mistake(String),
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered {
     pub outcome: Outcome,
-    /// Whether this answers an earlier call with the same idempotency key.
+    /// Whether this is the remembered answer to an earlier call with the same idempotency key.
     pub replayed: bool,
 }
 
@@ -75,15 +75,16 @@ impl Toolbox {
         Self { scopes }
     }
 
-    /// Runs a call. The scope `request` stores nothing. Fails only if the model is not at fault: the scope does not exist or
-    /// rejects writes, or the store failed.
+    /// Runs a call. Writes to the scope `request` are not stored. Fails only if the model did not cause the error: the
+    /// scope does not exist or rejects writes, or the store failed.
     pub async fn call(&self, scope: &Scope, call: Call) -> Result<Outcome, ServiceError> {
         let mut answered = self.call_all(scope, &[call]).await?;
         let only = answered.pop().expect("one call has one answer");
         Ok(only.outcome)
     }
 
-    /// Runs a call without others that could read its writes: a write in the scope `request` is a mistake.
+    /// Runs a call that is the only call of its request. A write to the scope `request` is a mistake, because no other
+    /// call could read it.
     pub async fn call_alone(&self, scope: &Scope, call: Call) -> Result<Outcome, ServiceError> {
         if matches!(scope, Scope::Request) && !call.tool.only_reads() {
             let Mistake(text) = of_no_context(call.tool);
@@ -92,9 +93,9 @@ impl Toolbox {
         self.call(scope, call).await
     }
 
-    /// Runs calls in order and independently: a mistake in one does not stop the others. In the scope `request`, each call
-    /// sees the writes of earlier ones, and nothing is stored. A read whose result exceeds the room left by earlier results
-    /// is a mistake. If a call fails, earlier calls have taken effect.
+    /// Runs calls in order. A mistake in a call does not stop the later calls. In the scope `request`, each call sees
+    /// the writes of earlier calls, and nothing is stored. A read is a mistake if its result does not fit in the space
+    /// that earlier results have left. If a call fails with an error, earlier calls have taken effect.
     pub async fn call_all(
         &self,
         scope: &Scope,
@@ -118,12 +119,13 @@ impl Toolbox {
             let bytes = answered.outcome.to_json().len();
             match room_bytes.checked_sub(bytes) {
                 Some(rest) => room_bytes = rest,
-                // a write is done, and its result is small
+                // a write has already taken effect, and its result is small
                 None if call.tool.only_reads() => answered.outcome = no_room(call.tool),
                 None => {}
             }
             answers.push(answered);
-            // an embedded store never yields, and 128 calls may process 16 MiB: a task list of up to 128 KiB each
+            // yields explicitly, because calls to an embedded store never yield, and 128 calls with task lists of 128
+            // KiB process 16 MiB
             yield_now().await;
         }
         Ok(answers)

@@ -1,4 +1,4 @@
-//! Turns of threads: one caller at a time.
+//! Turns of threads. A turn is a lease that a single caller holds at a time.
 
 mod waiting;
 
@@ -27,17 +27,18 @@ pub struct TurnService {
 
 #[derive(Debug, Clone, Copy)]
 pub struct TurnRequest {
-    /// Lifetime without renewal.
+    /// Time until the turn expires unless it is renewed.
     pub ttl: Duration,
-    /// Whether the thread rejects writes without the token while the turn is held.
+    /// Whether the thread rejects writes without the turn's token while the turn is held.
     pub exclusive: bool,
-    /// Maximum time to wait while another turn is held.
+    /// Maximum time to wait while a different caller holds the turn.
     pub wait: Duration,
     pub idempotency: Option<IdempotencyKey>,
 }
 
 impl TurnService {
-    /// Creates a service over `turns`. `threads` creates missing threads. All workers of a replica share `waiting`.
+    /// Creates a service over `turns`. `threads` creates missing threads. All workers of a replica must share
+    /// `waiting`.
     #[must_use]
     pub fn new(turns: Arc<dyn Turns>, threads: ThreadService, waiting: Arc<Waiting>) -> Self {
         Self {
@@ -47,7 +48,7 @@ impl TurnService {
         }
     }
 
-    /// Returns a copy that creates threads with `threads`.
+    /// Returns a copy that creates threads through `threads`.
     #[must_use]
     pub fn with_threads(&self, threads: ThreadService) -> Self {
         Self {
@@ -56,14 +57,14 @@ impl TurnService {
         }
     }
 
-    /// Returns a copy that acts on behalf of `owner`, or of a caller without one.
+    /// Returns a copy that acts on behalf of `owner`, or of a caller without an owner.
     #[must_use]
     pub fn on_behalf_of(&self, owner: Option<Owner>) -> Self {
         self.with_threads(self.threads.on_behalf_of(owner))
     }
 
-    /// Takes the turn of a thread. Callers of this replica that wait for the same turn get it in the order of their arrival.
-    /// Fails with [`Refusal::TurnTaken`] after the wait.
+    /// Takes the turn of a thread. Callers of this replica that wait for the same turn get it in the order in which
+    /// they arrived. Fails with [`Refusal::TurnTaken`] if the turn is still taken when the wait ends.
     pub async fn take(
         &self,
         id: &ThreadId,
@@ -108,7 +109,8 @@ impl TurnService {
         }
     }
 
-    /// Sets the expiry of a turn to `ttl` from now. Fails with [`Refusal::TurnLost`] if the turn is no longer held.
+    /// Sets the expiry time of a turn to `ttl` from now. Fails with [`Refusal::TurnLost`] if the caller no longer holds
+    /// the turn.
     pub async fn renew(
         &self,
         id: &ThreadId,
@@ -122,7 +124,8 @@ impl TurnService {
             .await?)
     }
 
-    /// Ends a turn, unless it has expired. Fails with [`Refusal::TurnLost`] if another turn is held.
+    /// Ends a turn. Has no effect if the turn has expired. Fails with [`Refusal::TurnLost`] if a different caller holds
+    /// the turn.
     pub async fn end(&self, id: &ThreadId, token: TurnToken) -> Result<(), ServiceError> {
         Ok(self
             .turns
@@ -134,8 +137,9 @@ impl TurnService {
         Ok(self.turns.get_turn(id, self.threads.access()).await?)
     }
 
-    /// Waits until an earlier request with the same idempotency key gets the turn. A repeat cannot queue: if the earlier
-    /// request already has the turn without knowing it, no caller in the queue gets it.
+    /// Waits until an earlier request with the same idempotency key holds the turn. The earlier request may already
+    /// hold the turn even though its response was lost. In that case, the turn never becomes free for callers in the
+    /// queue, so a repeated request must poll.
     async fn granted_before(
         &self,
         id: &ThreadId,
@@ -153,14 +157,14 @@ impl TurnService {
         }
     }
 
-    /// Asks the store once; creates the thread if it does not exist.
+    /// Makes one call to the store for the turn. Creates the thread if it does not exist.
     async fn attempt(&self, id: &ThreadId, take: &TakeTurn) -> Result<TurnGranted, ServiceError> {
         let access = self.threads.access();
         match self.turns.take_turn(id, access, take).await {
             Err(WriteError::Refused(Refusal::NoThread)) => {}
             granted => return Ok(granted?),
         }
-        // if another caller has created the thread meanwhile, this only increments its version
+        // if a different caller has created the thread meanwhile, this only increments the version
         self.threads.merge(id, &[], WriteOptions::default()).await?;
         Ok(self.turns.take_turn(id, access, take).await?)
     }

@@ -9,13 +9,13 @@ use tokio::time::{Instant, timeout};
 use threadkeep_domain::ThreadId;
 use threadkeep_store::Turns;
 
-/// Interval of polls for ended turns, in case a message was lost.
+/// Interval at which waiting callers poll the store, in case a message about an ended turn was lost.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// Time for which a replica listens for ended turns after its last waiting caller.
+/// How long a replica keeps listening for ended turns when no caller is waiting.
 const LINGER: Duration = Duration::from_secs(60);
 
-/// The callers that wait for the turn of a thread. The first one holds the lock and asks the store; the others queue for the
-/// lock, which is fair.
+/// The callers that wait for the turn of a thread. The first caller holds the lock and asks the store. The others wait
+/// for the lock, which is fair.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     pub(super) first: Fair<()>,
@@ -23,11 +23,11 @@ pub(super) struct Queue {
     pub(super) ended: Notify,
 }
 
-/// The queues of a replica, shared by all workers.
+/// The queues of a replica, shared by all its workers.
 #[derive(Debug)]
 pub struct Waiting {
     state: Mutex<State>,
-    /// Time of the next poll.
+    /// Time of the latest poll that was assigned to a caller.
     next_look: Mutex<Instant>,
 }
 
@@ -37,7 +37,7 @@ struct State {
     is_listening: bool,
 }
 
-/// A slot in a queue. Dropping it leaves the queue.
+/// A position in a queue. Dropping it leaves the queue.
 #[derive(Debug)]
 pub(super) struct Place {
     waiting: Arc<Waiting>,
@@ -67,15 +67,16 @@ impl Waiting {
         }
     }
 
-    /// Returns when a caller may poll the store without a message. The callers of a replica together poll once every
-    /// [`LOOK_EVERY`].
+    /// Returns when the caller may poll the store if no message arrives. All callers of a replica together poll once
+    /// every [`LOOK_EVERY`].
     pub(super) fn next_look(&self) -> Instant {
         let mut next = lock(&self.next_look);
         *next = (*next).max(Instant::now()) + LOOK_EVERY;
         *next
     }
 
-    /// Wakes the first caller of each thread whose turn has ended, until there are no waiting callers.
+    /// Wakes the first caller of each thread whose turn has ended. Returns if no message arrives for [`LINGER`] and no
+    /// caller is waiting.
     async fn listen(self: Arc<Self>, turns: Arc<dyn Turns>) {
         let listening = Listening(&self);
         let mut ended = turns.ended_turns();
@@ -112,11 +113,11 @@ impl Waiting {
     }
 }
 
-/// Records on drop that the listening task has ended, even if its runtime was dropped.
+/// Records on drop that the listening task has ended. Works even if the task was dropped with its runtime.
 struct Listening<'a>(&'a Waiting);
 
 impl Listening<'_> {
-    /// Ends under the lock that showed that there are no waiting callers.
+    /// Records the end while still holding the lock under which the queues were found empty.
     fn end(self, mut state: MutexGuard<'_, State>) {
         state.is_listening = false;
         std::mem::forget(self);
@@ -132,7 +133,7 @@ impl Drop for Listening<'_> {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut state = self.waiting.state();
-        // the one in the map, and this one
+        // two references: that of the map, and that of this position
         if Arc::strong_count(&self.queue) <= 2 {
             state.queues.remove(&self.id);
         }

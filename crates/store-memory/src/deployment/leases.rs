@@ -9,10 +9,10 @@ use threadkeep_store::{Heard, Leases, StoreError, millis};
 
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    /// End of each holder's lease, in ms.
+    /// When each holder's lease ends, in Unix milliseconds.
     holders: HashMap<String, u64>,
     leases: BTreeMap<u16, Lease>,
-    /// Each holder's announcement, and when it expires.
+    /// Each holder's announcement, after its expiry in Unix milliseconds.
     said: HashMap<String, (u64, Bytes)>,
     note: Option<Bytes>,
 }
@@ -24,7 +24,7 @@ struct Lease {
 }
 
 impl Pool {
-    /// Renews a holder's slots up to its fair share, and adds free slots up to that share.
+    /// Renews a holder's slots. Adds free slots or gives back slots to reach the holder's fair share.
     fn hold(&mut self, slots: u16, holder: &str, ends_ms: u64, now_ms: u64) -> Vec<u16> {
         self.holders.insert(holder.to_owned(), ends_ms);
         self.holders.retain(|_, until_ms| *until_ms > now_ms);
@@ -52,7 +52,7 @@ impl Pool {
         lease.is_some_and(|lease| lease.holder == holder)
     }
 
-    /// Stores a holder's announcement, and returns those of all live holders.
+    /// Stores a holder's announcement, and returns the announcements of all live holders.
     fn introduce(
         &mut self,
         holder: &str,

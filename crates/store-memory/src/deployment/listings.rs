@@ -11,10 +11,10 @@ use threadkeep_domain::heap;
 use threadkeep_domain::heap::Heap;
 use threadkeep_store::{Listing, Listings, StoreError};
 
-/// Maximum members skipped under one lock: about half a millisecond.
+/// Maximum number of members skipped under one lock, which takes about half a millisecond.
 const SKIPPED: u64 = 10_000;
 
-/// Lists by name. A single lock is enough, because creations are rare compared with writes.
+/// Lists by name. A single lock is enough, because listed objects are created far less often than written.
 #[derive(Debug, Default)]
 pub(crate) struct Lists(HashMap<String, List>);
 
@@ -29,7 +29,7 @@ enum ListPart {
 
 #[derive(Debug, Default)]
 struct List {
-    /// A tree, because a table moves all its members when it grows: 0.1 s for a million.
+    /// A tree, because a hash table moves all its members when it grows. That takes 0.1 s for a million members.
     members: BTreeMap<Arc<str>, Member>,
     all: Places,
     of_owners: BTreeMap<Arc<str>, Places>,
@@ -49,8 +49,8 @@ impl Lists {
         self.0.values().map(|list| list.members.len()).sum()
     }
 
-    /// Returns members that come `offset` after a position. If the offset is too large for one lock, returns the position
-    /// that is [`SKIPPED`] members further.
+    /// Returns members that come `offset` after the position `after`. If `offset` is too large for one lock, returns
+    /// the position that is [`SKIPPED`] members after `after` instead.
     fn page(
         &self,
         listing: &Listing<'_>,
@@ -156,7 +156,7 @@ impl Heap for List {
     }
 }
 
-/// Computed on each call: there is one list per kind of object.
+/// Computed on each call, because there is only one list per kind of object.
 impl Heap for Lists {
     fn heap_bytes(&self) -> u64 {
         self.0.values().map(Heap::heap_bytes).sum()

@@ -7,9 +7,9 @@ use threadkeep_store::{NamespaceRecord, Put, Usage};
 
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// A put; or the stamp of the entry, if the precondition was not met.
+    /// The outcome of a put, or the entry's stamp if the precondition was not met.
     Put(Result<Put, Stamp>),
-    /// A deletion of an entry, and whether it existed.
+    /// The outcome of a deletion; true if the entry existed.
     Deleted(bool),
     Set(NamespaceRecord, Usage),
     NamespaceDeleted(u64),
@@ -38,7 +38,7 @@ impl Answers {
         self.by_subject.len()
     }
 
-    /// Whether the key was used, so that a write with it adds no data.
+    /// Returns whether a result is remembered for `key`. If so, a write with `key` adds no data.
     pub(crate) fn knows(
         &self,
         subject: Fingerprint,
@@ -123,7 +123,7 @@ impl Remembered for Answer {
     }
 }
 
-/// The shared name of a namespace is counted by each owner.
+/// The name of a namespace is shared, but counted for each reference to it.
 impl Heap for Answer {
     fn heap_bytes(&self) -> u64 {
         match self {

@@ -1,4 +1,5 @@
-//! Namespaces, all behind one lock: each step takes microseconds, and a page of 1,000 entries half a millisecond.
+//! Stores namespaces. All of them are behind one lock, because each step takes microseconds, and a page of 1,000
+//! entries takes half a millisecond.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -16,8 +17,8 @@ use threadkeep_store::{
 };
 
 impl MemoryStore {
-    /// Locks the namespaces for a write that may add data, unless it is a retry. Also returns the time, taken after the
-    /// lock, so that times of an entry never go back.
+    /// Locks the namespaces for a write that may add data. A full store accepts only retries. Also returns the time,
+    /// which is read after locking, so that the times of an entry never go back.
     fn spaces_to_add(
         &self,
         subject: Fingerprint,
@@ -106,7 +107,7 @@ impl Namespaces for MemoryStore {
         change: NamespaceChange,
         idempotency: Option<IdempotencyKey>,
     ) -> Result<Answered<(NamespaceRecord, Usage)>, WriteError> {
-        // otherwise expired entries would be counted
+        // purges first, because expired entries would otherwise be counted
         while self.0.measure(&[]).is_none() {
             yield_now().await;
         }

@@ -1,4 +1,4 @@
-//! Ledgers: the progress of durable consumers.
+//! Stores the ledgers of durable consumers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -16,7 +16,7 @@ use threadkeep_store::{
 };
 use threadkeep_store::{MOST_PARKED, note_given_up};
 
-/// Leases and ledgers behind one lock, so that only the holder of the lease stores progress.
+/// Leases and ledgers. They share one lock, so that only the holder of a lease stores progress.
 #[derive(Debug, Default)]
 pub(crate) struct ConsumerState {
     pub(crate) pools: HashMap<String, Pool>,
@@ -32,7 +32,7 @@ struct ConsumerLedger {
     signals: LedgerSignals,
 }
 
-/// Records of events, by position and then bucket.
+/// Records of events, sorted by position, then by bucket.
 #[derive(Debug, Default)]
 struct Records {
     by_place: BTreeMap<(Position, u16), Bytes>,
@@ -54,8 +54,8 @@ impl ConsumerState {
         cursors.min()
     }
 
-    /// Stores a change if the lease is held and nothing was erased since. Returns how many parked events were dropped to
-    /// make room.
+    /// Stores a change if the lease is held and nothing was erased since the holder started. Returns how many parked
+    /// events were dropped to make room, or `None` if nothing was stored.
     fn commit(&mut self, holding: &Holding<'_>, change: &LedgerChange, now_ms: u64) -> Option<u64> {
         let pool = self.pools.get(holding.consumer)?;
         if !pool.is_held(holding.slot, holding.holder, now_ms) {
@@ -103,7 +103,7 @@ impl ConsumerLedger {
         }
     }
 
-    /// Makes parked events pending. Returns how many were still parked.
+    /// Makes parked events pending. Returns how many of the events were parked.
     fn replay(&mut self, records: &[(EventId, Bytes)]) -> u64 {
         let mut replayed = 0;
         for (id, record) in records {
@@ -138,7 +138,7 @@ impl Records {
     }
 }
 
-/// Includes the block through which it is shared.
+/// Returns the heap bytes of a record, with the extra block through which the record is shared.
 fn held_bytes(record: &Bytes) -> u64 {
     heap::block(record.len()) + heap::block(4 * size_of::<usize>())
 }
@@ -149,7 +149,8 @@ impl Heap for Records {
     }
 }
 
-/// Computed on each call: operators create few consumers. Leases are not counted: there is one per replica.
+/// Computed on each call, because operators create few consumers. Leases are not counted, because there is only one per
+/// replica.
 impl Heap for ConsumerState {
     fn heap_bytes(&self) -> u64 {
         let ledger = |ledger: &ConsumerLedger| {

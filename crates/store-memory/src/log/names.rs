@@ -1,4 +1,4 @@
-//! The keys that an event names.
+//! Determines the keys that an event names.
 
 use std::collections::BTreeSet;
 
@@ -6,9 +6,9 @@ use threadkeep_domain::{
     Answer, Document, Json, Key, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Operation,
 };
 
-/// Returns the keys of `operations` that exist in a document. Those of the document before and after the operations,
-/// together, are the changed keys: a deleted key is in the first, a new key in the second, and a temporary or unused key in
-/// neither.
+/// Returns the keys of `operations` that exist in `document`. To find the changed keys, combine the results for the
+/// document before and after the operations. A deleted key exists only before, a new key only after, and a temporary
+/// key in neither.
 pub(crate) fn touched<'a>(
     operations: &'a [Operation],
     document: &'a Document,
@@ -52,7 +52,7 @@ pub(crate) fn of_keys(keys: &BTreeSet<Key>) -> Option<Json> {
     list(keys.iter())
 }
 
-/// Returns a JSON array of sorted keys, or `None` if they exceed the limits.
+/// Returns a JSON array of sorted keys, or `None` if they exceed the limits of an event.
 fn list<'a>(keys: impl ExactSizeIterator<Item = &'a Key>) -> Option<Json> {
     let count = keys.len();
     if count > MOST_KEYS_NAMED {

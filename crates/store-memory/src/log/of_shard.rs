@@ -4,7 +4,7 @@ use threadkeep_domain::heap::Heap;
 use threadkeep_domain::{Event, EventId, Position, Retention, heap};
 use threadkeep_store::millis;
 
-/// Events of one shard, oldest first, each in its own block, so that a deleted event returns its memory.
+/// Events of one shard, oldest first. Each event is in its own block, so that deleting it frees its memory.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     events: VecDeque<Box<Event>>,
@@ -18,17 +18,16 @@ impl Log {
         self.events.len()
     }
 
-    /// The newest position ever assigned, or zero.
+    /// Returns the newest position ever assigned, or zero.
     pub(crate) fn last(&self) -> Position {
         self.last
     }
 
-    /// The position up to which events were deleted, or zero.
+    /// Returns the position up to which events were deleted, or zero.
     pub(crate) fn horizon(&self) -> Position {
         self.horizon
     }
 
-    /// Sets the event's position and id.
     pub(crate) fn append(&mut self, mut event: Event, now_ms: u64) -> Position {
         let ms = self.last.ms.max(now_ms);
         let seq = if ms == self.last.ms {
@@ -54,8 +53,8 @@ impl Log {
         found.map(|event| event.as_ref().clone()).collect()
     }
 
-    /// Deletes up to `limit` events that are past their retention and that every consumer has handled, or that are past the
-    /// maximum retention. Returns whether there are more.
+    /// Deletes up to `limit` events that are past their retention and were handled by every consumer, or that are past
+    /// the maximum retention. Returns whether there are more.
     pub(crate) fn tidy(
         &mut self,
         now_ms: u64,
@@ -83,8 +82,9 @@ impl Log {
         false
     }
 
-    /// Checks up to `limit` events after a position, and deletes some of them. Returns the position of the last one, or
-    /// `None` at the end. The horizon stays, because no reader misses these events.
+    /// Checks up to `limit` events after the position `after`, and deletes the unwanted events. Returns the position of
+    /// the last checked event, or `None` at the end of the log. Does not move the horizon, because no reader misses
+    /// these events.
     pub(crate) fn purge(
         &mut self,
         after: Position,

@@ -48,7 +48,7 @@ impl EventLog for MemoryStore {
     }
 
     async fn log_completed(&self, id: &ThreadId, completed: &Completed) -> Result<(), StoreError> {
-        // makes room if possible; otherwise the event itself is evicted next
+        // frees memory if possible; even a full store logs the event, because the event can be evicted
         self.0.has_room();
         self.change(id, |entry, step| entry.complete(completed, step));
         Ok(())

@@ -16,7 +16,7 @@ pub(super) struct HeldResponses {
 
 #[derive(Debug, Default)]
 struct ResponseLists {
-    /// The responses of each life of a thread, for an erasure.
+    /// Responses by the life of their thread, for erasures.
     of_lives: BTreeSet<(Life, ResponseId)>,
     due: BTreeSet<(u64, ResponseId)>,
     /// The owner of each ended life that has responses.
@@ -76,7 +76,7 @@ impl HeldResponses {
         Some(gone)
     }
 
-    /// Returns another response that has reserved a scope without a thread.
+    /// Returns the response other than `id` that has reserved a scope without a thread.
     fn on_floor(
         &self,
         scope: &ScopeId,
@@ -88,7 +88,7 @@ impl HeldResponses {
         Some((*other, held))
     }
 
-    /// Reserves a scope that has no thread for a response until it ends.
+    /// Reserves a scope without a thread for a response, until the response ends.
     fn take_floor(&mut self, scope: &ScopeId, id: ResponseId) {
         self.listed.floors.insert(scope.clone(), id);
     }

@@ -206,7 +206,7 @@ impl Responses for MemoryStore {
                 held.note_delivered();
                 Ok(())
             });
-            // an expired response needs no note
+            // the delivery of an expired response need not be recorded
             noted.ok();
         }
         Ok(())
@@ -307,7 +307,7 @@ fn begin_in(
     Ok(Some(Begun::Resumed(journal)))
 }
 
-/// Uses the thread of a response, which must be in the life that the response started in.
+/// Extends the lifetime of the thread of a response. The thread must still have the life in which the response started.
 fn open_thread(
     shard: &mut Shard,
     id: &ResponseId,
@@ -327,7 +327,7 @@ fn open_thread(
     }
 }
 
-/// Checks that the driver with `token` may write to a response. `None` skips the check.
+/// Checks that the driver with `token` may write to a response. If `token` is `None`, any driver may write.
 fn check(
     shard: &mut Shard,
     id: &ResponseId,
@@ -341,7 +341,8 @@ fn check(
     held.check(scope, token, thread, now_ms)
 }
 
-/// Releases the turn of a thread if the response still holds it. Returns whether another caller is waiting for it.
+/// Releases the turn of a thread if the response still holds that turn. Returns whether another caller waits for the
+/// turn.
 fn give_turn_back(shard: &mut Shard, scope: &ScopeId, token: TurnToken, now_ms: u64) -> bool {
     let living = scope
         .thread()

@@ -19,15 +19,16 @@ pub(crate) struct ScopeEntry {
 #[derive(Debug)]
 struct LivingScope {
     held: HeldScope,
-    /// Idle lifetime, as the last write set it.
+    /// Idle lifetime, set by the last write.
     idle: Option<Duration>,
-    /// `None`: the scope does not expire.
+    /// When the scope expires, in Unix milliseconds; `None` if it does not expire.
     expires_ms: Option<u64>,
     events: u64,
 }
 
 impl ScopeEntry {
-    /// Returns the scope and its expiry. A use extends the life of a scope that has an idle lifetime.
+    /// Returns the scope and its expiry. If `is_use` is true, also extends the lifetime of a scope that has an idle
+    /// lifetime.
     pub(crate) fn get(
         &mut self,
         is_use: bool,
@@ -84,7 +85,7 @@ impl ScopeEntry {
         Ok(written)
     }
 
-    /// Ends the scope, which the caller drops. Results are remembered for another minute.
+    /// Ends the scope. The caller drops the returned scope. Results are remembered for one more minute.
     pub(crate) fn end(
         &mut self,
         end: &ScopeEnd,
@@ -117,7 +118,7 @@ impl Heap for ScopeEntry {
 }
 
 impl Due for ScopeEntry {
-    /// Includes the results, which expire even if the scope does not.
+    /// Includes the remembered results, which expire even if the scope does not.
     fn due_ms(&self) -> u64 {
         let records_ms = self.records.ends_ms();
         let Some(living) = &self.living else {

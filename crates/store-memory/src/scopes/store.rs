@@ -1,4 +1,4 @@
-//! Scopes. The scope of a thread is part of the thread.
+//! Stores scopes. The scope of a thread is stored as part of the thread.
 
 use async_trait::async_trait;
 

@@ -42,7 +42,8 @@ impl Packed {
     }
 }
 
-/// Defines how a retry reads its result. `None`: the first request was of another kind.
+/// Defines how a retry reads the remembered result. Each method returns `None` if the first request was of a different
+/// kind.
 macro_rules! replays {
     ($answered:ident { $($name:ident: $variant:ident($first:ident) => $again:expr, $answer:ty;)+ }) => {
         impl $answered {
@@ -82,7 +83,7 @@ fn metadata_bytes(thread: Option<&Thread>) -> u64 {
     thread.map_or(0, |thread| thread.metadata.as_str().len() as u64)
 }
 
-/// The bytes of its metadata and of removed elements, and 8 per result of an operation.
+/// Counts the bytes of metadata and of removed elements, and 8 bytes per operation result.
 impl Remembered for Answered {
     fn cost_bytes(&self) -> u64 {
         let written = match self {
@@ -144,7 +145,7 @@ impl Heap for ScopeAnswered {
     }
 }
 
-/// 8 bytes per result of an operation and per appended item, and the size of each item that was taken.
+/// Counts 8 bytes per operation result and per appended item, and the size of each item that was taken.
 impl Remembered for ScopeAnswered {
     fn cost_bytes(&self) -> u64 {
         match self {

@@ -63,7 +63,7 @@ impl Archives for MemoryStore {
         let more = places.len() > limit;
         places.truncate(limit);
         Ok(ArchivePage {
-            // omits archives that were restored since
+            // omits archives that were restored meanwhile
             heads: places
                 .iter()
                 .filter_map(|place| self.archive_head(place))

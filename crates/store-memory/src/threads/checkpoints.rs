@@ -56,7 +56,7 @@ impl Checkpoints for MemoryStore {
     ) -> Result<Written, WriteError> {
         let has_room = self.0.has_room();
         loop {
-            // read without the lock: a checkpoint does not change during a life
+            // read without the lock, because a checkpoint does not change during a life
             let read = self.read_saved(id, number)?;
             let mut shard = self.0.of(id);
             let now_ms = self.0.clock.now_ms();
@@ -66,7 +66,7 @@ impl Checkpoints for MemoryStore {
             let restored = shard.change(id, now_ms, |entry, step| {
                 entry.restore_checkpoint(number, read, write, step)
             });
-            // the checkpoint belongs to a later life
+            // read again if the thread has started a new life since the read
             if restored != Err(Refusal::Changed) {
                 return Ok(restored?);
             }
@@ -79,7 +79,7 @@ impl Checkpoints for MemoryStore {
         number: u32,
         conditions: &Conditions,
     ) -> Result<CheckpointDeleted, WriteError> {
-        // declared before the lock, so dropped after it
+        // declared before the lock is taken, and therefore dropped after it is released
         let mut gone = None;
         Ok(self.change(id, |entry, step| {
             entry.delete_checkpoint(number, conditions, &mut gone, step)

@@ -24,19 +24,19 @@ pub(crate) struct EndedThread {
     pub(crate) reason: EndReason,
     pub(crate) ended_ms: u64,
     pub(crate) archived_ms: u64,
-    /// Position of the event of its end.
+    /// Position of the event of the end.
     pub(crate) event: Position,
-    /// Whether the life was restored. It then remains only for the event of its end.
+    /// True if the life was restored. If so, the entry is kept only for the event of the end.
     pub(crate) is_restored: bool,
     checkpoints: Vec<u32>,
     /// Number in the order of all ended lives.
     number: u64,
-    /// The bytes counted for it. A restoration may have moved its scope away since.
+    /// Bytes counted for this entry. A restore may have moved the scope away since.
     heap_bytes: u64,
 }
 
 impl EndedThread {
-    /// Builds the final state of a life that ended, and drops its checkpoints.
+    /// Builds the final state of an ended life, and drops its checkpoints.
     pub(crate) fn new(
         mut living: LiveThread,
         reason: EndReason,
@@ -109,7 +109,7 @@ impl EndedThreads {
         self.by_life.insert((*id, life), Box::new(last));
     }
 
-    /// Returns that life, or the last one that ended.
+    /// Returns the final state of `life`, or of the life that ended last.
     pub(crate) fn get(&self, id: &ThreadId, life: Option<Life>) -> Option<&EndedThread> {
         let life = match life {
             Some(life) => life,
@@ -122,7 +122,7 @@ impl EndedThreads {
         self.by_life.get_mut(&(*id, life)).map(Box::as_mut)
     }
 
-    /// Returns the number of an id's last known event, or 0. Each life continues from the one before.
+    /// Returns the number of an id's last known event, or 0. Each life continues the count of the previous life.
     pub(crate) fn sequence(&self, id: &ThreadId) -> u64 {
         let last = self.get(id, None);
         last.map_or(0, |last| last.living.sequence)
@@ -137,8 +137,8 @@ impl EndedThreads {
         self.places.first().map(|place| place.archived_ms)
     }
 
-    /// Removes the oldest final state if it was archived by `too_old_ms` and its event has left the log. Later ones were
-    /// archived later, and their events are later.
+    /// Removes the oldest final state if it was archived by `too_old_ms` and its event has left the log. Only the
+    /// oldest is checked, because all others were archived later and have later events.
     pub(crate) fn pop_oldest(&mut self, too_old_ms: u64, horizon: Position) -> Option<EndedThread> {
         let place = *self.places.first()?;
         let (id, life) = place.archive?;

@@ -9,9 +9,9 @@ use crate::{BATCH, MemoryStore};
 use threadkeep_domain::{Event, Life, OwnerTag, Position, ThreadId};
 use threadkeep_store::{Erased, ErasedLife, Erasure, StoreError};
 
-/// Maximum erased lives of a shard that one step handles.
+/// Maximum number of a shard's erased lives that one step handles.
 const LIVES: usize = 1_000;
-/// Events checked under one lock: about a tenth of a millisecond.
+/// Maximum number of events checked under one lock, which takes about a tenth of a millisecond.
 const PURGED: usize = 1_024;
 
 #[async_trait]
@@ -121,8 +121,8 @@ mod tests {
         Checkpoints as _, Clock, Destroy, EventLog as _, Rotate, Scopes as _, Store as _,
     };
 
-    /// The store's threads, scopes, archives and events as text. Content appears as its size, so that unusual sizes can be
-    /// searched.
+    /// Renders the threads, scopes, archives and events of a store. Content appears only as its size, so that tests can
+    /// search for unusual sizes.
     fn dump(store: &MemoryStore) -> String {
         let shards = store.0.each().map(|shard| format!("{:?}", *shard));
         shards.collect()
@@ -143,7 +143,7 @@ mod tests {
     fn sizes(size: usize) -> [String; 6] {
         [
             format!("Key({size} bytes)"),
-            // in the form of an event
+            // as an event names the key
             format!("Json({} bytes)", size + 4),
             format!("Value({} bytes)", 1_000 + size),
             format!("Json({} bytes)", 2_000 + size),
@@ -162,7 +162,6 @@ mod tests {
         }
     }
 
-    /// Rotates a thread. A retry gets the same result under both ids.
     async fn rotate(store: &MemoryStore, id: &ThreadId, digest: u8) -> ThreadId {
         let rotate = Rotate {
             conditions: once(digest),
@@ -218,7 +217,7 @@ mod tests {
         let [owner, other] = ["ann", "bob"].map(|text| Owner::new(text).unwrap());
         let [living, archived, passed_on] = [(); 3].map(|()| ThreadId::random());
         store.watch_all(Duration::from_secs(60)).await.unwrap();
-        // changes in this millisecond are not logged
+        // changes in the millisecond in which the watch starts are not logged
         tokio::time::sleep(Duration::from_millis(2)).await;
         let ids = [(&living, 71), (&archived, 73), (&passed_on, 79)];
         for (id, size) in ids {
@@ -265,7 +264,7 @@ mod tests {
         for size in [71, 73].into_iter().flat_map(sizes) {
             assert!(!after.contains(&size), "{size} in {after}");
         }
-        // this thread remains; only its result for the former owner had these metadata
+        // this thread has a different owner now, and only the former owner's result had the metadata
         let [key, .., remembered, _, _] = sizes(79);
         assert!(after.contains(&key), "{after}");
         assert!(!after.contains(&remembered), "{after}");

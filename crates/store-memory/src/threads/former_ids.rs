@@ -3,7 +3,8 @@ use std::collections::{HashMap, VecDeque};
 use threadkeep_domain::heap::{self, Heap};
 use threadkeep_domain::{Life, ThreadId};
 
-/// The former ids of rotated lives, while data may remain under them, so that an erasure covers those ids.
+/// The former ids of rotated lives, so that an erasure covers the data under those ids. An id is kept while it may have
+/// data.
 #[derive(Debug, Default)]
 pub(crate) struct FormerIds {
     of_life: HashMap<Life, Ids>,
@@ -19,7 +20,7 @@ struct Ids {
 }
 
 impl FormerIds {
-    /// Records that a life has moved to another id. Drops moves from before `oldest_ms`.
+    /// Records that a life has moved to a different id. Drops records of moves before `oldest_ms`.
     pub(crate) fn note(
         &mut self,
         life: Life,
@@ -70,7 +71,7 @@ impl Heap for FormerIds {
     fn heap_bytes(&self) -> u64 {
         heap::table::<(Life, Ids)>(self.of_life.capacity())
             + heap::array::<(u64, Life)>(self.order.capacity())
-            // most lives move once
+            // most lives move only once
             + heap::array::<ThreadId>(4) * self.of_life.len() as u64
             + (size_of::<ThreadId>() * self.order.len()) as u64
     }

@@ -9,8 +9,8 @@ use threadkeep_store::{Checkpoint, CheckpointHead, StoreError, Whole};
 
 const CORRUPT: StoreError = StoreError::Corrupt("a checkpoint that is no state");
 
-/// The checkpoints of a live thread, by number. Each stores its state as text, which is freed as one block: the end of a
-/// thread drops all of them under the lock.
+/// The checkpoints of a live thread, by number. Each state is stored as text, because a text is freed as one block. The
+/// end of a thread drops all checkpoints under the lock.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HeldCheckpoints {
     by_number: BTreeMap<u32, Checkpoint>,
@@ -50,7 +50,7 @@ impl HeldCheckpoints {
         Ok(head)
     }
 
-    /// Returns the checkpoints of an image, or `None` if the thread never had one.
+    /// Builds the checkpoints of an image. Returns `None` if the thread never had a checkpoint.
     pub(crate) fn of_image(image: &CheckpointImages) -> Option<Self> {
         let saved = image.saved.iter().map(|saved| {
             let checkpoint = Checkpoint {
@@ -79,7 +79,7 @@ impl HeldCheckpoints {
         self
     }
 
-    /// Returns their image. Parses each state, so call it without a lock.
+    /// Exports the checkpoints. Parses each state, so do not call this under a lock.
     pub(crate) fn image(&self) -> Result<CheckpointImages, StoreError> {
         let read = |saved: &Checkpoint| {
             Ok(CheckpointImage {

@@ -25,13 +25,13 @@ pub(crate) struct LiveThread {
     created_ms: u64,
     updated_ms: u64,
     ttl: Duration,
-    /// The end of its absolute lifetime.
+    /// End of the absolute lifetime, in Unix milliseconds.
     ends_ms: u64,
     expires_ms: u64,
 }
 
 impl LiveThread {
-    /// Builds a life without writes. `sequence` is the number of the last event of the life before.
+    /// Builds a life without writes. `sequence` is the number of the previous life's last event.
     pub(crate) fn new(policy: &ThreadPolicy, sequence: u64, now_ms: u64) -> Self {
         Self {
             stamp: Stamp {
@@ -53,8 +53,8 @@ impl LiveThread {
         }
     }
 
-    /// Starts a new life with the content of this one. `sequence` is the number of the last event before it. Moves the
-    /// scope, which is not read here any longer, and copies the rest.
+    /// Starts a new life with the content of this ended life. `sequence` is the number of the last event so far. Moves
+    /// the scope, which the ended life no longer needs, and copies the rest.
     pub(crate) fn revive(&mut self, policy: &ThreadPolicy, sequence: u64, now_ms: u64) -> Self {
         let life = Life::random();
         let scope = self.scope.take();
@@ -112,7 +112,7 @@ impl LiveThread {
         }
     }
 
-    /// Starts the life. `sequence` is the number of the last event before it.
+    /// Starts the life. `sequence` is the number of the previous life's last event.
     pub(crate) fn begin(&mut self, import: &Import<'_>, sequence: u64, now_ms: u64) {
         if import.origin.is_some() {
             self.created_ms = now_ms;
@@ -123,7 +123,7 @@ impl LiveThread {
         self.slide(now_ms);
     }
 
-    /// Returns its image. The checkpoints must be [parsed](HeldCheckpoints::image) afterwards.
+    /// Exports the thread. The caller must [parse the checkpoints](HeldCheckpoints::image) afterwards.
     pub(crate) fn image(&self, now_ms: u64) -> (Image, Option<HeldCheckpoints>) {
         let scope = self.scope.as_ref();
         let image = Image {
@@ -148,7 +148,7 @@ impl LiveThread {
         self.check_metadata(write)?;
         let (mut answers, changes) = self.document.plan(write.operations, write.policy)?;
         self.check_place(write)?;
-        // the last step that can fail; it changes nothing if it does
+        // this is the last step that can fail, and a failure changes nothing
         self.append(write, &mut answers, now_ms)?;
         self.document.commit(changes);
         if let Some(change) = write.metadata {
@@ -157,7 +157,7 @@ impl LiveThread {
         Ok(self.finish(write, answers, now_ms))
     }
 
-    /// Checks that the write has a reserved slot if it gives the thread to another owner.
+    /// Checks that room is reserved if the write gives the thread to a different owner.
     pub(crate) fn check_place(&self, write: &Write<'_>) -> Result<(), Refusal> {
         let owner = write.owner.apply(self.owner.as_ref());
         match write.has_place || owner.is_none() || owner == self.owner.as_ref() {
@@ -208,7 +208,7 @@ impl LiveThread {
         Ok(done)
     }
 
-    /// Appends the items of a write to the history, all or none, and adds the results of their operations.
+    /// Appends all history items of a write or none. Writes the results of the operations to `answers`.
     fn append(
         &mut self,
         write: &Write<'_>,
@@ -279,8 +279,8 @@ impl LiveThread {
         })
     }
 
-    /// Replaces state and metadata with those of a checkpoint, whose state was read as `document`. Also returns the previous
-    /// document.
+    /// Replaces state and metadata with those of a checkpoint, whose parsed state is `document`. Also returns the
+    /// previous document.
     pub(crate) fn go_back(
         &mut self,
         document: Document,
@@ -293,7 +293,6 @@ impl LiveThread {
         (self.finish(write, Vec::new(), now_ms), before)
     }
 
-    /// Whether the current turn allows a write with `token`, or without one.
     pub(crate) fn check_turn(&self, token: Option<TurnToken>, now_ms: u64) -> Result<(), Refusal> {
         check_turn(self.turn.as_deref(), token, now_ms)
     }

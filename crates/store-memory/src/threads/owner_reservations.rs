@@ -6,12 +6,12 @@ use threadkeep_domain::OwnerTag;
 use threadkeep_domain::heap::{self, Heap};
 use threadkeep_store::{PlaceToken, millis};
 
-/// Reserved slots for threads of owners. A slot is released within one request, or expires.
+/// Room reserved for new threads, by owner. A reservation is released within one request, or expires.
 #[derive(Debug, Default)]
 pub(crate) struct OwnerReservations(BTreeMap<(OwnerTag, PlaceToken), u64>);
 
 impl OwnerReservations {
-    /// Returns how many slots the owner had reserved before.
+    /// Reserves room for a thread. Returns how many other reservations the owner has.
     pub(crate) fn reserve(
         &mut self,
         owner: OwnerTag,

@@ -1,4 +1,4 @@
-//! Results that are remembered for retries with the same idempotency key.
+//! Remembers results, so that a retry with the same idempotency key gets the first result.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,12 +8,12 @@ use threadkeep_domain::{Fingerprint, IdempotencyKey, Refusal, heap};
 use threadkeep_store::millis;
 
 pub(crate) trait Remembered: Heap {
-    /// Its share of the limit for the results of its id.
+    /// Returns the bytes that count toward the size limit for the results of one id.
     fn cost_bytes(&self) -> u64;
 }
 
-/// The results of one id by idempotency key. Each lasts at least a minute, the newest ones as long as their subject, but at
-/// most a day.
+/// The results of one id, by idempotency key. A result is kept for at least a minute. The newest results are kept as
+/// long as their subject, but not longer than a day.
 #[derive(Debug)]
 pub(crate) struct Records<A> {
     by_key: HashMap<Fingerprint, Record<A>>,
@@ -42,7 +42,7 @@ impl<A> Default for Records<A> {
 }
 
 impl<A: Remembered> Records<A> {
-    /// When all results have expired; 0 without any.
+    /// Returns when all results have expired, or 0 without results.
     pub(crate) fn ends_ms(&self) -> u64 {
         self.ends_ms
     }
@@ -55,7 +55,7 @@ impl<A: Remembered> Records<A> {
         }
     }
 
-    /// Like [`Self::find`], with the result as `read` returns it. Rejects a request of another kind.
+    /// Like [`Self::find`], but returns the result as converted by `read`. Rejects a request of a different kind.
     pub(crate) fn replay<T>(
         &self,
         key: Option<IdempotencyKey>,
@@ -84,7 +84,7 @@ impl<A: Remembered> Records<A> {
         }
     }
 
-    /// Whether the key was used, so that a write with it adds no data.
+    /// Returns whether a result is stored for `key`. If so, a write with `key` adds no data.
     pub(crate) fn has_answer(&self, key: IdempotencyKey, now_ms: u64) -> bool {
         self.ends_ms > now_ms && self.by_key.contains_key(&key.digest)
     }
@@ -103,8 +103,8 @@ impl<A: Remembered> Records<A> {
         Ok(())
     }
 
-    /// Remembers a result of a subject that ends at `its_end_ms`. Of the oldest results, drops those older than a day, and
-    /// over the limit up to two that are older than a minute, which is more than each call adds.
+    /// Remembers a result of a subject that ends at `its_end_ms`. Drops results that are older than a day. If there are
+    /// [`NEWEST`] results or more, also drops up to two that are older than a minute, because each call adds only one.
     pub(crate) fn add(&mut self, key: IdempotencyKey, answered: A, now_ms: u64, its_end_ms: u64) {
         for step in 0..NEWEST {
             let is_needed = step >= 2 || (self.order.len() as u64) < NEWEST;
@@ -133,8 +133,8 @@ impl<A: Remembered> Records<A> {
         }
     }
 
-    /// Makes all results end at `ends_ms`, but not within the next minute, because the life that gave them has ended.
-    /// Expired results stay expired.
+    /// Makes all results end at `ends_ms`, but not within the next minute, because the life that they belong to has
+    /// ended. Does not revive expired results.
     pub(crate) fn end_soon(&mut self, ends_ms: u64, now_ms: u64) {
         self.sweep(now_ms);
         if !self.order.is_empty() {

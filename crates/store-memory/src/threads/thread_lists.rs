@@ -14,17 +14,17 @@ pub(crate) struct Place {
 
 #[derive(Debug, Default)]
 pub(crate) struct ThreadLists {
-    /// The number of threads, with and without owners.
+    /// Number of all threads, with and without owners.
     threads: u64,
     updated: BTreeSet<(OwnerTag, OwnedPlace)>,
     created: BTreeSet<(OwnerTag, OwnedPlace)>,
-    /// Former owners of threads, while remembered results may contain their data.
+    /// Former owners of threads, kept while remembered results may contain their data.
     former: BTreeSet<Former>,
     /// The entries of `former`, oldest first.
     former_by_age: VecDeque<Former>,
 }
 
-/// The former owner, the time of the change, and the thread.
+/// The former owner, the time of the change, and the thread with its life.
 type Former = (OwnerTag, u64, ThreadId, Life);
 
 impl ThreadLists {
@@ -36,7 +36,8 @@ impl ThreadLists {
         self.threads = self.threads + u64::from(after) - u64::from(before);
     }
 
-    /// Moves a thread in the lists. `None` if it has no owner, or does not exist.
+    /// Moves a thread from position `before` to position `after`. A position is `None` if the thread has no owner or
+    /// does not exist.
     pub(crate) fn relist(&mut self, id: &ThreadId, before: Option<Place>, after: Option<Place>) {
         if before == after {
             return;
@@ -67,7 +68,8 @@ impl ThreadLists {
         owner: OwnerTag,
         now_ms: u64,
     ) {
-        // a result lasts until the first one that is added more than a day later, or for a day after the last one
+        // a result is dropped only when a later result is added, or a day after the last addition, so a result can last
+        // for two days
         let oldest_ms = now_ms.saturating_sub(millis(2 * LONGEST));
         let is_old = |former: &mut Former| former.1 < oldest_ms;
         while let Some(former) = self.former_by_age.pop_front_if(is_old) {

@@ -9,7 +9,8 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Turns, WriteError};
 
-/// Maximum ends of turns that are buffered for a slow receiver, which misses the others.
+/// Maximum number of ended turns that are buffered for a slow receiver. A receiver that falls further behind misses the
+/// rest.
 pub(crate) const ENDED_KEPT: usize = 1_024;
 
 #[async_trait]

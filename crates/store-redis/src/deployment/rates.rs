@@ -48,7 +48,7 @@ impl Rates for RedisStore {
         rates: &[(RateName, Rate)],
     ) -> Result<(), StoreError> {
         let cmd = self.counting(Script::GiveBackRates, whose, rates);
-        // sent as a read, which does not wait for replicas: at worst, a retry gives the permits back twice
+        // Sent as a read, which does not wait for replicas. At worst, a retry returns the permits twice.
         self.link.calls().read(cmd).await.map(drop)
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// Selects keys that begin with `prefix` and come after `after` in `order`.
+    /// Selects the keys that begin with `prefix` and come after `after` in `order`.
     pub(crate) fn of(
         namespace: &Namespace,
         prefix: &str,
@@ -29,7 +29,7 @@ impl Range {
             [kind, &namespace_mark(namespace), text.as_bytes(), end].concat()
         };
         let first = bound(b"[", prefix, b"");
-        // UTF-8 never contains byte 0xff
+        // UTF-8 never contains the byte 0xff
         let last = bound(b"(", prefix, b"\xff");
         let is_within = |after: &&EntryKey| match order {
             KeyOrder::Ascending => after.as_str() >= prefix,
@@ -81,7 +81,7 @@ impl RedisStore {
             order,
         } = wanted;
         let range = Range::of(namespace, prefix, after, order);
-        // twice the average share plus 8 covers nearly every bucket in one read
+        // twice the average share, plus 8, covers nearly every bucket in one read
         let each = limit / (BUCKETS / 2) + 8;
         let cmds = self
             .buckets_of_all()
@@ -89,7 +89,8 @@ impl RedisStore {
         let replies = self.background.calls().read_many(cmds).await?;
         let mut keys = Vec::new();
         let first = |one: &EntryKey, other: &EntryKey| compare(order, one, other);
-        // all buckets are read up to `known`: the last key read from a bucket that may have more
+        // Every bucket has been read up to `known`. A bucket that may have more keys is read up to its last key, and
+        // `known` is the first of these last keys.
         let mut known: Option<EntryKey> = None;
         for reply in replies {
             let reply = array(reply)?;

@@ -1,7 +1,8 @@
 //! Ends idle namespaces.
 //!
-//! Nothing is written when the idle time runs out. The next script that reads the namespace removes it from the list and
-//! stores a time before which all entries of the earlier life were put. They are deleted in batches.
+//! Nothing is written at the moment when the idle time runs out. The next script that reads the namespace removes it
+//! from the list, and stores a time. All entries that were put before this time ended with the namespace, and are
+//! deleted in batches.
 
 use redis::Value;
 
@@ -12,18 +13,19 @@ use crate::{EntryKeys, RedisStore, Script};
 use threadkeep_domain::Namespace;
 use threadkeep_store::{NamespaceRecord, StoreError};
 
-/// Namespaces that one script checks, in about 0.1 ms.
+/// Maximum number of namespaces that one script checks. Checking that many takes about 0.1 ms.
 const LOOKED_AT: usize = 100;
 
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) record: Option<NamespaceRecord>,
-    /// Entries put before this time ended with an earlier life of the namespace.
+    /// Entries that were put before this time ended with an earlier life of the namespace.
     pub(super) since_ms: u64,
 }
 
 impl RedisStore {
-    /// Records a use of a namespace, unless one was recorded a moment ago. Entries put before the returned time have ended.
+    /// Records a use of a namespace, unless one was recorded a moment ago. Entries that were put before the returned
+    /// time have ended.
     pub(super) async fn use_namespace(
         &self,
         calls: &Calls<'_>,
@@ -33,7 +35,7 @@ impl RedisStore {
         let now_ms = self.clock.now_ms();
         match known {
             Some(known) if known.is_noted(now_ms) => Ok(known.since_ms),
-            // entries on other nodes stay available while the node of the namespaces is down
+            // entries on other nodes must be available even if the node with the namespaces is down
             Some(known) if !known.is_idle && calls.is_of_several() => {
                 let looking = self.looking(&[namespace], true);
                 let Ok(reply) = calls.peek(looking).await else {
@@ -62,7 +64,7 @@ impl RedisStore {
         Ok(seen)
     }
 
-    /// Reads namespaces without using them. Returns one result for each.
+    /// Reads namespaces without recording a use. Returns one result for each.
     pub(super) async fn look_at(
         &self,
         calls: &Calls<'_>,
@@ -91,7 +93,7 @@ impl RedisStore {
         cmd
     }
 
-    /// Deletes the entries of ended namespaces, so that they no longer count.
+    /// Deletes the entries of ended namespaces, so that they are no longer counted.
     pub(super) async fn bury_ended(&self, namespaces: &[Namespace]) -> Result<(), StoreError> {
         let seen = self.look_at(&self.background.calls(), namespaces).await?;
         for (namespace, seen) in namespaces.iter().zip(seen) {

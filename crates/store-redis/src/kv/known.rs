@@ -1,4 +1,4 @@
-//! Namespaces that this process used recently, which saves a check for each use.
+//! Remembers the namespaces that this process used recently, which saves a check for each use.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use threadkeep_domain::Namespace;
 use threadkeep_store::{NOTED, NamespaceRecord, millis};
 
-/// Capacity. Beyond it, all namespaces are forgotten.
+/// Maximum number of namespaces. When it is reached, all of them are forgotten.
 const MOST: usize = 10_000;
 
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ pub(crate) struct KnownNamespaces(Mutex<HashMap<Namespace, Known>>);
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known {
-    /// Entries put before this time ended with an earlier life of the namespace.
+    /// Entries that were put before this time ended with an earlier life of the namespace.
     pub(crate) since_ms: u64,
     pub(crate) is_idle: bool,
     noted_ms: u64,
@@ -29,7 +29,7 @@ impl Known {
         }
     }
 
-    /// Whether a use was recorded so recently that the namespace's end covers another one.
+    /// Returns whether a use was recorded so recently that the end of the namespace need not be moved for another use.
     pub(crate) fn is_noted(&self, now_ms: u64) -> bool {
         now_ms.saturating_sub(self.noted_ms) < millis(NOTED)
     }

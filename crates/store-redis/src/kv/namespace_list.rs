@@ -21,7 +21,7 @@ impl RedisStore {
         });
         let mut cmd = command("ZREVRANGEBYLEX");
         cmd.arg(newest).arg(before).arg("-");
-        // one more than `limit` shows whether the list continues
+        // requests one more than `limit`, which shows whether the list continues
         cmd.arg("LIMIT").arg(0).arg(limit + 1);
         let calls = self.background.calls();
         let listed = array(calls.read(cmd).await?)?;
@@ -36,7 +36,7 @@ impl RedisStore {
             return Ok(page);
         }
         let names: Vec<_> = places.iter().map(|place| place.namespace.clone()).collect();
-        // skips namespaces that were deleted or ended since they were listed
+        // skips namespaces that were deleted or ended after they were listed
         let seen = self.look_at(&calls, &names).await?;
         let seen = self.unreadable.skip("namespaces", seen);
         page.records = seen.into_iter().filter_map(|seen| seen.record).collect();

@@ -8,7 +8,8 @@ use crate::{Bucket, EntryKeys, RedisStore, Script, namespace_mark};
 use threadkeep_domain::{EntryKey, Namespace};
 use threadkeep_store::{KeyOrder, StoreError, Usage};
 
-/// Entries purged per step. Redis may run the steps of a hundred buckets in a row, at 5 us per entry.
+/// Maximum number of entries that one command purges, at 5 us per entry. Redis may run the commands for a hundred
+/// buckets in a row.
 const PURGED: u64 = 20;
 const DELETED: usize = 32;
 
@@ -42,7 +43,8 @@ impl RedisStore {
         Ok(usages)
     }
 
-    /// Removes expired entries of `buckets` from all keys except their own, which Redis expires.
+    /// Removes expired entries of `buckets` from all keys, except the keys of the entries themselves, which expire in
+    /// Redis.
     pub(crate) async fn purge(&self, buckets: &[u16]) -> Result<(), StoreError> {
         let mut left: Vec<_> = buckets.iter().map(|n| self.names.bucket(*n)).collect();
         while !left.is_empty() {
@@ -59,8 +61,8 @@ impl RedisStore {
         Ok(())
     }
 
-    /// Deletes entries of a namespace in batches, with commands that `deleting` makes for entries of one bucket. Returns the
-    /// sum of their results. Entries put concurrently may be deleted too.
+    /// Deletes entries of a namespace in batches. `deleting` makes the command for entries of one bucket. Returns the
+    /// sum of the results. Entries that are put concurrently may be deleted too.
     pub(super) async fn delete_entries(
         &self,
         namespace: &Namespace,

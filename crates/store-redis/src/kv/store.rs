@@ -39,7 +39,7 @@ impl Namespaces for RedisStore {
         let used = self.use_namespace(&calls, namespace);
         let (since_ms, [looked, whole]) = try_join(used, calls.read_all([look, get])).await?;
         let lives = match reading {
-            // -1: the entry never expires
+            // -1 means that the entry never expires
             Reading::Plain => looked == Value::Int(-1) || self.is_there(&looked),
             Reading::Use => looked == Value::Int(1),
         };
@@ -81,7 +81,8 @@ impl Namespaces for RedisStore {
         };
         let keys = self.names.entry(namespace, key);
         let (whole, texts_bytes) = whole(entry);
-        // while a slot migrates, a script with an absent key waits for the whole slot, so an unused key is not passed
+        // while a slot migrates, a script with an absent key waits for the whole slot, so a key that is not needed is
+        // not passed
         let answers = terms.idempotency.map(|_| &keys.answers);
         let mut put = Script::PutEntry.call(5 + answers.iter().len());
         put.arg(&keys.entry)
@@ -103,10 +104,11 @@ impl Namespaces for RedisStore {
         let [names, ..] = self.names.namespaces();
         let mut is_known = command("HEXISTS");
         is_known.arg(names).arg(namespace.as_str());
-        // checked after the put: a concurrent deletion of the namespace either finds the entry or is seen here
+        // Checked after the put. Either a concurrent deletion of the namespace finds the entry, or this check sees the
+        // deletion.
         let [reply, is_known] = calls.write_then_read(put, is_known).await?;
         let (put, is_there) = put_reply(reply)?;
-        // a replay does not recreate a namespace that was deleted since
+        // a replay does not create the namespace again if it was deleted in between
         if is_there && integer(&is_known)? == 0 {
             self.open(&calls, namespace).await?;
         }
@@ -200,17 +202,17 @@ impl Namespaces for RedisStore {
         let mut close = Script::CloseNamespace.call(4);
         close.args(self.names.namespaces()).arg(namespace.as_str());
         self.link.calls().write_idempotent(close).await?;
-        // deletes entries of concurrent puts that had already seen the namespace
+        // deletes the entries of concurrent puts that had already seen the namespace
         deleted += self.delete_entries(namespace, delete).await?;
         self.confirm_all().await?;
         let fresh = Answered::fresh(deleted);
         let Some(key) = idempotency else {
             return Ok(fresh);
         };
-        // of two concurrent deletions, the first answer counts
+        // if two deletions run concurrently, the answer of the first counts
         match self.remember(namespace, key, DELETION, Some(deleted)).await {
             Ok(first) => Ok(first.unwrap_or(fresh)),
-            // the deletion is done; there was room for its key when it began
+            // The deletion is done. There was room for its key when it began.
             Err(WriteError::Refused(Refusal::TooManyIdempotencyKeys { .. })) => Ok(fresh),
             Err(error) => Err(error),
         }
@@ -263,7 +265,7 @@ impl RedisStore {
         cmd
     }
 
-    /// Creates the namespace unless it exists. Idempotent.
+    /// Creates the namespace unless it exists. Repeating the call has no further effect.
     async fn open(
         &self,
         calls: &Calls<'_>,
@@ -301,7 +303,8 @@ impl RedisStore {
         cmd
     }
 
-    /// Stores `answer` for a request about a namespace, and returns the first one stored. `None` only looks it up.
+    /// Stores `answer` for a request about a namespace, and returns the first answer that was stored. `None` only looks
+    /// up the answer.
     async fn remember(
         &self,
         namespace: &Namespace,
@@ -322,7 +325,7 @@ impl RedisStore {
         }
     }
 
-    /// If writes wait for replicas, waits until they have all earlier writes to every bucket.
+    /// If writes wait for replicas, waits until the replicas have all earlier writes to every bucket.
     pub(crate) async fn confirm_all(&self) -> Result<(), StoreError> {
         let calls = self.link.calls();
         let calls = &calls;

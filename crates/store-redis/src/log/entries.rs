@@ -1,4 +1,4 @@
-//! The format of events in the streams, as `lua/log/log.lua` writes it.
+//! Parses events in the streams, which `lua/log/log.lua` writes.
 
 use redis::Value;
 
@@ -16,7 +16,7 @@ const CORRUPT: StoreError = StoreError::Corrupt("an event of an unknown form");
 pub(super) struct Page {
     pub(super) events: Vec<Event>,
     pub(crate) unreadable: Vec<Position>,
-    /// Number of entries, including unreadable ones.
+    /// Number of entries, including unreadable entries.
     pub(crate) count: usize,
     pub(crate) last: Option<Position>,
 }
@@ -52,7 +52,7 @@ fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
     let [_, packed, name, more] = &fields[..] else {
         return Err(CORRUPT);
     };
-    // the trace follows `k`; an event with an unreadable trace is better than none
+    // The trace follows `k`. An event with an unreadable trace is returned without the trace.
     let trace = text(name)?.get(1..).and_then(|trace| trace.parse().ok());
     let (packed, more) = (bytes(packed)?, text(more)?);
     let (header, subject) = packed.split_at_checked(HEADER_BYTES).ok_or(CORRUPT)?;
@@ -125,7 +125,7 @@ pub(crate) fn position(text: &str) -> Result<Position, StoreError> {
     })
 }
 
-/// Returns the newest position of a log, from its last entry and its horizon; either may be nil.
+/// Returns the newest position of a log, from its last entry and its horizon. Either may be nil.
 pub(crate) fn newest(last: &Value, horizon: &Value) -> Result<Position, StoreError> {
     Ok(place(last)?.max(place(horizon)?))
 }
@@ -165,7 +165,7 @@ fn read_origin(text: &str) -> Result<Origin, StoreError> {
     })
 }
 
-/// Returns keys as a JSON array in byte order; the script lists them in field order.
+/// Returns the keys as a JSON array in byte order. The script lists them in the order of the fields.
 fn names(fields: &str) -> Result<Option<Json>, StoreError> {
     if fields == "!" {
         return Ok(None);

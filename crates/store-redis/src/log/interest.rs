@@ -6,11 +6,11 @@ use redis::Value;
 use crate::transport::{Calls, command};
 use threadkeep_store::StoreError;
 
-/// Maximum delay until a replica notices that a consumer wants all changes.
+/// Maximum delay until a replica notices that a consumer needs all changes.
 pub(crate) const LATENESS: Duration = Duration::from_secs(1);
 
-/// Cached state of the mark that requests logging. It is read once a second, because a read for each write would slow down
-/// every write. Setting the mark takes effect once the last replica has seen it.
+/// A cached copy of the key that turns on the logging of all changes. The key is read once a second, because reading it
+/// for each write would slow down every write. Logging is complete only once every replica has seen the key.
 #[derive(Debug, Default)]
 pub(crate) struct Interest(Mutex<Option<Seen>>);
 
@@ -19,12 +19,12 @@ struct Seen {
     at: Instant,
     ahead_ms: u64,
     logs_all: bool,
-    /// The mark could not be read.
+    /// The key could not be read.
     is_assumed: bool,
 }
 
 impl Interest {
-    /// Returns whether all changes are logged, at most one second out of date.
+    /// Returns whether all changes are logged. The result is at most one second out of date.
     pub(crate) async fn logs_all(
         &self,
         calls: &Calls<'_>,
@@ -38,7 +38,7 @@ impl Interest {
         {
             return Ok(seen.logs_all);
         }
-        // taken before the read, so that the result is never older than it seems
+        // taken before the read, so that the result is never older than its time
         let at = Instant::now();
         let assumed = Seen {
             at,
@@ -47,14 +47,15 @@ impl Interest {
             is_assumed: true,
         };
         if seen.is_some_and(|seen| seen.is_assumed) {
-            // one caller reads the mark again; the others need not wait
+            // One caller reads the key again. The others need not wait.
             self.set(assumed);
         }
         let mut left = command("PTTL");
         left.arg(mark);
-        // boxed: this runs once a second, and would enlarge the future of every write
+        // boxed, because this runs once a second and would enlarge the future of every write
         let left = match Box::pin(calls.peek(left)).await {
-            // Only the mark's node is unavailable. Logging without a reader is harmless, but an unlogged event is missed.
+            // Only the node of this key is unavailable. Logging without a reader is harmless, but a consumer would miss
+            // a change that is not logged.
             Err(_) if calls.is_of_several() => {
                 self.set(assumed);
                 return Ok(true);

@@ -17,7 +17,7 @@ use threadkeep_store::{MOST_PARKED, note_given_up};
 impl Ledgers for RedisStore {
     async fn open_ledger(&self, consumer: &str, start: &[Position]) -> Result<(), StoreError> {
         let keys = self.names.consumer(consumer);
-        // all positions or none: the cursors of a ledger must be complete
+        // stores all positions at once, because a ledger without some of its cursors is invalid
         let mut cmd = Script::OpenLedger.call(1);
         cmd.arg(&keys.ledger);
         for position in start {
@@ -25,7 +25,7 @@ impl Ledgers for RedisStore {
         }
         let mut list = command("SADD");
         list.arg(self.names.consumers()).arg(consumer);
-        // listed first: a listed consumer without a ledger retains no events
+        // listed first, because a listed consumer without a ledger does not retain events
         self.background
             .calls()
             .read_all([list, cmd])
@@ -67,7 +67,7 @@ impl Ledgers for RedisStore {
         let keys = self.names.consumer(consumer);
         let mut pending = command("HGETALL");
         pending.arg(&keys.pending);
-        // signals are read first: everything read later is at least as new
+        // signals are read first, so that everything else is at least as recent
         let cmds = [signals(&keys), cursors(&keys), note(&keys), pending];
         let [signals, cursors, note, pending] = self.background.calls().read_all(cmds).await?;
         let Some(cursors) = positions(cursors)? else {
@@ -152,7 +152,7 @@ impl Ledgers for RedisStore {
             cmd.arg(name(event))
                 .arg(record.as_deref().unwrap_or_default());
         }
-        // a repeat counts another erasure, which changes nothing for lease holders
+        // a repeat counts one more erasure, which changes nothing for the lease holders
         self.link.calls().write_idempotent(cmd).await.map(drop)
     }
 
@@ -162,7 +162,7 @@ impl Ledgers for RedisStore {
         size.arg(&keys.pending);
         let total = integer(&self.link.calls().read(size).await?)?;
         let (mut some, mut cursor) = (HashMap::new(), "0".to_owned());
-        // HSCAN may return an empty batch, or a moved field twice
+        // HSCAN may return an empty batch, or return a moved field twice
         while some.len() < limit {
             let mut scan = command("HSCAN");
             scan.arg(&keys.pending).arg(&cursor).arg("COUNT").arg(limit);
@@ -277,7 +277,8 @@ fn count(value: &Value) -> Result<u64, StoreError> {
     }
 }
 
-/// Returns the field name of an event: hex, position before bucket, so that names sort like events.
+/// Returns the name of an event's field in hex. The position precedes the bucket, so that names sort in the order of
+/// the events.
 fn name(event: &EventId) -> String {
     let Position { ms, seq } = event.position;
     format!("{ms:012x}{seq:010x}{:04x}", event.bucket)

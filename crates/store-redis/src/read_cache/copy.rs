@@ -8,26 +8,26 @@ use threadkeep_domain::{Document, Json, Key, Operation, Owner, Slice, ThreadPoli
 use threadkeep_store::parts::{json, part};
 use threadkeep_store::{Part, StateBody, Whole};
 
-/// Operations that a copy collects until it is read. A thread that is written forever and never read keeps no copy.
+/// Maximum number of operations that a copy collects until it is read. A thread that is only written keeps no copy.
 const MOST_PENDING: usize = 256;
-/// Bytes that pending operations may hold beyond the size of the state.
+/// Maximum bytes of pending operations beyond the size of the state.
 const MOST_PENDING_BYTES: u64 = 4_096;
-/// A larger state is not parsed for the sake of one key, because Redis finds that faster.
+/// Maximum size of a state that is parsed for a single key. For a larger state, Redis is faster.
 const MOST_PARSED_BYTES: u64 = 65_536;
-/// A shorter text fits into a packet or two, compressed or not.
+/// Minimum size of a text to compress. A shorter text fits into one or two packets without compression.
 const LEAST_COMPRESSED_BYTES: usize = 1_024;
-/// How long a moved end counts as moved, if the thread then lives for `LASTING`.
+/// After the expiry of a thread was moved, reads do not move it again for this time, if at least `LASTING` remains.
 const MOVED_FOR: Duration = Duration::from_secs(1);
 const LASTING: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(crate) struct ThreadCopy {
     mark: Mark,
-    /// The rendered state; `None` if operations followed.
+    /// The rendered state; `None` after further operations.
     body: Option<Bytes>,
     compressed: Compressed,
     document: Option<Document>,
-    /// Later writes, in order, which `body` and `document` do not include.
+    /// Later writes in order. `body` and `document` do not include them yet.
     pending: Vec<Operation>,
     pending_bytes: u64,
     metadata: Json,
@@ -50,16 +50,16 @@ pub(crate) enum Form {
     About,
 }
 
-/// When the end of a thread was last moved, to at least [`LASTING`] ahead.
+/// Records when the expiry of a thread was last moved to a time at least [`LASTING`] ahead.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moved {
-    /// Before the call that moved it.
+    /// Taken before the call that moved the expiry.
     pub(crate) at: Instant,
     pub(crate) ahead_ms: u64,
 }
 
 impl Moved {
-    /// Returns `None` if the thread lives for less than [`LASTING`].
+    /// Returns `None` if the thread expires in less than [`LASTING`].
     pub(crate) fn lasting(self, left_ms: u64) -> Option<Self> {
         (Duration::from_millis(left_ms) >= LASTING).then_some(self)
     }
@@ -109,7 +109,7 @@ impl ThreadCopy {
         self.moved = Some(moved);
     }
 
-    /// Whether the copy has `form` already, so that reading it takes no longer than finding it.
+    /// Returns whether `form` needs no rendering or parsing, so that the read takes no longer than a lookup.
     pub(super) fn has(&self, form: Form) -> bool {
         let has_it = match form {
             Form::Text => self.body.is_some(),
@@ -119,14 +119,14 @@ impl ThreadCopy {
         has_it && self.pending.is_empty()
     }
 
-    /// Whether the copy is faster than Redis for a read of `form`.
+    /// Returns whether this copy is faster than Redis for a read of `form`.
     pub(super) fn is_for(&self, form: Form) -> bool {
         let size_bytes = self.mark.meta.size_bytes;
         form != Form::Parsed || self.document.is_some() || size_bytes <= MOST_PARSED_BYTES
     }
 
-    /// Applies a write that led to `mark`. Returns false if the copy becomes useless: the owner has changed, or following
-    /// costs more than reading the thread again.
+    /// Applies a write that led to `mark`. Returns false if the copy must be dropped: the owner has changed, or
+    /// applying the pending writes would cost more than reading the thread again.
     pub(super) fn follow(&mut self, write: &Write<'_>, mark: Mark) -> bool {
         let has_new_owner = mark.meta.owner != self.mark.meta.owner;
         if has_new_owner || self.pending.len() + write.operations.len() > MOST_PENDING {
@@ -151,7 +151,7 @@ impl ThreadCopy {
         true
     }
 
-    /// Returns the state as compact JSON; `None` if the copy is unusable.
+    /// Returns the state as compact JSON, or `None` if the copy is unusable.
     pub(crate) fn state(&mut self) -> Option<Bytes> {
         if !self.has(Form::Text) {
             self.body = Some(self.document()?.to_json().into());
@@ -170,13 +170,13 @@ impl ThreadCopy {
         })
     }
 
-    /// Whether the rendered state is `text` itself, by address.
+    /// Returns whether the rendered state is the same memory as `text`.
     pub(super) fn is_rendered_as(&self, text: &Bytes) -> bool {
         let body = self.body.as_ref().filter(|_| self.has(Form::Text));
         body.is_some_and(|body| std::ptr::eq(&body[..], &text[..]))
     }
 
-    /// Keeps the compressed form if it saves a tenth. Without one, none is requested again.
+    /// Keeps the compressed form if it is at least a tenth smaller. Otherwise the copy is not compressed again.
     pub(super) fn keep_compressed(&mut self, gzip: Option<Bytes>) {
         let text_bytes = self.body.as_ref().map_or(0, Bytes::len);
         let shorter = gzip.filter(|gzip| gzip.len() <= text_bytes / 10 * 9);
@@ -204,7 +204,7 @@ impl ThreadCopy {
         Some(value.map(|value| part(value, Some(slice))))
     }
 
-    /// Keys in byte order.
+    /// Returns the keys in byte order.
     pub(crate) fn keys(&mut self) -> Option<Vec<Key>> {
         Some(
             self.document()?
@@ -229,7 +229,7 @@ impl ThreadCopy {
             (self.body, self.compressed) = (None, Compressed::Unknown);
             self.pending_bytes = 0;
             let pending = std::mem::take(&mut self.pending);
-            // Redis has accepted them under the limits of their time
+            // Redis has accepted these operations under the limits that applied at that time
             let limits = ThreadPolicy {
                 max_bytes: u64::MAX,
                 max_keys: u32::MAX,

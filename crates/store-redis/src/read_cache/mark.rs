@@ -2,8 +2,8 @@ use crate::shared::Meta;
 
 /// Identifies one exact content of a thread.
 ///
-/// Life and version are not enough: a Redis that lost its last second reuses versions. It was restarted or replaced since,
-/// which began a new epoch.
+/// Life and version are not enough, because a Redis that lost its last second reuses versions. But such a Redis was
+/// restarted or replaced, which began a new epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) meta: Meta,
@@ -17,8 +17,9 @@ impl Mark {
         self.epoch == other.epoch && stamp.life == old.life && stamp.version > old.version
     }
 
-    /// Whether the write that led to `self` was based on the content of `before`. `written_ms`: time of the previous write.
-    /// A Redis that was briefly a replica can have other content of the same version, but not of the same time too.
+    /// Returns whether the write that led to `self` was based on the content of `before`. `written_ms` is the time of
+    /// the previous write. A Redis that was briefly a replica can have different content with the same version, but not
+    /// with the same time as well.
     pub(super) fn is_next_after(&self, before: &Self, written_ms: u64) -> bool {
         self.is_later_than(before)
             && self.meta.stamp.version == before.meta.stamp.version + 1

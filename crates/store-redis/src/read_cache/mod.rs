@@ -1,8 +1,8 @@
-//! States that this process has read or written, in bounded memory.
+//! Caches states that this process has read or written, in bounded memory.
 //!
-//! Each read asks Redis for the present content of the thread, and uses a copy only if its [`Mark`] matches. So no copy
-//! needs invalidation, and a stale one costs one more call. Writes of this process that are based on a copy's content update
-//! the copy too.
+//! Each read asks Redis for the current [`Mark`] of the thread, and uses the copy only if its mark is equal. So copies
+//! need no invalidation, and a stale copy costs one more call. When this process writes a thread, it also updates the
+//! copy.
 
 mod copy;
 mod mark;
@@ -22,12 +22,13 @@ use threadkeep_domain::heap::Heap as _;
 use threadkeep_domain::{ThreadId, Write};
 use threadkeep_store::CacheUse;
 
-/// Parts of the cache, each with its own lock and an equal share of the bytes, which limits the size of a state.
+/// Number of parts of the cache. Each part has its own lock and an equal share of the bytes, which limits the size of a
+/// state.
 const SHARDS: usize = 8;
-/// Bytes of an entry besides its content: the values, and its slots in the table and in the order.
+/// Bytes of an entry besides its content: its key and value, and its slots in the table and in the order.
 const ENTRY_BYTES: u64 = (size_of::<ThreadId>() + size_of::<ThreadCopy>() + 64) as u64;
 
-/// Copies of threads, shared by all workers. The least recently used are evicted first.
+/// Copies of threads, shared by all workers. The least recently used copies are evicted first.
 pub(crate) struct ReadCache {
     shards: [Mutex<Shard>; SHARDS],
     share: u64,
@@ -84,8 +85,8 @@ impl ReadCache {
         self.misses.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Reads the copy of a thread whose content is `mark` now, and records `moved`. Returns `None`, and counts a miss, if
-    /// the copy has another mark or is unusable.
+    /// Reads the copy of a thread whose current content is `mark`, and records `moved`. Returns `None` and counts a
+    /// miss if the copy has a different mark or is unusable.
     pub(crate) fn read<T>(
         &self,
         id: &ThreadId,
@@ -115,7 +116,7 @@ impl ReadCache {
         let mut shard = self.shard(id);
         let copy = shard.copies.get_mut(id)?;
         if copy.mark() != mark {
-            // a slower reader may have asked before the copy was made
+            // a slower reader may have asked Redis before the copy was made
             if !copy.mark().is_later_than(mark) {
                 let _old = shard.take(id);
                 drop(shard);
@@ -136,14 +137,14 @@ impl ReadCache {
         Some(read)
     }
 
-    /// Keeps a copy unless a later version is present, and evicts others to make room.
+    /// Keeps a copy unless a later version is present, and evicts other copies to make room.
     pub(crate) fn keep(&self, id: ThreadId, copy: ThreadCopy) {
         let mut shard = self.shard(&id);
         let kept = shard.copies.peek(&id);
         if kept.is_some_and(|kept| kept.mark().is_later_than(copy.mark())) {
             return;
         }
-        // frees the old copy after the lock is released
+        // taken so that the old copy is freed after the lock is released
         let _old = shard.take(&id);
         let bytes = bytes_of(&copy);
         if bytes > self.share {
@@ -164,8 +165,8 @@ impl ReadCache {
             .fetch_add(evicted.len() as u64, Ordering::Relaxed);
     }
 
-    /// Applies a write of this process that led to `mark`. `written_ms`: time of the thread's previous write; 0 for a new
-    /// thread.
+    /// Applies a write of this process that led to `mark`. `written_ms` is the time of the thread's previous write, or
+    /// 0 for a new thread.
     pub(crate) fn follow(&self, id: &ThreadId, write: &Write<'_>, mark: Mark, written_ms: u64) {
         let mut shard = self.shard(id);
         let Some(copy) = shard.copies.peek(id) else {
@@ -188,8 +189,8 @@ impl ReadCache {
         }
     }
 
-    /// Keeps a copy of a thread that this process created, as the least recently used: a stream of new threads evicts none
-    /// that are read. No other write has this life, so the mark identifies the content.
+    /// Keeps a copy of a thread that this process created, as the least recently used copy. So a stream of new threads
+    /// does not evict threads that are read. No other write has this life, so the mark identifies the content.
     fn begin(&self, id: ThreadId, write: &Write<'_>, mark: Mark) {
         let mut copy = ThreadCopy::empty(mark);
         if copy.follow(write, mark) {
@@ -246,17 +247,18 @@ impl Shard {
     }
 }
 
-/// Bytes that a copy allocates, plus half: gaps take as much when contents of one size make room for those of another.
+/// Returns the bytes that a copy allocates, plus half. The extra half accounts for memory fragmentation when contents
+/// of one size replace contents of another size.
 fn bytes_of(copy: &ThreadCopy) -> u64 {
     (ENTRY_BYTES + copy.heap_bytes()) * 3 / 2
 }
 
-/// A panic leaves no shard in an inconsistent state.
+/// Locks a shard even after a panic, because a panic leaves no shard in an inconsistent state.
 fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Omits states.
+/// Omits the states.
 impl fmt::Debug for ReadCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReadCache").finish_non_exhaustive()

@@ -28,7 +28,7 @@ impl Responses for RedisStore {
         id: &ResponseId,
         begin: &BeginResponse<'_>,
     ) -> Result<Begun, WriteError> {
-        // a response is in its scope's slot, so this one belongs to another request
+        // a response is in the slot of its scope, so this response belongs to a different request
         if id.bucket() != self.names.bucket_of_scope(begin.scope) {
             return Err(Refusal::IdempotencyKeyReused.into());
         }
@@ -55,7 +55,7 @@ impl Responses for RedisStore {
         if let Some(begun) = begun(self.link.calls().write(cmd).await?)? {
             return Ok(begun);
         }
-        // read outside the script, because journal and answer can be large
+        // read outside the script, because the journal and the answer can be large
         let view = self.get_response(id).await?.ok_or(Refusal::TurnLost)?;
         Ok(match view.answer {
             Some(answer) => Begun::Ended(answer),
@@ -106,7 +106,7 @@ impl Responses for RedisStore {
         events: &[Bytes],
     ) -> Result<(), WriteError> {
         let [key, _] = self.names.response(id);
-        // in a cluster, few waiting calls share a slot
+        // not batched in a cluster, because few waiting calls share a slot there
         let mut cmd = Script::TellResponse.call_on(&key, !self.link.is_cluster());
         cmd.arg(self.ahead())
             .arg(token.0)
@@ -137,7 +137,7 @@ impl Responses for RedisStore {
             .arg("+")
             .arg("COUNT")
             .arg(limit.clamp(1, i64::MAX as usize));
-        // meta first: if it shows the end, all events are present
+        // the meta is read first: if it shows the end, all events are present
         let asked = [meta, left, events_left, range];
         let [meta, left, events_left, events] = self.link.calls().read_all(asked).await?;
         // a missing key has a negative TTL
@@ -274,7 +274,7 @@ impl RedisStore {
         }
     }
 
-    /// Runs a step without another write. Returns the outcome of an earlier one, if any.
+    /// Runs a step without any other write. Returns the outcome of an earlier attempt, if any.
     async fn do_step(
         &self,
         id: &ResponseId,

@@ -15,7 +15,7 @@ use threadkeep_store::StoreError;
 const CORRUPT: StoreError = StoreError::Corrupt("a scope of an unknown form");
 const TIME_BYTES: usize = 6;
 
-/// Builds the scope from `fields` and the items, which may be nil. Also returns the summary of its history.
+/// Builds a scope from `fields` and the items, which may be nil. Also returns the summary of the history.
 pub(crate) fn read(
     meta: &[u8],
     fields: &[Field<'_>],
@@ -68,7 +68,7 @@ pub(crate) fn items(reply: &Value) -> Result<Vec<StoredItem>, StoreError> {
     }
 }
 
-/// Packs the field `M`, without the life.
+/// Packs the field `M` without the life.
 pub(crate) fn meta(scope: &ScopeImage) -> Vec<u8> {
     let history = scope.history();
     let due_ms = scope.keys.iter().filter_map(|key| key.expires_ms).min();
@@ -114,7 +114,7 @@ pub(crate) fn fields(scope: &ScopeImage) -> impl Iterator<Item = (Vec<u8>, Cow<'
     keys.chain(tasks)
 }
 
-/// Returns an item as the scripts take it: position, time, id, value, and value of the ids.
+/// Returns an item as the scripts expect it: position, time, id, value, and value for the hash of the ids.
 pub(crate) fn item(item: &StoredItem) -> [Cow<'_, [u8]>; 5] {
     let number = |number: u64| Cow::Owned(number.to_string().into_bytes());
     let mut known = Vec::with_capacity(22);

@@ -12,7 +12,7 @@ use threadkeep_domain::{Json, Life, Stamp};
 use threadkeep_store::{Answered, ItemPlace, ScopeParts, ScopeView, StoreError, WriteError};
 
 const META_BYTES: usize = 75;
-/// The number of empty positions in the history follows the meta if it is not 0.
+/// Size of the number of empty positions in the history. It follows the meta if it is not 0.
 pub(super) const GAPS_BYTES: usize = 6;
 const SEALED: u64 = 1;
 const HAS_SEGMENTS: u64 = 2;
@@ -43,7 +43,7 @@ impl Meta {
         let keys = take(&mut rest, 4) as u32;
         let created_ms = take(&mut rest, 6);
         let updated_ms = take(&mut rest, 6);
-        // its lifetime, and the expiry of the first key
+        // skips the lifetime, and the expiry of the first key
         take(&mut rest, 12);
         let tasks_version = take(&mut rest, 6);
         let mut history = HistorySummary {
@@ -52,7 +52,7 @@ impl Meta {
             bytes: take(&mut rest, 6),
             removed: 0,
         };
-        // number of its events
+        // skips the number of events
         take(&mut rest, 4);
         if gaps_bytes > 0 {
             history.removed = take(&mut rest, GAPS_BYTES);
@@ -171,7 +171,8 @@ fn kept(seq: &str, at: &Value, id: &Value, value: &Value) -> Result<StoredItem, 
     })
 }
 
-/// Returns the bytes of the items of a rejected write: it must drop more old items than one script does.
+/// Returns the bytes of the new items if the reply is the refusal `no_room`: the write must drop more old items than
+/// one script can drop.
 pub(crate) fn lacks_room(reply: &Value) -> Option<u64> {
     match reply {
         Value::Array(reply) => match &reply[..] {
@@ -191,7 +192,7 @@ pub(crate) fn written(reply: Value, write: &ScopeWrite<'_>) -> Result<ScopeWritt
     let [_, replayed, packed, answers, places, rest @ ..] = &reply[..] else {
         return Err(UNKNOWN.into());
     };
-    // answers that earlier versions remembered lack removed items
+    // answers that earlier versions remembered have no removed items
     let (removed, taken) = match rest {
         [] => (0, rest),
         [removed, taken @ ..] => (integer(removed)?, taken),

@@ -156,7 +156,7 @@ impl Scopes for RedisStore {
 }
 
 impl RedisStore {
-    /// Calls the write script, after making room if necessary. The write may be a step of a response.
+    /// Calls the write script, and makes room first if necessary. The write may be a step of a response.
     pub(crate) async fn call_write_scope(
         &self,
         scope: &ScopeId,
@@ -195,8 +195,9 @@ impl RedisStore {
         }
     }
 
-    /// Drops the oldest items of a history until it has at most `limit` bytes, a thousand at a time, so that other calls run
-    /// in between. A write needs this only if it replaces more items than one script drops.
+    /// Drops the oldest items of a history until the history has at most `limit` bytes. Drops a thousand items at a
+    /// time, so that other calls run in between. Necessary only for a write that displaces more items than one script
+    /// drops.
     pub(crate) async fn make_room(
         &self,
         calls: &Calls<'_>,

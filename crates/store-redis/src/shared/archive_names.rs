@@ -1,4 +1,4 @@
-//! Names of archives in their index: `ID-LIFE`.
+//! Formats the names of archives in their index: `ID-LIFE`.
 
 use threadkeep_domain::{Life, ThreadId};
 use threadkeep_store::StoreError;

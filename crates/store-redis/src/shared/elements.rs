@@ -28,7 +28,7 @@ impl Header {
         let mut rest = &packed[1..];
         let id = take(&mut rest, 4);
         let [head, tail, first, next] = [(); 4].map(|()| take(&mut rest, 6));
-        // the second is the size of the tail chunk, which only the scripts need
+        // the second number is the size of the tail chunk, which only the scripts need
         let [skip, _, bytes] = [(); 3].map(|()| take(&mut rest, 4) as usize);
         if head > tail || first > next {
             return Err(CORRUPT_HEADER);
@@ -44,7 +44,7 @@ impl Header {
         })
     }
 
-    /// Packs the header of a new array in chunks from 0 to `tail`. `tail_bytes`: size of the last chunk.
+    /// Packs the header of a new array in chunks from 0 to `tail`. `tail_bytes` is the size of the last chunk.
     pub(crate) fn of(array: &Array, id: u64, tail: u64, tail_bytes: usize) -> Vec<u8> {
         let mut packed = vec![b'A'];
         for (number, bytes) in [
@@ -98,7 +98,7 @@ pub(super) fn write_chunks<'a>(
     Ok(())
 }
 
-/// Appends JSON text unchanged, and an array in one field from its elements.
+/// Appends JSON text unchanged. Builds an array from its elements if the array is stored in one field.
 pub(crate) fn write_plain(text: &[u8], out: &mut Vec<u8>) {
     match text.strip_prefix(b"[") {
         Some(elements) if elements.first() == Some(&b'\n') => {

@@ -3,7 +3,7 @@ use std::time::Duration;
 use threadkeep_domain::{Access, Json, Life, Owner, OwnerTag, Refusal, Stamp, Thread};
 use threadkeep_store::StoreError;
 
-/// Even formats: the last turn is exclusive. The upper two: with an owner.
+/// Formats of a thread. In formats 2 and 4, the last turn is exclusive. In formats 3 and 4, the thread has an owner.
 const FORMATS: [u8; 4] = [1, 2, 3, 4];
 const BYTES: usize = 64;
 const TAG_BYTES: usize = 32;
@@ -17,7 +17,7 @@ pub(crate) struct Meta {
     created_ms: u64,
     pub(crate) updated_ms: u64,
     ttl_ms: u64,
-    /// How long the key outlives the thread.
+    /// Time for which the key outlives the thread.
     pub(crate) grace_ms: u64,
     pub(crate) owner: Option<OwnerTag>,
 }
@@ -81,7 +81,7 @@ fn owner(tag: &[u8]) -> Result<Option<OwnerTag>, StoreError> {
     }
 }
 
-/// Takes the next `bytes` bytes as a big-endian number. Panics if they are missing.
+/// Takes the next `bytes` bytes as a big-endian number. Panics if there are fewer bytes.
 pub(crate) fn take(rest: &mut &[u8], bytes: usize) -> u64 {
     let (number, after) = rest.split_at(bytes);
     *rest = after;

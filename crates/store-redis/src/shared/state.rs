@@ -10,7 +10,8 @@ use crate::transport::{Field, UNKNOWN, bytes};
 use threadkeep_domain::{Json, Key, Owner};
 use threadkeep_store::{Found, StoreError, Whole};
 
-/// Returns `None` if the fields are not a thread's. Fails if the state does not have the size in the meta.
+/// Returns `None` if the fields do not belong to a thread. Fails if the size of the state differs from the size in the
+/// meta.
 pub(crate) fn assemble(fields: &[Field<'_>]) -> Result<Option<(Meta, Bytes)>, StoreError> {
     let mut meta = None;
     let mut members = Vec::with_capacity(fields.len());
@@ -29,7 +30,7 @@ pub(crate) fn assemble(fields: &[Field<'_>]) -> Result<Option<(Meta, Bytes)>, St
         return Ok(None);
     };
     members.sort_unstable_by(|(a, ..), (b, ..)| a.cmp(b));
-    // the meta's size is trusted only up to the bytes received
+    // the size in the meta is trusted only up to the number of bytes received
     let came = fields
         .iter()
         .map(|(field, value)| field.len() + value.len());
@@ -128,7 +129,7 @@ pub(crate) fn keys(reply: &Value) -> Result<Option<Found<Vec<Key>>>, StoreError>
     }))
 }
 
-/// Returns the unescaped bytes of a key, by which states are sorted.
+/// Returns the unescaped bytes of a key, which determine its position in the state.
 fn sort_key(field: &[u8]) -> Cow<'_, [u8]> {
     let string = field.strip_suffix(b":").unwrap_or(field);
     let inner = string.get(1..string.len().saturating_sub(1));

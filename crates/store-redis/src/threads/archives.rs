@@ -88,7 +88,7 @@ struct FoundArchive {
     is_restored: bool,
 }
 
-/// Archive time, id and life: the order of the list.
+/// Archive time, id and life, in the sort order of the list.
 type Member = (u64, ThreadId, Life);
 
 struct IndexPart {
@@ -107,7 +107,7 @@ impl RedisStore {
         match (life, found) {
             (None, found) => Ok(found),
             (Some(life), Some(found)) if found.archive.head.life == life => Ok(Some(found)),
-            // in this order: an archive is renamed from the first name to the second, never back
+            // the order matters: an archive is renamed from the first name to the second, never back
             (Some(life), _) => {
                 let earlier = format!("{last}:{}", hex(life));
                 self.read_archive(id, &earlier).await
@@ -149,7 +149,7 @@ impl RedisStore {
         }))
     }
 
-    /// Whether a key with the TTL `left` exists by the clock that tests may put ahead.
+    /// Returns whether a key with the TTL `left` exists. Takes into account that tests may shift the clock.
     pub(crate) fn is_there(&self, left: &Value) -> bool {
         integer(left).is_ok_and(|left| left > self.ahead())
     }
@@ -161,7 +161,7 @@ impl RedisStore {
         oldest_ms: u64,
         limit: usize,
     ) -> Result<IndexPart, StoreError> {
-        // buckets have about equal shares, so few need another read
+        // buckets have about equal shares, so few need a second read
         let each = limit / 32 + 8;
         let (from_ms, last) = match &after.archive {
             Some((id, life)) if after.archived_ms >= oldest_ms => {
@@ -179,7 +179,8 @@ impl RedisStore {
         });
         let replies = self.background.calls().read_many(cmds).await?;
         let mut members = Vec::new();
-        // all buckets are read up to `known`: the last member read from a bucket that may have more
+        // Every bucket has been read up to `known`. A bucket that may have more members is read up to its last member,
+        // and `known` is the first of these last members.
         let mut known: Option<Member> = None;
         for reply in replies {
             let reply = array(reply)?;
@@ -223,7 +224,7 @@ impl RedisStore {
                 let [about @ .., restored] = &fields[..] else {
                     return Err(UNKNOWN);
                 };
-                // restored or swept since it was listed
+                // the archive may have been restored or swept after it was listed
                 let is_there = *restored == Value::Nil;
                 let about: &[Value; 5] = about.try_into().map_err(|_| UNKNOWN)?;
                 let found = head(*id, about.each_ref().map(|field| bytes(field).ok()));

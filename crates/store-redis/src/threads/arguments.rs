@@ -56,12 +56,13 @@ pub(crate) struct Fast<'a> {
     pub(crate) script: Script,
     pub(crate) key: &'a Key,
     pub(crate) text: Cow<'a, [u8]>,
-    /// Maximum elements after a push; 0 without a limit.
+    /// Maximum number of elements after a push; 0 for no limit.
     pub(crate) window: Option<u64>,
 }
 
 pub(crate) fn fast<'a>(write: &Write<'a>) -> Option<Fast<'a>> {
-    // the script skips a thread that must still be bound, which it recognizes by the caller's owner
+    // the script needs the owner of the caller to recognize a thread that has no owner yet, and leaves that thread to
+    // the list script
     let is_bound = match write.owner {
         OwnerChange::None => true,
         OwnerChange::Bind(owner) => write.conditions.access == Access::Of(owner.tag()),

@@ -82,7 +82,7 @@ impl Checkpoints for RedisStore {
         fields.arg(self.names.bucket_of(id).checkpoint(id, number));
         let fields = Fields::Read(self.link.calls().read(fields).await?);
         let found = state::assemble_whole(&fields.pairs()?)?;
-        // otherwise it was deleted meanwhile, or its thread has ended
+        // otherwise the checkpoint was deleted meanwhile, or its thread has ended
         let found = found.filter(|(meta, _)| meta.stamp.life == stamp.life);
         Ok(found.map(|(_, content)| Found {
             stamp,
@@ -172,7 +172,7 @@ pub(super) fn read_head(number: &str, packed: &[u8]) -> Result<CheckpointHead, S
     let name = str::from_utf8(name).map_err(|_| CORRUPT)?;
     let version = take(&mut head, 6);
     let size_bytes = take(&mut head, 4);
-    // its share of the limit
+    // skips the bytes that count for the limit
     take(&mut head, 4);
     Ok(CheckpointHead {
         number: number.parse().map_err(|_| CORRUPT)?,

@@ -1,4 +1,4 @@
-//! Ends of turns that callers wait for. All replicas publish them on a channel.
+//! Notifies callers that wait for a turn when a turn ends. All replicas publish the ends of turns on one channel.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,13 +13,13 @@ use tokio::time::{sleep, timeout};
 use crate::transport::Link;
 use threadkeep_domain::ThreadId;
 
-/// Ends kept for a slow receiver, which misses older ones.
+/// Number of notifications that are kept for a slow receiver. The receiver misses older notifications.
 const KEPT: usize = 1_024;
-/// Maximum silence of a subscription, whose connection may be dead.
+/// Maximum silence of a subscription before it is replaced, because its connection may be dead.
 const TRUSTED: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The subscription of this process, which exists while it has receivers.
+/// The subscription of this process. It exists while it has receivers.
 #[derive(Debug, Clone)]
 pub(crate) struct EndedTurns(Arc<Shared>);
 
@@ -27,7 +27,7 @@ pub(crate) struct EndedTurns(Arc<Shared>);
 struct Shared {
     told: broadcast::Sender<ThreadId>,
     is_running: AtomicBool,
-    /// Write-locked by a task that is about to end, so that no receiver is left without a task.
+    /// Locked for writing by a task that checks whether to end, so that no receiver is left without a task.
     gate: RwLock<()>,
 }
 
@@ -67,7 +67,7 @@ impl Shared {
         }
     }
 
-    /// Whether there are no receivers. The next receiver then starts another task.
+    /// Returns whether there are no receivers. The next receiver then starts another task.
     fn is_over(&self) -> bool {
         let _gate = self.gate.write().unwrap_or_else(PoisonError::into_inner);
         let is_over = self.told.receiver_count() == 0;

@@ -13,14 +13,14 @@ use crate::{Bucket, RedisStore, Script, bucket_number};
 use threadkeep_domain::{Life, OwnerTag};
 use threadkeep_store::{Erased, ErasedLife, Erasure, StoreError, ThreadOrder, millis};
 
-/// Commands sent together. Redis serves no other client until it has run them all.
+/// Maximum number of commands sent together. Redis serves no other client until it has run all of them.
 const AT_ONCE: usize = 8;
 const ERASED: u64 = 12;
 const LIVES: u64 = 400;
-/// Events that one script checks, and bytes of names in them.
+/// Maximum number of events that one script checks, and maximum bytes of key names in them.
 const PURGED: u64 = 128;
 const PURGED_BYTES: u64 = 256 * 1_024;
-/// Lifetime of an unfinished copy of a log, which excludes other copies.
+/// Lifetime of an unfinished copy of a log. While it exists, no other copy can begin.
 const COPY_LASTS: Duration = Duration::from_secs(2);
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
 
@@ -142,7 +142,7 @@ impl RedisStore {
         Ok(with)
     }
 
-    /// Purges a log of the owner's erased lives. Copies it only if it may contain their events.
+    /// Purges the events of an owner's erased lives from a log. Copies the log only if it may contain such events.
     async fn purge_bucket(
         &self,
         bucket: &Bucket,
@@ -215,7 +215,7 @@ impl RedisStore {
     }
 }
 
-/// Returns the name under which a set of lives stores a life: the thread id and the life, with 0 for an unknown life.
+/// Returns the member that represents a life in a set: the thread id and the life, with 0 for an unknown life.
 fn name(life: &ErasedLife) -> String {
     format!("{}-{:016x}", life.id, life.life.unwrap_or_default().0)
 }

@@ -8,11 +8,12 @@ use threadkeep_domain::ThreadId;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_store::{GLANCE_MAX_BYTES, HistoryGlance, StoreError};
 
-/// Threads of a bucket per script: under a millisecond, unless their items are large.
+/// Maximum number of threads of a bucket per script. The script takes less than a millisecond unless the items are
+/// large.
 const AT_ONCE: usize = 64;
 
 impl RedisStore {
-    /// Reads a glance at each history. After much data, a script leaves the other threads to the next call.
+    /// Summarizes each history. After much data, a script leaves the remaining threads to the next call.
     pub(super) async fn glances(
         &self,
         ids: &[ThreadId],
@@ -77,7 +78,7 @@ fn glance(reply: Value) -> Result<Option<HistoryGlance>, StoreError> {
     }))
 }
 
-/// Returns the text of a value, which may be cut within a character.
+/// Returns the text of a value. If the value was cut within a character, drops the rest of that character.
 fn beginning(value: &[u8]) -> Box<str> {
     let whole = value.utf8_chunks().next();
     whole.map_or("", |whole| whole.valid()).into()

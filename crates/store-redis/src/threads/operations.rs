@@ -1,7 +1,7 @@
-//! Guards and operations as `lua/threads/write.lua` takes them.
+//! Encodes guards and operations for `lua/threads/write.lua`.
 //!
-//! Each field is sent once, and then referred to by number. Consecutive steps of one kind are sent as a run, so that the
-//! script spends little on each of the up to 10,000 keys of a state.
+//! Each field is sent once, and operations refer to it by number. Consecutive steps of one kind are sent as one run, so
+//! that the script spends little time on each of the up to 10,000 keys of a state.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use crate::transport::Command;
 use threadkeep_domain::scope::HistoryLimit;
 use threadkeep_domain::{Array, Guard, GuardedValue, Key, Mismatch, Operation, Value, appends};
 
-/// Fields numbered from 1, in order of their first use.
+/// Numbers of the fields, from 1, in order of their first use.
 struct Numbers<'a> {
     by_key: HashMap<&'a Key, usize>,
 }
@@ -49,7 +49,7 @@ pub(crate) fn add(cmd: &mut Command, guards: &[Guard], operations: &[Operation])
     run.end(cmd);
 }
 
-/// Adds the items that operations append to the history, after all other arguments.
+/// Adds the items that operations append to the history. They come after all other arguments.
 pub(crate) fn add_items(cmd: &mut Command, operations: &[Operation], limit: HistoryLimit) {
     let mut count = 0;
     for (_, item) in appends(operations) {
@@ -120,7 +120,7 @@ fn add_operation<'a>(
     }
 }
 
-/// A large array is sent in chunks, because no script parses a value.
+/// Sends a large array in chunks, because no script parses a value.
 fn add_array(cmd: &mut Command, number: usize, array: &Array) {
     let chunks = array.chunks();
     cmd.arg("A")
@@ -160,7 +160,7 @@ impl<'a> Numbers<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Adds a step. Writes the earlier run first if the step does not continue it.
+    /// Adds a step. Writes the earlier run first if the step does not continue that run.
     fn step(
         &mut self,
         cmd: &mut Command,

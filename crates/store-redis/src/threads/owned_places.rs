@@ -1,7 +1,8 @@
-//! The order of an owner's threads in a list.
+//! Sorts an owner's threads in a list.
 //!
-//! The set of last writes sorts a thread by the first write in the time span of its last one: see `move_owned` in
-//! `lua/shared/prelude.lua`. A page sorts its candidates by their exact times.
+//! The score of a thread in the set of last writes is the first write in the time span of the last one: see
+//! `move_owned` in `lua/shared/prelude.lua`. So a page reads more candidates than it needs, and sorts them by their
+//! exact times.
 
 use std::cmp::Reverse;
 
@@ -14,9 +15,9 @@ use threadkeep_domain::{OwnerTag, ThreadId};
 use threadkeep_store::merged::{SortedPart, merge};
 use threadkeep_store::{OwnedPlace, StoreError, ThreadOrder};
 
-/// Length of a span. A thread's score is less than this behind its last write.
+/// Length of a time span. The score of a thread is less than this behind its last write.
 const SPAN_MS: u64 = 10_000;
-/// Extra positions per bucket in a list by last writes, enough for 1,000 threads with new writes.
+/// Extra candidates per bucket for a list by last write. They are enough for 1,000 threads with recent writes.
 const RECENT: usize = 12;
 
 type OwnedPart = SortedPart<Reverse<OwnedPlace>>;
@@ -48,12 +49,12 @@ impl RedisStore {
                 let places = places.into_iter().map(|Reverse(place)| place).collect();
                 return Ok((places, next.map(|Reverse(place)| place)));
             }
-            // a bucket has more threads of one time, or more recent writes, than a portion
+            // a bucket has more threads with the same time, or more recent writes, than a portion holds
             portion *= 8;
         }
     }
 
-    /// Reads some of an owner's threads in each bucket, by score, backwards from `after`.
+    /// Reads some of an owner's threads in each bucket, by descending score from `after`.
     async fn owned_runs(
         &self,
         owner: OwnerTag,
@@ -97,7 +98,7 @@ impl RedisStore {
             .into_iter();
         for run in runs {
             for (Reverse((ms, _)), meta) in run.items.iter_mut().zip(&mut metas) {
-                // a missing thread leaves the list when its head is read
+                // a missing thread is removed from the list when its head is read
                 if meta != Value::Nil {
                     *ms = Meta::read(bytes(&meta)?)?.updated_ms.max(*ms);
                 }
@@ -119,7 +120,8 @@ fn places(reply: Value) -> Result<Vec<Reverse<OwnedPlace>>, StoreError> {
     array(reply)?.into_iter().map(place).collect()
 }
 
-/// Drops threads that cannot be among the first `limit` after `after`, whenever in its span each was last written.
+/// Drops threads that cannot be among the first `limit` after `after`, no matter when in its span each was last
+/// written.
 fn cut(runs: &mut [OwnedPart], after: Option<&OwnedPlace>, limit: usize) {
     let times = runs.iter().flat_map(|run| &run.items);
     let times = times.map(|Reverse((ms, _))| *ms);
@@ -139,7 +141,8 @@ fn cut(runs: &mut [OwnedPart], after: Option<&OwnedPlace>, limit: usize) {
     }
 }
 
-/// Returns the number of positions to read per bucket. Ids are spread evenly, so a page has few of each.
+/// Returns the number of candidates to read per bucket. Ids are spread evenly, so a page has few threads of each
+/// bucket.
 pub(super) fn portion(limit: usize) -> usize {
     4 + limit / 32
 }

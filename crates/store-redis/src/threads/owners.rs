@@ -1,5 +1,5 @@
-//! Lists of threads. The script that writes a thread also lists it in its bucket, so no list misses a thread. A page reads
-//! from all buckets.
+//! Lists of threads. The script that writes a thread also lists it in its bucket, so no list misses a thread. A page
+//! reads from all buckets.
 
 use std::collections::HashMap;
 use std::slice;
@@ -20,7 +20,7 @@ use threadkeep_store::{
     millis,
 };
 
-/// Maximum number of threads per bucket that one script call counts, so that it takes less than a millisecond.
+/// Maximum number of threads per bucket that one script counts. The script takes less than a millisecond.
 const MEASURED: u64 = 400;
 const INDEXED: u64 = 1_000;
 
@@ -219,7 +219,8 @@ impl RedisStore {
         Ok(heads)
     }
 
-    /// Lists the ids of threads from an earlier version: a complete bucket has as many ids as deadlines.
+    /// Adds the ids of threads from an earlier version to the sorted ids. A bucket is complete if it has as many ids as
+    /// deadlines.
     async fn index_ids(&self) -> Result<(), StoreError> {
         let buckets = self.names.buckets();
         let sizes = buckets

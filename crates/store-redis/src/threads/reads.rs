@@ -1,4 +1,4 @@
-//! Reads of threads: from a copy in this process if Redis confirms that the thread is unchanged, otherwise from Redis.
+//! Reads threads: from a copy in this process if Redis confirms that the thread is unchanged, otherwise from Redis.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::{RedisStore, Script, unless_foreign};
 use threadkeep_domain::{Access, Key, Refusal, Stamp, Thread, ThreadId, Write};
 use threadkeep_store::{Found, Reader, Whole, WriteError};
 
-/// Sizes of the remaining lifetime and of the field flag after the meta: see `look.lua`.
+/// Sizes of the remaining lifetime and of the field flag, which follow the meta: see `look.lua`.
 const LEFT_BYTES: usize = 5;
 const HAS_BYTES: usize = 1;
 
@@ -41,7 +41,7 @@ impl RedisStore {
         }
     }
 
-    /// Reads the copy of a thread, once Redis has confirmed its life, its owner and its content.
+    /// Reads the copy of a thread, once Redis has confirmed that life, owner and content are current.
     pub(super) async fn read_copy<T>(
         &self,
         id: &ThreadId,
@@ -95,7 +95,7 @@ impl RedisStore {
         }
     }
 
-    /// Reads version and life. A use moves the end unless it was moved a moment ago.
+    /// Reads version and life. A use extends the lifetime, unless the lifetime was extended a moment ago.
     pub(super) async fn stamp(
         &self,
         id: &ThreadId,
@@ -148,7 +148,8 @@ impl RedisStore {
         info.is_moved.then_some(info.mark)
     }
 
-    /// Returns the thread from its copy if that is current and its end was moved a moment ago. `None`: ask Redis.
+    /// Returns the thread from its copy if the copy is current and the lifetime was extended a moment ago. Otherwise
+    /// returns `None`, and the caller must ask Redis.
     pub(super) async fn thread_from_copy(
         &self,
         id: &ThreadId,
@@ -161,7 +162,7 @@ impl RedisStore {
         };
         let mut left = command("PTTL");
         left.arg(self.names.thread(id));
-        // the meta last: if it is the copy's, the times belong to the same version
+        // the meta comes last: if it is that of the copy, the times belong to the same version
         let asked = [left.guarded(), command("TIME"), self.meta_of(id)];
         let [left, time, packed] = calls.read_all(asked).await?;
         let meta = living(&packed, reader.access)?.filter(|meta| self.mark(*meta) == mark);
@@ -176,11 +177,12 @@ impl RedisStore {
         Ok(Some(meta.describe(metadata, expires_ms, owner)))
     }
 
-    /// Reads the meta of a thread whose end was moved a moment ago. Returns `None` if it no longer exists.
+    /// Reads the meta of a thread whose lifetime was extended a moment ago. Returns `None` if the thread no longer
+    /// exists.
     async fn read_meta(&self, id: &ThreadId, access: Access) -> Result<Option<Meta>, WriteError> {
         let calls = self.link.calls();
         let meta = match calls.is_of_several() {
-            // cluster replicas redirect reads, so no guard is needed
+            // in a cluster, replicas redirect reads, so no guard is needed
             true => self.meta_of(id),
             false => self.meta_of(id).guarded(),
         };

@@ -10,8 +10,8 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Destroyed, Rotated, StoreError, WriteError};
 
-/// Values that describe a thread: metadata, milliseconds to live, now, owner. Answers that earlier versions remembered lack
-/// the owner.
+/// Number of values that describe a thread: metadata, milliseconds to live, current time, owner. Answers that earlier
+/// versions remembered have no owner.
 const DESCRIBED: usize = 4;
 
 pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<(Meta, Written), WriteError> {
@@ -38,10 +38,10 @@ pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<(Meta, Written)
     Ok((meta, written))
 }
 
-/// The effect of a write in the sequence of its thread's writes.
+/// The effect of one write in the sequence of a thread's writes.
 pub(super) struct Step {
     pub(super) meta: Meta,
-    /// Time of the thread's previous write; 0 for a new thread.
+    /// Time of the thread's previous write, or 0 for a new thread.
     pub(super) written_ms: u64,
 }
 
@@ -63,7 +63,7 @@ pub(super) fn step_of_list(
     Ok((step, written))
 }
 
-/// Returns `None` if the write needs the list script.
+/// Returns `None` if the list script must do the write.
 pub(super) fn step_of_fast(
     reply: Value,
     write: &Write<'_>,
@@ -184,7 +184,7 @@ pub(super) fn describe(meta: &Meta, description: &[Value]) -> Result<Option<Thre
     Ok(Some(meta.describe(metadata, expires_ms, owner)))
 }
 
-/// Parses the answers of operations, which the reply lists in order as `kind value;`, without empty ones.
+/// Parses the answers of operations. The reply lists them in order as `kind value;`, and omits empty answers.
 fn answers(
     results: &str,
     popped: &[Value],
@@ -228,7 +228,7 @@ fn elements(reply: &Value) -> Result<Json, StoreError> {
     Ok(Json::from_compact(json))
 }
 
-/// Translates the index of a refused operation: the script counts appends separately.
+/// Translates the index of a refused operation, because the script counts appends separately.
 fn in_list(error: WriteError, operations: &[Operation]) -> WriteError {
     let WriteError::Refused(mut refusal) = error else {
         return error;

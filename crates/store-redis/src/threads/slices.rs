@@ -32,7 +32,7 @@ pub(crate) fn part(reply: &Value, slice: Slice) -> Result<Option<Found<Option<Pa
     }))
 }
 
-/// Returns a part of a plain array; any other value unchanged.
+/// Returns a part of an array that is stored in one field. Returns any other value unchanged.
 fn plain(text: &[u8], slice: Slice) -> Part {
     let Some(elements) = text.strip_prefix(b"[") else {
         return Part {
@@ -40,7 +40,7 @@ fn plain(text: &[u8], slice: Slice) -> Part {
             total: None,
         };
     };
-    // only an empty array keeps its closing bracket; the last element of another may end with one
+    // Only an empty array is stored with its closing bracket. A bracket after an element belongs to the element.
     let elements = if elements == b"]" { b"" } else { elements };
     let total = memchr::memchr_iter(b'\n', elements).count() as u64;
     let (from, count) = slice.of(total);
@@ -50,7 +50,7 @@ fn plain(text: &[u8], slice: Slice) -> Part {
     }
 }
 
-/// Returns the elements with ordinals `from` to `to`. `parts`: number of the first chunk, then the chunks.
+/// Returns the elements with ordinals `from` to `to`. `parts` has the number of the first chunk, then the chunks.
 fn chunked(header: &Header, from: u64, to: u64, parts: &[Value]) -> Result<Bytes, StoreError> {
     let mut elements = Vec::new();
     let mut first = header.first;

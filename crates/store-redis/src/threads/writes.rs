@@ -82,7 +82,7 @@ impl RedisStore {
         Ok(earlier)
     }
 
-    /// Calls the script that writes state and history, after making room if necessary. The write may end a response.
+    /// Calls the script that writes state and history, and makes room first if necessary. The write may end a response.
     async fn call_write(
         &self,
         calls: &Calls<'_>,
@@ -128,8 +128,8 @@ impl RedisStore {
             .arg(bucket.watch(id));
     }
 
-    /// Sets or pushes one value of a living thread that is not watched, with one key and without the list script's tables.
-    /// Returns `None` if the write needs the list script.
+    /// Sets or pushes one value of a living thread that is not watched. This script has one key and avoids the tables
+    /// of the list script. Returns `None` if the list script must do the write.
     pub(super) async fn write_fast(
         &self,
         calls: &Calls<'_>,
@@ -141,7 +141,8 @@ impl RedisStore {
             return Ok(None);
         };
         let key = self.names.thread(id);
-        // not in a cluster: few waiting writes share a slot, and a script with two keys is rejected while the slot moves
+        // not batched in a cluster: few waiting writes share a slot, and a script with two keys is rejected while the
+        // slot moves
         let mut cmd = fast.script.call_on(&key, !self.link.is_cluster());
         cmd.arg(arguments::policy(write, context))
             .arg(member::field(fast.key))

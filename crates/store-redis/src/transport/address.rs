@@ -1,4 +1,4 @@
-//! Where Redis is: one server, a master behind sentinels, or a cluster.
+//! Parses the address of Redis: one server, a master behind sentinels, or a cluster.
 
 use std::fmt;
 
@@ -16,14 +16,14 @@ const SENTINEL_PORT: u16 = 26379;
 pub(crate) enum Address {
     /// `redis://`, `rediss://`, `unix://`: one server.
     Server(Box<Endpoint>),
-    /// `redis+sentinel://`, `rediss+sentinel://`: the present master, by its name at the sentinels.
+    /// `redis+sentinel://`, `rediss+sentinel://`: the current master, which the sentinels know by the name `master`.
     Sentinels {
         sentinels: Vec<Endpoint>,
         master: String,
         /// Connection settings for the master, without its host.
         server: Box<Endpoint>,
     },
-    /// `redis+cluster://`, `rediss+cluster://`: all masters that these nodes know.
+    /// `redis+cluster://`, `rediss+cluster://`: all masters of the cluster, which these nodes report.
     Cluster {
         seeds: Vec<Host>,
         /// Connection settings for a node, without its host.
@@ -37,7 +37,7 @@ pub(crate) struct Host {
     pub(super) port: u16,
 }
 
-/// Whether TCP connections are encrypted.
+/// Encryption of TCP connections.
 #[derive(Clone, Copy)]
 enum Scheme {
     Plain,
@@ -125,7 +125,7 @@ impl Address {
         Ok(Self::Cluster { seeds, node })
     }
 
-    /// Uses the client certificate on all connections. Fails if they are not encrypted.
+    /// Uses the client certificate on all connections. Fails if the connections are not encrypted.
     #[cfg(feature = "tls")]
     pub(crate) fn showing(
         mut self,
@@ -147,7 +147,7 @@ impl Address {
         Ok(self)
     }
 
-    /// Always fails: without the feature `tls`, no connection is encrypted.
+    /// Always fails, because connections are not encrypted without the feature `tls`.
     #[cfg(not(feature = "tls"))]
     pub(crate) fn showing(
         self,
@@ -185,7 +185,7 @@ pub fn check_redis_url(url: &str) -> Result<(), RedisUrlError> {
     Address::parse(url).map(drop)
 }
 
-/// Logs contain the name, so it must not be the rest of a password with an unescaped `/`.
+/// Rejects unusual characters. Logs contain the name, so a password with an unescaped `/` must not end up in it.
 fn master_name(text: &str) -> Result<String, RedisUrlError> {
     let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || "-._~%".contains(c);
     match text.is_empty() || !text.chars().all(is_of_a_name) {

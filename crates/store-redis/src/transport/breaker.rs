@@ -1,5 +1,6 @@
-//! A server's circuit breaker. It opens when a connection fails, or when a call and then a probe time out and no call is
-//! answered in between. A reply never opens it, not even an error: a server that replies is available.
+//! A server's circuit breaker. It opens when a connection attempt fails. It also opens when a call times out, a later
+//! probe times out too, and no call is answered in between. A reply never opens it, even if the reply is an error,
+//! because a server that replies is available.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,13 +20,13 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1
 #[derive(Debug)]
 pub(super) struct Breaker {
     name: String,
-    /// The only cost of a call without trouble is reading this flag.
+    /// Without trouble, reading this flag is the only cost per call.
     is_closed: AtomicBool,
     state: Mutex<State>,
     /// Announces the end of a probe.
     probed: Notify,
     registry: Arc<ConnectionRegistry>,
-    /// How often the server was found silent. Earlier connections are not trusted.
+    /// How often the server was found silent. Connections made before a silence are not trusted.
     silences: AtomicU64,
 }
 
@@ -59,7 +60,8 @@ struct Underway {
 #[derive(Debug)]
 pub(super) enum Verdict<'a> {
     Pass,
-    /// Do not send the call. With a future, decide again once the probe ends.
+    /// The call must not be sent now. If there is a future, the caller waits for it, the end of a probe, and then
+    /// decides again.
     Refused(Fault, Option<Notified<'a>>),
 }
 
@@ -67,7 +69,7 @@ pub(super) enum Verdict<'a> {
 pub(super) struct Begun {
     /// The probe decides whether the server is silent.
     pub(super) is_suspicion: bool,
-    /// Existing connections stay in use.
+    /// Existing connections remain in use.
     pub(super) spares_connections: bool,
 }
 
@@ -126,7 +128,7 @@ impl Breaker {
             return;
         }
         let mut state = self.state();
-        // working connections do not prove that new ones can be made
+        // working connections do not prove that new connections can be made
         if !matches!(state.trouble, Some(Trouble::Unreachable(..))) {
             self.close(&mut state);
         }
@@ -140,7 +142,7 @@ impl Breaker {
         }
     }
 
-    /// A probe that tests for silence has waited long enough.
+    /// Records that a probe has waited long enough to prove that the server is silent.
     pub(super) fn silent(&self, now: Instant) {
         let mut state = self.state();
         if matches!(state.trouble, Some(Trouble::Suspected)) {
@@ -154,7 +156,7 @@ impl Breaker {
         let mut state = self.state();
         let trouble = state.trouble.as_ref()?;
         let is_suspicion = matches!(trouble, Trouble::Suspected);
-        // a suspicion concerns the server; the suspect connection was already given up
+        // A suspicion does not affect other connections. The connection that timed out was already given up.
         let spares_connections = !matches!(trouble, Trouble::Silent);
         if state.probe.is_some() || now < state.due {
             return None;
@@ -249,7 +251,7 @@ mod tests {
         matches!(breaker.judge(has_connection), Verdict::Pass)
     }
 
-    /// Returns when probes begin within `time`, if each fails at once.
+    /// Returns when probes begin within `time`, if each probe fails at once.
     fn probes(breaker: &Breaker, mut now: Instant, time: Duration) -> Vec<Duration> {
         let start = now;
         let mut begun = Vec::new();
@@ -335,11 +337,11 @@ mod tests {
 
         assert!(begun.is_suspicion && !breaker.is_open());
         assert!(passes(&breaker, false));
-        // another call's reply shows that only the first call is slow
+        // the reply to another call shows that only the first call is slow
         breaker.answered();
         breaker.silent(now + SECOND);
         assert!(breaker.is_closed());
-        // and a series of slow calls does not cause a storm of probes
+        // a series of slow calls must not cause a storm of probes
         breaker.end(now);
         breaker.unanswered();
         assert!(breaker.begin(now + SECOND / 2).is_none());
@@ -379,7 +381,7 @@ mod tests {
         let Verdict::Refused(_, Some(probed)) = breaker.judge(false) else {
             panic!("it need not wait");
         };
-        // before the first poll
+        // both happen before the first poll
         breaker.reached();
         breaker.end(now + 60 * SECOND);
         probed.await;

@@ -9,9 +9,9 @@ use super::{Command, Confirmation};
 pub(super) struct Call<'a> {
     pub(super) commands: &'a [Command],
     pub(super) deadline: Instant,
-    /// Number of leading replies whose errors fail the call. Later errors are returned as replies.
+    /// Number of leading replies whose errors fail the call. Errors in later replies are returned.
     pub(super) checked: usize,
-    /// Whether the call needs a permit. Calls that others wait for need none.
+    /// True if the call needs a permit. A call needs none if other calls wait for it.
     pub(super) is_limited: bool,
     /// If set, waits for replicas after the commands. The reply to WAIT comes last.
     pub(super) confirmation: Option<&'a Confirmation>,

@@ -2,7 +2,8 @@ use std::{fmt, iter};
 
 use memchr::memchr;
 
-/// Packed as it is sent ([RESP](https://redis.io/docs/latest/develop/reference/protocol-spec/)). Our own type, to save CPU.
+/// A command, packed as it is sent ([RESP](https://redis.io/docs/latest/develop/reference/protocol-spec/)). Takes less
+/// CPU than the type of the `redis` crate.
 #[derive(Clone)]
 pub(crate) struct Command {
     count: usize,
@@ -12,7 +13,8 @@ pub(crate) struct Command {
     is_guarded: bool,
 }
 
-/// A script call with one key, which can be batched with others of the script: first all keys, then all arguments.
+/// A script call with one key. Several such calls of one script can be sent as one call, with first all keys and then
+/// all arguments.
 pub(super) struct OneOfMany<'a> {
     pub(super) head: &'a [u8],
     pub(super) key: &'a [u8],
@@ -50,7 +52,7 @@ impl Command {
         self
     }
 
-    /// Adds the number of keys, 1, and the key. Calls in a batch must have equal numbers of arguments.
+    /// Adds the number of keys, 1, and the key. All calls in a batch must have the same number of arguments.
     pub(crate) fn only_key(&mut self, key: impl Word) -> &mut Self {
         let numbers = self.packed.len();
         self.arg(1);
@@ -70,12 +72,12 @@ impl Command {
             head: &self.packed[..number],
             key: &self.packed[key..arguments],
             arguments: &self.packed[arguments..],
-            // without name, digest, number of keys and key
+            // excludes the name, the digest, the number of keys, and the key
             count: self.count - 4,
         })
     }
 
-    /// Makes this command and those sent with it fail on a replica. Not for clusters, whose replicas redirect.
+    /// Makes this command, and the commands sent with it, fail on a replica. Not for clusters, whose replicas redirect.
     pub(crate) fn guarded(mut self) -> Self {
         self.is_guarded = true;
         self
@@ -131,7 +133,7 @@ pub(super) fn write_word(word: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Returns the first key; all keys of a command are in one slot.
+/// Returns the first key. All keys of a command are in one slot.
 pub(crate) fn key_of(command: &Command) -> Option<&[u8]> {
     let mut words = command.words();
     match words.next()? {

@@ -1,4 +1,4 @@
-//! Writes that wait for replicas ([WAIT](https://redis.io/docs/latest/commands/wait/)).
+//! Makes writes wait for replicas ([WAIT](https://redis.io/docs/latest/commands/wait/)).
 
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -11,12 +11,13 @@ use super::fault::Fault;
 use super::{Command, command, key_of};
 use threadkeep_store::millis;
 
-/// Writes a mark to any key, without changing it. Since Redis 7.2, WAIT waits for the last write of its own connection only,
-/// and returns at once on a new one. But a reply may repeat the answer to a write on another connection, or report that
-/// nothing was necessary. After the mark, WAIT covers everything that the reply reports.
+/// A script that writes to a key without changing the key. Since Redis 7.2, WAIT waits only for the last write of its
+/// own connection, and returns at once on a connection without a write. But the reply to a call may repeat an answer
+/// that was written on another connection, or report that no write was necessary. After the script, WAIT covers all
+/// writes that the reply reports.
 ///
-/// The first DEL changes nothing, but a full Redis gives more memory to a script that has written. The script is sent in
-/// full, because a lost script would repeat all commands.
+/// The first DEL changes nothing. It is necessary because a full Redis gives more memory only to a script that has
+/// written. The script is sent in full, because all commands would have to be repeated if the server had lost it.
 const MARK: &str = "local c,k=redis.call,KEYS[1] \
     local left=c('PTTL',k) \
     if left==-2 then c('DEL',k) c('SET',k,'') c('DEL',k) \
@@ -24,13 +25,13 @@ const MARK: &str = "local c,k=redis.call,KEYS[1] \
     else c('PEXPIRE',k,math.max(left,1)) end \
     return 1";
 
-/// Maximum delay of Redis after the timeout of a WAIT: when idle, it checks ten times a second (`hz`).
+/// Maximum delay after the timeout of a WAIT: an idle Redis checks timeouts ten times a second (`hz`).
 const LATENESS: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Confirmation {
     replicas: NonZeroU16,
-    /// Writes that too few replicas confirmed in time.
+    /// Number of writes that too few replicas confirmed in time.
     missed: Arc<AtomicU64>,
 }
 
@@ -42,13 +43,13 @@ impl Confirmation {
         })
     }
 
-    /// Returns a WAIT that ends before `deadline`, because a connection that answers too late is given up.
+    /// Returns a WAIT that ends before `deadline`, because a connection that answers too late is closed.
     pub(super) fn wait(&self, deadline: Instant) -> Command {
         let left = deadline.saturating_duration_since(Instant::now());
         let margin = (left / 8).max(LATENESS.min(left / 2));
         let mut wait = command("WAIT");
         wait.arg(self.replicas.get())
-            // 0 means forever
+            // 0 would mean forever
             .arg(millis(left - margin).max(1));
         wait
     }
@@ -87,7 +88,7 @@ mod tests {
         Confirmation::of(2, &Arc::default()).unwrap()
     }
 
-    /// Returns the longest of 100 waits, because pauses of the machine shorten some.
+    /// Returns the longest of 100 waits, because pauses of the machine shorten some of them.
     fn wait_ms(left: Duration) -> u64 {
         let waits = (0..100).map(|_| {
             let wait = confirmation().wait(Instant::now() + left);

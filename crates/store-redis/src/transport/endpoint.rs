@@ -89,7 +89,7 @@ impl Endpoint {
         }
     }
 
-    /// Adds a hint to a connection error if the server may require a certificate.
+    /// Adds a hint to a connection error if the server may require a client certificate.
     pub(super) fn explain(&self, error: RedisError) -> RedisError {
         match self.is_encrypted() && self.certificate.is_none() {
             true => tls::explain(error),
@@ -114,8 +114,8 @@ pub(super) fn encrypted(host: &Host) -> ConnectionAddr {
     }
 }
 
-/// Probes idle connections before a NAT or load balancer silently drops them: 4 minutes in Azure, 350 s in AWS. An
-/// unresponsive connection is closed 90 s after its last use.
+/// Probes idle connections before a NAT or a load balancer silently drops them: after 4 minutes in Azure, after 350 s
+/// in AWS. A connection whose peer does not respond is closed 90 s after its last use.
 fn keepalive() -> TcpKeepalive {
     let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(60));
     let keepalive = keepalive.with_interval(Duration::from_secs(10));

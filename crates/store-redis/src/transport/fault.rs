@@ -16,7 +16,7 @@ pub(crate) enum Fault {
     Late(RedisError),
     /// The write was done, but too few replicas confirmed it in time.
     Unconfirmed { confirmed: u64, wanted: u16 },
-    /// The call was not sent. `since`: when connections began to fail, if that is the cause.
+    /// The call was not sent. `since` is when connections began to fail, if that is the cause.
     Refused {
         why: CallRejected,
         since: Option<Instant>,
@@ -39,8 +39,8 @@ impl Fault {
         matches!(self, Self::Call(_)) && !self.is_of_the_connection()
     }
 
-    /// Whether the server was out of memory and did nothing, which it checks only before a script's first write. Redis 6.2
-    /// wraps that reply in a script error without its own code.
+    /// Returns whether the server was out of memory and did nothing. Redis checks its memory only before the first
+    /// write of a script. Redis 6.2 wraps the error in a script error without a code of its own.
     pub(crate) fn is_full(&self) -> bool {
         let Self::Call(error) = self else {
             return false;
@@ -52,7 +52,7 @@ impl Fault {
         error.code() == Some("OOM") || error.code() == Some("ERR") && is_wrapped()
     }
 
-    /// Whether the commands may have run: the connection ended before a reply, or a script failed midway.
+    /// Returns whether the commands may have run: the connection ended before a reply, or a script failed midway.
     pub(crate) fn may_be_done(&self) -> bool {
         let script = Some(ErrorKind::Server(ServerErrorKind::ResponseError));
         match self {
@@ -63,12 +63,12 @@ impl Fault {
         }
     }
 
-    /// Whether the server lacks the script, and did nothing.
+    /// Returns whether the server lacks the script, and did nothing.
     pub(super) fn is_missing_script(&self) -> bool {
         matches!(self, Self::Call(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript))
     }
 
-    /// Whether the server does not accept writes now, and did nothing.
+    /// Returns whether the server does not accept writes now, and did nothing.
     pub(crate) fn is_of_the_role(&self) -> bool {
         matches!(
             self.kind(),
@@ -80,7 +80,7 @@ impl Fault {
         )
     }
 
-    /// Whether the cause of a refusal has lasted for at least `time`.
+    /// Returns whether the cause of a refusal has lasted for at least `time`.
     pub(crate) fn lasts(&self, time: Duration) -> bool {
         match self {
             Self::Refused { since, .. } => since.is_none_or(|since| since.elapsed() >= time),

@@ -7,7 +7,7 @@ use threadkeep_store::StoreError;
 
 #[derive(Debug)]
 pub(crate) enum Fields {
-    /// `count` pairs, after the header of the map.
+    /// `count` pairs, which follow the header of the map.
     Raw {
         pairs: Bytes,
         count: usize,
@@ -18,7 +18,8 @@ pub(crate) enum Fields {
 pub(crate) type Field<'a> = (&'a [u8], &'a [u8]);
 
 impl Fields {
-    /// Parses replies to a script that returns a number, and to HGETALL; `None` for others, such as errors.
+    /// Parses the replies to a script that returns a number, and to HGETALL. Returns `None` for other replies, such as
+    /// errors.
     pub(super) fn touched(replies: &Bytes) -> Option<(i64, Self)> {
         Self::read_touched(replies).ok().flatten()
     }

@@ -1,8 +1,8 @@
-//! Hash slots ([specification](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)).
+//! Computes hash slots ([specification](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)).
 
 pub(crate) const SLOTS: u16 = 16_384;
 
-/// Hashes the text in the first braces of a key, if there is any, else the key.
+/// Hashes the text between the first braces of a key, or the whole key if it has no braces.
 pub(crate) fn slot_of(key: &[u8]) -> u16 {
     let tag = memchr::memchr(b'{', key).and_then(|open| {
         let rest = &key[open + 1..];

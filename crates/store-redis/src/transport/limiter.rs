@@ -11,7 +11,7 @@ use threadkeep_trace::Phase;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallLimits {
     pub in_flight: usize,
-    /// Calls that wait for a permit; more are rejected.
+    /// Maximum number of calls that wait for a permit. Further calls are rejected.
     pub waiting: usize,
 }
 
@@ -54,7 +54,8 @@ impl CallLimiter {
         }
     }
 
-    /// Returns [`CallRejected::Full`] at once, or [`CallRejected::Late`] when a permit would come too late.
+    /// Waits for a permit. Returns [`CallRejected::Full`] at once, or [`CallRejected::Late`] when a permit would come
+    /// too late.
     pub(super) async fn acquire(&self, deadline: Instant) -> Result<Permit<'_>, CallRejected> {
         match self.take() {
             Some(permit) => Ok(permit),
@@ -66,8 +67,8 @@ impl CallLimiter {
         self.permits.try_acquire().ok()
     }
 
-    /// Latest useful time for a permit: a call that is sent with no time left runs, but its answer comes too late, and the
-    /// connection is given up.
+    /// Returns the latest useful time for a permit. A call that is sent with no time left runs, but its answer comes
+    /// too late, and the connection is closed.
     pub(super) fn last_of_use(deadline: Instant) -> Instant {
         let left = deadline.saturating_duration_since(Instant::now());
         deadline - left / 4

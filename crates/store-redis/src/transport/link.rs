@@ -20,12 +20,12 @@ pub(crate) struct Link {
 
 #[derive(Debug)]
 enum Form {
-    /// One server, which sentinels may replace.
+    /// One server, which may be a master that sentinels replace.
     Node(Node),
     Cluster(Cluster),
 }
 
-/// Calls of one operation, which share a deadline.
+/// The calls of one operation, which share a deadline.
 #[derive(Debug)]
 pub(crate) struct Calls<'a> {
     link: &'a Link,
@@ -77,7 +77,7 @@ impl Link {
         self.bounded(self.bounds, Mode::Own)
     }
 
-    /// Opens separate connections that several threads share, and `runtime` drives.
+    /// Opens separate connections that several threads share. `runtime` drives the connections.
     pub(crate) fn driven_by(&self, runtime: Handle) -> Self {
         self.bounded(self.bounds, Mode::Shared(Some(runtime)))
     }
@@ -87,7 +87,7 @@ impl Link {
         self.bounded(CallLimits::NONE, Mode::Shared(None))
     }
 
-    /// Opens connections for administration, such as health checks, each with one call at a time.
+    /// Opens connections for administration, such as health checks. Each connection has one call at a time.
     pub(crate) fn administration(&self) -> Self {
         self.bounded(CallLimits::NONE, Mode::Pooled)
     }
@@ -135,7 +135,7 @@ impl Link {
         matches!(self.form, Form::Cluster(_))
     }
 
-    /// Returns a server for subscribers. Fails if no sentinel names one.
+    /// Returns a server for subscribers. Fails if no sentinel names a server.
     pub(crate) async fn locate(&self) -> Result<ConnectionInfo, RedisError> {
         let endpoint = match &self.form {
             Form::Node(node) => node.server().locate().await?,
@@ -157,14 +157,15 @@ impl Link {
 }
 
 impl Calls<'_> {
-    /// Sends a command that changes at most an expiry. Retries it once if the connection breaks.
+    /// Sends a command that changes nothing except possibly an expiry. Retries the command once if the connection
+    /// breaks.
     pub(crate) async fn read(&self, cmd: Command) -> Result<Value, StoreError> {
         let [reply] = self.read_all([cmd]).await?;
         Ok(reply)
     }
 
-    /// Reads for an operation that can continue without the reply. In a cluster, it takes at most a quarter of the time, and
-    /// waits for no server that is known to be unavailable.
+    /// Reads for an operation that can continue without the reply. In a cluster, the read takes at most a quarter of
+    /// the remaining time, and does not wait for a server that is known to be unavailable.
     pub(crate) async fn peek(&self, cmd: Command) -> Result<Value, StoreError> {
         let Form::Cluster(cluster) = &self.link.form else {
             return self.read(cmd).await;
@@ -175,7 +176,7 @@ impl Calls<'_> {
         replies.pop().ok_or(replies::UNKNOWN)
     }
 
-    /// Whether one server may be unavailable while others are available.
+    /// Returns whether one server may be unavailable while other servers are available.
     pub(crate) fn is_of_several(&self) -> bool {
         self.link.is_cluster()
     }
@@ -193,7 +194,8 @@ impl Calls<'_> {
         replies.try_into().map_err(|_| replies::UNKNOWN)
     }
 
-    /// Sends a script that returns a number, and HGETALL, which counts if that number allows it.
+    /// Sends a script that returns a number, and HGETALL. The caller must check the number before it uses the reply to
+    /// HGETALL.
     pub(crate) async fn read_fields(
         &self,
         touch: Command,
@@ -208,7 +210,7 @@ impl Calls<'_> {
         let replies = match node.call_raw(&call).await {
             Ok(replies) => match replies.as_ref().and_then(Fields::touched) {
                 Some(fields) => return Ok(fields),
-                // a retry that handles errors and lost scripts
+                // this retry handles errors and lost scripts
                 None => Box::pin(self.read_from(node, &commands)).await,
             },
             Err(fault) if fault.is_of_the_connection() => node.call(call).await,
@@ -274,8 +276,8 @@ impl Calls<'_> {
         answered.map_err(|fault| self.error(fault))
     }
 
-    /// Sends a write. Repeats it only if the server did not run it; if the connection breaks afterwards, the caller's
-    /// idempotency key decides at the retry.
+    /// Sends a write. Repeats the write only if the server did not run it. If the connection breaks afterwards, the
+    /// caller must retry with an idempotency key.
     pub(crate) async fn write(&self, cmd: Command) -> Result<Value, StoreError> {
         let replies = match &self.link.form {
             Form::Node(node) => self.write_to(node, [cmd]).await,
@@ -295,7 +297,7 @@ impl Calls<'_> {
         }
     }
 
-    /// If writes wait for replicas, waits until they have all writes to the slot of `key`.
+    /// If writes wait for replicas, waits until the replicas have all writes to the slot of `key`.
     pub(crate) async fn confirm(&self, key: &str) -> Result<(), StoreError> {
         match &self.link.confirmation {
             None => Ok(()),
@@ -335,7 +337,8 @@ impl Calls<'_> {
         }
     }
 
-    /// A server that no longer accepts writes did nothing, so the write goes to its successor.
+    /// Sends writes to a server. A server that no longer accepts writes did nothing, so the writes are then sent to its
+    /// successor.
     async fn write_to<const N: usize>(
         &self,
         node: &Node,

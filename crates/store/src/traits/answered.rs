@@ -3,7 +3,7 @@
 pub struct Answered<T> {
     /// The answer.
     pub answer: T,
-    /// Whether the answer was replayed for the idempotency key.
+    /// True if an earlier answer with the same idempotency key was replayed.
     pub replayed: bool,
 }
 

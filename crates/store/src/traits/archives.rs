@@ -28,7 +28,7 @@ pub struct ArchiveHead {
     pub metadata: Json,
     /// The extent of the history.
     pub history: HistorySummary,
-    /// The numbers of the checkpoints that ended with the life, in order.
+    /// The numbers of the life's checkpoints, in order. Their contents are not archived.
     pub checkpoints: Vec<u32>,
 }
 
@@ -46,9 +46,9 @@ pub struct Archive {
 /// A position in the list of archives, which is sorted by `archived_ms`, then by id and life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ArchivePlace {
-    /// When the archive was created.
+    /// When the archive was created, in Unix milliseconds.
     pub archived_ms: u64,
-    /// The archive; `None` for the position before all archives of that millisecond.
+    /// The archive; `None` sorts before all archives of the same millisecond.
     pub archive: Option<(ThreadId, Life)>,
 }
 
@@ -64,29 +64,32 @@ pub struct ArchivePage {
 /// The final states of threads.
 #[async_trait]
 pub trait Archives: fmt::Debug + Send + Sync {
-    /// Returns the archive of a life, by default the last one; `None` if it does not exist or its retention has passed.
+    /// Returns the archive of `life`, or of the last life by default. Returns `None` if the archive does not exist or
+    /// its retention has passed.
     async fn get_archive(
         &self,
         id: &ThreadId,
         life: Option<Life>,
     ) -> Result<Option<Archive>, StoreError>;
 
-    /// Returns the archive for the event of its end. Exists at least as long as the event, regardless of its own retention.
+    /// Returns the archive for the end event of `life`. The archive is kept at least as long as that event, even if its
+    /// own retention has passed.
     async fn get_final(&self, id: &ThreadId, life: Life) -> Result<Option<Archive>, StoreError>;
 
-    /// Returns up to `limit` archives after a position, in order. A page may be short or empty before the end of the list.
+    /// Returns up to `limit` archives after the position `after`, in order. A page may be short or empty before the end
+    /// of the list.
     async fn list_archives(
         &self,
         after: &ArchivePlace,
         limit: usize,
     ) -> Result<ArchivePage, StoreError>;
 
-    /// Restores an archived life, by default the last one, atomically: state, metadata and TTL, with the next version, in a
-    /// new life that ends after the TTL. Removes a tombstone. Logged as created. Returns `None` if the archive does not
-    /// exist.
+    /// Restores the archive of `life`, or of the last life by default, atomically. The thread gets the archived state,
+    /// metadata and TTL, and the next version. Its new life ends after the TTL. Removes a tombstone, and logs the
+    /// thread as created. Returns `None` if the archive does not exist.
     ///
-    /// The archive is no longer readable, but [`Self::get_final`] still returns it for the event of the end, which may be in
-    /// flight. Refused with [`VersionMismatch`](threadkeep_domain::Refusal::VersionMismatch) if the thread exists.
+    /// The archive is no longer readable afterwards. [`Self::get_final`] still returns it, because the end event may be
+    /// in flight. Refused with [`VersionMismatch`](threadkeep_domain::Refusal::VersionMismatch) if the thread exists.
     async fn restore(
         &self,
         id: &ThreadId,

@@ -7,7 +7,7 @@ use crate::{
     Owners, Rates, Registry, Responses, Scopes, Store, Turns, Upkeep,
 };
 
-/// All parts of a store. Each part is a separate trait, for callers that need only that one.
+/// All parts of a store. Each part is a separate trait, so that a caller can depend on only the parts that it needs.
 pub trait Backend:
     Store
     + EventLog
@@ -27,10 +27,10 @@ pub trait Backend:
     + Responses
     + Images
 {
-    /// Returns the back end for one worker thread. A networked store gives each worker its own connections, which saves a
-    /// thread wake-up per request and pipelines the commands of several requests.
+    /// Returns the back end for one worker thread. A networked store gives each worker its own connections. This saves
+    /// a thread wake-up per request, and pipelines the commands of concurrent requests.
     fn for_worker(&self) -> Arc<dyn Backend>;
 
-    /// Returns the back end for responses, with its own connections on `runtime`, which also drives responses.
+    /// Returns the back end for responses. Its connections run on `runtime`, which also drives responses.
     fn for_responses(&self, runtime: Handle) -> Arc<dyn Backend>;
 }

@@ -8,7 +8,7 @@ use threadkeep_domain::{Access, CheckpointName, Conditions, Stamp, ThreadId, Wri
 /// A checkpoint without its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointHead {
-    /// The number: counted from 1 in each life of a thread, and never reused in that life.
+    /// Number of the checkpoint. Each life of a thread counts from 1, and never reuses a number.
     pub number: u32,
     /// The optional name.
     pub name: Option<CheckpointName>,
@@ -36,7 +36,7 @@ pub struct CheckpointSaved {
     pub stamp: Stamp,
     /// The new checkpoint.
     pub head: CheckpointHead,
-    /// Whether the answer was replayed for the idempotency key.
+    /// True if an earlier answer with the same idempotency key was replayed.
     pub replayed: bool,
 }
 
@@ -45,11 +45,12 @@ pub struct CheckpointSaved {
 pub struct CheckpointDeleted {
     /// The unchanged version and life of the thread.
     pub stamp: Stamp,
-    /// Whether the answer was replayed for the idempotency key.
+    /// True if an earlier answer with the same idempotency key was replayed.
     pub replayed: bool,
 }
 
-/// The checkpoints of threads. They end with the thread's life; the archive keeps only their numbers.
+/// Saves and restores checkpoints of threads. The end of a thread's life deletes its checkpoints; the archive keeps
+/// only their numbers.
 ///
 /// Each call extends the thread's lifetime. Saving and deleting change neither state nor version, and are not logged.
 #[async_trait]
@@ -62,14 +63,14 @@ pub trait Checkpoints: fmt::Debug + Send + Sync {
         conditions: &Conditions,
     ) -> Result<CheckpointSaved, WriteError>;
 
-    /// Returns all checkpoints, newest first; `None` if the thread does not exist.
+    /// Returns all checkpoints, newest first, or `None` if the thread does not exist.
     async fn list_checkpoints(
         &self,
         id: &ThreadId,
         access: Access,
     ) -> Result<Option<Found<Vec<CheckpointHead>>>, WriteError>;
 
-    /// Returns a checkpoint and the thread's version; `None` if the thread or the checkpoint does not exist.
+    /// Returns a checkpoint and the thread's version, or `None` if the thread or the checkpoint does not exist.
     async fn get_checkpoint(
         &self,
         id: &ThreadId,
@@ -77,9 +78,9 @@ pub trait Checkpoints: fmt::Debug + Send + Sync {
         number: u32,
     ) -> Result<Option<Found<Checkpoint>>, WriteError>;
 
-    /// Replaces the thread's state and metadata with those of a checkpoint, atomically. Owner, TTL, turn and creation time
-    /// stay. Only the conditions, owner and `describe` of `write` apply. Size limits are not checked, because the content
-    /// was accepted before. The event names all keys of both states.
+    /// Replaces the thread's state and metadata with those of a checkpoint, atomically. Owner, TTL, turn and creation
+    /// time do not change. Only the conditions, owner and `describe` of `write` apply. Size limits are not checked,
+    /// because the content was accepted before. The event names all keys of both states.
     async fn restore_checkpoint(
         &self,
         id: &ThreadId,

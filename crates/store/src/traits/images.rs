@@ -15,7 +15,7 @@ pub enum Imported {
 }
 
 impl Imported {
-    /// Converts the outcome of an import that may not skip.
+    /// Returns the new thread. A skipped import becomes [`Refusal::ThreadExists`].
     pub fn made(self) -> Result<Written, Refusal> {
         match self {
             Self::Made(written) => Ok(written),
@@ -27,20 +27,26 @@ impl Imported {
 /// Exports, imports and copies whole threads.
 #[async_trait]
 pub trait Images: fmt::Debug + Send + Sync {
-    /// Exports a thread as it is at one moment, without extending its lifetime; `None` if it does not exist.
+    /// Exports a thread as one snapshot, without extending its lifetime. Returns `None` if the thread does not exist.
     async fn export(&self, id: &ThreadId, access: Access) -> Result<Option<Image>, WriteError>;
 
-    /// Creates a thread from an image, atomically, in a new life that ends after its TTL. Logged as created, or as forked if
-    /// it has an origin. An import that replaces a thread ends the old one in the same step, without a tombstone.
+    /// Creates a thread from an image, atomically. The new life ends after the thread's TTL. Logs the thread as
+    /// created, or as forked if the import has an origin. An import that replaces a thread ends the old thread in the
+    /// same step, without a tombstone.
     ///
-    /// Refused with `CreatedAhead` if the first write is more than a minute ahead of the store's clock, `ThreadExists` if
-    /// the thread may not be replaced, `Destroyed` during its tombstone time, and `NoPlace` as [`Import::has_place`] says.
+    /// Refused with:
+    /// - `CreatedAhead` if the first write is more than a minute ahead of the store's clock
+    /// - `ThreadExists` if the thread exists and must not be replaced
+    /// - `Destroyed` while the id has a tombstone
+    /// - `NoPlace` if the owner needs room and has not [reserved it](Import::has_place)
     async fn import(&self, id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError>;
 
-    /// Creates a thread as a copy of the source at one moment, and extends the source's lifetime, perhaps even if
-    /// refused. The new thread appears atomically; the copy is a single step only if both threads have the same bucket.
+    /// Creates a thread as a copy of one snapshot of `source`. Extends the lifetime of `source`, possibly even if the
+    /// fork is refused. The new thread appears atomically. The whole copy is a single step only if both threads are in
+    /// the same bucket.
     ///
-    /// Refused with `ThreadNotFound` or `CheckpointNotFound` if the source does not exist, otherwise as [`Self::import`].
+    /// Refused with `ThreadNotFound` or `CheckpointNotFound` if the source does not exist, otherwise like
+    /// [`Self::import`].
     async fn fork(
         &self,
         source: &ThreadId,

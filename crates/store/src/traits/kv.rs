@@ -8,7 +8,8 @@ pub use threadkeep_domain::kv::entry::{Entry, EntryHead, NewEntry, Put};
 pub use threadkeep_domain::kv::space::{IdleEnd, NamespaceChange, NamespacePlace, NamespaceRecord};
 use threadkeep_domain::{EntryKey, IdempotencyKey, Namespace, Precondition};
 
-/// How long after its idle time a namespace may end. Each process records at most one use of a namespace per `NOTED`.
+/// Interval at which a process records uses of a namespace. Uses in between are not recorded, so the end of a namespace
+/// can be up to `NOTED` late.
 pub const NOTED: Duration = Duration::from_secs(2);
 
 /// The effect of a read on an entry.
@@ -16,18 +17,19 @@ pub const NOTED: Duration = Duration::from_secs(2);
 pub enum Reading {
     /// No effect.
     Plain,
-    /// Counts as a use: an entry with less than half of its lifetime left gets its full lifetime again.
+    /// The read counts as a use. If less than half of the entry's lifetime is left, the entry gets its full lifetime
+    /// again.
     Use,
 }
 
 /// Conditions of a write to an entry.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EntryTerms {
-    /// The precondition, checked against the entry.
+    /// The precondition that the entry must meet.
     pub precondition: Option<Precondition>,
     /// The idempotency key, unique within the entry.
     pub idempotency: Option<IdempotencyKey>,
-    /// Whether a failed precondition is remembered as the answer. Batch puts set this.
+    /// True if a failed precondition is remembered as the answer to the idempotency key. Batch puts set this.
     pub remembers_mismatch: bool,
 }
 
@@ -64,7 +66,7 @@ pub struct EntryPage {
 /// One page of namespaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamespacePage {
-    /// Newest first. Namespaces created in the same millisecond are in descending order of their names.
+    /// The namespaces, newest first. Namespaces of the same millisecond are in descending order of their names.
     pub records: Vec<NamespaceRecord>,
     /// The cursor of the next page; `None` on the last page.
     pub next: Option<NamespacePlace>,
@@ -77,19 +79,23 @@ pub struct Usage {
     pub entries: u64,
     /// Total size of the bodies in bytes.
     pub bytes: u64,
-    /// When an entry was last put or used. May decrease when entries expire; `None` without entries.
+    /// When an entry was last put or used, in Unix milliseconds; `None` without entries. The time can decrease when
+    /// entries expire.
     pub last_used_ms: Option<u64>,
 }
 
-/// Entries by namespace and key.
+/// Stores entries by namespace and key.
 ///
-/// An entry that expires reads as never put and is not counted from that millisecond on, by the store's clock.
+/// As soon as an entry has expired by the store's clock, it reads as if it had never been put, and is no longer
+/// counted.
 ///
-/// A namespace with an idle time ends once none of its entries was read, listed, put or deleted during it: never earlier, up
-/// to [`NOTED`] later. It then reads as never created. The next put creates a namespace with default settings.
+/// A namespace ends when its idle time has passed since an entry was last read, listed, put or deleted. The end is
+/// never early, and up to [`NOTED`] late. The namespace then reads as if it had never been created. The next put
+/// creates it with default settings.
 #[async_trait]
 pub trait Namespaces: fmt::Debug + Send + Sync {
-    /// Returns an entry. `reading` takes effect atomically with the check that the entry exists; the body may be newer.
+    /// Returns an entry. One atomic step checks that the entry exists and applies `reading`. The returned body may be
+    /// newer than that step.
     async fn get_entry(
         &self,
         namespace: &Namespace,
@@ -104,8 +110,8 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         keys: &[EntryKey],
     ) -> Result<Vec<Option<EntryHead>>, StoreError>;
 
-    /// Creates or replaces an entry, and creates its namespace. Checks the idempotency key, then the precondition, and
-    /// updates the namespace's usage and list, all atomically.
+    /// Creates or replaces an entry, and creates its namespace if necessary. Checks the idempotency key, then the
+    /// precondition, and updates the namespace's usage and list. All of this is one atomic step.
     async fn put_entry(
         &self,
         namespace: &Namespace,
@@ -114,7 +120,7 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         terms: EntryTerms,
     ) -> Result<Answered<Put>, WriteError>;
 
-    /// Deletes an entry, with the same checks and atomicity as [`Self::put_entry`]. Returns whether it existed.
+    /// Deletes an entry, with the same checks and atomicity as [`Self::put_entry`]. Returns whether the entry existed.
     async fn delete_entry(
         &self,
         namespace: &Namespace,
@@ -123,7 +129,7 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
     ) -> Result<Answered<bool>, WriteError>;
 
     /// Returns up to `limit` entries of `range`. A page may be short or empty before the end of the list. An entry that
-    /// exists throughout appears on exactly one page, despite concurrent puts and deletions.
+    /// exists during the whole listing appears on exactly one page, despite concurrent puts and deletions.
     async fn list_entries(
         &self,
         namespace: &Namespace,
@@ -134,8 +140,8 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
     /// Creates a namespace unless it exists, and returns its record.
     async fn open_namespace(&self, namespace: &Namespace) -> Result<NamespaceRecord, StoreError>;
 
-    /// Changes the settings of a namespace, creating it if necessary. Checks the idempotency key first, atomically. A new
-    /// idle time starts now. Also returns the usage immediately before the change.
+    /// Changes the settings of a namespace, and creates the namespace if necessary. The same atomic step first checks
+    /// the idempotency key. A new idle time starts now. Also returns the usage immediately before the change.
     async fn set_namespace(
         &self,
         namespace: &Namespace,
@@ -143,7 +149,7 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         idempotency: Option<IdempotencyKey>,
     ) -> Result<Answered<(NamespaceRecord, Usage)>, WriteError>;
 
-    /// Returns a namespace; `None` if it was never created, was deleted or has ended.
+    /// Returns a namespace, or `None` if the namespace was never created, was deleted or has ended.
     async fn get_namespace(
         &self,
         namespace: &Namespace,
@@ -159,19 +165,21 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
     /// Returns the usage of each namespace. The numbers are exact unless writes run concurrently.
     async fn measure(&self, namespaces: &[Namespace]) -> Result<Vec<Usage>, StoreError>;
 
-    /// Deletes a namespace and returns the number of deleted entries. Not atomic: deletes entries in batches, then the
-    /// namespace, then entries that were put meanwhile; an entry put during the call may also stay and create the namespace
-    /// again.
+    /// Deletes a namespace and returns the number of deleted entries.
     ///
-    /// If the call fails or is dropped, a repeat continues. The idempotency key is checked first and the answer is
-    /// remembered at the end, so a later repeat does not delete newer entries.
+    /// Not atomic. The call deletes entries in batches, then the namespace, then entries that were put meanwhile. An
+    /// entry that is put during the call may survive, and may create the namespace again.
+    ///
+    /// If the call fails or is dropped, a repeat resumes the deletion. The idempotency key is checked first, and the
+    /// answer is remembered at the end. A repeat after the end therefore does not delete newer entries.
     async fn delete_namespace(
         &self,
         namespace: &Namespace,
         idempotency: Option<IdempotencyKey>,
     ) -> Result<Answered<u64>, WriteError>;
 
-    /// Records the start of a batch whose writes have idempotency keys of their own. Returns whether it started before.
+    /// Records the start of a batch whose writes each have their own idempotency key. Returns whether the batch had
+    /// already started.
     async fn begin_writes(
         &self,
         namespace: &Namespace,

@@ -11,16 +11,17 @@ use crate::StoreError;
 pub struct Heard {
     /// The announcements of all living holders, including the caller; `None` for a holder that has announced nothing.
     pub said: Vec<Option<Bytes>>,
-    /// The previous note. It is kept for one year after the last holder has left.
+    /// The note before the call. A note is kept for one year after the last holder has left.
     pub note: Option<Bytes>,
 }
 
-/// Leases of common work, each held by one replica at a time. A pool is a kind of work, divided into slots numbered from 0.
-/// Its name has 1 to 64 characters of `[A-Za-z0-9._-]`.
+/// Leases for work that replicas share. A pool is one kind of work, divided into slots that are numbered from 0. Each
+/// slot is leased to one replica at a time. The name of a pool has 1 to 64 characters of `[A-Za-z0-9._-]`.
 #[async_trait]
 pub trait Leases: fmt::Debug + Send + Sync {
-    /// Announces that `holder` is alive, renews its leases, takes free slots up to its fair share (slots by living holders,
-    /// rounded up) and gives back the excess, atomically. Returns the slots that it holds for `lasts`.
+    /// Renews the leases of `holder`, takes free slots, and gives back slots beyond its fair share, atomically. The
+    /// fair share is the number of slots divided by the number of living holders, rounded up. The call also marks
+    /// `holder` as alive. Returns the slots that `holder` has for `lasts`.
     async fn hold(
         &self,
         pool: &str,
@@ -29,8 +30,8 @@ pub trait Leases: fmt::Debug + Send + Sync {
         lasts: Duration,
     ) -> Result<Vec<u16>, StoreError>;
 
-    /// Publishes an announcement of `holder`, valid for `lasts`, and a note for later holders. Both replace earlier ones.
-    /// Returns the announcements and the previous note in the same step.
+    /// Publishes `words` as the announcement of `holder` for `lasts`, and `note` for later holders. Both replace
+    /// earlier values. The same step returns all announcements and the previous note.
     async fn introduce(
         &self,
         pool: &str,
@@ -40,6 +41,6 @@ pub trait Leases: fmt::Debug + Send + Sync {
         lasts: Duration,
     ) -> Result<Heard, StoreError>;
 
-    /// Gives back all slots, leaves the pool, and removes the announcement.
+    /// Gives back all slots of `holder`, and removes the holder and its announcement from the pool.
     async fn release(&self, pool: &str, holder: &str) -> Result<(), StoreError>;
 }

@@ -6,15 +6,15 @@ use bytes::Bytes;
 use crate::StoreError;
 use threadkeep_domain::{EventId, Position};
 
-/// Maximum number of parked events of a consumer. Beyond it, the oldest are dropped.
+/// Maximum number of parked events of a consumer. Beyond this number, the oldest are dropped.
 pub const MOST_PARKED: u64 = 100_000;
 
 /// A consumer's progress and pending events. The consumer defines the format of its records.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ledger {
-    /// The cursor of each log, by bucket. Every event up to it was delivered, is pending or is parked.
+    /// The cursor of each bucket's log. Every event up to the cursor was delivered, is pending or is parked.
     pub cursors: Vec<Position>,
-    /// Events to deliver again, each with a record.
+    /// Events that are still to be delivered, each with a record.
     pub pending: Vec<(EventId, Bytes)>,
     /// The record of the consumer itself.
     pub note: Option<Bytes>,
@@ -31,12 +31,12 @@ pub struct PendingEvents {
     pub total: u64,
 }
 
-/// Counts other clients' changes to a ledger. The holders of its leases watch them.
+/// Counters of the changes that other clients made to a ledger. Lease holders watch these counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LedgerSignals {
-    /// Requested replays.
+    /// Number of requested replays.
     pub replays: u64,
-    /// Erasures of events in the ledger or in the log.
+    /// Number of erasures of events in the ledger or in the log.
     pub erasures: u64,
 }
 
@@ -55,7 +55,7 @@ pub struct LedgerChange {
     pub note: Option<Bytes>,
 }
 
-/// The right to write to a ledger: the lease of a slot in the pool that is named after the consumer.
+/// The right to write to a ledger. The holder leases a slot of the pool that is named after the consumer.
 #[derive(Debug, Clone, Copy)]
 pub struct Holding<'a> {
     /// The consumer, also the name of the pool.
@@ -64,7 +64,8 @@ pub struct Holding<'a> {
     pub slot: u16,
     /// The holder of the lease.
     pub holder: &'a str,
-    /// [`LedgerSignals::erasures`] when the holder started. A later erasure may cover events that it has read.
+    /// [`LedgerSignals::erasures`] when the holder started. A later erasure may cover events that the holder has
+    /// already read.
     pub erasures: u64,
 }
 
@@ -83,11 +84,12 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
     /// Returns the whole ledger; `None` if the consumer does not exist.
     async fn load_ledger(&self, consumer: &str) -> Result<Option<Ledger>, StoreError>;
 
-    /// Returns the cursors only.
+    /// Returns only the cursors, by bucket.
     async fn load_cursors(&self, consumer: &str) -> Result<Option<Vec<Position>>, StoreError>;
 
-    /// Stores a change atomically if the lease is still held and no erasure happened since; otherwise changes nothing and
-    /// returns false. Idempotent. Drops the oldest events beyond [`MOST_PARKED`] parked ones, and logs that as an error.
+    /// Stores a change atomically if the lease is still held and no erasure has happened since the holder started.
+    /// Otherwise, changes nothing and returns false. Idempotent. If more than [`MOST_PARKED`] events are parked, drops
+    /// the oldest and logs an error.
     async fn commit(
         &self,
         holding: &Holding<'_>,
@@ -97,8 +99,9 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
     /// Returns the signals for lease holders.
     async fn signals(&self, consumer: &str) -> Result<LedgerSignals, StoreError>;
 
-    /// Deletes events, pending or parked, or replaces their records where one is given, atomically. Also counts an erasure,
-    /// so that no lease holder stores them again. Has no effect if the consumer does not exist.
+    /// Removes pending or parked events, atomically. If an event comes with a record, replaces its record instead. Also
+    /// counts an erasure, because a lease holder could otherwise store the old records again. Has no effect if the
+    /// consumer does not exist.
     async fn forget_events(
         &self,
         consumer: &str,
@@ -108,7 +111,7 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
     /// Returns up to `limit` pending events, in any order.
     async fn pending(&self, consumer: &str, limit: usize) -> Result<PendingEvents, StoreError>;
 
-    /// Returns up to `limit` parked events after `after`, by position and then bucket.
+    /// Returns up to `limit` parked events after `after`, sorted by position, then by bucket.
     async fn parked(
         &self,
         consumer: &str,
@@ -116,7 +119,8 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Vec<(EventId, Bytes)>, StoreError>;
 
-    /// Makes parked events pending again with new records, atomically, and counts a replay. Returns how many were parked.
+    /// Makes parked events pending again with new records, and counts a replay, atomically. Returns how many events
+    /// were parked.
     async fn replay(&self, consumer: &str, records: &[(EventId, Bytes)])
     -> Result<u64, StoreError>;
 }

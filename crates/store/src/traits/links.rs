@@ -1,9 +1,9 @@
 /// A snapshot of the connections behind a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Links {
-    /// Servers with an open circuit: they are not asked, because they would not answer.
+    /// Number of servers whose circuit is open. Calls to these servers fail at once.
     pub open: u64,
-    /// How often a circuit opened.
+    /// Number of times that a circuit has opened.
     pub opened: u64,
     /// Calls rejected because the circuit was open.
     pub refused_open: u64,

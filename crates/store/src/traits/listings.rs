@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use crate::StoreError;
 
-/// A list, or one owner's part of it.
+/// A list of names, or the part of the list that belongs to one owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Listing<'a> {
     /// The name: 1 to 64 characters of `[A-Za-z0-9._-]`.
@@ -13,11 +13,12 @@ pub struct Listing<'a> {
     pub owner: Option<&'a str>,
 }
 
-/// Names in the order in which they were added, whether or not they still exist. Readers check, and remove deleted ones.
+/// Lists of names in the order of their addition. A listed object may no longer exist. Readers check each object, and
+/// remove the names of deleted objects.
 #[async_trait]
 pub trait Listings: fmt::Debug + Send + Sync {
-    /// Adds a member to a list and to its owner's part at `at_ms`, with the next check at `look_ms`, both in Unix
-    /// milliseconds. A member that is already listed keeps its position. Idempotent.
+    /// Adds a member to a list and to its owner's part. `at_ms` is the time of the addition, and `look_ms` is the time
+    /// of the next check, both in Unix milliseconds. A member that is already listed keeps its position. Idempotent.
     async fn list_add(
         &self,
         listing: &Listing<'_>,
@@ -37,7 +38,7 @@ pub trait Listings: fmt::Debug + Send + Sync {
     /// Removes members from a list and from their owners' parts.
     async fn list_remove(&self, name: &str, members: &[String]) -> Result<(), StoreError>;
 
-    /// Returns up to `limit` members whose next check was due by `by_ms`, the most overdue first.
+    /// Returns up to `limit` members whose next check was due by `by_ms`. The most overdue come first.
     async fn list_due(
         &self,
         name: &str,

@@ -7,16 +7,17 @@ use bytes::Bytes;
 use crate::StoreError;
 use threadkeep_domain::{Completed, Event, Key, Position, Stamp, ThreadId};
 
-/// The ends of all buckets' logs.
+/// The newest positions of all logs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heads {
-    /// The log's clock before the positions were read, as [`Position::ms`]. Events logged later have no smaller time.
+    /// The log's clock before the positions were read, in the unit of [`Position::ms`]. Events that are logged later do
+    /// not have an earlier time.
     pub now_ms: u64,
-    /// The newest position of each bucket, by number; zero for an empty log.
+    /// The newest position of each bucket, in the order of the buckets; zero for an empty log.
     pub positions: Vec<Position>,
 }
 
-/// A thread at the moment from which its changes are logged.
+/// A thread's version and log position at the start of its watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Watched {
     /// Version and life; the default if the thread does not exist.
@@ -27,10 +28,11 @@ pub struct Watched {
     pub head: Position,
 }
 
-/// The event log, one per bucket. The log of a thread's bucket has all of its events, in order, each written atomically with
-/// its change.
+/// The event log. Each bucket has a separate log. The log of a thread's bucket has all events of the thread, in order.
+/// Each event is written atomically with its change.
 ///
-/// Creations and ends of threads are always logged. Other changes are logged while the thread, or all threads, are watched.
+/// Creations and ends of threads are always logged. Other changes are logged while the thread, or all threads, are
+/// watched.
 #[async_trait]
 pub trait EventLog: fmt::Debug + Send + Sync {
     /// Returns the number of logs, which are numbered from 0.
@@ -39,27 +41,29 @@ pub trait EventLog: fmt::Debug + Send + Sync {
     /// Returns the log that holds the events of a thread.
     fn bucket_of(&self, id: &ThreadId) -> u16;
 
-    /// Returns, for each log, up to `limit` events after a position, oldest first.
+    /// Returns up to `limit` events of each log after the given position, oldest first.
     async fn read_log(
         &self,
         after: &[(u16, Position)],
         limit: usize,
     ) -> Result<Vec<Vec<Event>>, StoreError>;
 
-    /// Returns the ends of all logs.
+    /// Returns the newest positions of all logs.
     async fn log_heads(&self) -> Result<Heads, StoreError>;
 
-    /// Returns, for each log, a position up to which events have been deleted; zero if none. Check it after a read: a read
-    /// from before the horizon may have skipped events.
+    /// Returns, for each log, a position up to which events have been deleted; zero if nothing was deleted. Check the
+    /// horizon after a read. A read that starts at a position before the horizon may have skipped events.
     async fn log_horizons(&self, buckets: &[u16]) -> Result<Vec<Position>, StoreError>;
 
-    /// Logs that a request about a thread has completed, without extending a lifetime.
+    /// Logs that a request about a thread has completed. Does not extend the thread's lifetime.
     async fn log_completed(&self, id: &ThreadId, completed: &Completed) -> Result<(), StoreError>;
 
-    /// Logs the changes of threads, existing or not, for `lasts`. Does not extend lifetimes or shorten an earlier watch.
+    /// Logs the changes of threads for `lasts`. The threads need not exist. Does not extend lifetimes or shorten an
+    /// earlier watch.
     async fn watch(&self, ids: &[ThreadId], lasts: Duration) -> Result<Vec<Watched>, StoreError>;
 
-    /// Returns the values of `keys`, if `at` is current and they have at most `most_bytes` bytes. Extends no lifetime.
+    /// Returns the values of `keys` if `at` is the current stamp and the values have up to `most_bytes` bytes. Does not
+    /// extend the thread's lifetime.
     async fn values_at(
         &self,
         id: &ThreadId,
@@ -68,7 +72,7 @@ pub trait EventLog: fmt::Debug + Send + Sync {
         most_bytes: u64,
     ) -> Result<Option<Vec<Option<Bytes>>>, StoreError>;
 
-    /// Logs the changes of all threads for `lasts`. Returns when this uninterrupted watch began, in the terms of
-    /// [`Position::ms`]. It may be a few seconds ahead, because other replicas learn of the watch late.
+    /// Logs the changes of all threads for `lasts`. Returns when the current, uninterrupted watch began, in the unit of
+    /// [`Position::ms`]. The returned time may be a few seconds ahead, because other replicas notice the watch late.
     async fn watch_all(&self, lasts: Duration) -> Result<u64, StoreError>;
 }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use crate::StoreError;
 use threadkeep_domain::{OwnerTag, Thread, ThreadId};
 
-/// The time by which an owner's threads are listed, newest first.
+/// The time that an owner's threads are sorted by, newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThreadOrder {
     /// The last write.
@@ -41,27 +41,28 @@ pub struct OwnerUsage {
 pub struct HistoryGlance {
     /// Number of items.
     pub items: u64,
-    /// When the newest item was added.
+    /// When the newest item was added, in Unix milliseconds.
     pub newest_ms: Option<u64>,
-    /// The values of the oldest items, each cut to [`GLANCE_MAX_BYTES`] at a character boundary. Fewer if values are very
-    /// long.
+    /// The values of the oldest items, each cut to [`GLANCE_MAX_BYTES`] at a character boundary. Contains fewer items
+    /// if values are very long.
     pub opening: Vec<Box<str>>,
 }
 
-/// Maximum bytes of an item's value in a glance.
+/// Maximum size of an item's value in a [`HistoryGlance`], in bytes.
 pub const GLANCE_MAX_BYTES: usize = 4_096;
 
-/// How long after a write or a move an appended item does not move its thread to the top of the owner's list.
+/// Period after a write or a move in which an appended item does not move the thread to the top of its owner's list, in
+/// milliseconds.
 pub const MOVES_AFTER_MS: u64 = 1_000;
 
 /// Identifies a reservation for a new thread of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PlaceToken(pub [u8; 16]);
 
-/// Lists of threads. Listing does not extend the lifetime of a thread.
+/// Lists threads. Listing does not extend the lifetime of a thread.
 ///
-/// A thread that exists throughout a listing and is not written meanwhile appears on exactly one page. An item that is
-/// appended to its history counts as a write: see [`MOVES_AFTER_MS`].
+/// A thread that exists during the whole listing and is not written meanwhile appears on exactly one page. An append to
+/// a thread's history counts as a write: see [`MOVES_AFTER_MS`].
 #[async_trait]
 pub trait Owners: fmt::Debug + Send + Sync {
     /// Returns an owner's threads, newest first. A page may be short or empty before the end of the list.
@@ -80,30 +81,33 @@ pub trait Owners: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<ThreadPage<ThreadId>, StoreError>;
 
-    /// Returns a thread as lists show it, without extending its lifetime.
+    /// Returns a thread as it appears in lists, without extending its lifetime.
     async fn peek_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError>;
 
-    /// Returns the number of threads, possibly including some that have just ended.
+    /// Returns the number of threads, possibly including threads that have just ended.
     async fn count_threads(&self) -> Result<u64, StoreError>;
 
-    /// Returns the owner of a thread, or of its last life if it has ended, without extending its lifetime.
+    /// Returns the owner of a thread, or of its last life if the thread has ended. Does not extend the thread's
+    /// lifetime.
     async fn owner_of(&self, id: &ThreadId) -> Result<Option<OwnerTag>, StoreError>;
 
-    /// Summarizes histories, with up to `opening` of their oldest items; `None` for absent threads. Extends no lifetime.
+    /// Summarizes histories, with up to `opening` of their oldest items; `None` for absent threads. Does not extend
+    /// lifetimes.
     async fn glance_histories(
         &self,
         ids: &[ThreadId],
         opening: usize,
     ) -> Result<Vec<Option<HistoryGlance>>, StoreError>;
 
-    /// Returns the number and size of an owner's threads. Takes time proportional to their number, but blocks no other call.
+    /// Returns the number and total size of an owner's threads. The time that this takes is proportional to their
+    /// number, but no other call is blocked.
     async fn measure_owned(&self, owner: OwnerTag) -> Result<OwnerUsage, StoreError>;
 
     /// Returns the length of an owner's list, possibly including threads that have just ended.
     async fn count_owned(&self, owner: OwnerTag) -> Result<u64, StoreError>;
 
-    /// Reserves room for a new thread of an owner, for `lasts` or until released. Returns the number of other unexpired
-    /// reservations. Threads already created under them are listed.
+    /// Reserves room for a new thread of an owner, for `lasts` or until released. Returns the number of the owner's
+    /// other unexpired reservations. A thread that was already created under a reservation is in the owner's list too.
     async fn reserve_place(
         &self,
         owner: OwnerTag,
@@ -111,6 +115,6 @@ pub trait Owners: fmt::Debug + Send + Sync {
         lasts: Duration,
     ) -> Result<u64, StoreError>;
 
-    /// Releases a reservation, because its thread is listed or was not created.
+    /// Releases a reservation after its thread was listed or was not created.
     async fn release_place(&self, owner: OwnerTag, place: PlaceToken) -> Result<(), StoreError>;
 }

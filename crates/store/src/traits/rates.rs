@@ -6,7 +6,7 @@ use crate::StoreError;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Fingerprint, Rate, RateLimited, RateName};
 
-/// The subject of counters.
+/// The client, thread or scope whose requests are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Counted<'a> {
     /// A client's address, known to the store only by its digest.
@@ -15,11 +15,12 @@ pub enum Counted<'a> {
     Scope(&'a ScopeId),
 }
 
-/// Rate limiters, by the store's clock. The counters of one subject change atomically. An unused counter takes no memory.
+/// Rate limiters that use the store's clock. All counters of one subject change atomically. An unused counter takes no
+/// memory.
 #[async_trait]
 pub trait Rates: fmt::Debug + Send + Sync {
-    /// Takes one unit from each rate, or none if any is exhausted. Returns the exhausted rate with the longest wait. After a
-    /// broken connection, a unit may be taken twice.
+    /// Takes one unit from each rate. If any rate is exhausted, takes nothing and returns the exhausted rate with the
+    /// longest wait. After a broken connection, a unit may be taken twice.
     async fn take_rates(
         &self,
         whose: Counted<'_>,

@@ -11,8 +11,8 @@ pub trait Registry: fmt::Debug + Send + Sync {
     /// Returns all records of a kind, by name.
     async fn records(&self, kind: &str) -> Result<Vec<(String, Bytes)>, StoreError>;
 
-    /// Replaces the record that equals `expected`, or creates one if `expected` is `None`. Returns false and changes nothing
-    /// if the stored record differs, or if a new one would exceed `limit` records.
+    /// Replaces the record if it equals `expected`, or creates a record if `expected` is `None`. Returns false and
+    /// changes nothing if the stored record differs, or if a new record would exceed `limit` records of this kind.
     async fn put_record(
         &self,
         kind: &str,

@@ -17,11 +17,11 @@ use threadkeep_domain::{ResponseId, ThreadId, TurnToken, Write};
 pub enum Journaled {
     /// The entry and the write to the scope, if any, are stored.
     New(Option<ScopeWritten>),
-    /// The entry that an earlier attempt stored, with its write.
+    /// An earlier attempt has already stored this entry and its write.
     Known(Bytes),
 }
 
-/// The write in the step that ends a response.
+/// A write in the step that ends a response.
 #[derive(Debug, Clone, Copy)]
 pub enum EndWrite<'a> {
     /// A write to the scope.
@@ -31,7 +31,7 @@ pub enum EndWrite<'a> {
 }
 
 impl EndWrite<'_> {
-    /// Whether the write only frees memory.
+    /// Returns whether the write only frees memory.
     pub fn only_deletes(&self) -> bool {
         match self {
             Self::Scope(write) => write.only_deletes(),
@@ -40,39 +40,43 @@ impl EndWrite<'_> {
     }
 }
 
-/// Responses: the work of a model on a request. They survive the process that drives them.
+/// Stores responses. A response is the work of a model on a request, and survives the process that drives it.
 ///
-/// One driver at a time owns a response. Every write carries the driver's token, and is refused with
-/// [`TurnLost`](threadkeep_domain::Refusal::TurnLost), atomically, once another driver has taken over, or the response has
-/// ended or expired. A refused write changes nothing.
+/// One driver at a time owns a response. Every write carries the driver's token. A write is refused with
+/// [`TurnLost`](threadkeep_domain::Refusal::TurnLost) once a different driver has taken over, or the response has ended
+/// or expired. The check and the write are atomic, and a refused write changes nothing.
 ///
-/// A response in the scope of a thread belongs to the thread's life. In another life, or without a thread, entries and an
-/// end with a write are refused with [`Destroyed`](threadkeep_domain::Refusal::Destroyed). They are refused with `TurnLost`
-/// once the turn was granted to another caller; only an end without a token skips this check. A rotated thread takes its
-/// turn along: its responses can be ended in the scope of the new id, but not driven further. Ended responses outlive the
-/// thread, unless an erasure of its owner deletes them.
+/// A response in the scope of a thread belongs to one life of the thread. In a different life, or without a thread,
+/// entries and an end with a write are refused with [`Destroyed`](threadkeep_domain::Refusal::Destroyed). Once the turn
+/// was granted to a different caller, they are refused with `TurnLost`. Only an end without a token skips this check.
 ///
-/// Writes that are steps of a response need no idempotency key, and ignore one.
+/// A rotated thread keeps its turn. Its responses can be ended in the scope of the new id, but can no longer be driven.
+/// Ended responses outlive the thread, unless an erasure of its owner deletes them.
+///
+/// Writes that are steps of a response need no idempotency key. A given key is ignored.
 #[async_trait]
 pub trait Responses: fmt::Debug + Send + Sync {
     /// Returns the bucket of a scope. Response ids contain it.
     fn bucket_of_scope(&self, scope: &ScopeId) -> u8;
 
-    /// Begins a response, or resumes one whose driver has stopped or has the same token. Reserves the floor of its scope in
-    /// the same step, if requested.
+    /// Begins a response, or resumes a response whose driver has stopped or has the same token. The same step reserves
+    /// the floor of the scope if [`BeginResponse::floor`] requests it.
     ///
-    /// Refused with [`NoThread`](threadkeep_domain::Refusal::NoThread) if the thread must be created first,
-    /// [`ScopeNotFound`](threadkeep_domain::Refusal::ScopeNotFound) if the scope of the floor does not exist, `TurnLost` if
-    /// the lent turn is lost, and [`IdempotencyKeyReused`](threadkeep_domain::Refusal::IdempotencyKeyReused) for another
-    /// request.
+    /// Refused with:
+    /// - [`NoThread`](threadkeep_domain::Refusal::NoThread) if the thread must be created first
+    /// - [`ScopeNotFound`](threadkeep_domain::Refusal::ScopeNotFound) if the scope of the floor
+    ///   does not exist
+    /// - `TurnLost` if the lent turn is lost
+    /// - [`IdempotencyKeyReused`](threadkeep_domain::Refusal::IdempotencyKeyReused) for a different
+    ///   request
     async fn begin_response(
         &self,
         id: &ResponseId,
         begin: &BeginResponse<'_>,
     ) -> Result<Begun, WriteError>;
 
-    /// Extends the lease of the driver, the turn and the thread. A zero `lease` releases the turn at once, which a driver
-    /// may do if it lost only the floor.
+    /// Extends the lease of the driver, the turn and the lifetime of the thread. A zero `lease` ends the lease and the
+    /// turn at once. A driver may release a response in this way even after it has lost the floor.
     async fn keep_response(
         &self,
         id: &ResponseId,
@@ -91,8 +95,8 @@ pub trait Responses: fmt::Debug + Send + Sync {
         write: Option<&ScopeWrite<'_>>,
     ) -> Result<Journaled, WriteError>;
 
-    /// Appends events; `first` is the number of the first one, counted from 0. Skips events that are already stored. Refused
-    /// with [`Changed`](threadkeep_domain::Refusal::Changed) if an earlier event is missing.
+    /// Appends events. `first` is the number of the first event, counted from 0. Skips events that are already stored.
+    /// Refused with [`Changed`](threadkeep_domain::Refusal::Changed) if an earlier event is missing.
     async fn tell(
         &self,
         id: &ResponseId,
@@ -101,7 +105,8 @@ pub trait Responses: fmt::Debug + Send + Sync {
         events: &[Bytes],
     ) -> Result<(), WriteError>;
 
-    /// Returns up to `limit` events from number `from`; `None` if the response does not exist or its events have expired.
+    /// Returns up to `limit` events from number `from`, or `None` if the response does not exist or its events have
+    /// expired.
     async fn told(
         &self,
         id: &ResponseId,
@@ -109,10 +114,10 @@ pub trait Responses: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Option<Told>, StoreError>;
 
-    /// Ends a response, applies `write` and gives back the turn of its thread, atomically. If the response has already
-    /// ended, replays the earlier answer. Refused with [`Changed`](threadkeep_domain::Refusal::Changed) if other entries or
-    /// events exist, and with [`ThreadNotFound`](threadkeep_domain::Refusal::ThreadNotFound) for a thread write in a scope
-    /// without one.
+    /// Ends a response, applies `write` and gives back the turn of the thread, atomically. If the response has already
+    /// ended, replays the earlier answer. Refused with [`Changed`](threadkeep_domain::Refusal::Changed) if the response
+    /// has different entries or events than `end` expects. A thread write in a scope without a thread is refused with
+    /// [`ThreadNotFound`](threadkeep_domain::Refusal::ThreadNotFound).
     async fn end_response(
         &self,
         id: &ResponseId,
@@ -124,13 +129,13 @@ pub trait Responses: fmt::Debug + Send + Sync {
     /// Returns a response.
     async fn get_response(&self, id: &ResponseId) -> Result<Option<ResponseView>, StoreError>;
 
-    /// Returns the last response that worked under a turn of the thread.
+    /// Returns the last response that ran under a turn of the thread.
     async fn last_response(&self, thread: &ThreadId) -> Result<Option<ResponseId>, StoreError>;
 
     /// Records that the caller has received the answer.
     async fn note_delivered(&self, id: &ResponseId) -> Result<(), StoreError>;
 
-    /// Returns up to `limit` due responses per bucket.
+    /// Returns up to `limit` responses per bucket that are [due](BeginResponse::due).
     async fn due_responses(
         &self,
         buckets: &[u16],

@@ -17,13 +17,13 @@ pub struct ScopeParts<'a> {
     pub access: Access,
     /// The keys whose values to read.
     pub values: &'a [ScopeKey],
-    /// Whether to read all keys.
+    /// True to read all keys.
     pub keys: bool,
-    /// Whether to read the task list.
+    /// True to read the task list.
     pub tasks: bool,
-    /// Whether to read the record.
+    /// True to read the record.
     pub record: bool,
-    /// Whether the read extends the lifetime of the scope.
+    /// True if the read extends the lifetime of the scope.
     pub touch: bool,
 }
 
@@ -40,9 +40,10 @@ pub struct ScopeView {
     pub created_ms: u64,
     /// Time of the last write, in Unix milliseconds.
     pub updated_ms: u64,
-    /// When the scope expires unless it is used; `None` if it ends only with its thread, or never.
+    /// When the scope expires unless it is used, in Unix milliseconds. `None` if the scope never expires, or ends only
+    /// with its thread.
     pub expires_ms: Option<u64>,
-    /// Whether the scope rejects writes.
+    /// True if the scope rejects writes.
     pub is_sealed: bool,
     /// The requested values, in the order requested; `None` for an absent key.
     pub values: Vec<Option<ScopeValue>>,
@@ -50,13 +51,14 @@ pub struct ScopeView {
     pub keys: Vec<ScopeKey>,
     /// The task list, if requested.
     pub tasks: TaskList,
-    /// The scope's life, and the version of the last write to the task list (0 before the first), which changes compare.
+    /// The scope's life, and the version of the last write to the task list, which is 0 before the first write.
+    /// Conditional changes of the task list compare this stamp.
     pub tasks_stamp: Stamp,
     /// The record, if requested and present.
     pub record: Option<Bytes>,
     /// The extent of the history.
     pub history: HistorySummary,
-    /// Whether the history may have segments.
+    /// True if the history may have segments.
     pub has_segments: bool,
 }
 
@@ -67,7 +69,7 @@ pub struct HistoryPage {
     pub items: Vec<StoredItem>,
     /// The extent of the whole history.
     pub summary: HistorySummary,
-    /// The segments that summaries on this page represent; empty for a page of originals.
+    /// All kept segments of the history; empty for a page of originals.
     pub segments: Vec<Segment>,
 }
 
@@ -76,7 +78,7 @@ pub struct HistoryPage {
 pub struct ItemPlace {
     /// The sequence number.
     pub seq: u64,
-    /// Whether the item has been removed.
+    /// True if the item has been removed.
     pub is_removed: bool,
 }
 
@@ -90,7 +92,7 @@ impl HistoryPage {
 }
 
 impl ScopeParts<'_> {
-    /// Reads no optional part, and counts as a use.
+    /// Reads no optional part, and extends the scope's lifetime.
     pub const NONE: Self = Self {
         access: Access::All,
         values: &[],
@@ -147,7 +149,7 @@ pub enum HistoryFrom {
 /// Selects items as they were before compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Originals {
-    /// The whole history. Originals replace summaries where they are still kept.
+    /// The whole history. Summaries are replaced by their originals if the store still has the originals.
     All,
     /// The originals of the segment with this number.
     OfSegment(u32),
@@ -179,16 +181,17 @@ impl ScopeEnd {
     }
 }
 
-/// Scopes. Each has keys, tasks, a history and a record.
+/// Stores scopes. A scope has keys, a task list, a history and a record.
 ///
-/// Reading or writing a scope with a lifetime extends the lifetime atomically, unless the reader does not touch it. Using a
-/// thread's scope also extends the thread's lifetime. From the millisecond at which it expires, by the store's clock, a
-/// scope or key reads as never written.
+/// A read or write atomically extends the lifetime of a scope that can expire, unless the reader does not touch the
+/// scope. Using a thread's scope also extends the thread's lifetime. As soon as a scope or key has expired by the
+/// store's clock, it reads as if it had never been written.
 ///
-/// The scope of a thread shares the thread's life and ends in the same step. Its content is archived and restored with the
-/// thread's final state. Only histories of threads are compacted; other stores need not implement the segment methods.
+/// The scope of a thread shares the thread's life and ends in the same step. The scope's content is archived and
+/// restored with the thread's final state. Only histories of threads are compacted. A store without threads need not
+/// implement the segment methods.
 ///
-/// Changes of keys or tasks are logged in the same step while all threads are watched.
+/// While all threads are watched, changes of keys and tasks are logged in the same step.
 #[async_trait]
 pub trait Scopes: fmt::Debug + Send + Sync {
     /// Reads parts of a scope at one version. Returns `None` if the scope does not exist.
@@ -198,7 +201,7 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         parts: &ScopeParts<'_>,
     ) -> Result<Option<ScopeView>, WriteError>;
 
-    /// Returns up to `limit` items of a history; `None` if the scope does not exist.
+    /// Returns up to `limit` items of a history, or `None` if the scope does not exist.
     async fn read_history(
         &self,
         scope: &ScopeId,
@@ -207,7 +210,7 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Option<HistoryPage>, WriteError>;
 
-    /// Returns the kept segments of a history, newest first; `None` if the scope does not exist.
+    /// Returns the kept segments of a history, newest first, or `None` if the scope does not exist.
     async fn read_segments(
         &self,
         _: &ScopeId,
@@ -216,7 +219,8 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Returns items as they were before compaction, from one snapshot; `None` if the scope or the segment does not exist.
+    /// Returns items as they were before compaction, from one snapshot. Returns `None` if the scope or the segment does
+    /// not exist.
     async fn read_originals(
         &self,
         _: &ScopeId,
@@ -228,8 +232,8 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Finds an item by its id without a scan. Positions of the last 256 removed or dropped items are also known, except
-    /// items removed by a clear, for the life of the scope, including across a rotation.
+    /// Finds an item by its id without a scan. Also finds the last 256 items that were removed or dropped, except items
+    /// that were removed by a clear. Removed items remain known for the life of the scope, even across a rotation.
     async fn find_item(
         &self,
         scope: &ScopeId,
@@ -237,20 +241,21 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         id: &ItemId,
     ) -> Result<Option<ItemPlace>, WriteError>;
 
-    /// Applies a write atomically, and creates the scope unless its kind requires explicit creation. An accepted write is
-    /// stored when this returns.
+    /// Applies a write atomically, and creates the scope unless its kind requires explicit creation. Returns after an
+    /// accepted write has been stored.
     ///
-    /// A write that only appends existing items changes nothing, not even the version, but counts as a use. Rejected and
-    /// repeated writes do not. Refused with [`NoThread`](threadkeep_domain::Refusal::NoThread) if the thread must be created
-    /// first.
+    /// A write that only appends existing items extends the scope's lifetime, but changes nothing else, not even the
+    /// version. A rejected or repeated write does not extend the lifetime. Refused with
+    /// [`NoThread`](threadkeep_domain::Refusal::NoThread) if the thread must be created first.
     async fn write_scope(
         &self,
         scope: &ScopeId,
         write: &ScopeWrite<'_>,
     ) -> Result<ScopeWritten, WriteError>;
 
-    /// Compacts the history of a thread, atomically with the check of its conditions. Concurrent appends are kept. Refused
-    /// with [`NoThread`](threadkeep_domain::Refusal::NoThread) if the thread does not exist or must first get its owner.
+    /// Checks the conditions and compacts the history of a thread, atomically. Concurrent appends are kept. Refused
+    /// with [`NoThread`](threadkeep_domain::Refusal::NoThread) if the thread does not exist or must first get its
+    /// owner.
     async fn compact_history(
         &self,
         _: &ThreadId,
@@ -259,7 +264,7 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         Err(Refusal::PrefixChanged { count: 0 }.into())
     }
 
-    /// Ends a scope and deletes its contents, atomically with the check of its conditions, the idempotency key first. The
+    /// Checks the idempotency key and the other conditions, then ends a scope and deletes its contents, atomically. The
     /// scope of a thread is emptied instead, and the thread continues. Returns whether the scope existed.
     async fn end_scope(
         &self,
@@ -267,7 +272,7 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         end: &ScopeEnd,
     ) -> Result<Answered<bool>, WriteError>;
 
-    /// Returns history items of an archived life; `None` if the archive does not exist.
+    /// Returns history items of an archived life, or `None` if the archive does not exist.
     async fn read_final_history(
         &self,
         id: &ThreadId,

@@ -9,10 +9,12 @@ use threadkeep_domain::{
     Access, IdempotencyKey, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
 };
 
-/// The turns of threads. They change no version. Each call extends the thread's lifetime unless it says otherwise.
+/// Grants turns, which are leases on threads. A turn does not change the thread's version. Each call extends the
+/// thread's lifetime unless documented otherwise.
 #[async_trait]
 pub trait Turns: fmt::Debug + Send + Sync {
-    /// Grants a turn. Refused with `TurnTaken` while another turn is held, and with `NoThread` if the thread does not exist.
+    /// Grants a turn. Refused with `TurnTaken` while another turn is held, and with `NoThread` if the thread does not
+    /// exist.
     async fn take_turn(
         &self,
         id: &ThreadId,
@@ -20,8 +22,8 @@ pub trait Turns: fmt::Debug + Send + Sync {
         take: &TakeTurn,
     ) -> Result<TurnGranted, WriteError>;
 
-    /// Returns the turn that an earlier request with `key` was granted. Grants no turn and does not extend a lifetime.
-    /// Refused with `IdempotencyKeyReused` if the key came with another request.
+    /// Returns the turn that was granted to an earlier request with `key`. Does not grant a turn or extend a lifetime.
+    /// Refused with `IdempotencyKeyReused` if `key` came with a different request.
     async fn recall_turn(
         &self,
         id: &ThreadId,
@@ -29,8 +31,8 @@ pub trait Turns: fmt::Debug + Send + Sync {
         key: IdempotencyKey,
     ) -> Result<Option<TurnGranted>, WriteError>;
 
-    /// Sets a turn to end after `ttl`, even if it has already expired. Refused with `TurnLost` if it was given back or a
-    /// later one was granted.
+    /// Sets a turn to end after `ttl`, even if the turn has already expired. Refused with `TurnLost` if the turn was
+    /// given back or a later turn was granted.
     async fn renew_turn(
         &self,
         id: &ThreadId,
@@ -39,7 +41,7 @@ pub trait Turns: fmt::Debug + Send + Sync {
         ttl: Duration,
     ) -> Result<TurnGranted, WriteError>;
 
-    /// Ends a turn. Has no effect if it has already ended. Refused with `TurnLost` if another turn is held.
+    /// Ends a turn. Has no effect if the turn has already ended. Refused with `TurnLost` if a different turn is held.
     async fn end_turn(
         &self,
         id: &ThreadId,
@@ -51,6 +53,7 @@ pub trait Turns: fmt::Debug + Send + Sync {
     async fn get_turn(&self, id: &ThreadId, access: Access)
     -> Result<Option<TurnHeld>, WriteError>;
 
-    /// Receives the threads whose turns end, on any replica, while another caller waits. Messages can be lost: also poll.
+    /// Returns a receiver for threads whose turn ends, on any replica, while another caller waits. Callers must also
+    /// poll, because messages can be lost.
     fn ended_turns(&self) -> broadcast::Receiver<ThreadId>;
 }

@@ -5,12 +5,12 @@ use async_trait::async_trait;
 use crate::StoreError;
 use threadkeep_domain::{Position, ThreadId};
 
-/// Threads whose deadline has passed, unless they were used since.
+/// Threads whose deadline has passed. Some of them may have been used since.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Due {
-    /// How far the store's clock is ahead of this machine's, in milliseconds.
+    /// How far the store's clock is ahead of this machine's clock, in milliseconds.
     pub skew_ms: i64,
-    /// The due ids of each requested bucket, in order, earliest deadline first.
+    /// The ids of each requested bucket, earliest deadline first. The buckets are in the order of the request.
     pub ids: Vec<Vec<ThreadId>>,
 }
 
@@ -21,22 +21,26 @@ pub struct Reaped {
     pub ended: u64,
     /// Threads whose final state was already gone, because no replica ended them within the grace period.
     pub lost: u64,
-    /// Threads used since, and rescheduled to their actual deadline.
+    /// Threads that were used since, and were rescheduled to their actual deadline.
     pub moved: u64,
 }
 
-/// The upkeep of a store. Each thread's end is logged exactly once, whichever replica ends it.
+/// Ends expired threads and deletes old data. Each thread's end is logged exactly once, no matter which replica ends
+/// the thread.
 #[async_trait]
 pub trait Upkeep: fmt::Debug + Send + Sync {
     /// Returns up to `limit` expired threads of each bucket.
     async fn due(&self, buckets: &[u16], limit: usize) -> Result<Due, StoreError>;
 
-    /// Ends the expired threads among `ids`, all of one bucket, atomically: archives, logs and deletes each. Reschedules
-    /// threads that were used since. Pass at most a hundred ids, because the call blocks the store.
+    /// Ends the expired threads among `ids`, which must all be in `bucket`. Archives, logs and deletes them in one
+    /// atomic step. Reschedules threads that were used since. Pass at most 100 ids, because the call blocks the store.
     async fn end_due(&self, bucket: u16, ids: &[ThreadId]) -> Result<Reaped, StoreError>;
 
-    /// Deletes data past its retention: events that all durable consumers have handled or that exceed the longest retention,
-    /// final states that neither the archive nor the log needs, and expired entries. `slowest` is the position of the last
-    /// consumer in each bucket, if any.
+    /// Deletes data past its retention:
+    /// - events that all durable consumers have handled, or that exceed the longest retention
+    /// - final states that neither the archive nor the log needs
+    /// - expired entries
+    ///
+    /// `slowest` is the position of the slowest consumer in each bucket, if any.
     async fn tidy(&self, buckets: &[u16], slowest: &[Option<Position>]) -> Result<(), StoreError>;
 }

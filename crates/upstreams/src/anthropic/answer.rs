@@ -6,11 +6,11 @@ use crate::names::Names;
 use threadkeep_domain::{Usage, member, member_elements};
 use threadkeep_responses::{Finish, ModelAnswer};
 
-/// Parses a whole answer. Ignores unknown fields and fields of other types.
+/// Parses a complete answer. Ignores unknown fields and fields of unexpected types.
 pub(super) fn read(body: &[u8], names: &Names) -> Result<ModelAnswer, Failure> {
     let body = read_body(body)?;
     let body = body.as_str();
-    // the body itself is bounded
+    // the size of the body is already limited
     let mut blocks = Blocks::new(names, u64::MAX);
     for block in member_elements(body, "content") {
         blocks.begin("", block)?;
@@ -46,7 +46,7 @@ impl Ending {
         });
     }
 
-    /// Reads `usage`, whose numbers are totals so far. Omitted numbers keep their values.
+    /// Reads `usage`, whose counts are running totals. A missing count keeps its previous value.
     pub(super) fn read_usage(&mut self, value: &str) {
         let usage = member(value, "usage").unwrap_or_default();
         let details = member(usage, "output_tokens_details").unwrap_or_default();
@@ -67,7 +67,7 @@ impl Ending {
         }
     }
 
-    /// Returns the reason; without one, the answer is complete.
+    /// Returns the finish reason, or [`Finish::Done`] if the upstream gave no reason.
     pub(super) fn finish(&self) -> Finish {
         self.finish.unwrap_or(Finish::Done)
     }

@@ -5,7 +5,7 @@ use threadkeep_domain::member;
 const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 const PDF: &str = "application/pdf";
 
-/// Converts an `input_image` part to a block; `None` if the API rejects its type.
+/// Converts an `input_image` part to a block. Returns `None` if the API rejects its type.
 pub(super) fn image(part: &str) -> Option<String> {
     let url = text(member(part, "image_url")?)?;
     block("image", &source(&url, &IMAGES)?)
@@ -26,7 +26,7 @@ fn source(url: &str, types: &[&str]) -> Option<String> {
         return Some(Object::of_type("url").text("url", url).close());
     };
     let (kind, data) = data.split_once(";base64,")?;
-    // ignores parameters of the type
+    // ignores parameters of the media type
     let kind = kind.split(';').next().unwrap_or_default();
     types.contains(&kind).then(|| {
         let source = Object::of_type("base64").text("media_type", kind);

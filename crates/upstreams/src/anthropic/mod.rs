@@ -20,7 +20,7 @@ use threadkeep_responses::{
     MediaPlace, Model, ModelAnswer, Parameters, Piece, Question, UpstreamError,
 };
 
-/// The API version and the form of the credential match Anthropic's Python client 2.14.0.
+/// API version that Anthropic's Python client 2.14.0 sends.
 const VERSION: (HeaderName, HeaderValue) = (
     HeaderName::from_static("anthropic-version"),
     HeaderValue::from_static("2026-10-21"),

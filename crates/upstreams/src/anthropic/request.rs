@@ -5,13 +5,13 @@ use threadkeep_domain::{Json, PromptItem, member, quoted};
 use threadkeep_responses::{Function, Parameters, Question, ToolChoice};
 
 const ANY_OBJECT: &str = r#"{"type":"object"}"#;
-/// Effort levels that have the same name in OpenAI's API.
+/// Effort levels with the same name in OpenAI's API.
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 
 /// Writes the request body. Adds the names of all functions to `names`.
 ///
-/// Fields that this API cannot express are omitted: `temperature` and `top_p`, which this version does not have,
-/// `text.verbosity`, formats other than `json_schema`, and `prompt_cache_key`.
+/// Omits fields that this API does not have: `temperature`, `top_p`, `text.verbosity`, formats other than
+/// `json_schema`, and `prompt_cache_key`.
 pub(super) fn write(
     question: &Question<'_>,
     max_output_tokens: u64,
@@ -73,8 +73,8 @@ pub(super) fn write_counted(question: &Question<'_>) -> String {
         .close()
 }
 
-/// Returns the first field that this API cannot express and that would change the answer. `include` requests log
-/// probabilities.
+/// Returns the name of the first field that would change the answer and that this API cannot express. A client requests
+/// log probabilities in `include`.
 pub(super) fn lacks(parameters: &Parameters) -> Option<&'static str> {
     let fields = [
         (parameters.top_logprobs.is_some(), "top_logprobs"),
@@ -87,7 +87,7 @@ pub(super) fn lacks(parameters: &Parameters) -> Option<&'static str> {
 }
 
 enum Thinking {
-    /// The model decides.
+    /// The model decides whether to think.
     Unset,
     Off,
     On {
@@ -149,7 +149,7 @@ fn output_config(parameters: &Parameters, thinking: &Thinking) -> Option<String>
     (config != "{}").then_some(config)
 }
 
-/// The user that the request names, for the provider's own checks.
+/// Returns the end user's id, with which the provider detects abuse.
 fn metadata(parameters: &Parameters) -> Option<String> {
     let ids = [&parameters.safety_identifier, &parameters.user];
     let mut ids = ids.into_iter().flatten().map(Json::as_str);
@@ -157,8 +157,8 @@ fn metadata(parameters: &Parameters) -> Option<String> {
     Some(Object::new().json("user_id", id).close())
 }
 
-/// The tools and the tool choice. The API requires tools if the conversation has calls. Without functions, the tools are
-/// derived from the calls.
+/// Returns the tools and the tool choice. The API requires tools if the conversation contains calls. If the request has
+/// no functions, each called function is declared with an open schema.
 fn tools(
     question: &Question<'_>,
     thinking: &Thinking,
@@ -200,7 +200,7 @@ fn tool(function: &Function, names: &mut Names) -> String {
         .close()
 }
 
-/// With thinking, the API rejects a choice that forces a call.
+/// Returns the tool choice. If thinking is on, the API rejects a choice that forces a call.
 fn choice(question: &Question<'_>, thinking: &Thinking, names: &mut Names) -> Option<String> {
     let is_thinking = matches!(thinking, Thinking::On { .. });
     let is_single = question.parameters.parallel_tool_calls == Some(false);

@@ -12,7 +12,7 @@ use threadkeep_responses::{ModelAnswer, Piece};
 pub(super) struct MessageStream<'a> {
     blocks: Blocks<'a>,
     ending: Ending,
-    /// `message_stop` was received. A stream without it was cut off.
+    /// Whether `message_stop` was received. A stream without `message_stop` was cut off.
     has_stopped: bool,
 }
 
@@ -48,7 +48,7 @@ impl EventReader for MessageStream<'_> {
                 return Ok(ControlFlow::Break(()));
             }
             Some("error") => return Err(Failure::of_error(given(event, "error").unwrap_or(event))),
-            // `ping`, and events of later versions
+            // `ping`, and events of later API versions
             _ => {}
         }
         Ok(ControlFlow::Continue(()))

@@ -1,15 +1,15 @@
-//! Items that preserve content blocks, so that the blocks can be sent back unchanged.
+//! Stores content blocks in items. A later request sends the blocks back unchanged.
 
 use std::borrow::Cow;
 
 use crate::json::{Object, array, inside, inside_member};
 use threadkeep_domain::{Json, carried, carry, member, members, object_of};
 
-/// The member of an item that contains its block, unchanged. Other kinds of upstreams ignore it.
+/// Name of the item member that holds the original block. Other kinds of upstreams ignore this member.
 const BLOCK: &str = "anthropic_block";
-/// The kind of block in an item's `encrypted_content`. Many clients send no other member back.
+/// Label of a block in an item's `encrypted_content`. Many clients send back only that member.
 const CARRIED: &str = "thinking";
-/// The type of items for blocks without an item type of their own.
+/// Type of items for blocks that have no matching item type.
 const OTHER: &str = "\"anthropic_block\"";
 
 pub(super) fn is_thinking(block: &str) -> bool {
@@ -23,7 +23,8 @@ pub(super) fn begun() -> Json {
     Json::from_compact(r#"{"type":"reasoning","summary":[]}"#)
 }
 
-/// Converts a block to an item. This API returns thinking as a summary, so it becomes the summary of a `reasoning` item.
+/// Converts a content block to an item. This API returns thinking as a summary. Thinking therefore becomes the summary
+/// of a `reasoning` item.
 pub(super) fn item(block: &str) -> Json {
     let item = if is_thinking(block) {
         let summary = inside_member(block, "thinking")
@@ -38,12 +39,12 @@ pub(super) fn item(block: &str) -> Json {
     Json::from_compact(item.close())
 }
 
-/// Returns the block in an item; `None` for items of other kinds of upstreams.
+/// Returns the block in an item, or `None` for items of other kinds of upstreams.
 pub(super) fn block(item: &str) -> Option<Cow<'_, str>> {
     let kept = member(item, BLOCK).map(Cow::Borrowed);
     match member(item, "type")? {
         "\"reasoning\"" => {
-            // earlier versions stored thinking in this member too
+            // earlier versions of threadkeep stored thinking in this member too
             let block = kept.or_else(|| Some(of_client(&carried(CARRIED, item)?)?.into()));
             block.filter(|block| is_thinking(block))
         }
@@ -61,7 +62,7 @@ pub(super) struct Thinking {
     begin: String,
     /// JSON-escaped, without quotes.
     text: String,
-    /// A JSON string.
+    /// A JSON string, with quotes.
     signature: Option<String>,
 }
 
@@ -75,7 +76,7 @@ impl Thinking {
         }
     }
 
-    /// Adds a delta, and returns its size. A signature replaces an earlier one.
+    /// Adds a delta, and returns its size in bytes. A new signature replaces the previous one.
     pub(super) fn add(&mut self, delta: &str) -> usize {
         if let Some(text) = inside_member(delta, "thinking") {
             self.text.push_str(text);

@@ -15,10 +15,11 @@ use super::outlet::Outlet;
 use crate::codec::{Codec, EventReader};
 use threadkeep_responses::ModelAnswer;
 
-/// Allowed stream bytes per byte of answer. Models write one token at a time, and servers wrap each in about 250 bytes, so a
-/// limit on all bytes of a stream would cut answers far too early.
+/// Maximum size of a stream, as a multiple of the maximum size of its answer. Models produce one token at a time, and
+/// servers wrap each token in about 250 bytes. Without this factor, streams would be cut off far too early.
 const STREAM_BYTES: u64 = 256;
-/// Maximum size and duration of the rest after a stream's last event. A connection is only reused if it is read to its end.
+/// Maximum size of the data after a stream's last event. The server reads this data because a connection can be reused
+/// only after its response was read to the end.
 const REST_MAX_BYTES: u64 = 65_536;
 const REST_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -28,7 +29,8 @@ struct Body {
 }
 
 impl Body {
-    /// Returns the next chunk; `None` at the end. Fails permanently over the limit: a retry would not shorten the body.
+    /// Returns the next chunk, or `None` at the end. A body over the limit is a permanent failure, because a retry
+    /// would not make it shorter.
     async fn chunk(&mut self) -> Result<Option<Bytes>, Failure> {
         // an error means that the body was cut off
         let chunk = self.response.chunk().await;
@@ -61,8 +63,8 @@ pub(super) async fn read_whole(response: Response, max_bytes: u64) -> Result<Vec
     Ok(bytes)
 }
 
-/// Reads the answer to a request for a stream, and sends its pieces. Upstreams that do not stream answer with an object,
-/// regardless of `Content-Type`; no event stream begins with `{`.
+/// Reads the response to a streaming request, and sends the pieces of the answer. Upstreams that do not stream respond
+/// with a JSON object, even if `Content-Type` says otherwise. No event stream begins with `{`.
 pub(super) async fn read_streamed<R: EventReader>(
     response: Response,
     max_bytes: u64,
@@ -96,7 +98,8 @@ pub(super) async fn read_streamed<R: EventReader>(
     Ok(answer)
 }
 
-/// Streams the chunks of a body until an event is larger than `max_bytes`. `unread` counts the bytes since the last event.
+/// Streams the chunks of a body. Fails if an event is larger than `max_bytes`. `unread` counts the bytes since the last
+/// complete event.
 fn chunks<'a>(
     body: &'a mut Body,
     max_bytes: u64,

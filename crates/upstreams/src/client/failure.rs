@@ -14,7 +14,7 @@ use threadkeep_responses::UpstreamError;
 const REFUSAL_MAX_BYTES: u64 = 65_536;
 const MESSAGE_MAX_CHARS: usize = 1_000;
 const NO_REASON: &str = "it gave no reason";
-/// Maximum wait that callers are asked for.
+/// Maximum `retry_after` that is passed on to callers.
 const CALLERS_WAIT_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,9 +22,8 @@ const CALLERS_WAIT_MAX: Duration = Duration::from_secs(60);
 pub(crate) struct Failure {
     pub(super) error: UpstreamError,
     pub(super) is_temporary: bool,
-    /// The status of the answer, unless it was 2xx or there was no answer.
+    /// HTTP status of the response; `None` if it was 2xx or no response arrived.
     pub(super) status: Option<u16>,
-    /// The wait that the upstream asked for.
     pub(super) requested_wait: Option<Duration>,
 }
 
@@ -49,12 +48,13 @@ impl Failure {
         Self::temporary(UpstreamError::Malformed)
     }
 
-    /// An answer over the limit. A retry would not shorten it.
+    /// An answer over the size limit. A retry would not make it shorter.
     pub(crate) fn too_long() -> Self {
         Self::permanent(UpstreamError::Malformed)
     }
 
-    /// Converts an error with status 200. `error` is compact JSON with a status as `code`, or a name as `code` or `type`.
+    /// Converts an error that arrived with status 200. `error` is compact JSON. Its `code` may be an HTTP status or a
+    /// name. Its `type` is a name.
     pub(crate) fn of_error(error: &str) -> Self {
         let code = member(error, "code").unwrap_or_default();
         let status = code
@@ -76,12 +76,12 @@ impl Failure {
                 retry_after: requested_wait.map(|wait| wait.min(CALLERS_WAIT_MAX)),
             }),
             500.. => Self::temporary(UpstreamError::Failed),
-            // includes redirects: the operator must set the final URL
+            // includes redirects: the operator must configure the final URL
             _ => Self::permanent(UpstreamError::Rejected),
         }
     }
 
-    /// A request without an answer. Drops `error`, because it contains the URL.
+    /// A request that got no response. Drops `error`, because it contains the URL.
     pub(super) fn unanswered(error: &reqwest::Error) -> Self {
         Self::temporary(if error.is_timeout() && !error.is_connect() {
             UpstreamError::Timeout
@@ -90,7 +90,7 @@ impl Failure {
         })
     }
 
-    /// Converts an answer with a status other than 2xx. Reads only the body of a 400.
+    /// Converts a response with a status other than 2xx. Only the body of a 400 is read.
     pub(super) async fn of_answer(response: Response) -> Self {
         let requested_wait = requested_wait(response.headers(), OffsetDateTime::now_utc());
         let status = response.status().as_u16();
@@ -117,8 +117,8 @@ impl Failure {
     }
 }
 
-/// Returns the status that an error's names stand for. OpenAI's type `invalid_request_error` has a code if the request is
-/// not at fault.
+/// Returns the HTTP status that matches an error's `code` and `type`. OpenAI sets a `code` on an
+/// `invalid_request_error` if the request itself is not the cause.
 fn status_of_names(error: &str, code: Option<&str>) -> u16 {
     let kind = member(error, "type").and_then(text);
     let kind = kind.as_deref();
@@ -132,7 +132,7 @@ fn status_of_names(error: &str, code: Option<&str>) -> u16 {
     }
 }
 
-/// Returns the status for an error name: a type at Anthropic, a code or type at OpenAI.
+/// Returns the HTTP status for an error name. Anthropic sends names as `type`, OpenAI as `code` or `type`.
 fn status_named(name: &str) -> Option<u16> {
     Some(match name {
         "context_length_exceeded" | "image_parse_error" | "invalid_prompt" => 400,

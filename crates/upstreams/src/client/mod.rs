@@ -29,10 +29,10 @@ pub(super) use failure::Failure;
 /// Maximum time for name resolution, connection and handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const FIRST_WAIT: Duration = Duration::from_millis(500);
-/// Statuses of servers that do not have an operation.
+/// Statuses that a server returns for an operation that it does not have.
 const NOT_SERVED: [u16; 3] = [404, 405, 501];
 
-/// The connections to all upstreams. Follows no redirects and uses no proxy. Clones share the connections.
+/// Connections to all upstreams. Follows no redirects and uses no proxy. Clones share the connections.
 #[derive(Debug, Clone)]
 pub struct HttpClient {
     client: Client,
@@ -70,7 +70,7 @@ impl Default for HttpClient {
 }
 
 impl Endpoint {
-    /// Creates the endpoint at `path` below the upstream's URL. `headers` carry its credentials and API version.
+    /// Creates the endpoint at `path` below the upstream's URL. `headers` contain the credential and the API version.
     pub(super) fn new(
         http: &HttpClient,
         settings: &UpstreamSettings,
@@ -91,8 +91,8 @@ impl Endpoint {
         }
     }
 
-    /// Sends a JSON body, and retries until an answer is readable, a failure is permanent, or the attempts or the time are
-    /// exhausted. With `pieces`, the body requests a stream, whose pieces are sent there.
+    /// Sends a JSON body. Retries until an answer is readable, a failure is permanent, or the attempts or the time are
+    /// used up. If `pieces` is given, `body` must request a stream, and each piece is sent to `pieces`.
     pub(super) async fn ask<R: EventReader>(
         &self,
         body: Bytes,
@@ -123,7 +123,8 @@ impl Endpoint {
         }
     }
 
-    /// Like [`ask`](Self::ask), for whole answers of any type. `read` returns `None` for an unreadable answer.
+    /// Like [`ask`](Self::ask), but accepts complete answers of any type. `read` returns `None` if an answer is
+    /// unreadable.
     pub(super) async fn ask_whole<A>(
         &self,
         body: Bytes,
@@ -134,7 +135,7 @@ impl Endpoint {
         answer.map_err(|failure| failure.error)
     }
 
-    /// Like [`ask_whole`](Self::ask_whole), for an optional operation. Returns `None` if the upstream does not have it.
+    /// Like [`ask_whole`](Self::ask_whole), but returns `None` if the upstream does not have the operation.
     pub(super) async fn ask_if_served<A>(
         &self,
         body: Bytes,
@@ -189,7 +190,7 @@ impl Endpoint {
         left: Duration,
     ) -> Result<(), Failure> {
         let wait = wait(self.http.first_wait, attempt, failure.requested_wait);
-        // the deadline would pass during the wait
+        // a retry is only useful if time is left after the wait
         let is_last = !failure.is_temporary || attempt >= self.retries || wait >= left;
         tracing::warn!(
             upstream = &*self.name,

@@ -9,13 +9,13 @@ use threadkeep_responses::{AnswerPart, Piece};
 #[derive(Debug, Default)]
 pub(super) struct Call {
     form: CallForm,
-    /// The id and name. Arguments are held back until both are known.
+    /// The call's id and name. Arguments are held back until the name is known.
     head: Option<(Option<String>, String)>,
     arguments: Option<Text>,
 }
 
 impl Draft {
-    /// Adds a call whose name is not known yet, and returns its index.
+    /// Adds a call whose name is not known yet. Returns the index of its part.
     pub(in super::super) fn add_call(&mut self, form: CallForm) -> Result<usize, Failure> {
         self.nameless += 1;
         self.add(Part::Call(Call {
@@ -38,7 +38,7 @@ impl Draft {
         Ok(part)
     }
 
-    /// Sets the name of a call, which begins it. Has no effect if the call already has a name.
+    /// Sets the name of a call, which begins the call. Has no effect if the call already has a name.
     pub(in super::super) fn name(
         &mut self,
         part: usize,
@@ -80,7 +80,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Ends a call with its complete, JSON-escaped arguments. Sends text that was in no delta.
+    /// Ends a call with its complete, JSON-escaped arguments. Sends the text that no delta contained.
     pub(in super::super) fn end_arguments(
         &mut self,
         part: usize,
@@ -118,7 +118,7 @@ impl Call {
         })
     }
 
-    /// Sends all text that no piece contains yet.
+    /// Sends the text that no piece contains yet.
     fn flush(&mut self, part: usize, pieces: &mut Vec<Piece>) {
         if let (Some(_), Some(arguments)) = (&self.head, &mut self.arguments) {
             let rest = arguments.rest();

@@ -10,7 +10,7 @@ use super::client::Failure;
 use threadkeep_domain::{Json, Usage};
 use threadkeep_responses::{AnswerPart, Finish, ModelAnswer, Piece};
 
-/// Maximum parts in one answer. The setting `response_max_tool_calls` allows up to 10,000 calls.
+/// Maximum number of parts in one answer. The setting `response_max_tool_calls` allows up to 10,000 calls.
 const PARTS_MAX: usize = 10_240;
 
 /// An unfinished answer. Parts are numbered in the order in which they are added, and begin in that order.
@@ -18,9 +18,9 @@ const PARTS_MAX: usize = 10_240;
 pub(super) struct Draft {
     parts: Vec<Part>,
     bytes_left: u64,
-    /// Number of calls without a name.
+    /// Number of calls that have no name yet.
     nameless: usize,
-    /// Pieces that wait until the calls before them have a name.
+    /// Pieces that are held back until all calls have a name.
     held: Vec<Piece>,
     pieces: Vec<Piece>,
 }
@@ -28,7 +28,7 @@ pub(super) struct Draft {
 #[derive(Debug)]
 enum Part {
     Message {
-        /// The content and other members, in the form of [`AnswerPart::Message`]; `None` until the upstream sends them.
+        /// The complete message, as in [`AnswerPart::Message`]; `None` until the upstream sends it.
         whole: Option<Json>,
         texts: Vec<PlacedText>,
     },
@@ -71,14 +71,14 @@ impl Draft {
         }
     }
 
-    /// Counts bytes that are stored elsewhere against the limit.
+    /// Counts bytes that are stored elsewhere towards the size limit.
     pub(super) fn count(&mut self, bytes: usize) -> Result<(), Failure> {
         let left = self.bytes_left.checked_sub(bytes as u64);
         self.bytes_left = left.ok_or_else(Failure::too_long)?;
         Ok(())
     }
 
-    /// Returns the answer, and the last pieces. Fails if a call has no name.
+    /// Returns the complete answer and the last pieces. Fails if a call has no name.
     pub(super) fn end(
         self,
         finish: Finish,

@@ -1,12 +1,12 @@
 use crate::client::Failure;
 use crate::json::text;
 
-/// A text that arrives in JSON strings.
+/// A text that arrives as JSON-escaped fragments.
 #[derive(Debug, Default)]
 pub(super) struct Text {
     /// JSON-escaped, without quotes, with its original escapes.
     pub(super) json: String,
-    /// Number of bytes that pieces contain.
+    /// Number of bytes of `json` that were sent in pieces.
     sent: usize,
 }
 
@@ -18,15 +18,16 @@ impl Text {
         }
     }
 
-    /// Adds JSON-escaped text, and returns the text that is ready to be sent. Servers that count UTF-16 can split a
-    /// character, whose first half then waits for the second.
+    /// Adds JSON-escaped text, and returns the text that is ready to be sent. A server that counts UTF-16 units can
+    /// split a surrogate pair. The first half is then held back until the second half arrives.
     pub(super) fn push(&mut self, json: &str) -> Option<String> {
         self.json.push_str(json);
         let half = if ends_in_half(json) { 6 } else { 0 };
         self.send_to(self.json.len() - half)
     }
 
-    /// Replaces the text with the complete one, which must begin with it. Returns the unsent rest.
+    /// Replaces the text with the complete text, and returns the unsent rest. Fails if the complete text does not begin
+    /// with the received text.
     pub(super) fn complete(&mut self, json: &str) -> Result<Option<String>, Failure> {
         let whole = unquoted(json);
         if !whole.starts_with(&self.all()) {
@@ -71,6 +72,6 @@ fn ends_in_half(json: &str) -> bool {
         return false;
     };
     let backslashes = before.iter().rev().take_while(|byte| **byte == b'\\');
-    // an odd number of backslashes would escape the backslash of the escape
+    // if an odd number of backslashes precedes the escape, its own backslash is escaped
     matches!(third, b'8' | b'9' | b'a'..=b'b' | b'A'..=b'B') && backslashes.count() % 2 == 0
 }

@@ -7,7 +7,7 @@ use threadkeep_domain::Json;
 use threadkeep_domain::elements;
 use threadkeep_responses::{AnswerPart, Piece, TextKind, content_of};
 
-/// Maximum texts in one part. Each has its own index in a content or a summary.
+/// Maximum number of texts in one part. Each text has its own index in a content or a summary.
 pub(super) const TEXTS_MAX: usize = 1_024;
 
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Draft {
         Ok(part)
     }
 
-    /// Adds JSON-escaped text to a message or an item. Without an index, it belongs to the only text of its kind.
+    /// Adds JSON-escaped text to a message or an item. Without an index, the first text of the same kind is extended.
     pub(in super::super) fn text(
         &mut self,
         part: usize,
@@ -70,7 +70,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Returns the text of `kind` at an index. Fails if the index has a text of another kind.
+    /// Returns the text of `kind` at index `place`, and adds it if necessary. Fails if a text of a different kind is at
+    /// that index.
     fn place(
         &mut self,
         part: usize,
@@ -127,8 +128,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Ends a message with its complete form, that of [`AnswerPart::Message`], which must continue the deltas. Sends text
-    /// that was in no delta.
+    /// Ends a message with its complete form, as in [`AnswerPart::Message`]. Fails if a complete text does not begin
+    /// with its deltas. Sends the text that no delta contained.
     pub(in super::super) fn end_message(
         &mut self,
         part: usize,
@@ -174,7 +175,7 @@ impl Draft {
     }
 }
 
-/// Builds a message from texts, and adds their last pieces.
+/// Builds a message from its texts, and adds the last pieces to `pieces`.
 pub(super) fn end(mut texts: Vec<PlacedText>, part: usize, pieces: &mut Vec<Piece>) -> AnswerPart {
     texts.sort_by_key(|text| text.place);
     let content = texts.iter_mut().map(|open| {

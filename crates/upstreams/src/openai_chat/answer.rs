@@ -28,7 +28,7 @@ pub(super) fn read(body: &[u8]) -> Result<ModelAnswer, Failure> {
     })
 }
 
-/// Returns the parts of an answer. Ignores unknown fields and fields of other types.
+/// Returns the parts of an answer. Ignores unknown fields and fields of unexpected types.
 fn parts(choice: &str) -> Option<Vec<AnswerPart>> {
     let answer = member(choice, "message").filter(|message| message.starts_with('{'))?;
     let content = message_content(answer);
@@ -44,7 +44,7 @@ pub(super) fn finish_of(choice: &str) -> Result<Option<Finish>, Failure> {
         None | Some("null" | "\"\"") => Ok(None),
         Some("\"length\"") => Ok(Some(Finish::MaxOutputTokens)),
         Some("\"content_filter\"") => Ok(Some(Finish::ContentFilter)),
-        // sent by gateways whose upstream fails midway
+        // gateways send this reason when their upstream fails midway
         Some("\"error\"") => Err(Failure::of_error("null")),
         Some(_) => Ok(Some(Finish::Done)),
     }
@@ -57,15 +57,15 @@ fn message_content(message: &str) -> Vec<String> {
     text.into_iter().chain(refusal).collect()
 }
 
-/// The non-empty texts of a message or a delta, JSON-escaped. Some servers send the content in parts.
+/// Returns the non-empty texts of a message or a delta, JSON-escaped. Some servers send the content in parts.
 pub(super) fn texts(message: &str) -> impl Iterator<Item = &str> {
     let parts = member_elements(message, "content");
     let texts = parts.filter_map(|part| inside_member(part, "text"));
     inside_member(message, "content").into_iter().chain(texts)
 }
 
-/// Returns the calls, or that of the older field `function_call`. `None` if a call is neither of a function nor of a custom
-/// tool.
+/// Returns the calls in `tool_calls`, or the call in the older field `function_call`. Returns `None` if a call is for
+/// neither a function nor a custom tool.
 fn calls(message: &str) -> Option<Vec<AnswerPart>> {
     let calls: Option<Vec<_>> = member_elements(message, "tool_calls")
         .map(|call| match tool_of(call)? {
@@ -85,7 +85,8 @@ fn calls(message: &str) -> Option<Vec<AnswerPart>> {
     }
 }
 
-/// A function call. Some servers send the arguments as an object instead of a string, omit them, or leave them empty.
+/// Returns a function call. Some servers send the arguments as an object instead of a string, omit them, or leave them
+/// empty.
 fn function_call(id: Option<Cow<'_, str>>, function: &str) -> Option<AnswerPart> {
     let arguments = match member(function, "arguments") {
         None | Some("null" | "\"\"") => "{}".into(),

@@ -3,14 +3,14 @@ use std::collections::HashMap;
 use crate::json::{text, text_member};
 use threadkeep_domain::{CallForm, Json, given, member};
 
-/// The calls of a stream so far.
+/// The calls that a stream has begun.
 ///
-/// OpenAI numbers calls by `index`, and sends the id and name once. Other servers omit the index or send the same one for
-/// all calls, repeat the id or name in each delta, or send no id.
+/// OpenAI numbers calls by `index`, and sends the id and name once. Other servers omit the index, use the same index
+/// for all calls, or send no id. Some repeat the id or name in each delta.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     begun: Vec<Begun>,
-    /// The latest call of each index, which is JSON.
+    /// The latest call of each index. The index is JSON text.
     by_index: HashMap<String, usize>,
     by_id: HashMap<String, usize>,
 }
@@ -19,7 +19,7 @@ pub(super) struct Calls {
 struct Begun {
     part: usize,
     id: Option<String>,
-    /// The first delta contained all arguments.
+    /// Whether the first delta contained all arguments.
     is_whole: bool,
 }
 
@@ -28,7 +28,7 @@ impl Calls {
         self.begun.is_empty()
     }
 
-    /// Returns the part of the call that a delta continues; `None` if the delta begins another call.
+    /// Returns the part of the call that a delta continues, or `None` if the delta begins a new call.
     pub(super) fn part_of(&self, delta: &str) -> Option<usize> {
         let id = id_of(delta);
         let latest = match (index_of(delta), &id) {
@@ -46,10 +46,10 @@ impl Calls {
         goes_on.then_some(call.part)
     }
 
-    /// Size of the strings that are kept for a delta's call.
+    /// Returns how many bytes of the delta's index and id are stored for its call.
     pub(super) fn bytes_of(delta: &str) -> usize {
         let index = index_of(delta).map_or(0, str::len);
-        // the id is also a key
+        // the id is stored twice: in the call and as a map key
         index + 2 * member(delta, "id").map_or(0, str::len)
     }
 

@@ -8,8 +8,8 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// Returns the dialect of a host. A gateway to OpenAI at another host is a compatible server, because gateways
-    /// translate.
+    /// Returns the dialect of a host. A gateway to OpenAI at a different host counts as a compatible server, because
+    /// gateways translate requests.
     pub(super) fn of_host(host: &str) -> Self {
         let is_openai = ["openai.com", "azure.com"].into_iter().any(|domain| {
             let prefix = host.strip_suffix(domain);
@@ -22,11 +22,11 @@ impl Dialect {
         }
     }
 
-    /// The name of the token limit.
+    /// Returns the name of the field that limits output tokens.
     ///
-    /// OpenAI's models since o1 reject `max_tokens` with 400, and all of them accept the newer name. Most compatible servers
-    /// only know the older one: some ignore the newer one, so that nothing limits the answer (llama-cpp-python, issue 1907),
-    /// and strict ones answer "Extra inputs are not permitted".
+    /// OpenAI's models since o1 reject `max_tokens` with 400, and all OpenAI models accept `max_completion_tokens`.
+    /// Most compatible servers support only `max_tokens`. Some of them ignore the newer name, which leaves the answer
+    /// unlimited (llama-cpp-python, issue 1907). Strict servers answer "Extra inputs are not permitted".
     pub(super) fn max_tokens(self) -> &'static str {
         match self {
             Self::OpenAi => "max_completion_tokens",
@@ -34,16 +34,16 @@ impl Dialect {
         }
     }
 
-    /// Returns whether messages of the assistant have a field for reasoning, an extension of compatible servers. Some of
-    /// their models need their reasoning between the calls of a response.
+    /// Returns whether assistant messages have a field for reasoning, an extension of compatible servers. Some models
+    /// need the reasoning that preceded their earlier calls.
     pub(super) fn has_reasoning(self) -> bool {
         self == Self::Compatible
     }
 
-    /// Returns whether the arguments of earlier calls may be any text.
+    /// Returns whether the arguments of earlier calls may be arbitrary text.
     ///
-    /// Compatible servers parse them for their models' templates and fail on invalid JSON, so one mistake of a model would
-    /// end its conversation.
+    /// Compatible servers parse the arguments for their models' templates, and fail on invalid JSON. One invalid call
+    /// would then make all later requests of the conversation fail.
     pub(super) fn takes_any_arguments(self) -> bool {
         self == Self::OpenAi
     }

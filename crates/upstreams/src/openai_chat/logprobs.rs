@@ -3,12 +3,12 @@ use crate::json::{Object, array, inside_member};
 use threadkeep_domain::{Json, elements, member, member_elements};
 use threadkeep_responses::AnswerPart;
 
-/// Log probabilities of the tokens so far, in the format of the Responses API.
+/// Log probabilities of the tokens received so far, in the format of the Responses API.
 #[derive(Debug, Default)]
 pub(super) struct Logprobs(Vec<String>);
 
 impl Logprobs {
-    /// Adds those of a choice, whole or in a chunk, and returns their size. Skips malformed tokens.
+    /// Adds the log probabilities of a choice or a chunk, and returns their size in bytes. Skips malformed tokens.
     pub(super) fn add(&mut self, choice: &str) -> usize {
         let logprobs = member(choice, "logprobs").unwrap_or_default();
         let tokens = member_elements(logprobs, "content");
@@ -22,7 +22,7 @@ impl Logprobs {
         self.0[before..].iter().map(String::len).sum()
     }
 
-    /// Adds them to the first message's text, the text of the choice.
+    /// Adds the log probabilities to the text of the first message.
     pub(super) fn put_into(&self, parts: &mut [AnswerPart]) {
         let content = parts.iter_mut().find_map(|part| match part {
             AnswerPart::Message(content) => Some(content),

@@ -57,7 +57,7 @@ impl Model for OpenAiChat {
         true
     }
 
-    /// In this API, only messages of the user can have images and files.
+    /// In this API, only user messages can contain images and files.
     fn takes(&self, place: MediaPlace, part: &str) -> bool {
         place == MediaPlace::User && messages::takes(part)
     }

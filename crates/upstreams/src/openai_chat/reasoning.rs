@@ -1,12 +1,12 @@
 use crate::json::{Object, array, inside_member};
 use threadkeep_domain::{Json, member_elements};
 
-/// The reasoning fields of compatible servers. `DeepSeek` and llama.cpp use the first one; `OpenRouter`, Groq and newer
-/// versions of vLLM the second.
+/// Names of the reasoning field of compatible servers. `DeepSeek` and llama.cpp use the first name. `OpenRouter`, Groq
+/// and newer versions of vLLM use the second.
 ///
-/// Groq rejects the first field with 400, so reasoning is sent back in the field that it came in.
+/// Groq rejects the first name with 400, so reasoning is sent back under the name with which it was received.
 const FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
-/// The member of an item that names its field, if it is not the first one.
+/// The item member that stores the reasoning field's name, unless it is the first name.
 const FIELD: &str = "upstream_field";
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(super) struct Reasoning {
 }
 
 impl Reasoning {
-    /// Adds an item's text, which is empty if only another kind of upstream can read it.
+    /// Adds an item's text. The text is empty if only other kinds of upstreams can read it.
     pub(super) fn add(&mut self, item: &str) {
         let parts = member_elements(item, "content");
         let texts = parts.filter_map(|part| inside_member(part, "text"));

@@ -5,7 +5,7 @@ use crate::parameters::{with_sampling, with_service};
 use threadkeep_domain::{CallForm, Json, member, quoted};
 use threadkeep_responses::{CustomTool, Function, Parameters, Question, ToolChoice};
 
-/// Writes the request body. Omits `reasoning.summary`, which this API cannot express.
+/// Writes the request body. Omits `reasoning.summary`, which this API does not have.
 pub(super) fn write(question: &Question<'_>, dialect: Dialect, is_streamed: bool) -> String {
     let body = Object::new()
         .text("model", question.model)
@@ -17,7 +17,7 @@ pub(super) fn write(question: &Question<'_>, dialect: Dialect, is_streamed: bool
     with_parameters(body, question.parameters, dialect).close()
 }
 
-/// Without tools, servers reject the fields that concern tools.
+/// Adds the tools and their settings. Without tools, servers reject those settings.
 fn with_tools(body: Object, question: &Question<'_>) -> Object {
     if question.functions.is_empty() {
         return body;
@@ -91,7 +91,7 @@ fn with_parameters(body: Object, parameters: &Parameters, dialect: Dialect) -> O
     with_service(body, parameters)
 }
 
-/// Converts the format of the answer; `None` for text, the default.
+/// Converts the format of the answer. Returns `None` for text, the default.
 fn response_format(format: &str) -> Option<String> {
     let kind = text(member(format, "type")?)?;
     match &*kind {

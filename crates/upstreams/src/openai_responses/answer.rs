@@ -6,7 +6,7 @@ use threadkeep_responses::ModelAnswer;
 
 pub(super) fn read(body: &[u8], names: &Names) -> Result<ModelAnswer, Failure> {
     let body = read_body(body)?;
-    // the body itself is bounded
+    // the size of the body is already limited
     let (answer, _) = Output::new(names, u64::MAX).end(body.as_str())?;
     Ok(answer)
 }

@@ -13,8 +13,9 @@ const UPSTREAM_ID: &str = r#""upstream_id""#;
 
 /// Converts the conversation to items, whose content already has this API's format.
 ///
-/// Encrypted reasoning is sent back, because this upstream stores none. Items of other types are sent unchanged, except
-/// those of other kinds of upstreams, and so are the other members of messages. Members that this server added are removed.
+/// Encrypted reasoning is sent back, because the upstream stores no reasoning. Items of unknown types, and unknown
+/// members of messages, are sent unchanged. Items of other kinds of upstreams, and members that this server added, are
+/// omitted.
 pub(super) fn input(question: &Question<'_>, names: &mut Names) -> Vec<String> {
     let mut ids = Names::default();
     let items = question.prompt.iter();
@@ -60,7 +61,7 @@ pub(super) fn input(question: &Question<'_>, names: &mut Names) -> Vec<String> {
         .collect()
 }
 
-/// A message with its other members. Its id and status are not part of a prompt.
+/// Converts a message with its additional members. The id and status of a message are not part of a prompt.
 fn message(role: &str, content: &str, item: &str) -> Option<String> {
     let (role, kind) = (quoted(role), quoted("message"));
     let own = [(TYPE, &*kind), (ROLE, &*role), (CONTENT, content)];
@@ -70,7 +71,7 @@ fn message(role: &str, content: &str, item: &str) -> Option<String> {
     (content != "[]").then(|| object_of(own.into_iter().chain(further)))
 }
 
-/// Restores the upstream's id of an item, and removes this server's members and those in `without`.
+/// Restores the upstream's id of an item. Removes the members that this server added, and those in `without`.
 fn returned(item: &str, without: &[&str]) -> String {
     let id = upstream_id_of(item).map(|id| quoted(&id));
     let id = id.as_deref().map(|id| (ID, id));
@@ -79,7 +80,7 @@ fn returned(item: &str, without: &[&str]) -> String {
     object_of(id.into_iter().chain(its))
 }
 
-/// Returns whether this kind of upstream has encrypted the item.
+/// Returns whether the upstream encrypted the item. False if this server produced the encrypted content.
 fn is_encrypted(item: &str) -> bool {
     inside_member(item, "encrypted_content").is_some() && !is_carried(item)
 }

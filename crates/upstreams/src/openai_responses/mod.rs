@@ -1,4 +1,4 @@
-//! OpenAI's Responses API, without its storage.
+//! OpenAI's Responses API, used without its server-side storage.
 
 mod answer;
 mod compact;
@@ -20,7 +20,7 @@ use threadkeep_responses::{
     CompactedPrompt, MediaPlace, Model, ModelAnswer, Piece, Question, UpstreamError,
 };
 
-/// Models behind OpenAI's Responses API: `POST {url}/responses`, each time with all items.
+/// Models behind OpenAI's Responses API: `POST {url}/responses`. Each request sends all items.
 #[derive(Debug)]
 pub struct OpenAiResponses {
     endpoint: Endpoint,
@@ -58,7 +58,7 @@ impl Model for OpenAiResponses {
             .await
     }
 
-    /// Always true: parts are sent unchanged.
+    /// Always true, because parts are sent unchanged.
     fn takes(&self, _: MediaPlace, _: &str) -> bool {
         true
     }

@@ -20,7 +20,7 @@ const OWN_MEMBERS: [&str; 5] = [
 pub(super) struct Output<'a> {
     names: &'a Names,
     draft: Draft,
-    /// Items by their index as JSON.
+    /// Items by index. The index is JSON text.
     items: HashMap<String, Item>,
 }
 
@@ -32,10 +32,10 @@ struct Item {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextPlace<'a> {
-    /// The index of the item, as JSON.
+    /// Index of the item, as JSON text.
     pub(super) index: &'a str,
     pub(super) kind: TextKind,
-    /// The index in the content or the summary, as JSON.
+    /// Index in the content or the summary, as JSON text.
     pub(super) place: &'a str,
 }
 
@@ -100,7 +100,7 @@ impl<'a> Output<'a> {
         Ok(item.part)
     }
 
-    /// Ends an item with its complete form. Sends text that was in no delta.
+    /// Ends an item with its complete form. Sends the text that no delta contained.
     pub(super) fn end_item(&mut self, index: &str, item: &str) -> Result<(), Failure> {
         let kind = inside_member(item, "type").ok_or_else(Failure::malformed)?;
         let part = self.begin(index, item)?;
@@ -128,10 +128,10 @@ impl<'a> Output<'a> {
         self.draft.pieces()
     }
 
-    /// Ends the answer that `response` describes. Returns it with the last pieces.
+    /// Ends the answer. `response` is the final response object. Returns the answer and the last pieces.
     pub(super) fn end(mut self, response: &str) -> Result<(ModelAnswer, Vec<Piece>), Failure> {
         let finish = finish(response)?;
-        // items that the server did not stream
+        // adds items that the server did not stream
         for (index, item) in member_elements(response, "output").enumerate() {
             let index = index.to_string();
             let has_ended = self.items.get(&index).is_some_and(|item| item.has_ended);

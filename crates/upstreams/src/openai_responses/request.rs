@@ -7,8 +7,7 @@ use threadkeep_responses::{CustomTool, Function, Parameters, Question, ToolChoic
 
 const ANY_OBJECT: &str = r#"{"type":"object","properties":{}}"#;
 
-/// Writes the request body, whose fields are those of the question except `stop`, which this API does not have. Adds the
-/// names of all functions to `names`.
+/// Writes the request body. Omits `stop`, which this API does not have. Adds the names of all functions to `names`.
 pub(super) fn write(question: &Question<'_>, is_streamed: bool, names: &mut Names) -> String {
     let tools = tools(question, names);
     let body = prompt(question, names)
@@ -59,7 +58,7 @@ fn with_tools(
     }
 }
 
-/// Tools are strict by default in this API.
+/// Converts a function or a custom tool. Always sends `strict`, because this API's default is `true`.
 fn tool(function: &Function, names: &mut Names) -> String {
     let description = function.description.as_deref().map(quoted);
     if let Some(CustomTool { format }) = &function.custom {
@@ -117,7 +116,8 @@ fn include(parameters: &Parameters) -> Option<String> {
     (!names.is_empty()).then(|| array(&names))
 }
 
-/// Returns whether the request asks for reasoning. Models without reasoning reject `include` of encrypted reasoning.
+/// Returns whether the request asks for reasoning. Models without reasoning reject requests that include encrypted
+/// reasoning.
 fn asks_for_reasoning(parameters: &Parameters) -> bool {
     let reasoning = parameters.reasoning.as_ref().map_or("", Json::as_str);
     let effort = inside_member(reasoning, "effort");

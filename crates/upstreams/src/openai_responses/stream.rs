@@ -11,7 +11,7 @@ use threadkeep_responses::{ModelAnswer, Piece, TextKind};
 #[derive(Debug)]
 pub(super) struct ResponseStream<'a> {
     output: Output<'a>,
-    /// Set by the last event. A stream without it was cut off.
+    /// Set by the last event. A stream without this event was cut off.
     response: Option<Json>,
 }
 
@@ -68,7 +68,7 @@ impl EventReader for ResponseStream<'_> {
                 let error = given(event, "error");
                 return Err(Failure::of_error(error.unwrap_or(event)));
             }
-            // an item or the response repeats the contents of all other events
+            // other events need no handling, because an item or the response repeats their contents
             _ => {
                 if let Some(error) = given(event, "error") {
                     return Err(Failure::of_error(error));

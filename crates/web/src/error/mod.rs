@@ -19,11 +19,11 @@ use threadkeep_domain::{
 use threadkeep_identity::IdentityError;
 use threadkeep_service::ServiceError;
 
-/// The error of a request.
+/// An error response to a request.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApiError {
-    /// The body is not JSON, or nests too deep.
+    /// The body is not JSON, or nests too deeply.
     #[error("The body is not JSON: {0}.")]
     InvalidJson(JsonError),
     /// Invalid key.
@@ -57,12 +57,12 @@ pub enum ApiError {
     /// Malformed thread id in the path or body.
     #[error("A thread id is `thrd_` with 27 to 59 letters and digits.")]
     InvalidThreadId,
-    /// Invalid scope, or an invalid key, value or item of a scope.
+    /// Invalid scope, or invalid key, value or item in a scope.
     #[error("The {} is invalid: {error}.", error.part())]
     ScopePart {
         /// Violated rule.
         error: ScopeError,
-        /// Index in a request with several.
+        /// Index of the part, if the request has several parts.
         index: Option<usize>,
     },
     /// The server is shutting down.
@@ -71,7 +71,7 @@ pub enum ApiError {
     /// Unknown tool.
     #[error("The tool does not exist. GET /v1/tools lists all tools.")]
     ToolNotFound,
-    /// The cursor was not issued by this server, or belongs to another list.
+    /// The cursor was not issued by this server, or belongs to a different list.
     #[error("The cursor is invalid, or belongs to another list. Pass `next_cursor` unchanged.")]
     InvalidCursor,
     /// Unknown event type.
@@ -80,7 +80,7 @@ pub enum ApiError {
     #[doc(hidden)]
     #[error("The URL of the webhook is invalid: {0}.")]
     InvalidWebhookUrl(String),
-    /// The request lacks a valid API key or signed id.
+    /// The request has no valid API key and no signed thread id.
     #[error(
         "This request needs an API key (`Authorization: Bearer`). For a thread, its signed id is enough (`x-thread-id` or the cookie)."
     )]
@@ -94,7 +94,7 @@ pub enum ApiError {
         /// The required right.
         right: String,
     },
-    /// The caller's thread cannot be verified.
+    /// The caller's thread id cannot be verified.
     #[error("The signature of the thread id does not verify.")]
     Identity(#[from] IdentityError),
     /// Unknown path.
@@ -135,15 +135,15 @@ pub enum ApiError {
     /// The body is too large.
     #[error("The body is larger than {limit_bytes} bytes.")]
     BodyTooLarge {
-        /// Maximum bytes.
+        /// Maximum size of a body, in bytes.
         limit_bytes: u64,
-        /// Bytes read so far.
+        /// Number of bytes read so far.
         read_bytes: u64,
     },
     /// The URL is too long.
     #[error("The URL is longer than {limit_bytes} bytes.")]
     UrlTooLong {
-        /// Maximum bytes.
+        /// Maximum size of a URL, in bytes.
         limit_bytes: usize,
     },
     /// The headers are too many or too large.
@@ -151,24 +151,24 @@ pub enum ApiError {
     HeadersTooLarge {
         /// Maximum number of headers.
         limit: usize,
-        /// Maximum bytes of headers and URL.
+        /// Maximum size of headers and URL, in bytes.
         limit_bytes: usize,
     },
     /// The body ended early, or its HTTP framing is malformed.
     #[error("The body is incomplete or malformed.")]
     BodyUnreadable,
-    /// Other requests use all the memory for bodies and responses.
+    /// No memory is free for bodies and responses, because other requests use it.
     #[error("The server has no memory left for the body or the answer. Retry later.")]
     Overloaded,
     /// The service rejected the request or failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// The app around the library failed. The server never returns this error.
+    /// The application that embeds the library failed. The server never returns this error.
     #[error("{what}")]
     Internal {
         /// Cause, for the log.
         what: &'static str,
-        /// How a value differs from its type. Never logged, because its text may quote the value.
+        /// Describes how a value differs from its type. Never logged, because the text may quote the value.
         source: Option<serde_json::Error>,
     },
 }
@@ -180,7 +180,7 @@ impl ApiError {
         Self::InvalidParameter(detail.into())
     }
 
-    /// Returns the stable code that the problem object has.
+    /// Returns the stable error code, as in the problem object.
     #[must_use]
     pub fn code(&self) -> &'static str {
         self.problem().code
@@ -227,7 +227,7 @@ fn any_of(allow: &str) -> String {
     }
 }
 
-/// Returns status and headers. [`with_problem`] adds the body, which needs the session id.
+/// Returns the status and headers. [`with_problem`] adds the body, because the body contains the session id.
 impl ResponseError for ApiError {
     fn status_code(&self) -> StatusCode {
         self.problem().status
@@ -244,7 +244,7 @@ fn has_weak_condition(headers: &HeaderMap) -> bool {
     values.any(|value| value.as_bytes().windows(3).any(|bytes| bytes == b"W/\""))
 }
 
-/// Adds the problem object to a response that is an [`ApiError`]. Passes other responses unchanged.
+/// Adds the problem object to a response that is an [`ApiError`]. Returns all other responses unchanged.
 pub fn with_problem<B: MessageBody>(
     response: ServiceResponse<B>,
     session: &SessionId,

@@ -9,9 +9,9 @@ use super::super::etag::{THREAD_VERSION, etag};
 use super::super::session::SessionId;
 use threadkeep_domain::Stamp;
 
-/// Challenge of a 401 (RFC 9110, section 15.5.2).
+/// `WWW-Authenticate` challenge of a 401 response (RFC 9110, section 15.5.2).
 pub const BEARER: &str = "Bearer";
-/// Challenge for a wrong credential (RFC 6750, section 3.1).
+/// `WWW-Authenticate` challenge for an invalid credential (RFC 6750, section 3.1).
 pub const WRONG_BEARER: &str = r#"Bearer error="invalid_token""#;
 
 /// Status, code and text of an error.
@@ -21,21 +21,22 @@ pub struct Problem {
     pub status: StatusCode,
     /// Stable code, for programs.
     pub code: &'static str,
-    /// Text for people. It reveals no internal cause.
+    /// Text for people. Never reveals an internal cause.
     pub detail: String,
     members: Map<String, Value>,
     /// Seconds until a retry may succeed.
     pub retry_after_seconds: Option<u64>,
-    /// Stamp of the thread or entry that the error concerns, if known.
+    /// Stamp of the thread or entry that the error concerns, if available.
     pub stamp: Option<Stamp>,
     allow: Option<&'static str>,
     challenge: &'static str,
-    /// The exceeded limit, and the rejected bytes.
+    /// Name of the exceeded limit, and the size of the rejected data in bytes.
     pub refused_bytes: Option<(&'static str, u64)>,
 }
 
 impl Problem {
-    /// A 503 suggests a retry after a second, because the server probes an unavailable store that often.
+    /// Creates a problem. A 503 suggests a retry after 1 second, because the server probes an unavailable store once a
+    /// second.
     pub(super) fn new(status: StatusCode, code: &'static str, detail: impl ToString) -> Self {
         Self {
             status,

@@ -1,4 +1,4 @@
-//! The only table from errors to HTTP.
+//! Maps all errors to HTTP status, code and text, in a single table.
 
 use actix_web::http::StatusCode;
 
@@ -126,7 +126,7 @@ fn part_problem(error: &ScopeError, index: Option<usize>, whole: &ApiError) -> P
     }
 }
 
-/// Errors of lower layers that map to HTTP. The protocols' own tables use its status.
+/// Maps an error of a lower layer to HTTP. The tables of other protocols use the same status.
 pub trait ToProblem {
     /// Returns the row of the table for this error.
     fn problem(&self) -> Problem;
@@ -159,7 +159,7 @@ impl ToProblem for ServiceError {
     }
 }
 
-/// Capitalizes the text, and adds a period.
+/// Capitalizes the text of an error, and adds a period.
 fn sentence(error: &impl ToString) -> String {
     let text = error.to_string();
     let mut letters = text.chars();
@@ -240,7 +240,7 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
                 .with("current_version", current.version)
                 .stamp(current)
         }
-        // the service has already retried until the request's time was over
+        // the service has already retried until the time limit of the request
         Refusal::Changed | Refusal::NoThread | Refusal::NoPlace => Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "contended",

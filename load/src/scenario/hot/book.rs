@@ -1,4 +1,4 @@
-//! The answers that all agents received about one thread. A counter never answers the same value twice.
+//! The answers that all agents received about one thread. No counter may return the same value twice.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -13,20 +13,20 @@ pub(super) struct Book {
     pub(super) sums: Distinct<i64>,
     pub(super) rounds: Distinct<u64>,
     pub(super) versions: Distinct<u64>,
-    /// An answer was wrong, so the number of writes is unknown.
+    /// True after a wrong answer. The number of writes is then unknown.
     pub(super) is_broken: bool,
 }
 
 #[derive(Debug)]
 pub(super) enum Fate {
-    /// Acknowledged, with its version if the answer was right.
+    /// Acknowledged. The version is known if the answer was right.
     Done(Option<u64>),
-    /// Possibly executed.
+    /// Without an answer, and possibly executed.
     Open,
     NotDone,
 }
 
-/// Acknowledgements that must be distinct.
+/// Acknowledged values, which must be distinct.
 #[derive(Debug)]
 pub(super) struct Distinct<T> {
     told: HashSet<T>,
@@ -62,7 +62,7 @@ impl<T: Copy + Eq + Hash + std::fmt::Display> Distinct<T> {
         Ok(())
     }
 
-    /// Returns the least and the greatest possible number of writes.
+    /// Returns the minimum and maximum possible number of writes.
     pub(super) fn bounds(&self) -> RangeInclusive<u64> {
         let told = self.told.len() as u64;
         told..=told + self.open

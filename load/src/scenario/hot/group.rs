@@ -4,13 +4,13 @@ use super::thread::HotThread;
 use crate::account::lock;
 use crate::http::Http;
 
-/// Size at which the agents change to a new thread; a state has at most 1 MiB.
+/// Size at which the agents change to a new thread. A state is limited to 1 MiB.
 const FULL_BYTES: u64 = 800_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Group {
     desk: std::sync::Mutex<Desk>,
-    /// Held while an agent creates a thread.
+    /// Locked while an agent creates a thread.
     making: tokio::sync::Mutex<()>,
 }
 
@@ -26,7 +26,7 @@ impl Group {
         lock(&self.desk).agents += 1;
     }
 
-    /// Returns the thread to work on. `None` if it could not be created.
+    /// Returns the current thread, and creates a thread if necessary. `None` if the creation failed.
     pub(super) async fn enter(&self, http: &mut Http<'_>) -> Option<Arc<HotThread>> {
         if let Some(thread) = self.current() {
             return Some(thread);
@@ -45,7 +45,7 @@ impl Group {
         Some(thread)
     }
 
-    /// Ends a step. The last agent that leaves a full thread, or one with a wrong answer, verifies it.
+    /// Ends a step. The last agent to leave a full or broken thread verifies it.
     pub(super) async fn leave(&self, thread: Arc<HotThread>, http: &mut Http<'_>) {
         if thread.size() >= FULL_BYTES || thread.is_broken() {
             let mut desk = lock(&self.desk);
@@ -60,7 +60,7 @@ impl Group {
         verify_if_last(thread, http).await;
     }
 
-    /// Ends the run of an agent. The last one verifies the thread.
+    /// Removes an agent from the run. The last agent verifies the thread.
     pub(super) async fn part(&self, http: &mut Http<'_>) {
         let current = {
             let mut desk = lock(&self.desk);

@@ -1,4 +1,4 @@
-//! Agents that share one thread over all replicas, with pushes, increments and conditional writes.
+//! Agents on all replicas that share one thread. They push, increment, and write conditionally.
 
 mod book;
 mod group;
@@ -17,16 +17,16 @@ use crate::run::Run;
 pub(crate) use group::Group;
 use thread::{HotThread, LIST, ROUND, TOTAL};
 
-/// Every n-th push has an idempotency key: a thread remembers at most 65,536 of them, for a minute.
+/// Every n-th push has an idempotency key, because a thread remembers at most 65,536 keys, for a minute each.
 const KEYED: u32 = 16;
-/// Every n-th push with a key is sent again although it was answered.
+/// Every n-th push with a key is repeated after its answer.
 const REPEATED: u32 = 4;
 
 #[derive(Debug)]
 pub(crate) struct Hot {
     writer: u32,
     pushes: u32,
-    /// The last thread, and the newest version seen of it.
+    /// The last thread, and its newest version that this agent has seen.
     seen: (u32, u64),
 }
 
@@ -50,7 +50,7 @@ impl Agent for Hot {
         if self.seen.0 != thread.number {
             self.seen = (thread.number, 0);
         }
-        // continue after a failed step: each one is useful alone
+        // continue after a failed step, because each step is useful alone
         self.push(&thread, http).await;
         self.increment(&thread, http).await;
         self.advance(&thread, http).await;
@@ -108,7 +108,7 @@ impl Hot {
         thread.note_increment(http, &ask, &added);
     }
 
-    /// Reads the round, and writes the next one unless another agent wrote in between.
+    /// Reads the key [`ROUND`], and increments it unless a different agent wrote in between.
     async fn advance(&mut self, thread: &HotThread, http: &mut Http<'_>) {
         let path = format!("/state/{ROUND}");
         let seen = self.seen.1;
@@ -138,7 +138,7 @@ impl Hot {
             }
             answer.expect(200)?;
             let receipt = answer.receipt()?;
-            // the condition guarantees that no agent wrote in between
+            // because of the condition, no agent wrote in between
             same(
                 "version of a conditional write",
                 receipt.version,
@@ -163,7 +163,7 @@ impl Hot {
         let check = |answer: &Answer| {
             answer.expect(200)?;
             let receipt = answer.receipt()?;
-            // a replay may answer a version from before the last read
+            // a replay may return a version that is older than the last read
             if !answer.is_replayed() {
                 not_before(receipt.version, seen + 1)?;
             }
@@ -189,7 +189,7 @@ struct Written {
     value: Option<i64>,
 }
 
-/// Checks that versions increase, across all replicas.
+/// Checks that versions increase, even across replicas.
 fn not_before(version: u64, least: u64) -> Result<(), Wrong> {
     if version >= least {
         return Ok(());

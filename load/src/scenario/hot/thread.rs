@@ -16,7 +16,7 @@ use crate::state::{Op, State};
 
 pub(super) const LIST: &str = "log";
 pub(super) const TOTAL: &str = "total";
-/// The key of the conditional writes.
+/// The key for the conditional writes.
 pub(super) const ROUND: &str = "round";
 
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl HotThread {
         self.size.fetch_max(bytes, Ordering::Relaxed);
     }
 
-    /// The largest size that an answer reported.
+    /// Returns the largest size that an answer reported.
     pub(super) fn size(&self) -> u64 {
         self.size.load(Ordering::Relaxed)
     }
@@ -109,7 +109,7 @@ impl HotThread {
         note_twice(http, ask, told);
     }
 
-    /// Notes the outcome of a conditional write. `None` if another agent wrote first.
+    /// Notes the outcome of a conditional write. `Ok(None)` means that a different agent wrote first.
     pub(super) fn note_round(
         &self,
         http: &Http<'_>,

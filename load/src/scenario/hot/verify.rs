@@ -1,4 +1,4 @@
-//! Compares the content of the hot thread with the answers of all agents.
+//! Compares the content of the hot thread with the answers that all agents received.
 
 use std::ops::RangeInclusive;
 
@@ -13,7 +13,7 @@ use crate::mark::{Mark, Strange};
 
 const PAGE: usize = 1_000;
 
-/// Reads all content, settles the account, and destroys the thread, which no agent uses any longer.
+/// Compares the content with the writes, and destroys the thread. No agent may still use the thread.
 pub(super) async fn close(thread: HotThread, http: &mut Http<'_>) {
     let id = thread.place.about();
     let id = id.as_deref().unwrap_or_default().to_owned();
@@ -39,7 +39,7 @@ pub(super) async fn close(thread: HotThread, http: &mut Http<'_>) {
             http.note_unverified(&id);
         }
     }
-    // a thread that is not destroyed expires
+    // if this fails, the thread expires
     let _ = http.ask_once(&destroy, |answer| answer.expect(204)).await;
 }
 
@@ -49,7 +49,7 @@ struct Integer {
 }
 
 fn contradictions(book: &Book, sum: Integer, round: Integer) -> Vec<Wrong> {
-    // creating the thread was the first version
+    // version 1 was the creation of the thread
     let versions = round.version.saturating_sub(1);
     [
         within("the sum of the increments", sum.value, book.sums.bounds()),
@@ -123,7 +123,7 @@ async fn integer(thread: &HotThread, http: &mut Http<'_>, key: &str) -> Result<I
     http.ask(&ask, check).await
 }
 
-/// Whether the thread or the key is missing, in which case all of its content counts as missing.
+/// Returns whether the thread or the key is missing. All its content then counts as missing.
 fn is_gone(answer: &Answer) -> Result<bool, Wrong> {
     if answer.status != 404 {
         return Ok(false);

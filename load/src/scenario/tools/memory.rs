@@ -25,7 +25,7 @@ pub(super) enum Call {
         contents: Vec<String>,
     },
     ReadTasks,
-    /// A typical mistake of models: an argument is missing.
+    /// A call without a required argument, a typical mistake of models.
     Mistaken,
 }
 
@@ -60,7 +60,7 @@ impl Call {
 }
 
 impl Memory {
-    /// Applies a call and returns the expected result. `None` for a mistake.
+    /// Applies a call. Returns the expected result, or `None` if the call is a mistake.
     pub(super) fn call(&mut self, call: &Call) -> Option<Value> {
         Some(match call {
             Call::Write { key, value } => {

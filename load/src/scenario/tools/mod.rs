@@ -1,4 +1,4 @@
-//! Tool calls of models on keys, counters and tasks of a scope, one or several at a time, in the formats of two providers.
+//! Tool calls of models on a scope's keys, counters and tasks, in the formats of two providers.
 
 mod memory;
 mod notes;
@@ -13,7 +13,7 @@ use notes::Notes;
 use provider::Provider;
 
 const TURNS: u32 = 40;
-/// Every n-th message is sent again although it was answered.
+/// Every n-th message is repeated after its answer.
 const REPEATED: u32 = 10;
 
 #[derive(Debug, Default)]

@@ -16,16 +16,16 @@ use crate::story::Ended;
 #[derive(Debug)]
 pub(super) struct Notes {
     scope: String,
-    /// The thread of the scope, which opens it. `None` for a session.
+    /// The thread that the scope belongs to. `None` for a session.
     thread: Option<Place>,
     memory: Memory,
-    /// The possible contents: an unknown number of the last calls was executed.
+    /// Every possible content, if it is unknown how many of the last calls were executed.
     open: Vec<Memory>,
     is_broken: bool,
 }
 
 impl Notes {
-    /// Opens an unused scope: a session with an API key, otherwise the scope of a new thread.
+    /// Creates a scope. With an API key, the scope is a session. Otherwise, it belongs to a new thread.
     pub(super) async fn begin(http: &mut Http<'_>) -> Result<Self, Failure> {
         check_definitions(http).await?;
         let (scope, thread) = match http.run.api_key {
@@ -50,7 +50,7 @@ impl Notes {
         })
     }
 
-    /// Sends all calls of a model's message, which the service executes in order.
+    /// Sends all calls of one model message, which the service executes in order.
     pub(super) async fn call_all(
         &mut self,
         http: &mut Http<'_>,
@@ -74,7 +74,7 @@ impl Notes {
         };
         self.do_it(http, &ask, after, check).await?;
         if repeats {
-            // reads run again, and find the written values
+            // the service repeats reads too, which then find the written values
             self.repeat(http, &ask, provider, calls.len()).await?;
         }
         Ok(())
@@ -121,7 +121,7 @@ impl Notes {
         })
     }
 
-    /// Sends a request. `after[n]` is the expected content after its first `n` calls.
+    /// Sends a request with calls. `after[n]` is the expected content after the first `n` calls.
     async fn do_it(
         &mut self,
         http: &mut Http<'_>,
@@ -154,7 +154,7 @@ impl Notes {
         } else {
             http.note_unverified(&about);
         }
-        // a scope that is not ended expires
+        // if this fails, the scope expires
         let end = match &self.thread {
             Some(place) => Ask::of(Method::DELETE, "destroy a thread", place, ""),
             None => self
@@ -165,7 +165,7 @@ impl Notes {
         let _ = http.ask_once(&end, |answer| answer.expect(status)).await;
     }
 
-    /// Returns false if the content could not be read.
+    /// Compares the content with the writes. Returns false if the content could not be read.
     async fn verify(&self, http: &mut Http<'_>) -> bool {
         let possible = || std::iter::once(&self.memory).chain(&self.open);
         let mut keys: Vec<_> = possible().flat_map(Memory::keys).cloned().collect();
@@ -176,7 +176,7 @@ impl Notes {
         let body = Provider::OpenAi.body(&self.scope, &calls);
         let mut ask = self.ask(Method::POST, "verify a scope", "/v1/tool-calls");
         ask = ask.body(body);
-        // all of its calls are reads
+        // all calls in this request are reads
         ask.is_repeatable = true;
         let check = |answer: &Answer| {
             let results = Provider::OpenAi.results(answer, calls.len())?;
@@ -194,7 +194,7 @@ impl Notes {
             }
             first.map_or(Ok(()), Err)
         };
-        // a wrong answer is noted, and counts as read
+        // a wrong answer is already noted, and counts as read
         !matches!(http.ask(&ask, check).await, Err(Failure::Unanswered { .. }))
     }
 

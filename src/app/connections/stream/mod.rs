@@ -15,15 +15,15 @@ use super::intake::Intake;
 use super::outbox::{Outbox, Outlet};
 use threadkeep_http::ConnectionState;
 
-/// Minimum bytes that a client must take in each [`SPAN`] while data waits for it. The time starts when the system's buffers
-/// are full, so it does not affect a client that keeps up with its event stream.
+/// Minimum bytes that a client must take in each [`SPAN`] while data is waiting. A span starts only when the system's
+/// buffers are full. A client that keeps up with its event stream is therefore not affected.
 const LEAST_BYTES: usize = 16_384;
 const SPAN: Duration = Duration::from_secs(60);
 
-/// The response to a request that actix drops without one.
+/// The error response for a request that actix drops without a response.
 #[derive(Debug, Clone, Copy)]
 enum Refusal {
-    /// actix drops a request without a response if a chunk is malformed before the response starts.
+    /// A chunk of the body was malformed before the response had started.
     Malformed,
     HeadTooLarge,
 }
@@ -42,14 +42,15 @@ impl Refusal {
     }
 }
 
-/// A stream whose client must make progress, and must take its responses before the server reads more from it.
+/// A stream whose client must make progress. The server reads no further request until the client has taken its
+/// responses.
 pub(super) struct PacedStream {
     outlet: Rc<Outlet>,
     outbox: Outbox,
     idleness: Idleness,
     intake: Intake,
     refusal: Option<Refusal>,
-    /// Whether to wake the reader when it may read.
+    /// True if the reader must be woken when it may read again.
     is_reader_waiting: bool,
     taking: Option<Taking>,
     span: Duration,
@@ -134,12 +135,12 @@ impl PacedStream {
         if taking.end.as_mut().poll(cx).is_pending() {
             return Poll::Pending;
         }
-        // the system reports room only when there is much of it; the client may have taken more
+        // the system does not report small amounts of free space, so the client may have taken more
         let stream = self.outlet.stream.borrow();
         let more = SockRef::from(&*stream).send(bytes).unwrap_or_default();
         drop(stream);
         if more == bytes.len() {
-            // no bytes wait; the span also applies to the next ones
+            // no bytes are waiting; the current span also applies to the next bytes
             taking.taken_bytes += more;
             return Poll::Ready(Ok(more));
         }
@@ -160,7 +161,7 @@ impl PacedStream {
         self.taking.is_some() || self.outlet.has_rest()
     }
 
-    /// Whether the client has closed or reset the connection. Does not consume received bytes.
+    /// Ready when the client has closed or reset the connection. Does not consume received bytes.
     fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.intake.has_backlog() {
             self.is_reader_waiting = true;
@@ -190,7 +191,7 @@ impl PacedStream {
 }
 
 impl AsyncRead for PacedStream {
-    /// Reads up to the size of a round, but nothing while a response is unsent or a request is in progress.
+    /// Reads at most one round. Reads nothing while a response is unsent or a request is in progress.
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -249,12 +250,12 @@ impl AsyncWrite for PacedStream {
         self.poll_send(cx, bytes)
     }
 
-    /// Waits until the system has all bytes, or is about to get them.
+    /// Waits until the unsent bytes are written. Does not wait for held bytes, which the outbox sends later.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_rest(cx))?;
         self.taking = None;
-        // actix waits without a limit for the rest of a chunked body that no handler reads, and stops reading. So the
-        // client's time starts here, and the next read reports that it is over.
+        // For a chunked body that no handler reads, actix stops reading and waits for the rest without a limit. So the
+        // client's timer starts here, and the next read reports the timeout.
         let _ = self.idleness.poll(cx);
         self.begin_round(cx);
         Poll::Ready(Ok(()))
@@ -272,7 +273,7 @@ impl Drop for PacedStream {
         if self.idleness.is_abandoned() {
             self.refusal.get_or_insert(Refusal::Malformed);
         }
-        // after a panic, the fault is not the client's
+        // after a panic, the client is not at fault
         if let Some(refusal) = self.refusal
             && !thread::panicking()
         {

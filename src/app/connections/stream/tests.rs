@@ -4,7 +4,7 @@ use tokio::time::timeout;
 
 use super::*;
 
-/// Long enough for a client that makes progress, on half a shared core.
+/// Span in which a client that makes progress can take enough bytes, even on half a shared core.
 const PATIENT: Duration = Duration::from_secs(10);
 
 async fn pair(span: Duration) -> (PacedStream, TcpStream) {
@@ -51,9 +51,9 @@ async fn a_client_that_takes_a_byte_now_and_then_is_given_up() {
 
 #[actix_web::test]
 async fn a_client_that_takes_all_that_small_answers_left_waiting_is_kept() {
-    // each read opens the client's window at once, and is too small to make the system report room
+    // each read opens the client's window immediately, but is too small for the system to report room
     let (mut paced, mut client) = pair_with(425_984, 262_144, PATIENT).await;
-    // until responses wait
+    // writes until responses are waiting
     let answer = [b'x'; 1_000];
     while let Ok(written) = timeout(Duration::from_millis(20), async {
         paced.write_all(&answer).await?;
@@ -70,7 +70,7 @@ async fn a_client_that_takes_all_that_small_answers_left_waiting_is_kept() {
         client
     });
 
-    // longer than the span
+    // waits for longer than the span
     let next = async {
         paced.write_all(&answer).await.unwrap();
         paced.flush().await.unwrap();

@@ -18,7 +18,7 @@ struct Output {
     order: Order,
     progress: Progress,
     last: Vec<u8>,
-    /// Number of threads that could not be read.
+    /// Number of threads that the server could not read.
     failed: u64,
 }
 
@@ -27,9 +27,9 @@ enum End {
     Cursor(String),
 }
 
-/// Writes the threads of an owner, or all, one document per line, then a line that marks the end; to standard output, or to
-/// a file that may hold the beginning of the same export. Writes an error line for each thread that the server cannot read,
-/// and then fails after the last line.
+/// Writes the threads of an owner, or all threads, one document per line, and then a line that marks the end. The
+/// output is standard output, or a file that may already contain the beginning of the same export. A thread that the
+/// server cannot read gets an error line, and the export then fails after its last line.
 pub(in crate::cli::remote) async fn export(
     remote: &Remote,
     request: &ExportRequest,
@@ -112,7 +112,7 @@ async fn pass(
 }
 
 impl Output {
-    /// Writes a line about a thread. Returns how the response ended if this is its last line.
+    /// Writes a line about a thread. If `line` is the last line of the response, returns how the response ended.
     fn take(&mut self, line: &mut Vec<u8>) -> Result<Option<End>, CliError> {
         let is_error = Line::is_error(line);
         if is_error || Line::is_document(line) {

@@ -21,8 +21,9 @@ use crate::cli::remote::{Remote, print_line, send};
 use crate::cli::remote_command::ImportRequest;
 use crate::config::text_file::remove_mark;
 
-/// Maximum documents in flight, and their bytes; a larger document is sent alone.
+/// Maximum number of documents in flight.
 const AT_ONCE: usize = 8;
+/// Maximum size of all documents in flight, in KiB. A larger document is sent alone.
 const AT_ONCE_KIB: u32 = 16 * 1_024;
 
 struct Numbered {
@@ -37,7 +38,7 @@ enum Outcome {
     Unexported,
 }
 
-/// Creates the threads of an export from standard input, and prints how many were imported and how many existed.
+/// Imports an export from standard input, and prints how many threads were imported and how many were skipped.
 pub(in crate::cli::remote) async fn import(
     remote: &Remote,
     request: &ImportRequest,
@@ -142,7 +143,7 @@ async fn send_line(
     }
 }
 
-/// Reads the lines of standard input on another thread, no faster than they are consumed.
+/// Reads the lines of standard input on a separate thread, no faster than the caller consumes them.
 fn lines() -> mpsc::Receiver<Result<Numbered, CliError>> {
     let (sender, lines) = mpsc::channel(1);
     thread::spawn(move || {

@@ -3,11 +3,11 @@ use serde::Deserialize;
 use crate::cli::error::CliError;
 use threadkeep_domain::parse_rfc3339;
 
-/// A longer line is not a document.
+/// Maximum bytes of a line. A longer line is rejected.
 pub(super) const LINE_MAX_BYTES: usize = 64 * 1_048_576;
 
 const DOCUMENT: &[u8] = b"{\"format\"";
-/// Prefix of an error line, about a thread that could not be read.
+/// Prefix of an error line, which reports a thread that the server could not read.
 const ERROR: &[u8] = b"{\"error\"";
 
 /// The part of a line that determines where an export resumes or ends.
@@ -37,12 +37,11 @@ pub(super) enum Order {
 }
 
 impl Line {
-    /// Keeps only the head of the line.
     pub(super) fn read(line: &[u8]) -> Result<Self, CliError> {
         serde_json::from_slice(line).map_err(CliError::Answer)
     }
 
-    /// Reads only the line's prefix, like [`Self::is_error`].
+    /// Checks only the prefix of the line.
     pub(super) fn is_document(line: &[u8]) -> bool {
         line.starts_with(DOCUMENT)
     }
@@ -51,7 +50,7 @@ impl Line {
         line.starts_with(ERROR)
     }
 
-    /// Whether a file that starts with `head` may be a complete or partial export.
+    /// Returns whether a file that starts with `head` may be a complete or partial export.
     pub(super) fn may_begin(head: &[u8]) -> bool {
         let begins = |with: &[u8]| head.iter().zip(with).all(|(byte, other)| byte == other);
         let lines = [DOCUMENT, ERROR, b"{\"complete\":true", b"{\"cursor\":"];

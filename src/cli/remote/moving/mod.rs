@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 /// Maximum attempts for a request that gets no answer or finds the server busy.
 const ATTEMPTS: u32 = 8;
 
-/// Delay after `failures` failures: up to 6 seconds.
+/// Delay after `failures` failures: up to 6.4 seconds.
 fn pause(failures: u32) -> Duration {
     Duration::from_millis(50 << failures.min(7))
 }

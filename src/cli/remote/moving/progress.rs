@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 const INTERVAL: Duration = Duration::from_millis(200);
 const CELLS: u64 = 24;
 
-/// A progress line on a terminal; silent elsewhere.
+/// A progress line, which is shown only on a terminal.
 pub(super) struct Progress {
     is_shown: bool,
     start: Instant,
@@ -37,7 +37,7 @@ impl Progress {
         let is_due = self.shown.is_none_or(|shown| shown.elapsed() >= INTERVAL);
         if self.is_shown && is_due {
             self.shown = Some(Instant::now());
-            // errors of a closed terminal do not matter
+            // ignores the error of a closed terminal
             drop(write!(io::stderr(), "\r{}\x1b[K", self.text()));
         }
     }

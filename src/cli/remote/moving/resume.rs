@@ -7,19 +7,19 @@ use crate::cli::error::CliError;
 
 /// Bytes per read, from the end of the file backwards.
 const BLOCK_BYTES: u64 = 65_536;
-/// Bytes of the file that show whether it is an export.
+/// Number of bytes at the start of the file that show whether the file is an export.
 const HEAD_MAX_BYTES: u64 = 16;
 
 pub(super) enum Left {
     /// The export is complete, except for `failed` threads that the server could not read.
     Complete { failed: u64 },
-    /// The export resumes after `place`, or starts from the beginning without it. `failed` counts the unreadable threads
-    /// up to there.
+    /// The export resumes after the cursor `place`, or starts from the beginning if `place` is `None`. `failed` is the
+    /// number of unreadable threads up to that cursor.
     From { place: Option<String>, failed: u64 },
 }
 
-/// Opens the file of an export, and truncates it after its last whole document. A file with other content is left unchanged,
-/// and gives [`CliError::NoExport`].
+/// Opens the file of an export, and truncates the file after its last complete document. A file with other content is
+/// left unchanged and rejected with [`CliError::NoExport`].
 pub(super) fn open(path: &Path, order: Order) -> Result<(File, Left), CliError> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false);
@@ -58,7 +58,7 @@ fn cut(file: &mut File, order: Order) -> Result<Left, CliError> {
         if line.cursor.is_none() {
             return Err(CliError::NoExport);
         }
-        // from a file that another client has written
+        // the line has only a cursor: a different client wrote the file, because our exports omit such lines
         whole = start;
     };
     file.set_len(whole).map_err(CliError::File)?;

@@ -54,7 +54,7 @@ const SIZES: [&str; 14] = [
     "00000000000000000000002",
 ];
 
-/// Returns a request whose body does not end where it should, after which the client sends nothing.
+/// Returns a request with a malformed or wrongly framed body. The client sends nothing after these bytes.
 pub(in super::super) fn bytes(request: &Request, dice: &mut Dice) -> Vec<u8> {
     let mut request = request.clone();
     let body = request.body.take().unwrap_or_else(|| b"{\"a\":1}".to_vec());

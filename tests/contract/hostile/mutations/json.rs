@@ -5,10 +5,11 @@ use super::super::request::Request;
 use super::super::schema::{LOOPBACK_URL, free};
 use super::super::world::World;
 
-/// Marks a position in a tree for bytes that a `Value` cannot represent.
+/// Marks the position where bytes that a [`Value`] cannot represent replace a node.
 const PLACE: &str = "\u{1}place\u{1}";
 
-/// Replaces an endpoint's URL during a mutation: with a changed digit, the server would deliver to another machine.
+/// Replaces the URL of a webhook endpoint during a mutation. If a mutation changed a digit of the URL, the server would
+/// deliver to a different machine.
 const URL_PLACE: &str = "the place of a URL";
 
 const VALUES: [&[u8]; 64] = [
@@ -78,7 +79,7 @@ const VALUES: [&[u8]; 64] = [
     b"\"javascript:alert(1)\"",
 ];
 
-/// Values that are inserted into a document, or replace it.
+/// Bytes that are inserted at a random position of a document.
 const GARBAGE: [&[u8]; 16] = [
     b"\x00",
     b"\xff",
@@ -98,10 +99,10 @@ const GARBAGE: [&[u8]; 16] = [
     b"{}",
 ];
 
-/// Depths of nesting. The server accepts 512 levels.
+/// Nesting depths to try. The server accepts 512 levels.
 const DEPTHS: [usize; 10] = [8, 126, 127, 128, 129, 510, 511, 512, 513, 5_000];
 
-/// Maximum repeats of a name, which is also about their size in bytes.
+/// Maximum number of repeats of a member.
 const REPEATS: usize = 20_000;
 const REPEATED_BYTES: usize = 300_000;
 

@@ -9,7 +9,7 @@ use crate::http::{over_both_stores, with_own_servers};
 use crate::support::server::{Backend, Server};
 use crate::support::until;
 
-/// Tolerance for a busy machine.
+/// Tolerance in seconds, for a busy machine.
 const SLACK_SECONDS: f64 = 20.0;
 
 async fn seconds_left(kv: &Kv, key: &str) -> Option<f64> {
@@ -175,14 +175,14 @@ async fn a_read_is_a_use_and_prolongs_a_life(server: &Server) {
         value.header("x-expires-at").unwrap_or_default().to_owned()
     };
 
-    // two consecutive reads give the same end; retry if the machine pauses between them
+    // consecutive reads return the same expiry time; retry if the machine pauses between them
     until(async || {
         put().ok().await;
         let first = end().await;
         !first.is_empty() && end().await == first
     })
     .await;
-    // put the key again if it has expired
+    // wait for a read to extend the lifetime; put the key again if it has expired
     until(async || {
         put().ok().await;
         let first = end().await;
@@ -226,7 +226,7 @@ async fn the_api_has_the_same_values(server: &Server) {
     assert_eq!(here.header("content-type"), Some("application/json"));
     assert_eq!(there.text(), "y");
     assert_eq!(there.header("content-type"), Some("text/x"));
-    // the default of a week applies only to values put through this protocol
+    // the default lifetime of a week applies only to values put through this protocol
     assert_lives(&kv, "there", None).await;
 }
 

@@ -114,7 +114,7 @@ fn names(stats: &Value) -> Vec<&str> {
 }
 
 async fn namespaces_are_listed_the_newest_first(backend: Backend) {
-    // a busy machine needs time for a thousand namespaces
+    // increase the store timeout, because a busy machine needs time for a thousand namespaces
     let server = Server::builder(backend)
         .set("THREADKEEP_STORE_TIMEOUT_MS", 20_000)
         .start();
@@ -125,7 +125,7 @@ async fn namespaces_are_listed_the_newest_first(backend: Backend) {
     for name in ["c", "a", "b"] {
         let kv = Kv::named(&server, name);
         kv.set("k", name).ok().await;
-        // so that their times differ
+        // wait until the clock has advanced, so that the namespaces have different times
         let made = kv.list("stats").ok().await.json()["createdAt"].clone();
         crate::support::until(|| async {
             kv.set("k", name).ok().await;
@@ -235,7 +235,7 @@ async fn what_is_asked_of_an_order_has_to_be_right(server: &Server) {
         let name = query.split('=').next().unwrap();
         assert!(text.contains(name) || query == "name=%FF", "{text}");
     }
-    // adapters may be configured to send it with each call
+    // the published adapters can be configured to send `orgId` with each call
     let plain = stats(&client, "?orgId=o").await;
     assert_eq!(plain.get("namespaces"), None);
     let page = stats(&client, "?agent_name=a").await;

@@ -1,4 +1,4 @@
-//! Agentuity's protocol, message by message. `tests/agentuity.sh` tests it with the published runtime.
+//! Tests Agentuity's protocol one message at a time. `tests/agentuity.sh` tests it with the published runtime.
 
 mod kv;
 mod kv_lists;

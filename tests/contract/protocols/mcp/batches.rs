@@ -1,4 +1,4 @@
-//! Batches of messages, which only revision 2025-03-26 has.
+//! Tests batches of messages, which only revision 2025-03-26 supports.
 
 use serde_json::{Value, json};
 
@@ -95,7 +95,7 @@ async fn a_batch_has_1_to_32_messages(server: &Server) {
     }
 }
 
-/// Each answer has 128 KiB of tasks, twice.
+/// Each answer contains 128 KiB of tasks twice.
 async fn a_batch_whose_answers_are_too_large_stops(server: &Server) {
     let mcp = Mcp::own(&server.client());
     let task = json!({"content": "x".repeat(130), "status": "pending"});

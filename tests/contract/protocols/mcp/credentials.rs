@@ -96,7 +96,7 @@ async fn an_id_that_does_not_verify_opens_nothing(server: &Server) {
         let header = ("x-thread-id", header);
         let mcp = Mcp::stranger(&client).with(header.clone());
         mcp.assert_kept_out("invalid_thread_signature").await;
-        // not even if another credential would suffice
+        // a wrong signature is rejected even if another credential is valid
         let mcp = mcp.with(bearer());
         mcp.assert_kept_out("invalid_thread_signature").await;
     }

@@ -1,4 +1,4 @@
-//! The Model Context Protocol, message by message. `tests/mcp.sh` tests it with published clients.
+//! Tests the Model Context Protocol one message at a time. `tests/mcp.sh` tests it with published clients.
 
 mod batches;
 mod credentials;
@@ -153,7 +153,7 @@ impl Mcp {
         self.message("ping", &json!({})).send().await
     }
 
-    /// Asserts that every message is rejected, and that no answer says why.
+    /// Asserts that every method is rejected with `code`, and that no answer reveals whether a credential has expired.
     async fn assert_kept_out(&self, code: &str) {
         for method in ["initialize", "ping", "tools/list", "tools/call", "nothing"] {
             let request = self.message(method, &json!({}));

@@ -1,4 +1,4 @@
-//! Revision 2026-07-28, which has no handshake: each request is self-contained.
+//! Tests revision 2026-07-28, which has no handshake, so each request is self-contained.
 
 use serde_json::{Value, json};
 
@@ -79,7 +79,7 @@ async fn methods_that_it_does_not_declare_are_not_found(server: &Server) {
         let answer = request(&mcp, method, name, params).send().await;
         assert_not_found(&answer, method);
     }
-    // without `_meta`, as clients of older revisions send it
+    // clients of older revisions send no `_meta`
     let bare = mcp.message("initialize", &handshake(VERSION));
     let answer = bare.header("mcp-protocol-version", VERSION).send().await;
     assert_not_found(&answer, "initialize");
@@ -139,7 +139,7 @@ async fn every_result_names_the_server(server: &Server) {
     assert_eq!(older.get("_meta"), None);
 }
 
-/// Lists that are equal for all callers may be cached for five minutes.
+/// Results that are equal for all callers may be cached for five minutes.
 async fn results_say_how_long_they_may_be_kept(server: &Server) {
     let mcp = Mcp::own(&server.client());
     let tasks = "threadkeep://tasks";

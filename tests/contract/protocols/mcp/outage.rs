@@ -28,7 +28,7 @@ async fn a_store_that_is_away_is_an_internal_error_without_internals() {
         assert_eq!(error["data"], json!({"code": "store_unavailable"}));
         assert_eq!(error["message"], "the store is not available");
     }
-    // calls that need no store still work
+    // methods that need no store still succeed
     mcp.result("tools/list", json!({})).await;
     server.await_log(|line| line.contains("MCP message failed"));
     assert!(!server.log().contains("hidden"));

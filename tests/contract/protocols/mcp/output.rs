@@ -6,8 +6,8 @@ use super::Mcp;
 use crate::http::over_both_stores;
 use crate::support::server::Server;
 
-/// Validates a value against a schema, for the keywords that these schemas use. Undescribed members fail; `seen` collects
-/// the paths of all members.
+/// Validates `value` against `schema`. Supports the keywords that the output schemas use. A member without a schema
+/// fails. Adds the paths of all members to `seen`.
 fn check(value: &Value, schema: &Value, path: &str, seen: &mut BTreeSet<String>) {
     seen.insert(path.to_owned());
     for keyword in schema.as_object().unwrap().keys() {
@@ -142,7 +142,7 @@ async fn every_result_matches_the_output_schema_of_its_tool(server: &Server) {
     assert_eq!(seen, promised);
 }
 
-/// A mistake is a text for the model, so no schema describes it.
+/// An error is text for the model, so no schema describes it.
 async fn a_mistake_has_no_structured_content(server: &Server) {
     let mcp = Mcp::own(&server.client());
 

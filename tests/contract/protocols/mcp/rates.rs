@@ -31,7 +31,7 @@ async fn calls_that_write_count_for_the_scope_and_for_the_address(backend: Backe
         .call("kv_write", json!({"key": "k", "value": "1"}))
         .await;
     refused(&other, "`rate_writes`").await;
-    // requests with an API key do not count for an address
+    // requests with an API key do not count towards the limit of an address
     let name = unique();
     let session = Mcp::session(&client, &name);
     for _ in 0..2 {

@@ -96,7 +96,7 @@ async fn a_mistake_is_a_result_for_the_model(server: &Server) {
 
 async fn the_largest_value_goes_both_ways(server: &Server) {
     let mcp = Mcp::own(&server.client());
-    // each character takes six bytes in transit
+    // each of these characters takes six bytes in JSON
     let value = "\u{1}".repeat(32_768);
 
     mcp.call("kv_write", json!({"key": "big", "value": value}))
@@ -106,7 +106,8 @@ async fn the_largest_value_goes_both_ways(server: &Server) {
     assert!(read["value"] == value.as_str());
 }
 
-/// The largest call: a client that escapes non-ASCII characters sends three bytes for each counted one.
+/// Sends the largest valid call. A client that escapes non-ASCII characters sends three bytes for each byte that the
+/// limit counts.
 async fn the_largest_task_list_is_taken_in_escapes(server: &Server) {
     let mcp = Mcp::own(&server.client());
     let content = r"\u00e9".repeat(33);

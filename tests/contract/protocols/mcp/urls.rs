@@ -22,7 +22,7 @@ async fn a_url_opens_the_scope_that_it_was_made_for(server: &Server) {
     let client = server.client();
     let name = format!("{}&é=+/%", unique());
     let url = url(&client, &format!("session:{name}")).await;
-    // without `public_url`, the address at which the back end reached the server
+    // without the setting `public_url`, the URL has the address that the back end used
     let address = format!("http://{}/mcp?", server.address());
     assert!(url.starts_with(&address), "{url}");
     let mcp = Mcp::stranger(&client).at(url);
@@ -79,7 +79,7 @@ async fn a_url_that_was_changed_opens_nothing(server: &Server) {
         let mcp = Mcp::stranger(&client).at(changed);
         mcp.assert_kept_out("api_key_required").await;
     }
-    // an API key does not make up for a wrong signature
+    // a valid API key does not override a wrong signature
     let wrong = format!("{rest}&sig={}", "A".repeat(22));
     let mcp = Mcp::stranger(&client).at(wrong).with(bearer());
     mcp.assert_kept_out("api_key_required").await;

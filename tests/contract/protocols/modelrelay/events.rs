@@ -40,7 +40,7 @@ async fn events_are_read_to_the_end_while_another_ends_the_run(server: &Server) 
     let mut events = runs.stream_events(RunId(id), None, None).await.unwrap();
 
     let first = timeout(WAIT_LIMIT, events.next()).await.unwrap().unwrap();
-    // the default stream omits it
+    // the default stream omits the events of these two writes
     call(server, id, "kv_write", json!({"key": "a", "value": "b"})).await;
     call(server, id, "tasks_write", json!({"tasks": []})).await;
     let end = r#"{"status":"succeeded","output":{"x":"é"}}"#;
@@ -99,7 +99,7 @@ async fn a_run_that_has_not_succeeded_tells_why(server: &Server) {
         let lines = lines(&answer.text());
         assert_eq!(types(&lines), ["run_started 1".into(), format!("{kind} 2")]);
         assert_eq!(lines[1]["error"], error);
-        // the clients reject any member beyond these
+        // the published clients reject any other member
         let members: BTreeSet<_> = lines[1].as_object().unwrap().keys().collect();
         let expected = [
             "envelope_version",

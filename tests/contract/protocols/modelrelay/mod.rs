@@ -1,4 +1,4 @@
-//! `ModelRelay`'s protocol, with its published crate, and message by message for what the crate cannot send.
+//! Tests `ModelRelay`'s protocol with its published crate. Requests that the crate cannot send are written by hand.
 
 mod events;
 mod rates;

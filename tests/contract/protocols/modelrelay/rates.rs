@@ -23,7 +23,7 @@ async fn a_session_takes_as_many_messages_as_the_limit_says(backend: Backend) {
 
     let seconds: u64 = answer.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=86_400).contains(&seconds), "{seconds}");
-    // each session has its own limit, and none counts for the address
+    // each session has its own limit, and its messages do not count towards the limit of the address
     post(&server, &session().await, message).ok().await;
 }
 

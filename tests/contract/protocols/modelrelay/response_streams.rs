@@ -10,7 +10,7 @@ use crate::support::client::{Request, new_id};
 use crate::support::server::Server;
 use crate::support::upstream::{Call, Failure, Gate, Reply, Upstream};
 
-/// Longer than any line takes here, even on half a core.
+/// Time limit for each line of a stream. Long enough for half a processor core.
 const PATIENCE: Duration = Duration::from_secs(120);
 const ACCEPT: &str = r#"application/x-ndjson; profile="responses-stream/v2""#;
 
@@ -44,7 +44,7 @@ impl Lines {
         }
     }
 
-    /// Returns the next line other than a keep-alive. `None` at the end.
+    /// Returns the next line, skipping keep-alive lines. Returns `None` at the end.
     async fn told(&mut self) -> Option<Value> {
         loop {
             let line = self.next().await?;
@@ -174,7 +174,7 @@ async fn a_call_for_the_client_is_collected_once_and_that_of_the_server_never(se
         .filter(|line| line["type"] == "tool_use_stop")
         .collect();
     assert_eq!(stops.len(), 2);
-    // the server executes its own calls first
+    // the server runs its own calls before it reports the client's calls
     assert_eq!(stops[0]["tool_result"]["value"], 1);
     assert_eq!(stops[1]["tool_calls"][0]["id"], "c-1");
     assert_eq!(stops[1].get("tool_result"), None);

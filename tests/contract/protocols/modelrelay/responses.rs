@@ -94,7 +94,7 @@ async fn a_turn_runs_the_servers_tools_and_answers_with_the_text(server: &Server
     let kept = post(&server, "/tool-calls", &kept.to_string()).ok().await;
     assert_eq!(kept.json()["results"][0]["result"]["value"], "1");
 
-    // contexts without a thread have no history
+    // a context other than a thread has no history
     upstream.script([Reply::text("Who?")]);
     run(&server, &with(body("And?", &[]), "state_id", &*handle))
         .ok()
@@ -200,7 +200,7 @@ async fn a_turn_of_a_run_shows_among_its_events(server: &Server) {
     let memory = get(&server, &path(id, "/artifacts/run_memory.v0"));
     assert_eq!(memory.ok().await.json(), json!({"kv": {"a/n": "1"}}));
 
-    // after the end of the run, only a repeat is answered
+    // after the run has ended, only repeated requests are answered
     upstream.script([Reply::text("last")]);
     let keyed = |text: &str| {
         let asked = with(body(text, &[]), "run_id", id.to_string());
@@ -237,7 +237,7 @@ async fn either_header_makes_a_repeat_the_same_turn(server: &Server) {
         refused(ask("two"), 409, "CONFLICT").await;
         assert_eq!(upstream.count() - before, 2);
     }
-    // without a key, an identical request is a new response
+    // without an idempotency key, a repeated request creates a new response
     upstream.script([Reply::text("one"), Reply::text("two")]);
     let ask = async || run(&server, &body("again", &[])).ok().await.json();
     assert_ne!(ask().await["id"], ask().await["id"]);

@@ -64,7 +64,7 @@ async fn a_run_is_made_of_a_spec_and_looked_at(server: &Server) {
     assert_eq!(pending.pending, []);
     let by_hand = get(server, &path(made.run_id.0, "?include=steps,tool_calls"));
     let by_hand = by_hand.ok().await.text();
-    // it has all members that the original's documentation requires
+    // the answer has all members that `ModelRelay`'s documentation requires
     let whole: ::modelrelay::generated::RunsGetResponse = serde_json::from_str(&by_hand).unwrap();
     assert_eq!(whole.summary.total_tool_calls, 0);
     let steps = get(server, &path(made.run_id.0, "/steps")).ok().await;

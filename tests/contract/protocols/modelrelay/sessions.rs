@@ -255,7 +255,7 @@ async fn a_session_that_is_deleted_or_never_was_is_not_found(server: &Server) {
         )
         .await;
         refused(post(server, &path(id, "/clear"), "{}"), 404, "NOT_FOUND").await;
-        // a late write did not recreate it
+        // a write to the deleted session did not create it again
         assert!(api_error(sessions.get(&text_id).await).is_not_found());
     }
     let malformed = api_error(sessions.get("not-a-uuid").await);

@@ -92,7 +92,7 @@ async fn handles_are_listed_page_by_page_the_newest_first(backend: Backend) {
     };
     assert_eq!(offset, 3);
     assert_eq!(second.next_cursor, None);
-    // handles of the same millisecond have an arbitrary but stable order
+    // handles that were created in the same millisecond have an arbitrary but stable order
     let paged = [ids(&first.state_handles), ids(&second.state_handles)].concat();
     assert_eq!(paged, ids(&whole.state_handles));
     let paged: BTreeSet<_> = paged.into_iter().collect();
@@ -130,7 +130,7 @@ async fn no_handle_is_lost_from_the_list_while_others_read_it(backend: Backend) 
         handles.create(request).await.unwrap().id
     };
     let read = async || {
-        // this removes expired entries from the list
+        // a list removes expired entries
         handles.list(page(100, 0)).await.unwrap();
     };
 

@@ -1,4 +1,4 @@
-//! The protocol is available at `/v1`, the API's base URL, as well as at `/openai/v1`.
+//! Tests that the protocol is available both at `/v1`, which is the base URL of `OpenAI`'s API, and at `/openai/v1`.
 
 use std::collections::BTreeSet;
 

@@ -103,7 +103,7 @@ async fn a_count_is_never_guessed(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
     let program = Program::of(&server);
-    // these kinds have no such operation
+    // upstreams of these kinds have no operation that counts tokens
     for kind in ["openai-chat", "openai-responses", "anthropic"] {
         let body = json!({"model": kind, "input": "How many?"});
         let request = program.post("/responses/input_tokens", &body);

@@ -122,7 +122,7 @@ async fn the_last_step_of_a_turn_has_no_tools_to_call_over_each_kind(server: &Se
     }
 }
 
-/// Models may return nothing after the results of their calls.
+/// A model may return no text after the results of its calls.
 async fn an_empty_answer_after_calls_completes_the_turn(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
@@ -166,7 +166,7 @@ async fn an_empty_answer_after_calls_completes_the_turn(server: &Server) {
             let all = ["message", "mcp_call", "message", "message", "message"];
             assert_eq!(kinds_of(&items["data"]), all, "{kind}");
         }
-        // likewise after results of calls that the client executed
+        // the same applies after results of calls that the client executed
         upstream.script([Reply::empty()]);
         let body = json!({"model": kind, "input": [
             {"role": "user", "content": "Look it up."},

@@ -1,5 +1,5 @@
-//! The API of `OpenAI`'s conversations and responses, request by request. `tests/openai.sh` tests it with published
-//! packages.
+//! Tests the API of `OpenAI`'s conversations and responses one request at a time. `tests/openai.sh` tests it with
+//! published packages.
 
 mod base_urls;
 mod compactions;

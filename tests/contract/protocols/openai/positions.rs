@@ -1,4 +1,5 @@
-//! Positions of items in streamed responses: assigned when an item begins, in the upstream's order.
+//! Tests the indices of items in streamed responses. An item gets its index when it begins, in the order of the
+//! upstream's stream.
 
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ async fn events(program: &Program, body: &Value) -> Vec<Value> {
         .await
 }
 
-/// Assembles a response as clients do: each item at its index, each part at its own.
+/// Assembles a response from its events as clients do: each item at its `output_index`, and each part at its own index.
 fn rebuilt(events: &[Value]) -> Vec<Value> {
     let mut output: Vec<Value> = Vec::new();
     for event in events {
@@ -135,7 +136,7 @@ async fn reasoning_is_streamed_at_its_own_position_over_each_kind(server: &Serve
                 "response.reasoning_summary_text.delta"
             }
         };
-        // it has ended before the answer begins
+        // the reasoning item ends before the answer begins
         let places = [
             position(&events, "response.output_item.added", 0),
             position(&events, delta, 0),
@@ -174,7 +175,7 @@ async fn calls_that_come_first_stay_first_over_each_kind(server: &Server) {
         let next = program.post("/responses", &body).ok().await.json();
 
         let output = output(&streamed);
-        // chat completions define no order, but their streams have one
+        // `OpenAI`'s chat API defines no order of items, but its streams have an order
         let expected = [
             "mcp_call",
             "reasoning",
@@ -304,7 +305,7 @@ async fn an_id_of_an_upstream_that_the_input_has_too_costs_no_response(server: &
     let server = with_kinds(server, &upstream).start();
     let program = Program::of(&server);
     upstream.script([Reply::text("Yes.").reasoning("Hm.")]);
-    // as a client that adds a member sends it back
+    // some clients add a member when they send the item back
     let input = json!([
         {"type": "reasoning", "id": "rs_1", "summary": [], "status": null},
         {"role": "user", "content": "Well?"},

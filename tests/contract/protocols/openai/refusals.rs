@@ -46,7 +46,7 @@ async fn a_body_is_a_json_object(server: &Server) {
     )
     .await;
     let nested = conversation.ask(Method::POST, "/items").json(&deep(510));
-    // no rejected body has stored anything
+    // rejected bodies stored nothing
     let added = nested.ok().await.text();
     let listed = conversation.ask(Method::GET, "/items").ok().await;
     assert_eq!(listed.text(), added);

@@ -1,4 +1,4 @@
-//! Responses over web sockets, with another WebSocket library than the server's.
+//! Tests responses over WebSockets. The client uses a different WebSocket library from the server's.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::http::over_both_stores;
 use crate::support::server::{API_SECRET, Server};
 use crate::support::upstream::{Reply, Upstream};
 
-/// Longer than any message takes here, even on half a core.
+/// Time limit for each message. Long enough for half a processor core.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 struct Socket(WebSocketStream<TcpStream>);
@@ -139,7 +139,7 @@ async fn messages_are_answered_one_after_the_other(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     let mut socket = Socket::open(&server).await;
-    // more than the maximum number of pending messages
+    // more messages than the server queues per socket
     let count = 12;
     upstream.script((0..count).map(|number| Reply::text(number.to_string())));
 
@@ -175,7 +175,7 @@ async fn a_response_that_is_not_stored_is_gone_on_from_by_its_socket_alone(serve
     );
     let all = ["It is cobalt.", "Yes.", "What is it?", "Cobalt.", "Sure?"];
     assert_eq!(asked(&upstream), all);
-    // neither another socket nor this one still has it
+    // an unstored response is available only on its own socket, and only while it is the latest response
     for (mut socket, previous) in [(Socket::open(&server).await, &third), (socket, &first)] {
         let refused = socket.ask(after(previous, "And now?")).await;
         assert_eq!(refused["type"], "error");
@@ -184,7 +184,7 @@ async fn a_response_that_is_not_stored_is_gone_on_from_by_its_socket_alone(serve
             "{refused}"
         );
         assert_eq!(refused["error"]["param"], "previous_response_id");
-        // the client sends the whole input again
+        // a client would now send the whole input again
         if std::ptr::eq(previous, &first) {
             let again = socket.ask(asks(json!({"input": "All of it."}))).await;
             assert_eq!(text_of(&again), "New.");
@@ -233,7 +233,7 @@ async fn a_stored_response_is_gone_on_from_by_any_socket(server: &Server) {
         second["response"]["conversation"],
         first["response"]["conversation"]
     );
-    // likewise by responses that are not stored
+    // unstored responses can also continue the stored response
     upstream.script(["Three.", "Four."].map(Reply::text));
     let mut socket = Socket::open(&server).await;
     let mut previous = second["response"]["id"].clone();
@@ -285,7 +285,7 @@ async fn a_warm_up_is_gone_on_from_without_an_answer(server: &Server) {
     assert_eq!(warm["usage"]["total_tokens"], 0);
     assert_eq!(upstream.requests().len(), 0);
 
-    // another warm-up, without items
+    // a second warm-up, which adds no items
     let body = warm_up(json!({"previous_response_id": warm["id"], "tools": tools}));
     let second = socket.ask(body).await["response"].clone();
     assert_eq!(second["previous_response_id"], warm["id"]);
@@ -303,7 +303,7 @@ async fn a_warm_up_is_gone_on_from_without_an_answer(server: &Server) {
     assert_eq!(first["response"]["previous_response_id"], second["id"]);
     assert_eq!(asked(&upstream), ["1", "2"]);
 
-    // stored and unstored responses may continue each other
+    // stored and unstored responses can continue each other
     let stored = json!({"type": "response.create", "model": "m", "input": "3"});
     let stored = socket.ask(stored).await["response"]["id"].clone();
     let warm = warm_up(json!({"previous_response_id": stored, "input": "4"}));
@@ -317,7 +317,7 @@ async fn a_warm_up_is_gone_on_from_without_an_answer(server: &Server) {
     let read = program.ask(reqwest::Method::GET, &path).ok().await.json();
     assert_eq!(read["output"], last["output"]);
 
-    // other sockets do not have it
+    // a warm-up is not available on a different socket
     let body = asks(json!({"previous_response_id": warm["id"], "input": "6"}));
     let error = Socket::open(&server).await.ask(body).await;
     assert_eq!(error["error"]["code"], "previous_response_not_found");
@@ -387,7 +387,7 @@ async fn a_wrong_message_is_an_error_and_the_socket_goes_on(server: &Server) {
     );
     let fine = socket.ask(asks(json!({"input": "x"}))).await;
     assert_eq!(text_of(&fine), "Fine.");
-    // one byte over the limit of a message
+    // one byte over the maximum message size
     socket.say("x".repeat(8 * 1_048_576 + 1)).await;
     assert_eq!(socket.event().await, None);
 }

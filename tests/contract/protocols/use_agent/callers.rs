@@ -41,7 +41,7 @@ async fn strangers_may_do_nothing(server: &Server) {
         refusal(&answer, 401, "invalid_api_key");
         let challenge = answer.header("www-authenticate");
         assert_eq!(challenge, Some(r#"Bearer error="invalid_token""#));
-        // a signed id does not suffice
+        // a signed id is not accepted here
         let thread = client.thread_of(&thread_id_for(&name));
         let signed = request().header("x-thread-id", &thread.signed);
         refused(signed, 401, "api_key_required").await;
@@ -127,7 +127,7 @@ async fn a_user_takes_no_thread_without_an_owner_by_its_name(backend: Backend) {
 
     let thread = app.at_v1(Method::GET, &name, "").ok().await.json();
     assert_eq!(thread["owner"], serde_json::Value::Null);
-    // a back end may assign it to a user
+    // a back end may assign this thread to a user
     app.post(&json!({"id": name, "userId": ann})).ok().await;
     ask(Method::GET, &path).ok().await;
 }

@@ -16,7 +16,7 @@ async fn by_cursor(app: &App, user: &str, limit: usize) -> Vec<String> {
         let page = app
             .list(user, &format!("limit={limit}&offset=7&{cursor}"))
             .await;
-        // the first page has no cursor, so its offset counts
+        // request the first page again without the offset, which the server ignores only if there is a cursor
         let page = match cursor.is_empty() {
             true => app.list(user, &format!("limit={limit}")).await,
             false => page,
@@ -54,13 +54,13 @@ async fn threads_are_listed_by_their_newest_messages(server: &Server) {
     for name in &names {
         app.post(&json!({"id": name, "userId": user})).ok().await;
     }
-    // the first message must be later than the last thread
+    // the first message must be newer than the last thread
     tokio::time::sleep(Duration::from_millis(2)).await;
     for name in [&names[1], &names[3], &names[0]] {
         app.say(name, "1", &format!("about {name}\nmore")).await;
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
-    // a change that is not a message
+    // changes other than messages do not affect the order
     app.patch(&names[2], &json!({"title": "T"})).ok().await;
     app.at_v1(Method::PUT, &names[4], "/state/k")
         .json("1")
@@ -141,7 +141,7 @@ async fn a_long_list_is_read_to_the_largest_offset(server: &Server) {
         let request = app.ask(Method::GET, &format!("{path}&{query}"));
         refused(request, 400, code).await;
     }
-    // half a cursor does not count
+    // a cursor with only one of its two parts is ignored
     for query in ["cursorTimestamp=yesterday", "cursorId=a"] {
         assert_eq!(ids(&app.list(&user, query).await).len(), 3);
     }
@@ -157,7 +157,7 @@ async fn channels_are_lists_of_their_own(server: &Server) {
     assert_eq!(ids(&listed.ok().await.json()), [name]);
     let thread = app.at_v1(Method::GET, name, "").ok().await.json();
     assert_eq!(thread["owner"], format!("channel:{key}"));
-    // a user takes precedence over a channel
+    // if a request names both, the user takes precedence over the channel
     let of_user = app.ask(
         Method::GET,
         &format!("/api/threads?channelKey={key}&userId={key}"),
@@ -208,10 +208,10 @@ async fn listing_is_no_use_of_threads(backend: Backend) {
         let listed = listed.ok().await.json();
         parse_rfc3339(listed["threads"][0]["expires_at"].as_str().unwrap()).unwrap()
     };
-    // the store computes the end from two clock readings: a busy machine makes it inexact, but not every time
+    // retry: the store computes the expiry time from two clock readings, which a busy machine makes inexact
     until(async || {
         let before = expires_ms().await;
-        // a use moves the end at most once a second
+        // a use extends the lifetime at most once a second
         tokio::time::sleep(Duration::from_millis(1_100)).await;
         app.list(&user, "").await;
         expires_ms().await <= before + 5

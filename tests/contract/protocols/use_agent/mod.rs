@@ -1,4 +1,5 @@
-//! The protocol of `@inngest/use-agent`, request by request. `tests/use-agent.sh` tests it with the published transport.
+//! Tests the protocol of `@inngest/use-agent` one request at a time. `tests/use-agent.sh` tests it with the published
+//! transport.
 
 mod callers;
 mod history;
@@ -23,7 +24,7 @@ fn encoded(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
-/// Returns the thread of a name, computed independently of the code under test.
+/// Returns the thread id for `name`, computed independently of the code under test.
 fn thread_id_for(name: &str) -> String {
     let digest = Sha256::digest(format!("8:agentkit{}:{name}", name.len()));
     format!("thrd_{}", hex::encode(&digest[..24]))

@@ -32,7 +32,7 @@ async fn threads_that_two_replicas_create_are_listed_by_both_and_by_the_one_that
         apps[number % 2].post(&body).ok()
     });
     join_all(posts).await;
-    // send all posts to both replicas
+    // send each post again, to the other replica
     let posts = (0..80).map(|number| {
         let body = json!({"id": format!("{user}-{number}"), "userId": user});
         apps[(number + 1) % 2].post(&body).ok()

@@ -60,7 +60,7 @@ async fn names_and_thread_ids_mean_the_same_thread_everywhere(server: &Server) {
 
 async fn a_thread_that_exists_is_completed_and_else_unchanged(server: &Server) {
     let (app, user, name) = (App::of(server), unique(), unique());
-    // as AgentKit's history creates it, without an owner
+    // `AgentKit`'s history adapter creates threads like this, without an owner
     let body = json!({"id": thread_id_for(&name), "metadata": {"a": 1}});
     let made = app.ask(Method::POST, "/v1/threads");
     made.json(&body.to_string()).ok().await;
@@ -187,7 +187,7 @@ async fn titles_and_metadata_change(server: &Server) {
         json!({"b": null, "c": {"d": 1}, "agentkit": {"id": name, "title": "U"}})
     );
     app.say(&name, "1", "said first").await;
-    // null changes nothing, and an empty title removes the title
+    // `null` leaves the title unchanged; an empty title removes it
     for (title, shown) in [
         (json!(null), "U"),
         (json!("é".repeat(200)), &*"é".repeat(200)),
@@ -222,7 +222,7 @@ async fn a_deleted_thread_stays_away(server: &Server) {
         assert_eq!((deleted.status, deleted.text().len()), (204, 0));
     }
 
-    // a late answer
+    // a message that arrives after the thread has ended
     let late = json!({"items": [{"id": "2", "value": 1}]}).to_string();
     let late = app.at_v1(Method::POST, &name, "/history").json(&late);
     late.refused(410, "thread_destroyed").await;

@@ -12,13 +12,13 @@ use super::webdis::{self, Scripts};
 #[derive(Debug)]
 pub(super) enum Api {
     Threadkeep,
-    /// The routes of the peers written for this benchmark.
+    /// The routes of the peers that were written for this benchmark.
     Documents,
     Webdis(Scripts),
 }
 
 impl Api {
-    /// Creates a state, and returns its name for requests. Peers that let clients choose names use `name`.
+    /// Creates a state. Returns its name for requests, which is `name` if the peer lets clients choose names.
     pub(super) async fn create(
         &self,
         connection: &mut Connection,

@@ -11,7 +11,7 @@ pub(super) struct Times {
     idle: u64,
 }
 
-/// Hundredths of a second (`USER_HZ`).
+/// `/proc/stat` counts in hundredths of a second (`USER_HZ`).
 const TICKS_PER_SECOND: f64 = 100.0;
 
 pub(super) fn times() -> io::Result<Times> {
@@ -28,7 +28,7 @@ pub(super) fn times() -> io::Result<Times> {
 }
 
 impl Times {
-    /// The share of the machine since `before` that was neither idle nor used by the benchmark.
+    /// Returns the share of CPU time since `before` that other processes used.
     pub(super) fn others(&self, before: &Self, ours: Duration) -> f64 {
         let all = (self.all - before.all) as f64;
         let idle = (self.idle - before.idle) as f64;

@@ -1,5 +1,5 @@
-//! Compares the CPU time of the server and of Redis for the same work in threadkeep and in common alternatives.
-//! `benches/peers/run.sh` runs it; `benches/peers/README.md` describes it.
+//! Compares the CPU time of the server and of Redis for the same work in threadkeep and in common alternatives. Run it
+//! with `benches/peers/run.sh`. See `benches/peers/README.md`.
 
 mod api;
 mod check;
@@ -49,7 +49,7 @@ use actix_web::rt::System;
 use peer::Programs;
 use tables::Run;
 
-/// The server's allocator, for the floor as well.
+/// The server's allocator, so that the floor also uses it.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     {
         return Ok(floor::serve(address, workers.parse()?)?);
     }
-    // cargo passes this flag to a benchmark, but not when it runs all targets as tests
+    // cargo passes this flag to a benchmark, but not when cargo runs all targets as tests
     let Some(flag) = args.iter().position(|arg| arg == "--bench") else {
         println!("benches/peers/run.sh runs it");
         return Ok(());

@@ -8,7 +8,7 @@ use super::redis_server::Redis;
 use super::report::Row;
 
 pub(super) struct Meter<'a> {
-    /// `None` if Redis itself answers.
+    /// `None` if Redis itself answers the requests.
     server: Option<&'a Process>,
     redis: &'a Redis,
     server_cpu: Duration,
@@ -29,7 +29,7 @@ impl<'a> Meter<'a> {
         })
     }
 
-    /// Returns the costs since the start, and the share of the machine that other processes had.
+    /// Returns the costs since the start, and the share of CPU time that other processes used.
     pub(super) fn stop(self, outcome: Outcome) -> io::Result<(Row, f64)> {
         let server_cpu = cpu_of(self.server)? - self.server_cpu;
         let redis_cpu = self.redis.cpu()? - self.redis_cpu;

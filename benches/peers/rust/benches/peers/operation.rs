@@ -5,10 +5,10 @@ use super::request::{message, value};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
     Read(Size, Cache),
-    /// A read of 256 KiB by a client that has them already, from the states of the warm read.
+    /// A conditional read of 256 KiB by a client that has the current content.
     ReadUnchanged,
     Merge,
-    /// Keeps this many messages.
+    /// Appends a message, and keeps this many messages.
     Push(usize),
 }
 
@@ -22,16 +22,16 @@ pub(super) enum Size {
     Large,
 }
 
-/// Whether the product has a cached copy of the state. Peers have no cache.
+/// Whether the product's read cache has the state. Other peers have no cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cache {
     /// Cached, with the default settings.
     Warm,
-    /// Not cached: the cache is off.
+    /// Not cached, because the cache is off.
     Cold,
 }
 
-/// Messages of a short conversation.
+/// Number of messages in a short conversation.
 const FEW: usize = 50;
 
 impl Operation {
@@ -75,7 +75,7 @@ impl Operation {
         matches!(self, Self::Read(Size::Large, _))
     }
 
-    /// The floor to compare with: a response of the same size, from memory.
+    /// Returns the floor to compare with: a response of the same size from memory.
     pub(super) fn floor(self) -> Answer {
         if self.has_large_answer() {
             Answer::Large
@@ -87,7 +87,7 @@ impl Operation {
     pub(super) fn states(self) -> usize {
         match self {
             Self::Read(Size::Keys | Size::Messages, _) | Self::Merge | Self::Push(FEW) => 1_000,
-            // as much data in Redis per peer as many small states
+            // 100 large states take as much memory in Redis as many small states
             Self::Push(_) | Self::Read(Size::Large, _) | Self::ReadUnchanged => 100,
         }
     }

@@ -18,7 +18,7 @@ pub(super) struct Peer {
     pub(super) name: &'static str,
     pub(super) api: Api,
     pub(super) process: Process,
-    /// The product without its cache, for cold reads.
+    /// The product with its cache turned off, for cold reads.
     uncached: Option<Process>,
     rows: Rows,
 }
@@ -27,7 +27,7 @@ pub(super) struct Peer {
 #[derive(Debug, Clone, Copy)]
 enum Rows {
     All,
-    /// Its writes are those of another peer.
+    /// Only reads, because its writes are the same as those of a different peer.
     Reads,
 }
 
@@ -49,11 +49,11 @@ impl Peer {
 
 pub(super) struct Programs<'a> {
     pub(super) product: &'a str,
-    /// The directory in which `run.sh` has installed the others.
+    /// The directory in which `run.sh` has installed the other peers.
     pub(super) installed: &'a Path,
 }
 
-/// Starts all peers with the same Redis, the product first.
+/// Starts all peers with the same Redis. The product is the first peer.
 pub(super) async fn start_all(programs: &Programs<'_>, redis: &Redis) -> io::Result<Vec<Peer>> {
     let document = Command::new(env!("CARGO_BIN_EXE_peer-document"));
     let sliding = actix_session("sliding");
@@ -89,7 +89,7 @@ fn start_product(programs: &Programs<'_>, redis: &Redis) -> io::Result<Peer> {
     })
 }
 
-/// Sessions end a day after the last write, or after the last request if the expiry slides.
+/// Sessions end one day after the last write, or after the last request if `expiry` is `sliding`.
 fn actix_session(expiry: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_peer-actix-session"));
     command.arg(expiry);
@@ -123,7 +123,7 @@ fn start_fastapi(installed: &Path, redis: &Redis) -> io::Result<Peer> {
     start("FastAPI", command, address, Api::Documents)
 }
 
-/// Debian's settings, except for a single thread, and a log below the directory.
+/// Uses Debian's settings, except for a single thread and a log file below the directory.
 async fn start_webdis(installed: &Path, redis: &Redis) -> io::Result<Peer> {
     let (directory, address) = (installed.join("webdis"), free_address()?);
     let settings = json!({

@@ -10,8 +10,8 @@ const BAR: usize = 26;
 const NAMES: usize = 168;
 const TEXTS: usize = 136;
 
-/// Colours for light and dark mode. The picture has a background, because a page may ignore the mode that the browser
-/// prefers.
+/// Colours for light and dark mode. The picture has its own background, because the page around it may ignore the
+/// browser's preferred mode.
 const STYLE: &str = "\
     svg{--page:#fff;--text:#1f2328;--quiet:#59636e;--server:#2a6fdb;--redis:#d9822b;--line:#d1d9e0}\
     @media(prefers-color-scheme:dark){svg{--page:#0d1117;--text:#e6edf3;--quiet:#9198a1;\

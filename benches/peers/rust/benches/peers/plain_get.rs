@@ -1,4 +1,4 @@
-//! Redis without a server in front: `GET` of values of 256 KiB.
+//! Measures Redis without a server in front: `GET` of values of 256 KiB.
 
 use std::cell::Cell;
 use std::io;
@@ -50,7 +50,7 @@ fn key(n: usize) -> String {
     format!("plain-{n}")
 }
 
-/// Sends a command, and reads a reply that starts with `head` and has `more` bytes after it.
+/// Sends a command. Reads a reply that starts with `head`, followed by `more` bytes.
 async fn exchange(
     connection: &mut TcpStream,
     command: &str,

@@ -5,17 +5,17 @@ use super::report::Row;
 
 pub(super) struct Cell {
     rounds: Vec<Row>,
-    /// Share of the machine that other processes had, per round.
+    /// Share of CPU time that other processes used, per round.
     others: Vec<f64>,
 }
 
-/// The results of one operation, and those of the floor measured in between.
+/// The results of one operation, and of the floor measured in the same rounds.
 pub(super) struct Section {
     pub(super) operation: Operation,
     pub(super) floor: Cell,
-    /// A `GET` of as many bytes directly from Redis, where the comparison is useful.
+    /// A `GET` of the same number of bytes directly from Redis, where the comparison is useful.
     pub(super) plain_get: Option<Cell>,
-    /// Names of the peers with their results, the product first; `None` for peers without such requests.
+    /// Peers by name, the product first. `None` if the peer does not support the operation.
     pub(super) peers: Vec<(&'static str, Option<Cell>)>,
 }
 
@@ -48,12 +48,12 @@ impl Cell {
         self.others.iter().sum::<f64>() / self.others.len() as f64
     }
 
-    /// Microseconds per request.
+    /// In microseconds per request.
     pub(super) fn server_cpu(&self) -> f64 {
         self.median(|row| row.server_cpu)
     }
 
-    /// Microseconds per request.
+    /// In microseconds per request.
     pub(super) fn redis_cpu(&self) -> f64 {
         self.median(|row| row.redis_cpu)
     }
@@ -62,12 +62,12 @@ impl Cell {
         self.median(|row| row.requests_per_second)
     }
 
-    /// Microseconds.
+    /// In microseconds.
     pub(super) fn p50(&self) -> f64 {
         self.median(|row| micros(row.p50))
     }
 
-    /// Microseconds.
+    /// In microseconds.
     pub(super) fn p99(&self) -> f64 {
         self.median(|row| micros(row.p99))
     }

@@ -96,7 +96,7 @@ fn table(section: &Section) -> String {
     table
 }
 
-/// The value that a share of the results does not exceed: half of them for `share` 2, all for 1.
+/// Returns a quantile of the results: the median for `share` 2, and the maximum for `share` 1.
 fn of(sections: &[Section], value: fn(&Cell) -> f64, share: usize) -> f64 {
     let cells = sections.iter().flat_map(|section| {
         let peers = section.measured().map(|(_, cell)| cell);

@@ -1,10 +1,10 @@
-//! Stores a state per session with actix-session and its Redis store: a key of the state is a key of the session.
+//! Stores a state per session, with actix-session and its Redis store. Each key of the state is a key of the session.
 //!
 //! ```text
 //! peer-actix-session sliding|fixed ADDRESS REDIS_URL
 //! ```
 //!
-//! With `sliding`, each request extends the session; with `fixed`, only a write does.
+//! With `sliding`, each request extends the session. With `fixed`, only writes extend the session.
 
 use std::collections::BTreeMap;
 use std::env;

@@ -58,7 +58,7 @@ async fn read(request: HttpRequest, pool: Data<Pool>) -> Result<HttpResponse> {
         .body(text))
 }
 
-/// Also creates the session if the request names none.
+/// Replaces the state. Creates the session if the request names none.
 async fn replace(
     request: HttpRequest,
     pool: Data<Pool>,

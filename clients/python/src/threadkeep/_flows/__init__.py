@@ -1,1 +1,1 @@
-"""Operations of the API, each written once as a flow."""
+"""API operations as flows, which blocking and async clients share."""

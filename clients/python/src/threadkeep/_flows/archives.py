@@ -10,7 +10,7 @@ from .receipts import received
 
 
 def listed(place: Place, since: datetime | None = None) -> Items[Archive]:
-    """Yields ended threads without their states, oldest end first."""
+    """Yields ended threads without their states, in the order in which they ended."""
     query: dict[str, QueryValue] = {"since": since.isoformat() if since else None, "limit": 1_000}
     while True:
         page = yield from received(place.read("/v1/archives", query))
@@ -39,6 +39,6 @@ def history(place: Place, id: str, *, life: str = OMITTED) -> Items[HistoryItem]
 
 
 def restore(place: Place, id: str, *, life: str = OMITTED) -> Flow[ThreadInfo]:
-    """Restores an ended thread. After `TransportError`, `Unavailable` or `ServerError`, the outcome is unknown."""
+    """Restores an ended thread. After `TransportError`, `Unavailable` or `ServerError`, it may have been restored."""
     request = place.write("POST", f"/v1/archives/{segment(id)}/restore", query=passed(life=life), is_repeatable=False)
     return ThreadInfo.of((yield from received(request)))

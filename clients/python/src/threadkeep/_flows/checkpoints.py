@@ -36,7 +36,7 @@ def get(thread: ThreadPlace, number: int) -> Flow[Checkpoint]:
 def restore(
     thread: ThreadPlace, number: int, *, if_match: Tag = None, idempotency_key: str | None = None
 ) -> Flow[ThreadInfo]:
-    """Restores the state and metadata of a checkpoint in one write."""
+    """Restores the state and metadata of a checkpoint atomically."""
     response: Response = yield thread.write(
         "POST", f"/checkpoints/{number:d}/restore", if_match=if_match, idempotency_key=idempotency_key
     )

@@ -13,7 +13,7 @@ from ..errors import APIError, InvalidResponse, RateLimited, ThreadkeepError, Tr
 from ..models import Event
 
 SILENCE_SECONDS = 45.0
-"""Silence after which a connection counts as dead. The server sends a comment every 15 s."""
+"""Time without data after which a connection is considered dead. The server sends a comment every 15 s."""
 MAX_PAUSE_SECONDS = 30.0
 EVENT_STREAM = "text/event-stream"
 
@@ -25,10 +25,10 @@ def of_all(place: Place, types: Sequence[str] | None = None, *, last_event_id: s
 
 
 def of_thread(thread: ThreadPlace, *, last_event_id: str | None = None, values: bool = False) -> Items[Event]:
-    """Yields the events of the thread until it is destroyed or moved.
+    """Yields the events of the thread until the thread ends or gets a new ID.
 
-    With `values`, events have the new values of the changed keys. After a `reset`, events may be missing: read the
-    thread again.
+    With `values`, events contain the new values of the changed keys. After a `reset` event, read the thread again,
+    because events may be missing.
     """
     yield from _follow(thread, "/events", {"values": values or None}, last_event_id, ends=True)
 

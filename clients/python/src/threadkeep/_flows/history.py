@@ -12,13 +12,13 @@ from ..models import AppendedItem, HistoryItem, HistorySegment
 from .receipts import received
 
 PAGE = 1_000
-"""Maximum items of one request."""
+"""Maximum number of items in a request."""
 
 
 def append(
     thread: ThreadPlace, value: Any, *, id: str | None = None, idempotency_key: str | None = None
 ) -> Flow[AppendedItem]:
-    """Appends an item. Has no effect if the history has an item with this ID and value."""
+    """Appends an item. Has no effect if the history already has an item with the same ID and value."""
     appended = yield from append_many(
         thread, [value], ids=None if id is None else [id], idempotency_key=idempotency_key
     )
@@ -32,9 +32,9 @@ def append_many(
     ids: Sequence[str] | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[list[AppendedItem]]:
-    """Appends items, in atomic steps of up to 1,000."""
+    """Appends items in atomic requests of up to 1,000 items."""
     items = [{"id": id, "value": value} for id, value in _named(list(values), ids)]
-    bodies = [encode({"items": block}) for block in _blocks(items)]  # all, before anything is sent
+    bodies = [encode({"items": block}) for block in _blocks(items)]  # encodes all items before the first request
     appended: list[AppendedItem] = []
     for number, body in enumerate(bodies):
         key = f"{idempotency_key}.{number}" if idempotency_key and number else idempotency_key
@@ -55,7 +55,7 @@ def _blocks(items: list[Any]) -> Iterator[list[Any]]:
 
 
 def items(thread: ThreadPlace, after: int = 0, *, originals: bool = False) -> Items[HistoryItem]:
-    """Yields the items after `after`, oldest first. `originals` replaces summaries by their originals, while kept."""
+    """Yields the items after `after`, oldest first. `originals` selects original items instead of their summaries."""
     query: dict[str, QueryValue] = {"after": after, "limit": PAGE}
     if originals:
         query["originals"] = "true"
@@ -76,7 +76,7 @@ def latest(thread: ThreadPlace, n: int) -> Flow[list[HistoryItem]]:
     """Returns the newest `n` items, oldest first."""
     found: list[HistoryItem] = []
     query: dict[str, QueryValue] = {"order": "desc"}
-    while len(found) < n:  # a page has up to 2 MiB
+    while len(found) < n:  # a page has up to 2 MiB, so several pages may be necessary
         query["limit"] = min(n - len(found), PAGE)
         page = yield from received(thread.read("/history", query))
         found += [HistoryItem.of(item) for item in page["items"]]
@@ -87,7 +87,7 @@ def latest(thread: ThreadPlace, n: int) -> Flow[list[HistoryItem]]:
 
 
 def take(thread: ThreadPlace, count: int = 1, *, idempotency_key: str | None = None) -> Flow[list[HistoryItem]]:
-    """Removes and returns the newest items, up to 100, oldest first."""
+    """Removes the newest `count` items, up to 100, and returns them, oldest first."""
     request = thread.write(
         "POST", "/history/take", encode({"count": count}), query=thread.ttl, idempotency_key=idempotency_key
     )
@@ -103,7 +103,7 @@ def compact(
     keep_seconds: int | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[int]:
-    """Replaces the `count` items up to `through` by `values` if they are unchanged. Returns the segment's number."""
+    """Replaces the `count` items up to `through` with `values`, if they are unchanged. Returns the segment number."""
     body: dict[str, Any] = {"through": through, "count": count, "items": [{"value": value} for value in values]}
     if keep_seconds is not None:
         body["keep_seconds"] = keep_seconds
@@ -112,13 +112,13 @@ def compact(
 
 
 def segments(thread: ThreadPlace) -> Flow[list[HistorySegment]]:
-    """Returns the compactions whose originals are kept, newest first."""
+    """Returns the segments whose original items the server still keeps, newest first."""
     page = yield from received(thread.read("/history/segments", {}))
     return [HistorySegment.of(one) for one in page["segments"]]
 
 
 def segment_items(thread: ThreadPlace, number: int) -> Items[HistoryItem]:
-    """Yields the originals of a segment, oldest first."""
+    """Yields the original items of a segment, oldest first."""
     yield from pages(thread, {"limit": PAGE}, f"/history/segments/{number}")
 
 
@@ -128,7 +128,7 @@ def delete(thread: ThreadPlace, id: str, *, idempotency_key: str | None = None) 
 
 
 def clear(thread: ThreadPlace, *, idempotency_key: str | None = None) -> Flow[bool]:
-    """Removes all items. Returns whether there were any."""
+    """Removes all items. Returns whether the history had any."""
     return (yield from _delete(thread, "/history", idempotency_key))
 
 

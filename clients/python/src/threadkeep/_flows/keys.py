@@ -12,6 +12,6 @@ def current(place: Place) -> Flow[ApiKey]:
 
 
 def settings(place: Place) -> Flow[list[Setting]]:
-    """Returns the settings that this replica started with, without secrets."""
+    """Returns the settings of the replica that answers, with secrets masked."""
     found = yield from received(place.read("/v1/settings"))
     return [Setting.of(setting) for setting in found["settings"]]

@@ -16,7 +16,7 @@ from .state import Tag
 T = TypeVar("T")
 
 BATCH = 100
-"""Maximum entries of one request."""
+"""Maximum number of entries in a request."""
 
 MAX_PAGE = 1_000
 
@@ -53,10 +53,10 @@ def put(
     if_match: Tag = None,
     idempotency_key: str | None = None,
 ) -> Flow[Receipt]:
-    """Puts an entry. With `if_absent`, raises `VersionMismatch` if it exists.
+    """Stores an entry. With `if_absent`, raises `VersionMismatch` if the entry exists.
 
-    A conditional put may have taken effect if it raises `TransportError`, `Unavailable` or `ServerError`: read the
-    entry to find out. With your own `idempotency_key`, the client retries it instead.
+    If a conditional put raises `TransportError`, `Unavailable` or `ServerError`, the server may have performed it:
+    read the entry to find out. If you pass an `idempotency_key`, the client retries the put instead.
     """
     request = namespace.write(
         "PUT",
@@ -72,7 +72,7 @@ def put(
 
 
 def delete(namespace: Place, key: str, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[bool]:
-    """Deletes an entry. Returns whether it existed. Errors mean the same as for `put`."""
+    """Deletes an entry. Returns whether it existed. Raises the same errors as `put`."""
     request = namespace.write(
         "DELETE",
         f"/{segment(key)}",
@@ -84,12 +84,12 @@ def delete(namespace: Place, key: str, *, if_match: Tag = None, idempotency_key:
 
 
 def keys(namespace: Place, prefix: str = "", *, order: str | None = None, limit: int | None = None) -> Items[EntryInfo]:
-    """Yields up to `limit` entries whose keys begin with `prefix`, without bodies, in the byte order of their keys."""
+    """Yields up to `limit` entries whose keys begin with `prefix`, without bodies, sorted by the bytes of the keys."""
     yield from _listed(namespace, {"prefix": prefix or None, "order": order}, limit, MAX_PAGE, EntryInfo.of)
 
 
 def entries(namespace: Place, prefix: str = "", *, order: str | None = None, limit: int | None = None) -> Items[Entry]:
-    """Yields up to `limit` entries whose keys begin with `prefix`, with bodies, in the byte order of their keys."""
+    """Yields up to `limit` entries whose keys begin with `prefix`, with bodies, sorted by the bytes of the keys."""
     yield from _listed(namespace, {"prefix": prefix or None, "order": order, "bodies": True}, limit, None, entry_of)
 
 
@@ -113,7 +113,7 @@ def _listed(
 
 
 def get_many(namespace: Place, keys: Iterable[str]) -> Flow[dict[str, Entry]]:
-    """Returns the entries that exist, by key. Reads blocks of 100 keys concurrently."""
+    """Returns the entries that exist, by key. Reads 100 keys per request, and sends the requests concurrently."""
     found: dict[str, Entry] = {}
     left = list(dict.fromkeys(keys))
     while left:
@@ -133,9 +133,9 @@ def _reading(namespace: Place, keys: list[str]) -> Request:
 def put_many(
     namespace: Place, entries: Iterable[EntryPut], *, idempotency_key: str | None = None
 ) -> Flow[list[PutOutcome]]:
-    """Puts entries, each atomically. Returns their outcomes in order."""
+    """Stores entries. Each entry succeeds or fails separately. Returns the outcomes in order."""
     blocks = _blocks([_put(entry) for entry in entries])
-    bodies = [encode({"entries": block}) for block in blocks]  # all, before anything is sent
+    bodies = [encode({"entries": block}) for block in blocks]  # encodes all entries before the first request
     outcomes: list[PutOutcome] = []
     for number, body in enumerate(bodies):
         key = f"{idempotency_key}.{number}" if idempotency_key and number else idempotency_key
@@ -173,7 +173,7 @@ def configure(
 
 
 def clear(namespace: Place, *, idempotency_key: str | None = None) -> Flow[int]:
-    """Deletes the namespace. Returns the number of its entries."""
+    """Deletes the namespace. Returns the number of deleted entries."""
     request = namespace.write("DELETE", idempotency_key=idempotency_key)
     return int((yield from received(request))["deleted"])
 

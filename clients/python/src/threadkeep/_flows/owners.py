@@ -12,7 +12,7 @@ def get(place: Place, owner: str) -> Flow[OwnerInfo]:
 
 
 def erase(place: Place, owner: str) -> Flow[Erasure]:
-    """Erases an owner with all threads, in as many calls as necessary."""
+    """Erases an owner and all their threads. Sends as many requests as necessary."""
     threads = archives = 0
     while True:
         part = Erasure.of((yield from received(place.read(f"/v1/owners/{segment(owner)}", method="DELETE"))))

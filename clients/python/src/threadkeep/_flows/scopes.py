@@ -13,7 +13,7 @@ from .receipts import received, written
 
 
 class ScopePlace(Place):
-    """Names a scope, in the bodies of requests instead of their paths."""
+    """A scope. Its name is in request bodies, not in paths."""
 
     def __init__(self, place: Place, scope: str) -> None:
         super().__init__("/v1", place.headers, repr(scope.partition(";")[0]), has_login=place.has_login)
@@ -34,7 +34,7 @@ def get(scope: ScopePlace, key: str) -> Flow[str | None]:
 
 
 def get_many(scope: ScopePlace, keys: Iterable[str]) -> Flow[dict[str, str | None]]:
-    """Returns the texts at `keys`, or None for each absent key."""
+    """Returns the texts at `keys`, with None for each absent key."""
     values: dict[str, str | None] = (yield from received(scope.ask("/scopes/keys/get", keys=list(keys))))["values"]
     return values
 
@@ -49,7 +49,7 @@ def set(
     if_version: int | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[Receipt]:
-    """Sets a key to a text. With `if_absent`, an existing key keeps its text."""
+    """Sets a key to a text. With `if_absent`, does not change an existing key."""
     request = scope.change(
         "/scopes/keys/set",
         idempotency_key,
@@ -70,7 +70,7 @@ def set_many(
     if_version: int | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[Receipt]:
-    """Sets several keys in one step."""
+    """Sets several keys atomically."""
     entries = [given(key=key, value=text, ttl_seconds=ttl_seconds) for key, text in texts.items()]
     request = scope.change("/scopes/keys/set", idempotency_key, entries=entries, if_version=if_version)
     return (yield from written(request))
@@ -135,7 +135,7 @@ def call(
     *,
     idempotency_key: str | None = None,
 ) -> Flow[ToolResult]:
-    """Calls a tool as a model would. A mistake of the model returns a result with `error`."""
+    """Calls a tool as a model would. If the arguments are wrong, the result has an `error` for the model."""
     request = scope.change(f"/tools/{segment(tool)}", idempotency_key, arguments=dict(arguments or {}))
     return ToolResult.of((yield from received(request)))
 
@@ -175,7 +175,7 @@ def update_task(
     if_version: int | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[Receipt]:
-    """Changes one task, named by its ID or index."""
+    """Changes one task, identified by ID or index."""
     request = scope.change(
         "/scopes/tasks/update",
         idempotency_key,

@@ -33,7 +33,7 @@ def get(
 ) -> Flow[Any]:
     """Returns the value of `key`, or `default` if it is absent.
 
-    From an array, `tail` selects the newest elements, oldest first; `offset` and `limit` select a range.
+    If the value is an array, `tail` selects the newest elements, oldest first. `offset` and `limit` select a range.
     """
     if key in DOT_SEGMENTS:
         found = (yield from read(thread, key)).get(key, default)
@@ -48,7 +48,7 @@ def get(
 
 
 def _part(value: Any, tail: int | None, offset: int, limit: int | None) -> Any:
-    """Slices `value` as the server would."""
+    """Slices `value` like the server does."""
     if not isinstance(value, list):
         return value
     if tail is not None:
@@ -81,7 +81,7 @@ def push(
     if_match: Tag = None,
     idempotency_key: str | None = None,
 ) -> Flow[Receipt]:
-    """Appends a value to an array and keeps the newest `max_records`. The receipt has its `length`."""
+    """Appends a value to an array, and keeps the newest `max_records` values. The receipt has the array's `length`."""
     if key in DOT_SEGMENTS:
         operation = ops.push(key, value, max_records)
         return (yield from _only(thread, operation, if_match, idempotency_key))
@@ -96,7 +96,7 @@ def push(
 def increment(
     thread: ThreadPlace, key: str, by: int = 1, *, if_match: Tag = None, idempotency_key: str | None = None
 ) -> Flow[int]:
-    """Adds to an integer exactly. Returns the sum. An absent key counts as 0."""
+    """Adds to an integer. Returns the exact sum. An absent key counts as 0."""
     if key in DOT_SEGMENTS:
         receipt = yield from _only(thread, ops.increment(key, by), if_match, idempotency_key)
     else:
@@ -186,7 +186,7 @@ def _write(
 
 
 def _only(thread: ThreadPlace, operation: Operation, if_match: Tag, idempotency_key: str | None) -> Flow[Receipt]:
-    """Performs one operation as a merge, because a URL cannot carry its key."""
+    """Performs one operation as a merge, because a URL cannot contain its key."""
     response: Response = yield _write(
         thread, "PATCH", "/state", encode({"operations": [operation]}), if_match, idempotency_key
     )

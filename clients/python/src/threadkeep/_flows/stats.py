@@ -8,5 +8,5 @@ from .receipts import valued
 
 
 def stats(place: Place) -> Flow[dict[str, Any]]:
-    """Returns figures of this replica for the last minute: busiest and largest threads, routes and store."""
+    """Returns one replica's statistics for the last minute: busiest and largest threads, routes, store."""
     return (yield from valued(place.read("/v1/stats"), dict))

@@ -33,13 +33,13 @@ def create(
 
 
 def by_id(place: Place, id: str, signed_id: str | None = None, ttl_seconds: int | None = None) -> ThreadPlace:
-    """Names a thread by its ID, for an API key. The server rejects signed IDs here, so the signature is not sent."""
+    """Addresses a thread by ID, with an API key. Omits a signature, because the server rejects signed IDs in paths."""
     path = f"/v1/threads/{segment(without_signature(id))}"
     return ThreadPlace(path, place.headers, id, signed_id, ttl_seconds, has_login=place.has_login)
 
 
 def by_signature(place: Place, signed_id: str, ttl_seconds: int | None = None) -> ThreadPlace:
-    """Names a thread by its signed ID. Sends no API key, but a login that the thread may require."""
+    """Addresses a thread by signed ID. Omits the API key, but sends a user's login, which the thread may require."""
     headers = dict(place.headers)
     if place.has_api_key:
         del headers["authorization"]
@@ -65,7 +65,7 @@ def listed(
     order: str | None = None,
     metadata: Mapping[str, str | int | bool] | None = None,
 ) -> Items[ThreadInfo]:
-    """Yields an owner's threads, last written first; without `owner`, all threads in the order of their IDs."""
+    """Yields the threads of `owner`, most recently written first. Without `owner`, yields all threads, sorted by ID."""
     query: dict[str, QueryValue] = {**passed(owner=owner), "order": order, "limit": 100}
     for name, value in (metadata or {}).items():
         query[f"metadata.{name}"] = value
@@ -99,7 +99,7 @@ def configure(
 def assign(
     thread: ThreadPlace, owner: str | None, *, if_match: Tag = None, idempotency_key: str | None = None
 ) -> Flow[ThreadInfo]:
-    """Assigns the thread to `owner`; with None, to no owner."""
+    """Assigns the thread to `owner`. None removes the owner."""
     return (yield from _change(thread, {"owner": owner}, if_match, idempotency_key))
 
 
@@ -133,7 +133,7 @@ def fork(
     if_match: Tag = None,
     idempotency_key: str | None = None,
 ) -> Flow[ThreadPlace]:
-    """Copies the thread to a new one. `include` names the parts to copy: state, scope, history."""
+    """Copies the thread to a new thread. `include` lists the parts to copy: state, scope, history."""
     copied = passed(id=id, owner=owner, from_checkpoint=from_checkpoint)
     body = encode({**copied, **given(metadata=metadata, include=include)})
     response: Response = yield thread.write(
@@ -143,7 +143,7 @@ def fork(
 
 
 def rotate(thread: ThreadPlace, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[ThreadPlace]:
-    """Moves the thread to a new ID and returns it. The old ID is destroyed."""
+    """Gives the thread a new ID. Returns the thread with that ID. Calls with the old ID raise `Destroyed`."""
     response: Response = yield thread.write("POST", "/rotate", if_match=if_match, idempotency_key=idempotency_key)
     return moved(thread, _info(response))
 

@@ -12,7 +12,7 @@ from .receipts import received
 
 
 def listed(place: Place, format: str | None = None) -> Flow[list[dict[str, Any]]]:
-    """Returns the tool definitions in the format of openai, anthropic, mcp or modelrelay."""
+    """Returns the tool definitions. `format` is `openai`, `anthropic`, `mcp` or `modelrelay`."""
     tools: list[dict[str, Any]] = (yield from received(place.read("/v1/tools", {"format": format})))["tools"]
     return tools
 
@@ -26,7 +26,7 @@ def run(
     ignore_unknown: bool = False,
     idempotency_key: str | None = None,
 ) -> Flow[ToolMessages]:
-    """Runs all tools that a model's message calls: its `tool_calls` (OpenAI) or its `content` (Anthropic)."""
+    """Runs all tool calls in a model's message. Pass its `tool_calls` (OpenAI) or its `content` (Anthropic)."""
     calls = given(tool_calls=tool_calls, content=content, ignore_unknown=ignore_unknown or None)
     body = encode({"scope": scope, **calls})
     request = place.write("POST", "/v1/tool-calls", body, idempotency_key=idempotency_key)
@@ -34,7 +34,7 @@ def run(
 
 
 def mcp_url(place: Place, scope: str, *, expires_in_seconds: int | None = None) -> Flow[McpUrl]:
-    """Returns a URL that opens a scope to an MCP client."""
+    """Returns a URL that gives an MCP client access to a scope."""
     body: dict[str, Any] = {"scope": scope}
     if expires_in_seconds is not None:
         body["expires_in_seconds"] = expires_in_seconds

@@ -1,4 +1,4 @@
-"""Exports and imports threads as JSON documents, which stay text, because parsing would change numbers."""
+"""Exports and imports threads as JSON documents. Documents are strings, because parsing would change numbers."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from ..models import ThreadInfo
 from .receipts import received
 
 READ_SECONDS = 60.0
-"""Maximum silence within an export."""
+"""Maximum time in seconds without data during an export."""
 MAX_OTHER_BYTES = 1_000
 """Maximum length of a line that is not a document."""
 
 
 def export(thread: ThreadPlace) -> Flow[str]:
-    """Returns the whole thread as a document. Values are byte for byte as they were sent."""
+    """Returns the whole thread as a document. Values have the same bytes as when they were written."""
     response: Response = yield thread.read("/export")
     response.members()  # checks that the document is complete
     return response.body.decode()
 
 
 def export_all(place: Place, owner: str = OMITTED, *, cursor: str | None = None) -> Items[str]:
-    """Yields the documents of all threads, or of `owner`'s. Raises `UnreadableThreads` at the end if some failed."""
+    """Yields a document for each thread (of `owner`). Raises `UnreadableThreads` at the end if some are unreadable."""
     query: dict[str, QueryValue] = {**passed(owner=owner), "cursor": cursor}
     unreadable: list[str] = []
     while True:
@@ -65,7 +65,7 @@ def import_document(
     if_exists: str | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[ThreadInfo]:
-    """Creates a thread from a document. If it exists, raises `Conflict`, unless `if_exists` is `replace` or `skip`."""
+    """Creates a thread from a document. Raises `Conflict` if it exists, unless `if_exists` is `replace` or `skip`."""
     request = place.write(
         "POST",
         "/v1/threads/import",
@@ -77,7 +77,7 @@ def import_document(
 
 
 def _utf8(document: str | bytes) -> bytes:
-    """Encodes a document as UTF-8. Raises `ValueError` for other encodings, in which Windows writes files."""
+    """Encodes a document as UTF-8. Raises `ValueError` for UTF-16 and UTF-32, which Windows programs may write."""
     data = document.encode() if isinstance(document, str) else document
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data[:4]:
         raise ValueError("The document is in UTF-16 or UTF-32. It must be in UTF-8.")

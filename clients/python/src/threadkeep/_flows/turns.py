@@ -21,7 +21,7 @@ def renew(thread: ThreadPlace, token: str, ttl_seconds: int) -> Flow[None]:
 
 
 def release(thread: ThreadPlace, token: str) -> Flow[None]:
-    """Releases a turn. Has no effect if the turn is lost or the thread destroyed."""
+    """Releases a turn. Has no effect if the turn is lost or the thread has ended."""
     try:
         yield from done(thread.read("/turn", method="DELETE", headers={"x-turn-token": token}))
     except (Conflict, Destroyed):

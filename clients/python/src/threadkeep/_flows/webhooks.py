@@ -1,4 +1,4 @@
-"""Webhook endpoints. Writes that may have taken effect are not retried."""
+"""Webhook endpoints. A write is not retried if the server may have performed it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..models import FailedDelivery, PendingDeliveries, PendingDelivery, Webhook
 from .receipts import done, received
 
 KEEP = "keep"
-"""Leaves the secret unchanged."""
+"""Default for `secret`: leaves the secret unchanged."""
 
 
 def listed(place: Place) -> Flow[list[Webhook]]:
@@ -22,7 +22,7 @@ def listed(place: Place) -> Flow[list[Webhook]]:
 
 
 def create(place: Place, url: str, events: Sequence[str], *, secret: str | None = None) -> Flow[Webhook]:
-    """Creates an endpoint. The result has its secret."""
+    """Creates an endpoint. The result contains the secret."""
     body: dict[str, Any] = {"url": url, "events": list(events)}
     if secret is not None:
         body["secret"] = secret
@@ -38,7 +38,7 @@ def get(place: Place, id: str) -> Flow[Webhook]:
 def update(
     place: Place, id: str, *, url: str | None = None, events: Sequence[str] | None = None, secret: str | None = KEEP
 ) -> Flow[Webhook]:
-    """Changes an endpoint. `secret=None` returns a new secret; the old one signs for one more day."""
+    """Changes an endpoint. `secret=None` returns a new secret. The old secret also signs events for one more day."""
     body: dict[str, Any] = {}
     if url is not None:
         body["url"] = url
@@ -56,13 +56,13 @@ def delete(place: Place, id: str) -> Flow[None]:
 
 
 def pending(place: Place, id: str, *, limit: int = 100) -> Flow[PendingDeliveries]:
-    """Returns up to ``limit`` pending events, 100 at most, and the total number."""
+    """Returns up to `limit` pending events (maximum: 100), and the total number."""
     found = yield from received(place.read(f"/v1/webhooks/{segment(id)}/pending", {"limit": limit}))
     return PendingDeliveries([PendingDelivery.of(delivery) for delivery in found["pending"]], found["total"])
 
 
 def failed(place: Place, id: str) -> Items[FailedDelivery]:
-    """Yields the failed events of an endpoint."""
+    """Yields the events that could not be delivered to an endpoint."""
     query: dict[str, QueryValue] = {"limit": 1_000}
     while True:
         page = yield from received(place.read(f"/v1/webhooks/{segment(id)}/failed", query))
@@ -74,7 +74,7 @@ def failed(place: Place, id: str) -> Items[FailedDelivery]:
 
 
 def replay(place: Place, id: str, events: Sequence[str] | None = None) -> Flow[int]:
-    """Sends some or all failed events again. Returns their number."""
+    """Resends the failed events in `events`, or all failed events. Returns how many."""
     body = encode({} if events is None else {"events": list(events)})
     request = place.write("POST", f"/v1/webhooks/{segment(id)}/replay", body, is_repeatable=False)
     return int((yield from received(request))["replayed"])

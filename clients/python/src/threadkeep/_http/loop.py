@@ -22,8 +22,8 @@ class LoopSender:
         self._is_closed = False
 
     async def send(self, request: Request, seconds: float) -> Response:
-        """Returns the response, regardless of its status. Cancelling the call closes only its own connection."""
-        # a caller that waits for a turn must not block the caller that holds it
+        """Returns the response, regardless of its status. Cancelling the call closes its connection."""
+        # a call that waits for a turn is exempt from the limit, because it could block calls of the turn's holder
         async with nullcontext() if request.extra_seconds else self._in_use:
             deadline = self._loop.time() + seconds
             connection = self._take() or await self._connect(deadline)
@@ -49,7 +49,7 @@ class LoopSender:
         return LoopStream(connection)
 
     async def close(self) -> None:
-        """Closes idle connections now, and the others when their responses are complete."""
+        """Closes idle connections now. Closes each busy connection once its response is complete."""
         self._is_closed = True
         while self._idle:
             self._idle.pop().abort()
@@ -117,7 +117,7 @@ def _has_part(parser: ResponseParser) -> bool:
 
 
 class _Connection(asyncio.Protocol):
-    """Wakes its one waiting call when its condition holds, not for each received part."""
+    """A connection. Wakes the waiting call only when the call's condition is true, not for each received part."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -136,7 +136,7 @@ class _Connection(asyncio.Protocol):
         self._transport.write(data)
 
     async def until(self, condition: Condition, deadline: float) -> None:
-        """Waits until `condition` holds. Raises `TransportError` at `deadline`, or if the connection ends."""
+        """Waits until `condition` is true. Raises `TransportError` at `deadline`, or if the connection ends."""
         if condition(self.parser):
             return
         if self._failure:

@@ -11,11 +11,11 @@ from ..errors import APIError, InvalidResponse, class_of
 T = TypeVar("T")
 
 TAG = re.compile(r'(?:W/)?"([0-9]+-[0-9a-f]{16})\b')
-"""Matches the server's tag in one that a proxy has weakened or extended: `W/"7-<life>"`, `"7-<life>-gzip"`."""
+"""Matches the server's ETag, even if a proxy has weakened or extended it: `W/"7-<life>"`, `"7-<life>-gzip"`."""
 
 
 class Members(dict[str, Any]):
-    """Members of a response. Raises `InvalidResponse` for a missing member, which the API promises."""
+    """Members of a response object. Access to a missing member raises `InvalidResponse`."""
 
     def __missing__(self, name: str) -> Any:
         raise InvalidResponse(f"The response has no `{name}`.")
@@ -27,9 +27,9 @@ class Request(NamedTuple):
     headers: Mapping[str, str]
     body: bytes | None = None
     is_repeatable: bool = True
-    """Whether to retry the request even if it may have taken effect."""
+    """Whether to retry the request even if the server may have performed it."""
     extra_seconds: float = 0
-    """Time that the server waits on purpose."""
+    """Time for which the server may wait before it answers, for example for a turn."""
 
     def __repr__(self) -> str:
         return f"Request({self.method})"  # headers contain secrets, and paths contain names
@@ -49,7 +49,7 @@ class Response(NamedTuple):
         try:
             value = decode(self.body)
         except ValueError:
-            # the cause would show part of the body
+            # no cause, because its message would reveal part of the body
             raise InvalidResponse("The response is not JSON.") from None
         if not isinstance(value, kind):
             raise InvalidResponse("The response has JSON of another kind.")
@@ -57,7 +57,7 @@ class Response(NamedTuple):
 
     @property
     def etag(self) -> str | None:
-        """The server's ETag. If a proxy removed or replaced it, the version, which `If-Match` also accepts."""
+        """The server's ETag. If a proxy removed the ETag, the version, which `If-Match` also accepts."""
         tag = TAG.match(self.headers.get("etag", ""))
         text = tag[1] if tag else self.headers.get("x-thread-version")
         return f'"{text}"' if text else None
@@ -79,7 +79,7 @@ class Response(NamedTuple):
 
 
 def is_success(status: int) -> bool:
-    """Returns whether `status` is 2xx. Redirects are not followed."""
+    """Returns whether `status` is 2xx. Redirects count as errors."""
     return 200 <= status < 300
 
 

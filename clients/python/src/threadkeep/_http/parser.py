@@ -18,7 +18,7 @@ class ResponseParser:
         self._method = method
         self._buffer = bytearray()
         self._body = bytearray()
-        self._left: int | None = 0  # bytes left of the body or chunk; None if the end of the connection ends the body
+        self._left: int | None = 0  # bytes left in the body or chunk; None if the body lasts until the connection ends
         self._is_chunked = False
         self._in_line_end = False
         self._in_trailer = False

@@ -1,4 +1,4 @@
-"""Sends requests over blocking sockets. Threads may share a sender."""
+"""Sends requests over blocking sockets. Thread-safe."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SocketSender:
 
     def close(self) -> None:
         self._is_closed = True
-        with suppress(IndexError):  # another thread may take the last one
+        with suppress(IndexError):  # another thread may take the last connection
             while True:
                 self._idle.pop().close()
 
@@ -70,7 +70,7 @@ class SocketSender:
     def _give_back(self, connection: _Connection) -> None:
         connection.idle_since = time.monotonic()
         self._idle.append(connection)
-        if self._is_closed:  # checked afterwards, because another thread may close in between
+        if self._is_closed:  # checked after the append, because another thread may call `close` in between
             self.close()
 
 
@@ -117,7 +117,7 @@ class _Connection:
         except TimeoutError:
             raise Timeout("The request could not be sent in time.", sent=True) from None
         except OSError:
-            pass  # the server may have answered before it closed the connection
+            pass  # reads the response anyway, because the server may have answered before it closed the connection
         while not self.parser.has_head:
             self._receive(deadline)
 
@@ -127,7 +127,7 @@ class _Connection:
         return self.parser.take()
 
     def is_usable(self) -> bool:
-        """Returns whether the connection is fresh, and the server neither closed it nor sent unsolicited data."""
+        """Returns whether the connection is usable: recently used, still open, and without unsolicited data."""
         return time.monotonic() - self.idle_since < MAX_IDLE_SECONDS and not _is_readable(self._socket)
 
     def close(self) -> None:
@@ -151,7 +151,7 @@ class _Connection:
 
 
 def _is_readable(connection: socket.socket) -> bool:
-    if hasattr(select, "poll"):  # takes any descriptor
+    if hasattr(select, "poll"):  # `select` rejects descriptors over 1023
         poll = select.poll()
         poll.register(connection, select.POLLIN)
         return bool(poll.poll(0))

@@ -10,7 +10,7 @@ from ..thread import AsyncThread
 
 
 def item_id(event: Event) -> str:
-    """Derives the ID of a history item. ADK accepts any text as the ID of an event."""
+    """Derives a history item's ID from the event's ID. Hashes it, because ADK allows any text as an event ID."""
     return digest(event.id)
 
 

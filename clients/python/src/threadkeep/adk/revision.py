@@ -1,4 +1,4 @@
-"""Revisions of loaded sessions: their thread and its version."""
+"""Revision of a loaded session: its thread, and the version of the thread."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .._place import ThreadPlace
 from ..thread import AsyncThread
 
 EVENTS = "n"
-"""State key that counts the session's events."""
+"""State key for the number of events in the session."""
 UPDATED = "t"
-"""State key of the last event's timestamp. Every session has it."""
+"""State key for the timestamp of the last event. Every session has this key."""
 VALUE = "s:"
-"""Prefix of the keys that ADK named."""
+"""Prefix of state keys that come from ADK."""
 
 _MARKER = re.compile(r"(thrd_\S+) ([0-9]+) (\S+)")
-"""Matches a revision as text. Markers of other services have other forms."""
+"""Matches a revision in text form. Markers of other session services do not match."""
 
 
 class Revision(NamedTuple):
@@ -31,7 +31,7 @@ class Revision(NamedTuple):
 
     @classmethod
     def of(cls, session: Session) -> Revision | None:
-        """Returns the revision of a loaded session, or None if this adapter did not make the session."""
+        """Returns the revision of a loaded session, or None if another service made the session."""
         found = _MARKER.fullmatch(session._storage_update_marker or "")
         return cls(found[1], int(found[2]), found[3]) if found else None
 

@@ -38,11 +38,11 @@ from .revision import EVENTS, UPDATED, VALUE, Revision, Stored, stored, values
 
 
 class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
-    """Stores sessions in threads, for any number of processes.
+    """Stores sessions in threads. Several processes may share them.
 
-    An event and its state change are one write, which requires that the loaded session is current. Sessions, users and
-    apps expire `ttl_seconds` after their last use. Adapters of other frameworks need another `prefix`. Without
-    `client`, the service creates one, which `close` closes.
+    An event and its state change are one atomic write. The write fails if the stored session has changed since it was
+    loaded. Sessions, users and apps expire `ttl_seconds` after their last use. Use a different `prefix` for each
+    framework. Without `client`, the service creates a client, and `close` closes it.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Session | None:
-        """Reads a session with its events, or only the newest of them."""
+        """Reads a session with all events, or only the newest events that `config` selects."""
         session_id = session_id.strip()
         entry = await self._sessions_of(app_name).get(_key(user_id, session_id))
         if entry is None:
@@ -117,7 +117,7 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
         return _session(app_name, user_id, session_id, found, shared, read)
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
-        """Lists the sessions of a user, or of all users, without events, most recently used last."""
+        """Lists the sessions of a user or of all users, without events. The most recently used session comes last."""
         namespace = self._sessions_of(app_name)
         prefix = "" if user_id is None else f"{digest(user_id)}/"
         entries = [entry async for entry in namespace.entries(prefix)]
@@ -140,7 +140,7 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
         return ListSessionsResponse(sessions=sessions)
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
-        """Deletes a session if it exists. The state of its user and its app stays."""
+        """Deletes a session if it exists. Keeps the state of its user and app."""
         namespace = self._sessions_of(app_name)
         entry = await namespace.get(_key(user_id, session_id.strip()))
         if entry is None:
@@ -149,17 +149,18 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
         await _delete(namespace, entry)
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
-        """Returns the state that all sessions of a user share, by keys without `user:`."""
+        """Returns the state that all sessions of a user share. Keys have no `user:` prefix."""
         return values(await self._user_thread(app_name, user_id).read())
 
     async def append_event(self, session: Session, event: Event) -> Event:
         """Appends an event and its state change to `session` and, in one write, to the stored session.
 
-        To retry a failed call, repeat it: an event that the session has is not appended again, but missing changes to
-        the state of its app and user are made.
+        If the call fails, you can repeat it. A repeated call does not append the event again, but makes missing changes
+        to the state of the app and the user.
 
-        Raises `StaleSessionError` if the stored session has changed since `session` was read, `SessionNotFoundError` if
-        it was deleted or has expired, and `AlreadyExistsError` if it has another event with this ID.
+        Raises `StaleSessionError` if the stored session has changed since `session` was read. Raises
+        `SessionNotFoundError` if the session was deleted or has expired. Raises `AlreadyExistsError` if the session has
+        a different event with this ID.
         """
         if event.partial:
             return event
@@ -188,7 +189,7 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
             except IdempotencyKeyReused as error:
                 if not await events.has(thread, event):
                     raise AlreadyExistsError(f"Event {event.id} already exists.") from error
-                await self._share(session.app_name, session.user_id, deltas, key)  # the failed call may not have
+                await self._share(session.app_name, session.user_id, deltas, key)  # may be missing after a failed call
                 return event
             await self._share(session.app_name, session.user_id, deltas, key)
             Revision(thread.id, number, tag_of(receipt.etag)).note_in(session)
@@ -196,7 +197,7 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
             return await super().append_event(session, event)
 
     def _lock(self, session: Session) -> asyncio.Lock:
-        """Serializes parallel appends to one session: each begins with the revision of the previous one."""
+        """Returns a lock that serializes appends to a session, because an append needs the previous one's revision."""
         return self._locks.setdefault((id(asyncio.get_running_loop()), id(session)), asyncio.Lock())
 
     async def _revision(self, session: Session) -> Revision:
@@ -212,7 +213,7 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
         return _scoped(*await asyncio.gather(self._app_state(app), self.get_user_state(app_name=app, user_id=user)))
 
     async def _share(self, app: str, user: str, deltas: Mapping[str, Mapping[str, Any]], key: str) -> None:
-        """Changes the state of the app and of the user, once for each `key`."""
+        """Changes the state of the app and the user. A call with the same `key` has no further effect."""
         for thread, delta in ((self._app_thread(app), deltas["app"]), (self._user_thread(app, user), deltas["user"])):
             if delta:
                 await thread.merge(_sets(delta), idempotency_key=key)
@@ -267,7 +268,7 @@ def _session(
 
 
 async def _delete(namespace: AsyncNamespace, entry: Entry) -> None:
-    """Deletes the entry of an ended session, unless it names another session by now."""
+    """Deletes the entry of an ended session, unless the entry already refers to a new session."""
     try:
         await namespace.delete(entry.key, if_match=tag_of(entry.etag), idempotency_key=secrets.token_hex(16))
     except VersionMismatch:

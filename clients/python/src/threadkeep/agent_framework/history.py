@@ -15,15 +15,15 @@ from ..errors import IdempotencyKeyReused, VersionMismatch
 from ..thread import AsyncThread
 
 MAX_OPERATIONS = 1_000
-"""Maximum operations of one merge."""
+"""Maximum number of operations in a merge."""
 
 
 class ThreadkeepHistoryProvider(AsyncConnected, HistoryProvider):
-    """Stores the messages of each session in the history of a thread, for any number of processes.
+    """Stores the messages of each session in the history of a thread. Several processes may share a session.
 
-    A history holds up to 8 MiB, and expires `ttl_seconds` after its last use. `skip_excluded` omits messages that a
-    compaction has marked. Adapters of other frameworks need another `prefix`. Without `client`, the provider creates
-    one, which `close` closes.
+    A history has up to 8 MiB, and expires `ttl_seconds` after its last use. `skip_excluded` omits messages that a
+    compaction has marked as excluded. Use a different `prefix` for each framework. Without `client`, the provider
+    creates a client, and `close` closes it.
     """
 
     DEFAULT_SOURCE_ID = "threadkeep"
@@ -74,10 +74,10 @@ class ThreadkeepHistoryProvider(AsyncConnected, HistoryProvider):
         state: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Appends the messages that the session lacks, in atomic steps of up to 1,000.
+        """Appends the messages that the session lacks, in atomic writes of up to 1,000 messages.
 
-        `message_id` identifies a message. If one has no ID, or an ID was used for another message,
-        `filter_new_messages` finds the new messages, and the step requires that the history is unchanged.
+        Messages are identified by `message_id`. If an ID is missing or not unique, `filter_new_messages` selects the
+        new messages. The write then requires an unchanged history, and is retried after a change.
         """
         thread = self._thread(session_id)
         if not await _save_by_ids(thread, messages):
@@ -95,7 +95,7 @@ class ThreadkeepHistoryProvider(AsyncConnected, HistoryProvider):
 
 
 async def _save_by_ids(thread: AsyncThread, messages: Sequence[Message]) -> bool:
-    """Appends the messages with new IDs. Returns false, and stops, if IDs do not distinguish the messages."""
+    """Appends the messages with new IDs. Returns false without further writes if IDs are missing or not unique."""
     named = {digest(message.message_id): message for message in messages if message.message_id is not None}
     if len(named) < len(messages):
         return False
@@ -125,9 +125,9 @@ async def _save_by_order(thread: AsyncThread, messages: Sequence[Message]) -> No
 
 
 async def _append(thread: AsyncThread, named: Sequence[tuple[str, Message]], if_match: str | None = None) -> None:
-    """Appends messages in blocks. Only the first block is conditional."""
+    """Appends messages in blocks. Only the write of the first block is conditional."""
     operations = [ops.append(message.to_dict(), id) for id, message in named]
     if len(operations) > MAX_OPERATIONS:
-        encode(operations)  # raises for values that are not JSON before a block is sent
+        encode(operations)  # raises an error for values that are not JSON before the first block is sent
     for start in range(0, len(operations), MAX_OPERATIONS):
         await thread.merge(operations[start : start + MAX_OPERATIONS], if_match=None if start else if_match)

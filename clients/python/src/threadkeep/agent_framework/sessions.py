@@ -10,8 +10,9 @@ from ..aclient import AsyncThreadkeep
 class ThreadkeepSessionStore(AsyncConnected, SessionStore):
     """Stores snapshots of sessions in key-value entries of up to 1 MiB. The last `set` wins.
 
-    With `ttl_seconds`, a snapshot expires that long after it was set; reading does not extend its lifetime. Adapters of
-    other frameworks need another `prefix`. Without `client`, the store creates one, which `close` closes.
+    A snapshot expires `ttl_seconds` after it was set. Reading does not extend its lifetime. Without `ttl_seconds`, it
+    never expires. Use a different `prefix` for each framework. Without `client`, the store creates a client, and
+    `close` closes it.
     """
 
     def __init__(
@@ -35,10 +36,10 @@ class ThreadkeepSessionStore(AsyncConnected, SessionStore):
         return None if entry is None else AgentSession.from_dict(decode(entry.body))
 
     async def set(self, session_id: str, session: AgentSession) -> None:
-        """Stores a session, and replaces an earlier one.
+        """Stores a session, and replaces an earlier snapshot.
 
-        Raises `TypeError` for a subclass of `AgentSession` and for state values of unregistered types, and `ValueError`
-        for an empty ID and for numbers that are not finite.
+        Raises `TypeError` for a subclass of `AgentSession`, and for state values of unregistered types. Raises
+        `ValueError` for an empty ID, and for numbers that are not finite.
         """
         self.validate_session_id(session_id)
         if type(session) is not AgentSession:

@@ -1,4 +1,4 @@
-"""Byte store, cache of model answers, and chat histories for LangChain."""
+"""Byte store, model answer cache and chat histories for LangChain."""
 
 from .._adapter import missing
 

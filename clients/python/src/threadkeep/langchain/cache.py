@@ -18,10 +18,11 @@ KINDS = {kind.__name__: kind for kind in (Generation, GenerationChunk, ChatGener
 
 
 class ThreadkeepCache(Both, BaseCache):
-    """Caches answers of models, up to 1 MiB each. One object serves blocking and async callers.
+    """Caches model answers of up to 1 MiB each. One object serves blocking and async callers.
 
-    Answers stay until the cache is cleared or, with `ttl_seconds`, expire. They are stored as JSON; reading one
-    constructs only generations and messages of LangChain's core. Adapters of other frameworks need another `prefix`.
+    Answers are kept until the cache is cleared or, with `ttl_seconds`, until they expire. They are stored as JSON.
+    Loading an answer creates only generations and messages of LangChain's core. Use a different `prefix` for each
+    framework.
     """
 
     def __init__(
@@ -38,19 +39,19 @@ class ThreadkeepCache(Both, BaseCache):
         self._ttl_seconds = FOREVER if ttl_seconds is None else ttl_seconds
 
     def lookup(self, prompt: str, llm_string: str) -> RETURN_VAL_TYPE | None:
-        """Returns the cached answer of a model with these settings to a prompt, or None."""
+        """Returns the cached answer to `prompt` by a model with the settings `llm_string`, or None."""
         return self._connection.run(self._lookup(prompt, llm_string))
 
     async def alookup(self, prompt: str, llm_string: str) -> RETURN_VAL_TYPE | None:
-        """Returns the cached answer of a model with these settings to a prompt, or None."""
+        """Returns the cached answer to `prompt` by a model with the settings `llm_string`, or None."""
         return await self._connection.arun(self._lookup(prompt, llm_string))
 
     def update(self, prompt: str, llm_string: str, return_val: RETURN_VAL_TYPE) -> None:
-        """Caches an answer. Raises `TooLarge` if it exceeds 1 MiB, and `TypeError` if it is not JSON."""
+        """Caches an answer. Raises `TooLarge` if the answer exceeds 1 MiB, and `TypeError` if it is not JSON."""
         self._connection.run(self._update(prompt, llm_string, return_val))
 
     async def aupdate(self, prompt: str, llm_string: str, return_val: RETURN_VAL_TYPE) -> None:
-        """Caches an answer. Raises `TooLarge` if it exceeds 1 MiB, and `TypeError` if it is not JSON."""
+        """Caches an answer. Raises `TooLarge` if the answer exceeds 1 MiB, and `TypeError` if it is not JSON."""
         await self._connection.arun(self._update(prompt, llm_string, return_val))
 
     def clear(self, **kwargs: Any) -> None:

@@ -14,10 +14,10 @@ from ..client import Threadkeep
 
 
 class ThreadkeepChatMessageHistory(Both, BaseChatMessageHistory):
-    """Messages of the session `session_id`, which may be any text, for programs that use LangChain's chat histories.
+    """Stores the messages of a session, for programs that use LangChain's chat histories. `session_id` may be any text.
 
-    The session expires after `ttl_seconds` without use. One object serves blocking and async callers. Adapters of other
-    frameworks need another `prefix`.
+    The session expires `ttl_seconds` after its last use. One object serves blocking and async callers. Use a different
+    `prefix` for each framework.
     """
 
     def __init__(
@@ -44,19 +44,19 @@ class ThreadkeepChatMessageHistory(Both, BaseChatMessageHistory):
         return await self._connection.arun(self._messages())
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Adds messages in atomic steps of up to 1,000. Raises `TooLarge` if the history is full."""
+        """Adds messages in atomic writes of up to 1,000 messages. Raises `TooLarge` if the history is full."""
         self._connection.run(self._add(messages))
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Adds messages in atomic steps of up to 1,000. Raises `TooLarge` if the history is full."""
+        """Adds messages in atomic writes of up to 1,000 messages. Raises `TooLarge` if the history is full."""
         await self._connection.arun(self._add(messages))
 
     def clear(self) -> None:
-        """Removes all messages. The session stays usable."""
+        """Removes all messages. You can still add messages to the session."""
         self._connection.run(history.clear(self._thread))
 
     async def aclear(self) -> None:
-        """Removes all messages. The session stays usable."""
+        """Removes all messages. You can still add messages to the session."""
         await self._connection.arun(history.clear(self._thread))
 
     def _messages(self) -> Flow[list[BaseMessage]]:

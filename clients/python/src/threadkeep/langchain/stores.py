@@ -14,10 +14,11 @@ from ._keys import entry_key, entry_prefix, is_cut, text_of
 
 
 class ThreadkeepByteStore(Both, BaseStore[str, bytes]):
-    """Stores bytes, up to 1 MiB with their key, under any text. One object serves blocking and async callers.
+    """Stores bytes under keys, which may be any text. One object serves blocking and async callers.
 
-    Values stay until they are deleted or, with `ttl_seconds`, expire that long after they were last set. Stores with
-    different prefixes are separate. Adapters of other frameworks need another `prefix`.
+    A key and its value have up to 1 MiB in total. With `ttl_seconds`, a value expires `ttl_seconds` after it was last
+    set. Otherwise it never expires. Stores with different prefixes are separate. Use a different `prefix` for each
+    framework.
     """
 
     def __init__(
@@ -42,11 +43,11 @@ class ThreadkeepByteStore(Both, BaseStore[str, bytes]):
         return await self._connection.arun(self._get(keys))
 
     def mset(self, key_value_pairs: Sequence[tuple[str, bytes]]) -> None:
-        """Sets values, each in its own step."""
+        """Sets values. Each value is set separately, not all of them atomically."""
         self._connection.run(self._set(key_value_pairs))
 
     async def amset(self, key_value_pairs: Sequence[tuple[str, bytes]]) -> None:
-        """Sets values, each in its own step."""
+        """Sets values. Each value is set separately, not all of them atomically."""
         await self._connection.arun(self._set(key_value_pairs))
 
     def mdelete(self, keys: Sequence[str]) -> None:
@@ -101,7 +102,7 @@ class ThreadkeepByteStore(Both, BaseStore[str, bytes]):
                 yield Emit(text)
 
     def _text(self, key: str) -> Flow[str | None]:
-        """Returns the text of a key. If the key is cut, reads the text from its entry."""
+        """Returns the text of a key. If the key has only the beginning of the text, reads the text from the entry."""
         if not is_cut(key):
             return text_of(key)
         entry = yield from get(self._place, key)

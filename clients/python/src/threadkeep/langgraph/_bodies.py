@@ -1,4 +1,4 @@
-"""Bodies of any size, in entries of up to 1 MiB."""
+"""Stores bodies of any size in entries of up to 1 MiB."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WHOLE, _IN_PARTS = b"\0", b"\1"
 
 
 class Gone(ThreadkeepError):
-    """An entry, or data that it refers to, was deleted meanwhile."""
+    """An entry, or data that the entry refers to, was deleted during the read."""
 
     def __init__(self) -> None:
         super().__init__("A checkpoint refers to values that are not there: they were deleted without it.")
@@ -29,7 +29,7 @@ def parts_of(data: bytes) -> Iterator[bytes]:
 
 
 def body_for(place: Place, key: str, data: bytes) -> Flow[bytes]:
-    """Returns the body for the entry `key`. First puts data that is too large elsewhere, in parts."""
+    """Returns the body for the entry `key`. First stores large data in separate entries."""
     if len(data) <= PART_BYTES:
         return _WHOLE + data
     token, parts = new_key(), list(parts_of(data))
@@ -49,7 +49,7 @@ def whole(place: Place, bodies: Mapping[str, bytes]) -> Flow[dict[str, bytes]]:
 
 
 def read_parts(place: Place, keys: list[str]) -> Flow[dict[str, bytes]]:
-    if len(keys) == 1:  # raw bytes cost half as much as JSON
+    if len(keys) == 1:  # a single entry is read as raw bytes, at half the cost of JSON
         entry = yield from get(place, keys[0])
         entries = {keys[0]: entry} if entry else {}
     else:

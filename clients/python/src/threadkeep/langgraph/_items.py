@@ -12,7 +12,7 @@ from ..models import time_of
 MAX_LABEL_BYTES = 100
 _ESCAPED = re.compile(r"[%/\x00-\x1f\x7f-\x9f]")
 _DIGEST = "%%"
-"""Precedes the digest that replaces a label that is too long or not UTF-8."""
+"""Prefix of a digest. A digest replaces a label that is too long or not valid UTF-8."""
 
 
 class StoredItem(NamedTuple):
@@ -45,7 +45,7 @@ def prefix_of(labels: tuple[str, ...]) -> str:
 
 
 def namespace_in(entry_key: str) -> tuple[str, ...] | None:
-    """Returns the namespace in the key of an entry, or None if a digest hides it."""
+    """Returns the namespace in an entry's key, or None if the key has a digest instead of a label."""
     path = entry_key.rpartition("//")[0]
     if _DIGEST in path:
         return None

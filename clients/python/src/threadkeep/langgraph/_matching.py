@@ -1,4 +1,4 @@
-"""Selects items and namespaces by the rules of the framework's in-memory store."""
+"""Selects items and namespaces like the framework's in-memory store."""
 
 from __future__ import annotations
 

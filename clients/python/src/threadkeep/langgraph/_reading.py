@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 ATTEMPTS = 3
 BLOCK = 50
-"""Number of checkpoints that a list reads at once."""
+"""Number of checkpoints that a listing reads at a time."""
 
 
 def config_of(thread_id: str, ns: str, id: str) -> RunnableConfig:
@@ -30,7 +30,7 @@ def read(thread: SavedThread, ns: str, id: str | None) -> Flow[CheckpointTuple |
 
 
 def _again_if_gone(reading: Callable[[], Flow[R]]) -> Flow[R]:
-    """Retries a read of checkpoints that were deleted meanwhile. Raises `Gone` if one remains without its values."""
+    """Retries a read if data was deleted during the read. Raises `Gone` if a checkpoint permanently lacks values."""
     for _ in range(ATTEMPTS - 1):
         try:
             return (yield from reading())
@@ -58,7 +58,7 @@ def listed(
     filter: Mapping[str, Any] | None,
     limit: int | None,
 ) -> Items[CheckpointTuple]:
-    """Yields checkpoints, newest first. `limit` counts only those that match `filter`."""
+    """Yields checkpoints, newest first. `limit` counts only checkpoints that match `filter`."""
     left = float("inf") if limit is None else limit
     at_most = limit if len(threads) == 1 and ns is not None and before is None and not filter else None
     found: list[tuple[str, str, int]] = []
@@ -125,7 +125,7 @@ def _entries_of_writes(thread: SavedThread, ns: str, id: str) -> Flow[list[Entry
 def _tuples(
     thread: SavedThread, records: Sequence[Record], of_writes: Sequence[list[Entry]] | None = None
 ) -> Flow[list[CheckpointTuple]]:
-    """Adds values and writes to checkpoints. `of_writes` has writes that were read already."""
+    """Adds values and writes to checkpoints. Without `of_writes`, reads the writes."""
     reading: list[Flow[Any]] = [_large_values(thread, records)]
     if of_writes is None:
         reading += [_entries_of_writes(thread, record.ns, record.id) for record in records]
@@ -139,7 +139,7 @@ def _tuples(
 
 
 def _large_values(thread: SavedThread, records: Sequence[Record]) -> Flow[dict[str, bytes]]:
-    """Returns the parts of large values, by key. Raises `Gone` if one is missing."""
+    """Returns the parts of large values, by key. Raises `Gone` if a part is missing."""
     wanted = []
     for record in records:
         for channel, value in record.values.items():

@@ -1,4 +1,4 @@
-"""Keys and bodies of checkpoint entries. Texts are stored as bytes, because names may have lone surrogates."""
+"""Keys and bodies of checkpoint entries. Stores names as bytes, because they may contain lone surrogates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INVERTED = bytes(range(255, -1, -1))
 
 
 class Reference(NamedTuple):
-    """Refers to a channel value that is too large for the entry of its checkpoint."""
+    """Refers to a channel value that is too large for its checkpoint's entry."""
 
     type: str
     version: str
@@ -24,7 +24,7 @@ class Reference(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A stored checkpoint, without its writes and its large values."""
+    """A stored checkpoint without its writes and large values."""
 
     thread_id: str
     ns: str
@@ -55,7 +55,7 @@ class Record(NamedTuple):
 
 
 class Write(NamedTuple):
-    """One write of a task. Writes sort as in a running super-step: by path, task and index."""
+    """One write of a task. Writes sort by path, task and index, as in a running super-step."""
 
     task_path: str
     task_id: str
@@ -79,12 +79,12 @@ def unpack_writes(body: bytes) -> list[Write]:
 
 
 def checkpoints_key(ns: str, id: str | None = None) -> str:
-    """Returns the key of a checkpoint, or the prefix of a namespace's keys, which sort newest first."""
+    """Returns a checkpoint's key. Without `id`, returns the prefix of a namespace's keys. Newest keys sort first."""
     return f"c/{_short(ns)}/{'' if id is None else inverted(id)}"
 
 
 def writes_key(ns: str, id: str, task_id: str | None = None) -> str:
-    """Returns the key of a task's writes, or the prefix of a checkpoint's."""
+    """Returns the key of a task's writes. Without `task_id`, returns the prefix of all writes to a checkpoint."""
     return f"w/{_short(ns)}/{inverted(id)}/{'' if task_id is None else _short(task_id)}"
 
 
@@ -93,7 +93,7 @@ def blob_keys(ns: str, channel: str, value: Reference) -> list[str]:
 
 
 def inverted(id: str) -> str:
-    """Returns a text that sorts before those of all smaller IDs."""
+    """Converts an ID to a text. Texts sort in the reverse order of their IDs."""
     return f"{_bytes(id).translate(_INVERTED).hex()}~"
 
 

@@ -17,7 +17,7 @@ from ._thread import SavedThread, SavedThreads
 from ._writing import index_of, put_record, run_key, run_of
 
 COPIED = 16
-"""Number of entries that a copy holds in memory."""
+"""Maximum number of entries in memory during a copy."""
 
 
 def delete_thread(thread: SavedThread, runs: Place) -> Flow[None]:
@@ -42,7 +42,7 @@ def delete_run(threads: SavedThreads, serde: SerializerProtocol, run_id: str) ->
 
 
 def keep_latest(thread: SavedThread) -> Flow[None]:
-    """Deletes all checkpoints except the latest of each namespace and those that its delta channels need."""
+    """Keeps each namespace's latest checkpoint and the ancestors that its delta channels need. Deletes all others."""
     records = yield from _records_of(thread)
     by_ns: dict[str, dict[str, Record]] = {}
     for record in records:  # newest first
@@ -52,9 +52,9 @@ def keep_latest(thread: SavedThread) -> Flow[None]:
 
 
 def _needed(thread: SavedThread, by_id: dict[str, Record]) -> Iterator[Record]:
-    """Yields the latest checkpoint, and its ancestors up to those with values of its delta channels.
+    """Yields the latest checkpoint, and the ancestors that its delta channels need.
 
-    A delta channel is rebuilt from the nearest ancestor that has a value, and the later writes.
+    A delta channel is rebuilt from the nearest ancestor with a value for the channel, and from all later writes.
     """
     record = next(iter(by_id.values()))
     counters = thread.serde.loads_typed(record.metadata).get("counters_since_delta_snapshot") or {}
@@ -72,7 +72,7 @@ def _needed(thread: SavedThread, by_id: dict[str, Record]) -> Iterator[Record]:
 def copy(
     source: SavedThread, target: SavedThread, target_id: str, runs: Place, idle_ttl_seconds: int | None
 ) -> Flow[None]:
-    """Copies a thread. A checkpoint appears with all that it refers to, and after its ancestors."""
+    """Copies a thread. Copies each checkpoint after its ancestors, and after all data that the checkpoint refers to."""
     records = yield from _records_of(source)
     if records and idle_ttl_seconds is not None:
         yield from configure(target.place, idle_ttl_seconds=idle_ttl_seconds)
@@ -92,7 +92,7 @@ def _records_of(thread: SavedThread) -> Flow[list[Record]]:
 
 
 def _keep(thread: SavedThread, records: Sequence[Record], kept: Sequence[Record]) -> Flow[None]:
-    """Deletes all checkpoints except `kept`, then their writes, then the large values that no kept one has."""
+    """Deletes all checkpoints except `kept`, then their writes, then large values that no kept checkpoint has."""
     kept_keys = set(map(_key, kept))
     doomed = {_key(record): record for record in records if _key(record) not in kept_keys}
     if not doomed:

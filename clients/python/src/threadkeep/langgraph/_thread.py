@@ -1,4 +1,4 @@
-"""A LangGraph thread, stored in a namespace of its own."""
+"""Stores each LangGraph thread in its own namespace."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._records import Reference
 
 MAX_KNOWN = 10_000
 RUNS, STORE, CACHE = SPACES = ("runs", "store", "cache")
-"""Namespaces other than those of threads."""
+"""Namespaces that do not store a thread."""
 
 
 def space_name(prefix: str, space: str) -> str:
@@ -26,9 +26,9 @@ def space_name(prefix: str, space: str) -> str:
 
 
 class KnownValues:
-    """Tracks large values that are stored, so that a checkpoint need not serialize them again. Thread-safe.
+    """Remembers large values that are already stored. A later checkpoint does not serialize them again. Thread-safe.
 
-    The value of a channel changes only with its version.
+    Equal versions of a channel have equal values.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class SavedThreads:
         self._prefix = prefix
         self._known = KnownValues()
         self.runs = connection.namespace(space_name(prefix, RUNS))
-        """Index of runs: the threads that have checkpoints of each run."""
+        """Index that maps each run to the threads with checkpoints of that run."""
 
     def thread(self, id: str, serde: SerializerProtocol) -> SavedThread:
         return self._at(namespace_name(self._prefix, id), serde)

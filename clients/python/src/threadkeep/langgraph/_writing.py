@@ -27,7 +27,7 @@ from ._records import (
 from ._thread import SavedThread
 
 INLINE_BYTES = 4_096
-"""Maximum size of a value in the entry of its checkpoint."""
+"""Maximum size of a value that is stored in its checkpoint's entry."""
 
 
 def save(
@@ -83,7 +83,7 @@ def put_record(place: Place, record: Record) -> Flow[None]:
 
 
 def index_of(place: Place, runs: Place, thread_id: str, metadata: CheckpointMetadata) -> list[Request]:
-    """Adds the run of a checkpoint to the index of runs, and the key of that index entry to the thread."""
+    """Adds a checkpoint's run to the index of runs. Also stores the key of the index entry in the thread."""
     run_id = run_of(metadata)
     if run_id is None:
         return []
@@ -97,16 +97,17 @@ def run_of(metadata: CheckpointMetadata) -> str | None:
 
 
 def run_key(run_id: str, thread_id: str | None = None) -> str:
-    """Returns the index key of a run in a thread, or the prefix of the run's keys."""
+    """Returns the index key of a run in a thread. Without `thread_id`, returns the prefix of the run's keys."""
     return f"{digest(run_id)}/{'' if thread_id is None else digest(thread_id)}"
 
 
 def save_writes(
     thread: SavedThread, ns: str, id: str, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
 ) -> Flow[None]:
-    """Adds writes to those of a task, in one step. The first write of an index wins; of a special index, the last.
+    """Adds writes to the stored writes of a task, atomically. If two writes have the same index, the first one is kept.
 
-    Each task has its own entry, so only two attempts at one task conflict.
+    For a special (negative) index, the last write is kept. Each task has its own entry, so only two attempts of the
+    same task conflict.
     """
     rows = [
         Write(task_path, task_id, WRITES_IDX_MAP.get(channel, position), channel, *thread.serde.dumps_typed(value))

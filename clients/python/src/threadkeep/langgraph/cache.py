@@ -17,7 +17,7 @@ from ._thread import CACHE, space_name
 class ThreadkeepCache(Both, BaseCache[ValueT]):
     """Caches values of up to 1 MiB. One object serves blocking and async callers, in any thread and event loop.
 
-    Adapters of other frameworks need another `prefix`.
+    Use a different `prefix` for each framework.
     """
 
     def __init__(
@@ -34,19 +34,19 @@ class ThreadkeepCache(Both, BaseCache[ValueT]):
         self._place = self._connection.namespace(space_name(checked_prefix(prefix), CACHE))
 
     def get(self, keys: Sequence[FullKey]) -> dict[FullKey, ValueT]:
-        """Returns the values of the keys that are cached."""
+        """Returns the cached values by key. Omits other keys."""
         return self._connection.run(self._get(keys))
 
     async def aget(self, keys: Sequence[FullKey]) -> dict[FullKey, ValueT]:
-        """Returns the values of the keys that are cached."""
+        """Returns the cached values by key. Omits other keys."""
         return await self._connection.arun(self._get(keys))
 
     def set(self, pairs: Mapping[FullKey, tuple[ValueT, int | None]]) -> None:
-        """Caches values, each for a number of seconds or until it is cleared. Raises `TooLarge` for one over 1 MiB."""
+        """Caches values, each with a TTL in seconds or None. Raises `TooLarge` for a value over 1 MiB."""
         self._connection.run(self._set(pairs))
 
     async def aset(self, pairs: Mapping[FullKey, tuple[ValueT, int | None]]) -> None:
-        """Caches values, each for a number of seconds or until it is cleared. Raises `TooLarge` for one over 1 MiB."""
+        """Caches values, each with a TTL in seconds or None. Raises `TooLarge` for a value over 1 MiB."""
         await self._connection.arun(self._set(pairs))
 
     def clear(self, namespaces: Sequence[Namespace] | None = None) -> None:

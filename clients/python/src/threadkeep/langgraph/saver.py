@@ -27,9 +27,9 @@ from ._thread import SavedThread, SavedThreads
 class ThreadkeepSaver(Both, BaseCheckpointSaver[str]):
     """Stores the checkpoints of graphs. One object serves blocking and async callers, in any thread and event loop.
 
-    Checkpoints stay until they are deleted. With `ttl_seconds`, at least 60, a whole LangGraph thread expires that long
-    after it was last read or written. Adapters of other frameworks need another `prefix`. Without `client`, the saver
-    makes its own connections, which `close` closes.
+    With `ttl_seconds` (minimum: 60), a LangGraph thread expires `ttl_seconds` after its last read or write. Otherwise
+    checkpoints never expire. Use a different `prefix` for each framework. Without `client`, the saver creates its own
+    connections, and `close` closes them.
     """
 
     def __init__(
@@ -48,11 +48,11 @@ class ThreadkeepSaver(Both, BaseCheckpointSaver[str]):
         self._ttl_seconds = ttl_seconds
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Returns the checkpoint that `config` names, or the latest one of its thread and namespace."""
+        """Returns the checkpoint that `config` names. Without a checkpoint ID, returns the latest checkpoint."""
         return self._connection.run(self._read(config))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Returns the checkpoint that `config` names, or the latest one of its thread and namespace."""
+        """Returns the checkpoint that `config` names. Without a checkpoint ID, returns the latest checkpoint."""
         return await self._connection.arun(self._read(config))
 
     def list(
@@ -63,9 +63,9 @@ class ThreadkeepSaver(Both, BaseCheckpointSaver[str]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """Yields the checkpoints of a thread, or of all threads of this prefix, newest first.
+        """Yields the checkpoints of a thread, or of all threads with this prefix, newest first.
 
-        Checkpoints must have the metadata of `filter`, and be older than the one that `before` names.
+        `filter` selects checkpoints by metadata. `before` names a checkpoint, and selects older checkpoints.
         """
         return self._connection.iterate(self._listed(config, filter, before, limit))
 
@@ -77,7 +77,7 @@ class ThreadkeepSaver(Both, BaseCheckpointSaver[str]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """Yields checkpoints as `list` does, with `async for`."""
+        """Yields checkpoints like `list`, but with `async for`."""
         return self._connection.aiterate(self._listed(config, filter, before, limit))
 
     def put(
@@ -87,7 +87,7 @@ class ThreadkeepSaver(Both, BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Stores a checkpoint, whose parent `config` names. Readers see it only when it is complete."""
+        """Stores a checkpoint. `config` names its parent. Readers see the checkpoint only once it is complete."""
         return self._connection.run(self._save(config, checkpoint, metadata, new_versions))
 
     async def aput(
@@ -97,19 +97,19 @@ class ThreadkeepSaver(Both, BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Stores a checkpoint, whose parent `config` names. Readers see it only when it is complete."""
+        """Stores a checkpoint. `config` names its parent. Readers see the checkpoint only once it is complete."""
         return await self._connection.arun(self._save(config, checkpoint, metadata, new_versions))
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Stores writes of a task in one step."""
+        """Stores writes of a task atomically."""
         self._connection.run(self._save_writes(config, writes, task_id, task_path))
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Stores writes of a task in one step."""
+        """Stores writes of a task atomically."""
         await self._connection.arun(self._save_writes(config, writes, task_id, task_path))
 
     def delete_thread(self, thread_id: str) -> None:
@@ -121,11 +121,11 @@ class ThreadkeepSaver(Both, BaseCheckpointSaver[str]):
         await self._connection.arun(self._delete([thread_id]))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Deletes the checkpoints whose metadata have one of these run IDs, with their writes."""
+        """Deletes all checkpoints of these runs, with their writes."""
         self._connection.run(self._delete_for_runs(run_ids))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Deletes the checkpoints whose metadata have one of these run IDs, with their writes."""
+        """Deletes all checkpoints of these runs, with their writes."""
         await self._connection.arun(self._delete_for_runs(run_ids))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -137,11 +137,11 @@ class ThreadkeepSaver(Both, BaseCheckpointSaver[str]):
         await self._connection.arun(self._copy(source_thread_id, target_thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """`delete` removes all checkpoints; `keep_latest` keeps the latest of each namespace and what it needs."""
+        """Deletes checkpoints. `keep_latest` keeps each namespace's latest checkpoint and the ancestors it needs."""
         self._connection.run(self._prune(thread_ids, strategy))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Prunes threads as `prune` does."""
+        """Prunes threads like `prune`."""
         await self._connection.arun(self._prune(thread_ids, strategy))
 
     def get_next_version(self, current: str | None, channel: None) -> str:

@@ -35,8 +35,8 @@ from ._thread import STORE, space_name
 class ThreadkeepStore(Both, BaseStore):
     """Stores JSON items of up to 1 MiB. One object serves blocking and async callers, in any thread and event loop.
 
-    Searches use no vectors: they ignore `query`, and the `index` of a put. They return items in the order of their
-    namespaces' labels. `ttl` sets default lifetimes, in minutes. Adapters of other frameworks need another `prefix`.
+    Searches use no vectors, and ignore `query` and the `index` of a put. Results are sorted by namespace label. `ttl`
+    sets default lifetimes, in minutes. Use a different `prefix` for each framework.
     """
 
     supports_ttl = True
@@ -55,11 +55,11 @@ class ThreadkeepStore(Both, BaseStore):
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Returns the results of operations in order. Reads precede puts; of two puts of a key, the last one wins."""
+        """Performs all reads, then all puts. Returns results in the order of `ops`. The last put of a key wins."""
         return self._connection.run(self._perform(list(ops)))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Performs operations as `batch` does."""
+        """Performs operations like `batch`."""
         return await self._connection.arun(self._perform(list(ops)))
 
     def _perform(self, ops: Sequence[Op]) -> Flow[list[Result]]:
@@ -136,7 +136,7 @@ class ThreadkeepStore(Both, BaseStore):
         return sorted(selected)[op.offset : op.offset + op.limit]
 
     def _put(self, key: str, op: PutOp) -> Flow[None]:
-        """Puts or deletes an item. A put keeps the creation time, so it is conditional on the item that it read."""
+        """Puts or deletes an item. To keep the creation time, a put reads the item, and retries if it changes."""
         if op.value is None:
             yield from delete(self._place, key)
             return
@@ -152,7 +152,7 @@ class ThreadkeepStore(Both, BaseStore):
                 continue
 
     def _refresh(self, entry: Entry, item: StoredItem) -> Flow[None]:
-        """Restarts the lifetime of an item, unless it was put again meanwhile."""
+        """Restarts the lifetime of an item. Has no effect if the item has changed since the read."""
         if item.ttl is None:
             return
         try:

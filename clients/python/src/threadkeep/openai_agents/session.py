@@ -11,10 +11,10 @@ from ..aclient import AsyncThreadkeep
 
 
 class ThreadkeepSession(AsyncConnected, SessionABC):
-    """Stores the conversation `session_id`, which may be any text. Event loops and processes may share it.
+    """Stores a conversation. `session_id` may be any text. Event loops and processes may share a conversation.
 
-    The conversation expires after `ttl_seconds` without use. Sessions with different prefixes are separate. Adapters of
-    other frameworks need another `prefix`. Without `client`, the session creates one, which `close` closes.
+    The conversation expires `ttl_seconds` after its last use. Sessions with different prefixes are separate. Use a
+    different `prefix` for each framework. Without `client`, the session creates a client, and `close` closes it.
     """
 
     def __init__(
@@ -35,23 +35,23 @@ class ThreadkeepSession(AsyncConnected, SessionABC):
         self._history = thread.history
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """Returns all items, or only the newest if this call or the settings have a limit, oldest first."""
+        """Returns items, oldest first. With a limit here or in the session settings, returns only the newest items."""
         limit = resolve_session_limit(limit, self.session_settings)
         if limit is None:
             return [item.value async for item in self._history]
         return [item.value for item in await self._history.latest(limit)]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Adds items in atomic steps of up to 1,000. Raises `TooLarge` for steps over 2 MiB and for a full history."""
+        """Adds items in atomic writes of up to 1,000. Raises `TooLarge` for a write over 2 MiB or a full history."""
         await self._history.append_many(items)
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Removes and returns the newest item, or returns None. Concurrent callers get different items."""
+        """Removes and returns the newest item, or returns None. Two concurrent callers never get the same item."""
         for item in await self._history.take():
             popped: TResponseInputItem = item.value
             return popped
         return None
 
     async def clear_session(self) -> None:
-        """Removes all items. The conversation stays usable."""
+        """Removes all items. You can still add items to the conversation."""
         await self._history.clear()

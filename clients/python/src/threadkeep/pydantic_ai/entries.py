@@ -1,4 +1,4 @@
-"""Messages as entries: one line with the IDs of the message and of earlier ones, then the message."""
+"""Stores messages as entries. The first line has the IDs of the message and of earlier messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..namespace import AsyncNamespace
 
 KNOWN_BEFORE = 64
 MAX_BLOCK_BYTES = 1_400_000
-"""Maximum bodies of one request, which holds up to 2 MiB and carries them in base64."""
+"""Maximum total size of the bodies in a request. A request has up to 2 MiB, and encodes bodies in base64."""
 
 
 class Stored(NamedTuple):
@@ -44,7 +44,7 @@ async def read_back(namespace: AsyncNamespace, head: str, limit: int | None) -> 
 
 
 async def write(namespace: AsyncNamespace, new: Sequence[ConversationEntry], parents: Iterable[Stored]) -> None:
-    """Stores messages. Each follows another new message, one of `parents`, or none."""
+    """Stores messages. The parent of each message is another new message, one of `parents`, or None."""
     before = {parent.entry.id: parent.before for parent in parents}
     puts = []
     for entry in new:

@@ -21,12 +21,12 @@ RECORD = TypeAdapter(ConversationRecord)
 
 
 class ThreadkeepConversationStore(AsyncConnected, ConversationStore):
-    """Stores conversations in key-value entries, for any number of processes. A message has up to 1 MiB.
+    """Stores conversations in key-value entries. Several processes may share them. A message has up to 1 MiB.
 
-    A save requires that the stored conversation is the one that was loaded. Messages are stored before the record that
-    refers to them, so an interrupted save is invisible. Nothing expires. Messages stay after their conversation is
-    deleted, because forks may refer to them, and after a save that is interrupted or loses a race. Adapters of other
-    frameworks need another `prefix`. Without `client`, the store creates one, which `close` closes.
+    A save fails if the stored conversation has changed since it was loaded. Messages are stored before the record that
+    refers to them, so readers never see an interrupted save. Nothing expires. Messages are kept after their
+    conversation is deleted, because forks may refer to them. Messages of a failed save are also kept. Use a different
+    `prefix` for each framework. Without `client`, the store creates a client, and `close` closes it.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class ThreadkeepConversationStore(AsyncConnected, ConversationStore):
         return _loaded(await self._records.get(digest(conversation_id)))
 
     async def read_records(self, *, scope: str | None = None, limit: int | None = None) -> Sequence[ConversationRecord]:
-        """Returns records, or those of `scope`, newest `updated_at` first. Reads all of them, even with a `limit`."""
+        """Returns all records, or those of `scope`, newest `updated_at` first. Reads all of them, even with `limit`."""
         if scope is None:
             stored = [entry async for entry in self._records.entries()]
         else:
@@ -68,8 +68,8 @@ class ThreadkeepConversationStore(AsyncConnected, ConversationStore):
     ) -> None:
         """Stores new messages, then the record.
 
-        Raises `ConversationConflict` if the stored record has another revision than `expected_revision`, or if the
-        entry at the head, or one that a new entry follows, is missing.
+        Raises `ConversationConflict` if the revision of the stored record is not `expected_revision`. Also raises it if
+        the entry at the head, or the parent of a new entry, is missing.
         """
         conflict = ConversationConflict(record.conversation_id)
         key = digest(record.conversation_id)
@@ -99,9 +99,9 @@ class ThreadkeepConversationStore(AsyncConnected, ConversationStore):
             raise conflict from error
 
     async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
-        """Deletes a record, but no messages, because forks may refer to them.
+        """Deletes a record. Keeps its messages, because forks may refer to them.
 
-        Raises `ConversationConflict` if no record with this revision is stored.
+        Raises `ConversationConflict` if no record with `expected_revision` is stored.
         """
         key = digest(conversation_id)
         stored = await self._records.get(key)
@@ -127,7 +127,7 @@ class ThreadkeepConversationStore(AsyncConnected, ConversationStore):
         return stored.entry
 
     async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
-        """Returns the last `limit` entries up to `head_id`, oldest first. Raises `LookupError` if one is missing."""
+        """Returns the last `limit` entries up to `head_id`, oldest first. Raises `LookupError` if any is missing."""
         return [] if head_id is None else await entries.read_back(self._entries, head_id, limit)
 
 

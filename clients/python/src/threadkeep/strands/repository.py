@@ -22,11 +22,11 @@ NUMBER_DIGITS = 12
 class ThreadkeepSessionRepository(Connected, SessionRepository):
     """Stores each session, agent and message as an entry of up to 1 MiB, for `RepositorySessionManager`.
 
-    IDs may be any text. Each message number is used once: if two managers of one session append at the same time, the
-    first message stays, and the second manager gets a `SessionException`. Sessions stay until they are deleted or, with
-    `ttl_seconds`, expire that long after their last use. Repositories with different prefixes are separate. Threads may
-    share a repository. Adapters of other frameworks need another `prefix`. Without `client`, the repository creates
-    one, which `close` closes.
+    IDs may be any text. Each message number is used only once. If two managers of one session append at the same time,
+    the first message is kept, and the second manager gets a `SessionException`. With `ttl_seconds`, a session expires
+    `ttl_seconds` after its last use. Otherwise it never expires. Repositories with different prefixes are separate.
+    Threads may share a repository. Use a different `prefix` for each framework. Without `client`, the repository
+    creates a client, and `close` closes it.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
         self._connection = Connection(client, base_url, api_key)
 
     def create_session(self, session: Session, **kwargs: Any) -> Session:
-        """Creates a session. Raises `SessionException` if it exists."""
+        """Creates a session. Raises `SessionException` if the session exists."""
         if self._ttl_seconds is not None:
             self._entries(session.session_id).configure(idle_ttl_seconds=self._ttl_seconds)
         self._create(_session(session.session_id), session.to_dict())
@@ -55,12 +55,12 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
         return None if found is None else Session.from_dict(found)
 
     def delete_session(self, session_id: str, **kwargs: Any) -> None:
-        """Deletes a session with everything in it. Raises `SessionException` if it does not exist."""
+        """Deletes a session and everything in it. Raises `SessionException` if the session does not exist."""
         if not self._entries(session_id).clear():
             raise SessionException(f"{_session(session_id).name} does not exist")
 
     def create_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
-        """Creates an agent. Raises `SessionException` if it exists, or if its session does not."""
+        """Creates an agent. Raises `SessionException` if the agent exists, or if the session does not exist."""
         self._require(_session(session_id))
         self._create(_agent(session_id, session_agent.agent_id), session_agent.to_dict())
 
@@ -70,11 +70,11 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
         return None if found is None else SessionAgent.from_dict(found)
 
     def update_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
-        """Replaces an agent, but keeps its `created_at`. Raises `SessionException` if it does not exist."""
+        """Replaces an agent, but keeps its `created_at`. Raises `SessionException` if the agent does not exist."""
         self._update(_agent(session_id, session_agent.agent_id), session_agent)
 
     def create_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any) -> None:
-        """Creates a message. Raises `SessionException` if its number is taken, or if its agent does not exist."""
+        """Creates a message. Raises `SessionException` if its number is taken, or if the agent does not exist."""
         self._require(_agent(session_id, agent_id))
         self._create(_message(session_id, agent_id, session_message.message_id), session_message.to_dict())
 
@@ -84,13 +84,13 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
         return None if found is None else SessionMessage.from_dict(found)
 
     def update_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any) -> None:
-        """Replaces a message, but keeps its `created_at`. Raises `SessionException` if it does not exist."""
+        """Replaces a message, but keeps its `created_at`. Raises `SessionException` if the message does not exist."""
         self._update(_message(session_id, agent_id, session_message.message_id), session_message)
 
     def list_messages(
         self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **kwargs: Any
     ) -> list[SessionMessage]:
-        """Returns the messages of an agent by number, up to `limit` of them after the first `offset`."""
+        """Returns up to `limit` messages of an agent, sorted by number. Skips the first `offset` messages."""
         entries = self._entries(session_id)
         keys = [entry.key for entry in entries.keys(_messages_prefix(agent_id))]
         keys = keys[offset : None if limit is None else offset + limit]
@@ -98,7 +98,7 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
         return [SessionMessage.from_dict(decode(found[key].body)) for key in keys if key in found]
 
     def create_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any) -> None:
-        """Creates the state of a multi-agent. Raises `SessionException` if it exists, or if its session does not."""
+        """Creates a multi-agent's state. Raises `SessionException` if it exists, or if the session does not exist."""
         self._require(_session(session_id))
         self._create(_multi_agent(session_id, multi_agent.id), multi_agent.serialize_state())
 
@@ -143,7 +143,7 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
                 continue
 
     def _put(self, place: _Place, value: dict[str, Any], **condition: Any) -> None:
-        # with an idempotency key, the client retries a put whose response is lost
+        # without an idempotency key, the client would not retry a put whose response is lost
         entries = self._entries(place.session_id)
         entries.put(place.key, encode(value), content_type=JSON, idempotency_key=new_key(), **condition)
 
@@ -152,7 +152,7 @@ class _Place(NamedTuple):
     session_id: str
     key: str
     name: str
-    """Name in error messages."""
+    """Name for error messages."""
 
 
 def _session(session_id: str) -> _Place:

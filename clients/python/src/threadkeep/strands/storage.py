@@ -16,16 +16,16 @@ from ..aclient import AsyncThreadkeep
 from ..errors import ThreadkeepError
 
 MARK = "k:"
-"""Prefix of entry keys, because a URL cannot carry the key `.`."""
+"""Prefix of entry keys. Needed because a URL cannot contain the key `.`."""
 
 
 class ThreadkeepStorage(AsyncConnected, Storage):
-    """Stores each key as an entry of up to 1 MiB until it is deleted, for `SnapshotSessionManager` and memory.
+    """Stores each key as an entry of up to 1 MiB, for `SnapshotSessionManager` and memory. Nothing expires.
 
-    Keys are normalized as by the framework's storages; they have up to 1,022 bytes and no control characters. Storages
-    with different prefixes are separate. Event loops and processes may share them. Adapters of other frameworks need
-    another `prefix`. Without `client`, the storage creates one, which `close` closes. All failures raise
-    `StorageError`.
+    Keys are normalized like in the framework's storages. They have up to 1,022 bytes and no control characters.
+    Storages with different prefixes are separate. Event loops and processes may share a storage. Use a different
+    `prefix` for each framework. Without `client`, the storage creates a client, and `close` closes it. All failures
+    raise `StorageError`.
     """
 
     def __init__(
@@ -75,13 +75,13 @@ class ThreadkeepStorage(AsyncConnected, Storage):
             return [entry.key[start:] async for entry in self._entries.keys(prefix)]
 
     async def search(self, query: str) -> builtins.list[StorageSearchResult]:
-        """Returns matching entries, best first. Without a search strategy, reads all entries and matches words."""
+        """Returns matching entries, best first. Without a search strategy, reads every entry and compares words."""
         if self._search_strategy is not None:
             return await self._search_strategy.search(self, query)
         return await super().search(query)
 
     def namespace(self, prefix: str) -> ThreadkeepStorage:
-        """Returns the part of this storage under `prefix` and a slash. It shares the client and the search strategy."""
+        """Returns a view of the keys under `prefix` and a slash. The view shares the client and the search strategy."""
         normalized = _normalize_prefix(prefix).rstrip("/")
         scoped = copy.copy(self)
         scoped._scope = f"{self._scope}{normalized}/" if normalized else self._scope
@@ -89,7 +89,7 @@ class ThreadkeepStorage(AsyncConnected, Storage):
         return scoped
 
     async def clear(self) -> None:
-        """Deletes all keys of this storage, or of this part of one."""
+        """Deletes all keys of this storage or view."""
         with _storage_errors("clear"):
             if not self._scope:
                 await self._entries.clear()

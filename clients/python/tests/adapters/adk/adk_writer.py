@@ -21,7 +21,7 @@ EVENTS = 10
 
 
 async def append(service: ThreadkeepSessionService, app: str, session: str, name: str) -> None:
-    """Appends events. Reads the session again when another process was faster."""
+    """Appends events. If another process was faster, reads the session again and retries."""
     for n in range(EVENTS):
         delta: dict[str, Any] = {f"{name}{n}": n, f"user:{name}{n}": n, f"app:{name}{n}": n}
         event = Event(author=name, invocation_id=str(n), actions=EventActions(state_delta=delta))

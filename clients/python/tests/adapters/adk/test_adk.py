@@ -1,4 +1,4 @@
-"""Behaviour of ThreadkeepSessionService that the in-memory service lacks."""
+"""Tests behaviour of ThreadkeepSessionService that ADK's in-memory service lacks."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ async def test_a_session_that_has_expired_is_gone(service: ThreadkeepSessionServ
     revision = Revision.of(session)
     assert revision
     with Threadkeep(server.url, api_key=API_KEY) as tk:
-        tk.thread(revision.thread).destroy()  # reads like an expired session
+        tk.thread(revision.thread).destroy()  # simulates an expired session
 
     assert await service.get_session(app_name=app, user_id="ada", session_id="s") is None
     with pytest.raises(SessionNotFoundError):
@@ -227,7 +227,7 @@ async def test_writes_whose_answers_are_lost_are_performed_once(
 
 @pytest.mark.parametrize("write", [1, 2, 3])
 async def test_an_append_that_failed_is_repeated_by_the_same_call(proxy: Proxy, app: str, write: int) -> None:
-    """The first write is the session's; writes for the app and the user follow."""
+    """An append has three writes: to the session, to the app and to the user. Cuts write number `write`."""
     async with AsyncThreadkeep(proxy.url, api_key=API_KEY, max_retries=0) as client:
         service = ThreadkeepSessionService(client=client)
         session = await service.create_session(app_name=app, user_id="ada")

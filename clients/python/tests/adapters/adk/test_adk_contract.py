@@ -1,4 +1,4 @@
-"""Behaviour of every session service: the in-memory one and ours."""
+"""Tests behaviour that ADK's in-memory session service and ours share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from support.server import API_KEY, Server
 
 from threadkeep.adk import ThreadkeepSessionService
 
-# Before 2.11, the in-memory service kept white space in IDs, and its `append_event` did not detect a missing session.
+# Before 2.11, the in-memory service kept whitespace in IDs, and its `append_event` did not detect a missing session.
 SERVICES = ["in memory", "threadkeep"] if tuple(map(int, version.split("."))) >= (2, 11, 0) else ["threadkeep"]
 
 

@@ -1,4 +1,4 @@
-"""Behaviour of our history provider and session store that the framework's own lack."""
+"""Tests behaviour of our history provider and session store that the framework's own classes lack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Behaviour of every history provider and session store: the framework's and ours."""
+"""Tests behaviour that the framework's history provider and session store share with ours."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from support.server import API_KEY, Server
 
 from threadkeep.agent_framework import ThreadkeepHistoryProvider, ThreadkeepSessionStore
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # the framework marks its files as experimental
+pytestmark = pytest.mark.filterwarnings("ignore")  # the framework warns that its file classes are experimental
 
 
 class History:
@@ -168,7 +168,7 @@ async def test_concurrent_saves_are_all_kept(history: History) -> None:
 
 
 async def test_any_saves_have_the_result_of_the_providers_in_memory(history: History) -> None:
-    """Requires that a message of each save has no ID."""
+    """Tests saves in which at least one message has no ID."""
     source = random.Random(7)
     pool = [
         asked("a"),

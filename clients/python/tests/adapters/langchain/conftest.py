@@ -16,7 +16,7 @@ def settings(server: Server) -> dict[str, str]:
 
 @pytest.fixture(params=["blocking", "async"])
 def alike(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any]]:
-    """Wraps an object so that blocking calls run its blocking methods or await its async ones."""
+    """Wraps an object. Blocking calls on the wrapper run its blocking methods, or its async methods."""
     portal = Portal()
     yield lambda wrapped: wrapped if request.param == "blocking" else Awaited(wrapped, portal)
     portal.stop()

@@ -1,4 +1,4 @@
-# Runs the tests of stores and caches that langchain-tests publishes.
+# Runs the tests for stores and caches from langchain-tests.
 #
 # shellcheck shell=sh
 cp tests/adapters/langchain/published.py test_published.py

@@ -1,4 +1,4 @@
-"""Adds messages and sets values in another process: writer.py SESSION_ID PREFIX NAME. `hang` stops after some."""
+"""Adds messages and sets values in another process: writer.py SESSION_ID PREFIX NAME. NAME `hang` never finishes."""
 
 from __future__ import annotations
 

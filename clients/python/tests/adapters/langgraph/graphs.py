@@ -49,7 +49,7 @@ class Steps(TypedDict):
 
 
 def delta(saver: BaseCheckpointSaver[Any]) -> Any:
-    """Builds a graph whose state is in a delta channel, to which concurrent nodes write."""
+    """Builds a graph with one delta channel. Several nodes write to the channel concurrently."""
     builder = StateGraph(Steps)
     for name in "dbca":
         builder.add_node(name, lambda state, name=name: {"steps": [f"{name}{len(state['steps'])}"]})
@@ -59,7 +59,7 @@ def delta(saver: BaseCheckpointSaver[Any]) -> Any:
 
 
 def waiting(saver: BaseCheckpointSaver[Any]) -> Any:
-    """Builds a graph with a subgraph that waits for two answers, and with tasks that are sent."""
+    """Builds a graph with sent tasks, and with a subgraph that waits for two answers."""
     inner = StateGraph(Log)
     for name in ("first", "second"):
         inner.add_node(name, lambda state, name=name: {"log": [f"{name}: {interrupt(name)}"]})
@@ -94,7 +94,7 @@ def two_tasks(saver: BaseCheckpointSaver[Any], is_first: bool) -> Any:
 
 
 def write_tasks(thread_id: str, id: str, name: str) -> None:
-    """Writes results of many tasks, including tasks that other processes write, and items of a store."""
+    """Stores items and the writes of many tasks. Other processes write to some of the same tasks."""
     with ThreadkeepSaver() as saver, ThreadkeepStore() as store:
         for n in range(WRITES):
             saver.put_writes(config_of(thread_id, "", id), [("own", f"{name}{n}")], f"{name}{n}")

@@ -1,4 +1,4 @@
-# Runs the tests of checkpointers that LangGraph publishes.
+# Runs LangGraph's published tests for checkpointers.
 #
 # shellcheck shell=sh
 PYTHONPATH=$PWD/tests "$PYTHON" tests/adapters/langgraph/conformance.py

@@ -1,4 +1,4 @@
-"""Contract tests of caches, which the framework's in-memory cache also passes."""
+"""Tests behaviour that the framework's in-memory cache and ours share."""
 
 from __future__ import annotations
 

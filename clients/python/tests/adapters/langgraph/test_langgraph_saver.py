@@ -402,7 +402,7 @@ def test_a_list_leaves_out_a_checkpoint_that_is_deleted_meanwhile(
     settings: dict[str, str], saver: ThreadkeepSaver, proxy: Proxy, alike: Alike
 ) -> None:
     thread_id, doomed = unique(), [unique()]
-    values = {f"channel {n}": f"{n}" * 1_000 for n in range(700)}  # more than fit into one entry
+    values = {f"channel {n}": f"{n}" * 1_000 for n in range(700)}  # more values than fit into one entry
     kept = put(saver, thread_id, values)
     put(saver, thread_id, values, kept, run_id=doomed[0])
 

@@ -1,4 +1,4 @@
-"""Contract tests of stores, which the framework's in-memory store also passes, and tests of our store alone."""
+"""Tests behaviour that the framework's in-memory store and ours share, and behaviour of our store alone."""
 
 from __future__ import annotations
 

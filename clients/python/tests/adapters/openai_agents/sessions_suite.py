@@ -23,14 +23,14 @@ def store_prefix(*names: str) -> str:
 
 
 class SQLiteSession(ThreadkeepSession):
-    """Takes the arguments of SQLiteSession. Each in-memory database is separate."""
+    """Takes the same arguments as SQLiteSession. Each in-memory database is separate."""
 
     def __init__(self, session_id: str, db_path: str | Path = ":memory:", **settings: Any) -> None:
         store = f"memory {next(numbers)}" if db_path == ":memory:" else str(db_path)
         super().__init__(session_id, prefix=store_prefix("sqlite", store), **settings)
 
     def close(self) -> None:  # type: ignore[override]
-        """The tests do not await it."""
+        """Does nothing, because the tests do not await this method."""
 
 
 class RedisSession(ThreadkeepSession):

@@ -17,7 +17,7 @@ ITEMS = 3
 
 
 async def add_and_pop(session: ThreadkeepSession, name: str) -> None:
-    """Adds items in groups. After a line of input, prints all items that it pops."""
+    """Adds items in groups. After a line of input, pops all items and prints them."""
     for n in range(ADDS):
         await session.add_items([item(name, n, part) for part in range(ITEMS)])
     print("added", flush=True)

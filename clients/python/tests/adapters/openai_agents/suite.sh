@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the session tests that openai-agents publishes on ThreadkeepSession.
+# Runs the published session tests of openai-agents on ThreadkeepSession.
 set -eu
 # shellcheck source=tests/support/sdist.sh
 . tests/support/sdist.sh

@@ -17,7 +17,7 @@ SAVES = 15
 
 
 async def add(store: ThreadkeepConversationStore, name: str) -> None:
-    """Adds two messages at a time. Loads the conversation again when another process was faster."""
+    """Adds two messages at a time. If another process was faster, loads the conversation again and retries."""
     for n in range(SAVES):
         while True:
             conversation = await store.load(ID) or Conversation(conversation_id=ID)

@@ -1,4 +1,4 @@
-"""Behaviour of our conversation store that the in-memory one lacks."""
+"""Tests behaviour of our conversation store that the framework's in-memory store lacks."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ async def test_writes_whose_answers_are_lost_are_performed_once(
 async def test_a_save_that_is_interrupted_shows_nothing_or_all(
     store: ThreadkeepConversationStore, proxy: Proxy, prefix: str, writes: int
 ) -> None:
-    """Writes messages, then the scope, then the record."""
+    """The requests of a save are: messages, scope, record."""
     saved = conversation("a", "b")
     async with AsyncThreadkeep(proxy.url, api_key=API_KEY, max_retries=0) as client:
         done = 0

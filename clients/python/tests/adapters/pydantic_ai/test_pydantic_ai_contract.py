@@ -1,4 +1,4 @@
-"""Behaviour of every conversation store: the in-memory one and ours."""
+"""Tests behaviour that the framework's in-memory conversation store and ours share."""
 
 from __future__ import annotations
 
@@ -304,7 +304,7 @@ async def test_a_record_is_written_only_over_the_expected_one(store: Conversatio
     entry = ConversationEntry(parent_id=None, message=asked())
     record = ConversationRecord(conversation_id="c", head_id=entry.id, revision="1")
     with pytest.raises(ConversationConflict):
-        await store.write_record(record, expected_revision=None)  # no entry at the head
+        await store.write_record(record, expected_revision=None)  # the entry at the head is missing
     with pytest.raises(ConversationConflict):
         await store.write_record(record, new_entries=[entry], expected_revision="0")
     assert await store.read_record("c") is None

@@ -9,7 +9,7 @@ from strands.models import Model
 
 
 class Script(Model):
-    """Answers with the next text, or a call of the next tool without arguments. Records the messages."""
+    """Answers with the next text, or calls the next tool without arguments. Records the messages."""
 
     def __init__(self, *answers: str | dict[str, str]) -> None:
         self._answers = list(answers)

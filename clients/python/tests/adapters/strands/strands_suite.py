@@ -20,7 +20,7 @@ from threadkeep.strands import ThreadkeepSessionRepository, ThreadkeepStorage
 
 
 class InMemoryStorage(ThreadkeepStorage):
-    """Takes the arguments of InMemoryStorage. Each object has its own store."""
+    """Takes the same arguments as InMemoryStorage. Each object has its own store."""
 
     _ephemeral = _EPHEMERAL
 
@@ -34,7 +34,7 @@ class InMemoryStorage(ThreadkeepStorage):
 
 
 class LocalFileStorage(ThreadkeepStorage):
-    """Takes the arguments of LocalFileStorage. Each directory has its own store."""
+    """Takes the same arguments as LocalFileStorage. Each directory has its own store."""
 
     def __init__(self, base_dir: str) -> None:
         super().__init__(digest(base_dir)[:20])

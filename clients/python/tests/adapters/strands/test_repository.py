@@ -36,7 +36,7 @@ def repository(client: Threadkeep) -> ThreadkeepSessionRepository:
 
 
 class State:
-    """The part of a multi-agent that a repository uses."""
+    """A fake multi-agent with only the parts that a repository uses."""
 
     def __init__(self, id: str, state: Any) -> None:
         self.id = id

@@ -24,7 +24,7 @@ export function fill(state: State<any>, stored: { [key: string]: unknown }): voi
   }
 }
 
-/** Returns the operations for the values that a run changed. Values of other runs stay. */
+/** Returns operations that store only the values that a run changed, so that changes by other runs are kept. */
 export function changes(before: Map<string, string>, after: Map<string, string>): Operation[] {
   const set = [...after].filter(([key, text]) => before.get(key) !== text);
   const gone = [...before.keys()].filter((key) => !after.has(key));

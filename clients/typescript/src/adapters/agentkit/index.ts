@@ -11,7 +11,7 @@ import { changes, fill, initialState, textsOf } from "./data.js";
 import { agentItem, isSame, resultsOf, type StoredValue, userItem } from "./items.js";
 
 export type HistoryOptions<T extends StateData> = ClientSource & {
-  /** Separates the threads of applications. Default: "agentkit". */
+  /** Namespace of the thread IDs. Use a different prefix for each application. Default: "agentkit". */
   prefix?: string | undefined;
   /** Idle lifetime of a conversation. Default: 30 days. */
   ttlSeconds?: number | undefined;
@@ -22,7 +22,7 @@ export type HistoryOptions<T extends StateData> = ClientSource & {
 };
 
 interface Run {
-  /** Stays the same when a step runs again. */
+  /** Unchanged when Inngest repeats a step. */
   id: string;
   before: Map<string, string>;
 }
@@ -74,7 +74,7 @@ export function createHistory<T extends StateData>(options: HistoryOptions<T> = 
     async appendUserMessage({ state, threadId, userMessage, step }) {
       const thread = await threadOf(nameOf(threadId, state));
       const item = await userItem(userMessage);
-      // a repeated step has the same text, but possibly a new ID and always a new time
+      // excludes the ID and the time, because a repeated step sends a new time and may send a new ID
       const run = runs.get(state)?.id;
       const key = run && (await digestOf(item.value.content, "user " + run));
       await inStep(step, "threadkeep-user", () =>
@@ -129,8 +129,8 @@ async function valuesOf(thread: Thread): Promise<StoredValue[]> {
 }
 
 /**
- * Appends items, unless an earlier attempt of the same step has. Repeated items have the same IDs, but their times may
- * differ, which the server would reject as a reused ID.
+ * Appends items, unless an earlier attempt of the same step did. A repeated item has the same ID, but its time may
+ * differ. The server rejects such an item as a reused ID, and this function ignores that error.
  */
 async function unlessRepeated(
   thread: Thread,

@@ -29,7 +29,7 @@ export async function agentItem(result: AgentResult): Promise<{ id: string; valu
   return { id: await itemId(id), value: { kind: "agent", result: { ...exported, id } } };
 }
 
-/** Returns the results of a conversation. A user's messages become results of an agent `user`. */
+/** Converts stored values to results. A user message becomes a result of an agent named `user`. */
 export function resultsOf(values: readonly StoredValue[]): AgentResult[] {
   return values.flatMap((value) => {
     if (value?.kind === "user") {
@@ -44,7 +44,7 @@ export function resultsOf(values: readonly StoredValue[]): AgentResult[] {
   });
 }
 
-/** Returns whether two values differ only in their times and the checksums of these. */
+/** Returns whether two values are equal, apart from IDs, times and checksums. */
 export function isSame(a: StoredValue, b: StoredValue): boolean {
   return contentOf(a) === contentOf(b);
 }

@@ -12,19 +12,19 @@ import { changesOf, messagesOf, type Texts, textsOf } from "./messages.js";
 const ACTIVE = "activeStream";
 
 export type ChatStoreOptions = ClientSource & {
-  /** Separates the chats of applications. Default: "ai". */
+  /** Namespace of the thread IDs. Use a different prefix for each application. Default: "ai". */
   prefix?: string | undefined;
   /** Idle lifetime of a chat. Default: 30 days. */
   ttlSeconds?: number | undefined;
 };
 
-/** A loaded chat, which tracks changes. */
+/** A loaded chat that tracks changes. */
 export interface OpenChat<M extends UIMessage> {
   readonly id: string;
   /** The messages as of the last load or save. */
   readonly messages: M[];
   append(...messages: M[]): Promise<void>;
-  /** Saves the differences from the known messages. Messages that others have added stay. */
+  /** Saves the differences between `this.messages` and `messages`. Keeps messages that other callers added. */
   save(messages: readonly M[]): Promise<void>;
   /** Reads the messages again. */
   reload(): Promise<M[]>;
@@ -33,7 +33,7 @@ export interface OpenChat<M extends UIMessage> {
 export interface ChatStore<M extends UIMessage> {
   open(chatId: string): Promise<OpenChat<M>>;
   load(chatId: string): Promise<M[]>;
-  /** Saves the differences from `base`. Without `base`, adds and changes messages, but deletes none. */
+  /** Saves the differences between `base` and `messages`. Without `base`, deletes no messages. */
   save(o: { chatId: string; messages: readonly M[]; base?: readonly M[] | undefined }): Promise<void>;
   delete(chatId: string): Promise<void>;
   setActiveStream(chatId: string, streamId: string): Promise<void>;
@@ -66,7 +66,7 @@ export function createChatStore<M extends UIMessage = UIMessage>(options: ChatSt
     const thread = await threadOf(chatId);
     let { messages, exists } = await read(thread);
     let known = textsOf(messages);
-    // one at a time, because each save compares with the outcome of the previous one
+    // runs saves one at a time, because each save compares its messages with those of the previous save
     const queue = new Queue();
     const saveAll = async (next: readonly M[]) => {
       const texts = textsOf(next);
@@ -126,7 +126,7 @@ export function createChatStore<M extends UIMessage = UIMessage>(options: ChatSt
   };
 }
 
-/** Concatenates messages. An added message replaces the first one with its ID. */
+/** Appends `added` to `messages`. An added message replaces the existing message with the same ID. */
 function joined<M extends UIMessage>(messages: readonly M[], added: readonly M[]): M[] {
   const byId = new Map(messages.map((message) => [message.id, message]));
   for (const message of added) byId.set(message.id, message);

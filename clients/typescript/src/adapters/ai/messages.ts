@@ -8,7 +8,7 @@ export type Texts = Map<string, string>;
 
 type Message = { id: string };
 
-/** Throws if two messages have the same ID, because one would replace the other. */
+/** Serializes messages by ID. Throws if two messages have the same ID. */
 export function textsOf(messages: readonly Message[]): Texts {
   const texts: Texts = new Map();
   for (const message of messages) {
@@ -19,7 +19,7 @@ export function textsOf(messages: readonly Message[]): Texts {
   return texts;
 }
 
-/** Returns the messages of a stored chat. Skips IDs that are repeated or have no message. */
+/** Returns the messages of a stored chat. Skips repeated IDs, and IDs without a message. */
 export function messagesOf<M extends Message>(state: { [key: string]: any }): M[] {
   const byId = new Map<string, M>();
   for (const [key, value] of Object.entries(state)) {
@@ -29,7 +29,7 @@ export function messagesOf<M extends Message>(state: { [key: string]: any }): M[
   return [...order].flatMap((id) => byId.get(id) ?? []);
 }
 
-/** Returns the operations that turn one list of messages into another. Messages of others stay. */
+/** Returns the operations that turn `before` into `after`, and that keep messages of other callers. */
 export async function changesOf(before: Texts, after: Texts): Promise<Operation[]> {
   const operations: Operation[] = [];
   for (const [id, text] of after) {

@@ -25,13 +25,13 @@ export class Changes {
     return this.#keys;
   }
 
-  /** Operations that do not depend on the stored values, if all changes can be expressed so. */
+  /** Operations that need no read of the stored values; undefined if some change needs a read. */
   get blind(): Operation[] | undefined {
     const operations: Operation[] = [];
     for (const key of this.#keys) {
       const [given, mine] = [own(this.#given, key), own(this.#mine, key)];
       const more = this.#isKnown ? added(given, mine) : undefined;
-      // even a new empty array must not replace elements that another request pushed
+      // even an empty array must not replace elements that another request pushed meanwhile
       const needsStored = more || isObject(mine) || (Array.isArray(mine) && Array.isArray(given));
       if (mine === undefined) operations.push({ op: "delete", key });
       else if (more?.length) operations.push(...more.map((value) => ({ op: "push", key, value }) as const));

@@ -12,7 +12,7 @@ const MIN_TTL_SECONDS = 60;
 const MAX_TTL_SECONDS = 946_080_000;
 
 export type ThreadkeepStoreOptions = ClientSource & {
-  /** Separates the sessions of applications. Default: "sess". */
+  /** Namespace of the thread IDs. Use a different prefix for each application. Default: "sess". */
   prefix?: string | undefined;
   /** Idle lifetime of a session whose cookie has no expiry. Default: one day. */
   ttlSeconds?: number | undefined;
@@ -21,8 +21,8 @@ export type ThreadkeepStoreOptions = ClientSource & {
 type Callback<T = void> = ((error?: any, result?: T) => void) | undefined;
 
 /**
- * Stores each property of a session under its own key, and saves only the changes of each request, so that overlapping
- * requests do not overwrite each other.
+ * Stores each property of a session under its own key. Each request saves only its own changes. Concurrent requests
+ * therefore do not overwrite each other's changes.
  */
 export class ThreadkeepStore extends session.Store {
   readonly #client: Client;
@@ -76,7 +76,7 @@ export class ThreadkeepStore extends session.Store {
     const thread = await this.#thread(sid);
     await unlessEnded(async () => {
       if (!given && (await this.#create(thread.id!, mine, data))) return;
-      // express-session gives a new session only to this request, so all of it is new
+      // a `Session` that was not loaded is new, and only this request has it; all its values are changes
       const known = given ?? (data instanceof session.Session ? {} : undefined);
       await this.#merge(thread, new Changes(known, mine), data);
       await this.#keepAlive(thread, given, mine);
@@ -110,12 +110,12 @@ export class ThreadkeepStore extends session.Store {
       if (!(error instanceof ConflictError && error.code === "not_an_array")) throw error;
     }
     await thread.update(["cookie", ...changes.keys], (stored) => {
-      // every session has a cookie; a thread without one is not a session
+      // every session has a cookie; a thread without a cookie is not a session
       return stored["cookie"] ? changes.onto(stored as Values) : undefined;
     });
   }
 
-  /** Returns the same key for repeated changes, because an attempt that failed may have been applied. */
+  /** Returns the idempotency key for `changes`. A retry gets the same key, because the first try may have succeeded. */
   #keyOf(data: SessionData, changes: string): string {
     const last = this.#attempts.get(data);
     const key = last?.changes === changes ? last.key : idempotencyKey();
@@ -154,7 +154,7 @@ export class ThreadkeepStore extends session.Store {
 
   #answer<T>(result: Promise<T>, callback: Callback<T>): void {
     result.then(
-      // an error of the callback is not an error of the store
+      // a microtask, so that an error in the callback does not reject this promise
       (value) => queueMicrotask(() => callback?.(null, value)),
       (error: unknown) => {
         if (callback) queueMicrotask(() => callback(error));
@@ -164,13 +164,13 @@ export class ThreadkeepStore extends session.Store {
   }
 }
 
-/** Returns whether the cookie of a session has expired. Its thread may live longer. */
+/** Returns whether the cookie of a session has expired. The thread may expire later. */
 function isOver({ cookie }: SessionData): boolean {
   const expires = cookie?.expires;
   return Boolean(expires) && new Date(expires!).getTime() <= Date.now();
 }
 
-/** Ignores that a session has ended: the write counts as done, and the session stays ended. */
+/** Performs a write, and ignores the error if the session has ended. */
 async function unlessEnded(write: () => Promise<unknown>): Promise<void> {
   try {
     await write();

@@ -22,8 +22,8 @@ export function added(given: Value | undefined, mine: Value | undefined): Value[
 }
 
 /**
- * Applies the changes from `given` to `mine` to `stored`. Arrays are merged by element and objects by member; any other
- * value replaces the stored one.
+ * Applies the differences between `given` and `mine` to `stored`. Arrays are merged by element, objects by member. Any
+ * other value replaces the stored value.
  */
 export function merge(given: Value | undefined, mine: Value | undefined, stored: Value | undefined): Value | undefined {
   if (isSame(given, mine)) return stored;
@@ -40,7 +40,7 @@ export function merge(given: Value | undefined, mine: Value | undefined, stored:
   return isOfArrays ? mergeArrays(given ?? [], mine, stored) : mine;
 }
 
-/** Merges by index if both sides have all given elements. Otherwise keeps additions and applies removals of both sides. */
+/** Merges by index. If a side moved or removed elements, applies the additions and removals of both sides instead. */
 function mergeArrays(given: Value[], mine: Value[], stored: Value[]): Value[] {
   const { length } = given;
   if (isShifted(given, mine) || isShifted(given, stored) || !hasSameElements(given, mine, stored)) {
@@ -51,7 +51,7 @@ function mergeArrays(given: Value[], mine: Value[], stored: Value[]): Value[] {
   return [...merged, ...stored.slice(length), ...mine.slice(length)];
 }
 
-/** Returns whether `list` is shorter than `given`, or has one of its elements at another index. */
+/** Returns whether `list` is shorter than `given`, or has an element of `given` at a different index. */
 const isShifted = (given: Value[], list: Value[]): boolean =>
   list.length < given.length ||
   given.some((element, from) => {
@@ -59,7 +59,7 @@ const isShifted = (given: Value[], list: Value[]): boolean =>
     return !isSame(element, list[from]) && list.some(isHere);
   });
 
-/** Returns whether each given element is unchanged on one side, or keeps its `id` on both. */
+/** Returns whether each element of `given` is unchanged on one side, or keeps its `id` on both sides. */
 const hasSameElements = (given: Value[], mine: Value[], stored: Value[]): boolean =>
   given.every((element, index) => {
     const sides = [mine[index], stored[index]];
@@ -79,6 +79,6 @@ function without(list: Value[], others: Value[]): Value[] {
   });
 }
 
-/** Returns an own member. Names such as `toString` are properties of all objects. */
+/** Returns an own member, never an inherited one such as `toString`. */
 export const own = (members: Members | undefined, key: string): Value | undefined =>
   members && Object.hasOwn(members, key) ? members[key] : undefined;

@@ -9,7 +9,7 @@ const BATCH_BYTES = 1_000_000;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** Splits values of any size into entries. Each first part begins with a line that describes the whole value. */
+/** Splits values into entries. A value's first entry begins with a JSON line: the type and the number of entries. */
 function* blobsOf(values: Map<string, Dumped>): Generator<PlainEntry> {
   for (const [key, { type, bytes }] of values) {
     const parts = Math.max(1, Math.ceil(bytes.length / PART_BYTES));

@@ -26,7 +26,7 @@ const PAGE = 100;
 const CONCURRENCY = 8;
 
 export type ThreadkeepSaverOptions = ClientSource & {
-  /** Separates the threads of applications. Default: "lg". */
+  /** Prefix of the namespaces. Use a different prefix for each application. Default: "lg". */
   prefix?: string | undefined;
   /** Idle lifetime of a thread's checkpoints. By default, they do not expire. */
   idleTtlSeconds?: number | undefined;
@@ -46,7 +46,7 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
   readonly #admin: Admin;
   readonly #prefix: string;
   readonly #idleTtlSeconds: number | undefined;
-  /** When this process last set the idle time of each namespace, oldest first. */
+  /** Time in ms at which this process last set the idle TTL, by namespace, oldest first. */
   readonly #configured = new Map<string, number>();
 
   constructor(options: ThreadkeepSaverOptions = {}, serde?: SerializerProtocol) {
@@ -56,7 +56,7 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
     this.#idleTtlSeconds = options.idleTtlSeconds;
   }
 
-  /** Adds a random fraction, because branches of a thread count alike and would share values. */
+  /** Adds a random fraction. Otherwise two branches of a thread would use equal versions and share stored values. */
   override getNextVersion(current: number | undefined): number {
     return Math.floor(current ?? 0) + 1 + Math.random();
   }
@@ -183,7 +183,7 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
     };
   }
 
-  /** Before version 4, the pending sends of a checkpoint were writes to its parent. */
+  /** Upgrades a checkpoint older than version 4, whose pending sends are stored as writes to its parent. */
   #migrate(checkpoint: Checkpoint, sends: unknown[]): void {
     const versions = Object.values(checkpoint.channel_versions ?? {});
     checkpoint.channel_values[TASKS] = sends;
@@ -193,7 +193,7 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
     };
   }
 
-  /** Sets the namespace's idle time. Its settings expire with it, so this repeats from time to time. */
+  /** Sets the namespace's idle TTL. Repeats this after half the TTL, because expired namespaces lose settings. */
   async #setIdleTime(namespace: string, kv: KeyValueBatch): Promise<void> {
     const idleTtlSeconds = this.#idleTtlSeconds;
     if (idleTtlSeconds === undefined) return;

@@ -25,11 +25,11 @@ type State = { items: Item[] } & { [transaction: `tx:${string}`]: string };
 export type ThreadkeepSessionOptions = ClientSource & {
   /** Default: a random ID. */
   sessionId?: string | undefined;
-  /** Separates the sessions of applications. Default: "openai-agents". */
+  /** Namespace of the thread IDs. Use a different prefix for each application. Default: "openai-agents". */
   prefix?: string | undefined;
   /** Idle lifetime of a session. Default: 30 days. */
   ttlSeconds?: number | undefined;
-  /** Maximum items to keep. Older items are dropped. */
+  /** Maximum number of items to keep. Older items are dropped. */
   maxItems?: number | undefined;
 };
 
@@ -41,7 +41,7 @@ export class ThreadkeepSession
   readonly #thread: Promise<Thread<State>>;
   readonly #ttlSeconds: number;
   readonly #maxItems: number | undefined;
-  /** Serializes calls, because one call may take several writes. */
+  /** Runs calls one at a time, because one call may need several writes. */
   readonly #queue = new Queue();
 
   constructor(options: ThreadkeepSessionOptions = {}) {
@@ -85,7 +85,7 @@ export class ThreadkeepSession
     await this.#write((thread) => thread.clear({ ttlSeconds: this.#ttlSeconds }));
   }
 
-  /** Replaces the first function call with an ID, and removes its duplicates. */
+  /** For each mutation, replaces the first function call with its `callId`, and removes later calls with that ID. */
   async applyHistoryMutations({ mutations }: SessionHistoryRewriteArgs): Promise<void> {
     if (!mutations.length) return;
     const change = ({ items = [] }: Partial<State>): Operation<State>[] | undefined => {
@@ -101,7 +101,7 @@ export class ThreadkeepSession
     await this.#write((thread) => thread.update(ITEMS, change));
   }
 
-  /** Changes the history in one step, once per `operationId`. */
+  /** Changes the history atomically, and only once per `operationId`. */
   async applyHistoryTransaction({ operationId, transaction }: SessionHistoryTransactionArgs): Promise<void> {
     if (typeof operationId !== "string" || !operationId.trim()) {
       throw new TypeError("A session history transaction needs an operationId.");

@@ -72,7 +72,7 @@ it("keeps the calls of tools and their results", async () => {
   const { network } = await networkOf(() => calling, { agent: { tools: [tool] } });
   network.maxIter = 1;
   const threadId = unique("tools");
-  // the agent calls the tool once: networks do not allow an agent to iterate
+  // the agent calls the tool only once, because an agent in a network does not iterate
   const { state } = await network.run("Add", { state: createState({}, { threadId }) });
 
   const { network: other } = await networkOf(() => "3");
@@ -171,7 +171,7 @@ it("adds nothing when each step runs twice", async () => {
   const ids = { user: randomUUID(), results: [randomUUID(), randomUUID()] };
   const memo = new Map();
   const names = new Set();
-  /** Executes a durable function. The steps in `crash` run, but their results are lost. */
+  /** Executes a durable function. Steps named in `crash` run, but then lose their results. */
   const execute = async (crash) => {
     const step = {
       async run(name, task) {
@@ -188,7 +188,7 @@ it("adds nothing when each step runs twice", async () => {
     const history = createHistory(options());
     const state = createState({}, { threadId });
     await history.createThread({ state, input: "Hi", step });
-    // the ID is new in each execution if the application passed only text
+    // if an application passes only text, AgentKit generates a new ID in each execution
     const userMessage = { id: randomUUID(), role: "user", content: "Hi", timestamp: new Date() };
     await history.appendUserMessage({ state, threadId, step, userMessage });
     const before = await history.get({ state, threadId, step });
@@ -203,7 +203,7 @@ it("adds nothing when each step runs twice", async () => {
 
   for (const name of ["threadkeep-create", "threadkeep-user", "threadkeep-load", "threadkeep-results"]) {
     await expect(execute(name)).rejects.toThrow(`crash after ${name}`);
-    await new Promise((resolve) => setTimeout(resolve, 5)); // so that the times differ
+    await new Promise((resolve) => setTimeout(resolve, 5)); // makes the times differ
   }
   const before = await execute();
 

@@ -1,4 +1,4 @@
-// Streams of the published AI SDK, versions 5, 6 and 7.
+// Tests the chat store with streams of the published AI SDK, versions 5, 6 and 7.
 
 import { randomUUID } from "node:crypto";
 import { threadIdFor } from "threadkeep";
@@ -15,7 +15,7 @@ const textsOf = (messages) => messages.map(({ parts }) => parts.filter(({ type }
 describe.each([["ai", "onEnd"], ["ai6", "onFinish"], ["ai5", "onFinish"]])("%s", async (name, onEnd) => {
   const { createUIMessageStream, readUIMessageStream, validateUIMessages } = await import(name);
 
-  /** Streams and saves an answer, as a route for `useChat` does. */
+  /** Streams and saves an answer, like a route for `useChat`. */
   async function answer(chat, text, during = () => {}) {
     const stream = createUIMessageStream({
       originalMessages: chat.messages,
@@ -181,7 +181,7 @@ it("saves in the order of the calls", async () => {
 it("does not continue a chat that has ended, even when nothing remembers its end", async () => {
   const id = unique("ended");
   const chat = await store.open(id);
-  // an expired chat leaves no trace; a deleted chat leaves one for a minute
+  // the server remembers a deleted chat for a minute, but an expired chat not at all
   await store.save({ chatId: id, messages: [user("Hi")] });
   await chat.reload();
   const thread = client().thread(await threadIdFor(id, "ai"));

@@ -19,7 +19,7 @@ async function startApps(store, count, cookie = { maxAge: 600_000 }) {
   return { prefix, addresses: apps.map((app) => app.result) };
 }
 
-/** A browser with one cookie. express-session saves just before the last byte of a response. */
+/** Logs in and keeps the cookie. Reads whole responses, because express-session saves just before the last byte. */
 async function logIn(address) {
   const response = await fetch(`${address}/login`);
   await response.text();
@@ -251,7 +251,7 @@ describe("the store", () => {
 
   it("returns no session whose cookie has expired, and ends it on a set", async () => {
     let loaded;
-    // doubles the TTL until it is longer than a pause of the machine
+    // doubles the TTL until the session survives pauses of the machine
     for (let ms = 400; !loaded; ms *= 2) {
       sid = unique("expired");
       await set(sid, { cookie: cookie(ms) });

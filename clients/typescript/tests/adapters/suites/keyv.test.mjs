@@ -1,4 +1,4 @@
-// The published suites for storage adapters, unmodified.
+// Runs Keyv's published test suites for storage adapters, unmodified.
 
 import { randomUUID } from "node:crypto";
 import keyvTestSuite, { keyvIteratorTests } from "@keyv/test-suite";

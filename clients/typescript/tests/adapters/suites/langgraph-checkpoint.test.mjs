@@ -1,4 +1,4 @@
-// The published suite for checkpoint savers, unmodified.
+// Runs LangGraph's published test suite for checkpoint savers, unmodified.
 
 import { randomUUID } from "node:crypto";
 import { deltaChannelHistoryTests, specTest } from "@langchain/langgraph-checkpoint-validation";

@@ -1,4 +1,4 @@
-// Runs the published @openai/agents with a scripted model: the same cases as with its own MemorySession.
+// Runs the published @openai/agents with a scripted model. Compares our session with the SDK's MemorySession.
 
 import { randomUUID } from "node:crypto";
 import { Agent, MemorySession, RunState, Runner, tool } from "@openai/agents";
@@ -29,7 +29,7 @@ const agentOf = (steps, tools = []) => new Agent({ name: "writer", instructions:
 const text = (content, more = {}) => ({ type: "message", role: "user", content, ...more });
 const call = (callId, more = {}) => ({ type: "function_call", callId, name: "add", arguments: "{}", status: "completed", ...more });
 
-/** Each case takes a session and a function that opens it again, and returns a comparable result. */
+/** Each case takes a session and a function that reopens the session, and returns a result to compare. */
 const cases = {
   async "two turns"(session) {
     const agent = agentOf([[assistantMessage("Hello")], [assistantMessage("Bye")]]);

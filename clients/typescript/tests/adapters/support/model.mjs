@@ -3,8 +3,8 @@ import { createServer } from "node:http";
 import { openai } from "@inngest/agent-kit";
 
 /**
- * Starts a model that answers with the text or the tool call `{ name, arguments }` of `answer(messages)`, and records
- * requests.
+ * Starts a model server that records requests. `answer(messages)` returns the answer: a text, or a tool call
+ * `{ name, arguments }`.
  */
 export async function startModel(answer) {
   const requests = [];

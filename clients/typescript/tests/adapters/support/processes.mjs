@@ -5,7 +5,7 @@ import { servers } from "./servers.mjs";
 
 const entry = fileURLToPath(new URL("process.mjs", import.meta.url));
 
-/** Calls a function of workers/ in two processes at the same time, each with its own server. Returns both results. */
+/** Calls a function from workers/ in two processes at once. Each process uses its own server. Returns both results. */
 export async function inTwoProcesses(module, name, argument) {
   const children = servers.map((_, number) => fork(entry, [module, name], { serialization: "advanced" }));
   try {
@@ -18,7 +18,7 @@ export async function inTwoProcesses(module, name, argument) {
   }
 }
 
-/** Starts a process that serves until `stop`. Returns the function's result and `stop`. */
+/** Calls a function from workers/ in a process that runs until `stop`. Returns the function's result and `stop`. */
 export async function startProcess(module, name, number, argument) {
   const child = fork(entry, [module, name], { serialization: "advanced" });
   await message(child);

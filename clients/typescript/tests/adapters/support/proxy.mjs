@@ -2,7 +2,7 @@ import { createServer, request } from "node:http";
 import { once } from "node:events";
 
 /**
- * Starts a proxy. `fault(request)` returns undefined, or one of the following or a promise of it:
+ * Starts a proxy. `fault(request)` returns one of these faults, or undefined, possibly as a promise:
  * - "lose": forwards the request, and closes the connection instead of answering
  * - "hang": never answers
  * - "refuse": answers 503 without forwarding the request

@@ -3,7 +3,7 @@ import { createClient } from "threadkeep";
 
 /** `memory` or `redis`. */
 export const store = process.env.ADAPTERS_STORE;
-/** Two replicas, or the only server twice. */
+/** URLs of two replicas, or twice the URL of the only server. */
 export const servers = process.env.ADAPTERS_SERVERS.split(",");
 export const apiKey = process.env.ADAPTERS_API_KEY;
 export const isLong = process.env.ADAPTERS_LONG === "1";
@@ -12,5 +12,5 @@ export const options = (replica = 0, more = {}) => ({ baseUrl: servers[replica],
 
 export const client = (replica = 0, more = {}) => createClient(options(replica, more));
 
-/** Returns a unique name, with special characters that frameworks allow. */
+/** Returns a unique name with special characters, which frameworks allow. */
 export const unique = (name) => `${name}/ü ${randomUUID()}`;

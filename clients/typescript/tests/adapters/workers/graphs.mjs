@@ -4,7 +4,7 @@ import { options } from "../support/servers.mjs";
 
 const list = () => Annotation({ reducer: (a, b) => a.concat(b), default: () => [] });
 
-/** Builds a graph that asks, fans out to the number of tasks in the answer, and collects their results. */
+/** Builds a graph that asks for a number, starts that number of tasks, and collects their results. */
 export function graphOf(number, prefix, checkpointer = new ThreadkeepSaver(options(number, { prefix }))) {
   const State = Annotation.Root({ log: list(), parts: list(), bytes: Annotation() });
   return new StateGraph(State)
@@ -34,7 +34,7 @@ export async function resume(number, { thread, prefix, answer }) {
   return graph.invoke(new Command({ resume: JSON.stringify(answer) }), configOf(thread));
 }
 
-/** Stores the writes of several tasks to one checkpoint, including a task that both processes have. */
+/** Stores the writes of several tasks to one checkpoint. Both processes share one of the tasks. */
 export async function putWrites(number, { config, prefix, count }) {
   const saver = new ThreadkeepSaver(options(number, { prefix }));
   const tasks = Array.from({ length: count }, (_, index) => `task-${number}-${index}`);

@@ -2,10 +2,11 @@ use super::outline::{Outline, Piece, Pieces};
 use super::tree::{Node, Object, Tree};
 use crate::json::text::Json;
 
-/// Merges one object into another. A missing target, or one that is not an object, counts as `{}`.
+/// Merges the object `patch` into `target`. A target that is missing or not an object is treated as `{}`.
 ///
-/// If the target repeats a key that the patch changes, the last value counts. The result is shorter than both together,
-/// since no byte is copied twice. Work is linear, except for sorting the n keys of the patch and for lookups (log n each).
+/// If the target repeats a key that the patch changes, the last value counts. The result is shorter than target and
+/// patch together, because no byte is copied twice. The work is linear, except that the n keys of the patch are sorted,
+/// and each lookup takes log n steps.
 #[must_use]
 pub fn merge_json(target: Option<&Json>, patch: &Json) -> Json {
     let target = target.filter(|json| json.is_object());
@@ -27,7 +28,7 @@ struct Writer<'a> {
     target: &'a str,
     tree: &'a Tree<'a>,
     outline: &'a Outline,
-    /// For each member of the patch, whether the target has it.
+    /// For each member of the patch, whether the target has a member with the same key.
     written: Vec<bool>,
     out: String,
 }
@@ -57,7 +58,8 @@ impl Writer<'_> {
         self.out.push('}');
     }
 
-    /// Writes the merge of a patch member and a target member. `inside` has the target's pieces if both are objects.
+    /// Writes the patch member at `index`, merged with the target's member. `inside` contains the pieces of the
+    /// target's value if both values are objects.
     fn member(&mut self, start: usize, key: &str, index: usize, inside: Option<Pieces>) {
         let tree = self.tree;
         let value = &tree.member(index).value;
@@ -94,7 +96,7 @@ mod tests {
         merge_json(Some(&target), &patch).as_str().to_owned()
     }
 
-    /// The cases of RFC 7396, appendix A, whose patch is an object.
+    /// Covers the cases of RFC 7396, appendix A, in which the patch is an object.
     #[test]
     fn the_examples_of_the_rfc_hold() {
         for (target, patch, result) in [
@@ -195,7 +197,7 @@ mod tests {
             }
         }
 
-        /// The merge as the contract defines it: slow, because it compares each member with all others.
+        /// A reference implementation of the merge. It is slow, because it compares each member with all others.
         fn merge(self, patch: Vec<(&'static str, Self)>) -> Self {
             let Self::Object(mut members) = self else {
                 return Self::Object(Vec::new()).merge(patch);

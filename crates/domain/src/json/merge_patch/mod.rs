@@ -1,5 +1,5 @@
-//! JSON Merge Patch ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)) on text. Untouched members stay the same byte for
-//! byte.
+//! Applies JSON Merge Patch ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)) to text. Untouched members keep their
+//! exact bytes.
 
 mod merge;
 mod outline;
@@ -14,7 +14,7 @@ use crate::Key;
 
 pub use merge::merge_json;
 
-/// A merge patch of a state, split at the top level. Each key occurs once.
+/// A merge patch of a state, split by top-level key. Each key occurs once.
 #[derive(Debug)]
 pub struct MergePatch(Vec<(Key, Patched)>);
 
@@ -30,8 +30,8 @@ pub enum Patched {
 }
 
 impl MergePatch {
-    /// Parses a merge patch; the last value of a repeated key counts. Limits its keys as those of a state, because deleting
-    /// an absent key costs the store as much as setting it.
+    /// Parses a merge patch. If a key is repeated, its last value counts. `max_keys` also limits deleted keys, because
+    /// deleting an absent key costs the store as much as setting it.
     pub fn parse(text: &str, max_keys: u32) -> Result<Self, ObjectFault> {
         let object = Json::parse_object(text, 1)?;
         let mut indexes = HashMap::new();

@@ -3,8 +3,8 @@ use std::ops::Range;
 use super::tree::{Node, Object, Tree};
 use crate::json::members::Cursor;
 
-/// The pieces of a target object, and of all objects in it that the patch merges into. Uses at most twelve times the length
-/// of the target, because a piece represents five bytes or more.
+/// The pieces of a target object, and of the nested objects that the patch merges into. Uses at most twelve times the
+/// length of the target, because a piece represents at least five bytes.
 pub(super) struct Outline {
     pieces: Vec<Piece>,
     root: Pieces,
@@ -13,7 +13,7 @@ pub(super) struct Outline {
 pub(super) type Pieces = Range<usize>;
 
 pub(super) enum Piece {
-    /// Members that the patch does not change, with the commas between them: a range of the target.
+    /// A range of the target: members that the patch does not change, with the commas between them.
     Kept(Range<usize>),
     /// The last member with a key that the patch changes.
     Touched {
@@ -23,15 +23,16 @@ pub(super) enum Piece {
     },
 }
 
-/// Reads an outline in a single pass at any depth. Repeated keys cost no more than others.
+/// Reads an outline in a single pass over the target. Repeated keys cost no more than other keys.
 struct Reader<'a, 't> {
     tree: &'a Tree<'a>,
     target: Cursor<'t>,
     pieces: Vec<Piece>,
-    /// Pieces of the objects being read, innermost last; `None` if a later member has the same key.
+    /// Pieces of the objects that are being read, innermost object last. A piece is `None` if a later member has the
+    /// same key.
     open: Vec<Option<Piece>>,
-    /// For each member of the patch, its piece in `open`. Cleared after each object, because the next one may have the same
-    /// patch.
+    /// For each member of the patch, the index of its piece in `open`. Cleared after each object, because the target
+    /// may have several objects with the same key. All of them use the same patch.
     last: Vec<Option<usize>>,
 }
 
@@ -61,7 +62,7 @@ impl Outline {
 }
 
 impl Reader<'_, '_> {
-    /// Recursion is at most as deep as the patch.
+    /// Recurses at most as deep as the patch.
     fn object(&mut self, patch: &Object) -> Pieces {
         let start = self.open.len();
         let mut more = self.target.enter();

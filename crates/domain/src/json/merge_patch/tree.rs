@@ -4,11 +4,11 @@ use std::ops::Range;
 use crate::json::members::Cursor;
 use crate::json::unescaped::unescaped;
 
-/// A merge patch as a tree. All objects share two lists, which use at most 40 times the patch's length: a list per object
-/// would use a hundred times the length of a patch of small objects.
+/// A merge patch as a tree. All objects share two lists, which use at most 40 times the patch's length. For a patch of
+/// small objects, a list per object would use 100 times the patch's length.
 pub(super) struct Tree<'a> {
     members: Vec<Member<'a>>,
-    /// The decoded key and the index of each member, sorted within each object.
+    /// The decoded key and the index of each member, sorted by key within each object.
     index: Vec<(Cow<'a, [u8]>, usize)>,
 }
 
@@ -29,7 +29,7 @@ pub(super) enum Node<'a> {
 }
 
 impl<'a> Tree<'a> {
-    /// Parses a patch and returns it with its outermost object, in n log n steps for n members.
+    /// Parses a patch, and returns the tree with the outermost object. Takes O(n log n) steps for n members.
     pub(super) fn read(patch: &'a str) -> (Self, Object) {
         let mut tree = Self {
             members: Vec::new(),
@@ -54,8 +54,8 @@ impl<'a> Tree<'a> {
         found.ok().map(|at| index[at].1)
     }
 
-    /// Parses an object; `open` has the members of the enclosing ones. Recursion is limited by
-    /// [`crate::json::text::MAX_DEPTH`].
+    /// Parses an object. `open` contains the members of the enclosing objects. [`crate::json::text::MAX_DEPTH`] limits
+    /// the recursion.
     fn object(&mut self, cursor: &mut Cursor<'a>, open: &mut Vec<Member<'a>>) -> Object {
         let start = open.len();
         let mut more = cursor.enter();
@@ -90,7 +90,7 @@ impl<'a> Tree<'a> {
         start..self.members.len()
     }
 
-    /// Drops all but the last member of each key from the last added object.
+    /// Removes repeated keys from the object that starts at `start`. Keeps the last member of each key.
     fn drop_repeated(&mut self, start: usize) {
         let members = self.members.split_off(start);
         let mut index = self.index.split_off(start);

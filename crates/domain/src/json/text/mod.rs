@@ -1,5 +1,5 @@
-//! JSON as opaque text, validated and stripped of white space. Parsing into values would lose number text, repeated keys and
-//! lone surrogate escapes, which the contract preserves.
+//! Handles JSON as opaque text, validated and stripped of white space. Parsing into values would lose the exact text of
+//! numbers, repeated keys and lone surrogate escapes, which the API preserves.
 
 use std::fmt;
 
@@ -12,10 +12,10 @@ use crate::{Heap, heap};
 /// Maximum nesting depth of a value.
 pub const MAX_DEPTH: usize = 512;
 
-/// Maximum levels that this crate adds around a value before it is read back.
+/// Maximum number of nesting levels that this crate adds around a stored value.
 const LEVELS_AROUND: usize = 8;
 
-/// One JSON value as compact text, exactly as sent except for white space.
+/// A JSON value as compact text. Except for white space, the text is exactly as sent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Json(Box<str>);
 
@@ -25,9 +25,9 @@ pub struct Json(Box<str>);
 pub struct JsonError {
     /// The reason.
     pub reason: &'static str,
-    /// From 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// In bytes, from 1.
+    /// Column in bytes, from 1.
     pub column: usize,
 }
 
@@ -43,8 +43,8 @@ impl Json {
         compact(text, b',', MAX_DEPTH).map(Self)
     }
 
-    /// Parses an object whose values may have [`MAX_DEPTH`] levels. `around` is the nesting depth outside of them, at least
-    /// 1.
+    /// Parses an object whose values may each have up to [`MAX_DEPTH`] levels. `around` is the number of levels that
+    /// enclose the values, and is at least 1.
     pub fn parse_object(text: &str, around: usize) -> Result<Self, ObjectError> {
         let json = Self(compact(text, b',', MAX_DEPTH + around)?);
         if json.is_object() {
@@ -92,7 +92,7 @@ impl Serialize for Json {
     }
 }
 
-/// Accepts any JSON and drops white space. Allows `LEVELS_AROUND` more levels than [`Json::parse`].
+/// Accepts any JSON value and drops white space. Allows `LEVELS_AROUND` more levels than [`Json::parse`].
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
@@ -165,8 +165,8 @@ impl JsonError {
     }
 }
 
-/// Drops white space. Separates the elements of an outermost array by `separator`: a line feed, which cannot occur in
-/// compact JSON, makes the boundaries findable without parsing.
+/// Drops white space, and writes `separator` between the elements of an outermost array. A line feed cannot occur in
+/// compact JSON. As a separator, a line feed lets readers find the elements without parsing.
 pub(crate) fn compact(text: &str, separator: u8, max_depth: usize) -> Result<Box<str>, JsonError> {
     let mut scanner = Scanner {
         text: text.as_bytes(),
@@ -189,7 +189,7 @@ struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
     out: Vec<u8>,
-    /// The missing closing brackets: an explicit stack instead of recursion.
+    /// The closing brackets that are still missing. This stack replaces recursion.
     open: Vec<u8>,
     separator: u8,
     max_depth: usize,
@@ -227,7 +227,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Reads a whole scalar, or the start of a container up to its first scalar.
+    /// Reads a value up to the end of its first scalar or empty container.
     fn value(&mut self) -> Result<(), Fault> {
         loop {
             self.white_space();
@@ -312,7 +312,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads the character after a backslash. Unpaired surrogates are valid, and preserved as text.
+    /// Reads an escape sequence after its backslash. Unpaired surrogates are valid, and kept as text.
     fn escape(&mut self) -> Result<(), Fault> {
         match self.text.get(self.at) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 1,

@@ -124,7 +124,7 @@ fn entries_and_events_have_no_gaps_and_repeats_are_known() {
     held.add_entry(&entry(1, 0), 0);
     assert_eq!(held.known_entry(&entry(1, 9)), Ok(known));
 
-    // the first one is already stored
+    // the first event is already stored
     held.tell((1, &events), 50_000);
     assert_eq!(held.journal().next_event, 3);
     assert_eq!(

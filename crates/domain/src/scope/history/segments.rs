@@ -5,11 +5,12 @@ use super::{History, HistoryItem, ItemId, Removed, StoredItem};
 use crate::scope::{Compaction, LATER_ITEMS_MAX, SEGMENTS_MAX, Segment};
 use crate::{Fingerprint, Heap, Refusal, heap};
 
-/// The segments of a history, oldest first: the originals of its compactions.
+/// The segments of a history, oldest first. Each segment has the original items of one compaction.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Segments {
     last: u32,
-    /// The last position that the last compaction replaced, and the number of items that it added.
+    /// The last position that the last compaction replaced. `last_new` is the number of items that this compaction
+    /// added.
     last_through: u64,
     last_new: usize,
     kept: Vec<KeptSegment>,
@@ -59,7 +60,8 @@ impl Heap for Segments {
 }
 
 impl History {
-    /// Replaces the oldest items atomically. Returns the number of the new segment, and of older ones dropped for it.
+    /// Replaces the oldest items atomically. Returns the number of the new segment, and how many older segments were
+    /// dropped to make room for the new segment.
     pub(crate) fn compact(
         &mut self,
         compaction: &Compaction<'_>,
@@ -101,7 +103,7 @@ impl History {
             });
         }
         let is_beyond = compaction.through >= self.summary.next_seq;
-        // a repeat fails the check of `count`, unless the compaction added as many items as it replaced
+        // the check of `count` rejects a repeated compaction, unless it added as many items as it replaced
         let last = (self.segments.last_through, self.segments.last_new);
         let is_same = (compaction.through, items.len()) == last && items.len() as u64 == count;
         if is_beyond || count != compaction.count || items.len() as u64 > count || is_same {
@@ -127,7 +129,7 @@ impl History {
         Ok(end)
     }
 
-    /// Stores replaced items as the newest segment. Returns the number of older segments dropped for it.
+    /// Stores the replaced items as the newest segment. Returns how many older segments were dropped to make room.
     fn keep_segment(
         &mut self,
         compaction: &Compaction<'_>,
@@ -138,7 +140,7 @@ impl History {
         let is_kept = !compaction.keep.is_zero() && bytes <= compaction.limit.max_bytes;
         let expires_ms = now_ms.saturating_add(crate::millis(compaction.keep));
         let kept = &mut self.segments.kept;
-        // a segment ends no later than its summary
+        // a segment whose summary is compacted expires no later than the new segment
         kept.retain_mut(|kept| {
             let head = &mut kept.head;
             let is_cut = head.through - (head.summary.len() as u64) < compaction.through;
@@ -172,7 +174,8 @@ impl History {
         dropped
     }
 
-    /// Removes segments that have expired or whose summary is gone. A summary may be an original of a newer segment.
+    /// Removes segments that have expired, are empty, or have no summary item left. A summary item may be in the
+    /// history or in a newer segment.
     pub(crate) fn tidy_segments(&mut self, now_ms: u64) {
         if self.segments.kept.is_empty() {
             return;
@@ -199,8 +202,8 @@ impl History {
         kept.map(|kept| kept.head.clone()).collect()
     }
 
-    /// Returns up to `limit` items of a segment after `from`, or before it if `backwards`; `None` if the segment does not
-    /// exist.
+    /// Returns up to `limit` items of the segment `number` after position `from`. If `backwards`, returns items before
+    /// `from` instead. Returns `None` if the segment does not exist.
     #[must_use]
     pub fn read_segment(
         &self,
@@ -214,7 +217,8 @@ impl History {
         Some(kept.items.read(from, backwards, limit))
     }
 
-    /// Like [`read`](Self::read), but originals replace summaries where they are still stored.
+    /// Like [`read`](Self::read), but returns the original items instead of their summary if the original items are
+    /// still stored.
     #[must_use]
     pub fn read_originals(
         &self,

@@ -24,12 +24,13 @@ pub struct SigningKey {
     mac: Hmac<Sha256>,
 }
 
-/// The keys of a deployment: one signs, all verify. Clones share the choice made by [`sign_with`](Self::sign_with).
+/// The signing keys of a deployment. One key signs, and all keys verify. Clones share the key that
+/// [`sign_with`](Self::sign_with) selects.
 #[derive(Debug, Clone)]
 pub struct KeyRing {
     keys: Arc<[SigningKey]>,
     chosen: usize,
-    /// Index of the key that signs. It differs from `chosen` while other replicas lack the chosen key.
+    /// Index of the key that signs. The index differs from `chosen` while other replicas lack the chosen key.
     signing: Arc<AtomicUsize>,
 }
 
@@ -53,12 +54,12 @@ pub enum KeyRingError {
     },
 }
 
-/// A fingerprint of a signing key, for comparison between replicas. It cannot sign.
+/// A fingerprint of a signing key, for comparison between replicas. A fingerprint cannot sign.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KeyPrint {
     /// The name, for logs.
     pub name: Arc<str>,
-    /// 16 hex digits that the secret determines, and that do not reveal it.
+    /// 16 hex digits that depend on the secret and do not reveal the secret.
     pub digest: String,
 }
 
@@ -69,7 +70,7 @@ pub struct SignedId<'a> {
     pub id: ThreadId,
     /// Name of the key that signed the id.
     pub key_name: &'a Arc<str>,
-    /// Whether the signature is exactly what the ring would emit, so that the id need not be signed again.
+    /// Whether the ring would produce exactly this signature. If so, the id need not be signed again.
     pub is_current: bool,
 }
 
@@ -89,8 +90,8 @@ impl SigningKey {
         &self.name
     }
 
-    /// Returns a fingerprint for other replicas. It reveals as little of the secret as a signed id, and is no id's
-    /// signature.
+    /// Returns a fingerprint for other replicas. The fingerprint does not reveal the secret, and is not a valid
+    /// signature of any id.
     #[must_use]
     pub fn print(&self) -> KeyPrint {
         let mac = self.mac(b"threadkeep print of a signing key");
@@ -134,7 +135,8 @@ impl KeyRing {
         })
     }
 
-    /// Parses a list, `name:secret,name:secret`, whose first key signs. Secrets have at least 32 bytes. Errors hide them.
+    /// Parses a list of the form `name:secret,name:secret`. The first key signs. A secret has at least 32 bytes. Errors
+    /// do not contain secrets.
     pub fn parse(list: &str) -> Result<Self, KeyRingError> {
         let items = list
             .split(',')
@@ -151,7 +153,7 @@ impl KeyRing {
         )
     }
 
-    /// Creates a ring of one random key. Its signatures are valid in this process only.
+    /// Creates a ring with one random key. The signatures are valid only in this process.
     #[must_use]
     pub fn random() -> Self {
         Self {
@@ -161,7 +163,7 @@ impl KeyRing {
         }
     }
 
-    /// Signs with the key `name`.
+    /// Selects the key `name` for signing.
     pub fn choose(self, name: &str) -> Result<Self, KeyRingError> {
         let chosen = self.names().position(|known| known == name);
         let chosen = chosen.ok_or(KeyRingError::UnknownName)?;
@@ -215,21 +217,21 @@ impl KeyRing {
         ThreadId::from_entropy(self.digest(purpose, parts))
     }
 
-    /// Returns a keyed hash by the first key, even if another key signs. Replicas agree on it as long as the first key
-    /// stays.
+    /// Returns a keyed hash. The first key computes the hash, even if a different key signs. All replicas compute the
+    /// same hash as long as they have the same first key.
     #[must_use]
     pub fn digest(&self, purpose: &str, parts: &[&[u8]]) -> [u8; TAG_BYTES] {
         cut(self.keys[0].mac(&message(purpose, parts)))
     }
 
-    /// Returns a keyed hash by the signing key, which proves that this service issued the data. `purpose` must not begin
-    /// like a thread id, so that no tag is the signature of one.
+    /// Returns a keyed hash, which proves that this service issued the data. The signing key computes the hash.
+    /// `purpose` must not begin like a thread id, because a tag must not be the signature of an id.
     #[must_use]
     pub fn tag(&self, purpose: &str, parts: &[&[u8]]) -> [u8; TAG_BYTES] {
         cut(self.signer().mac(&message(purpose, parts)))
     }
 
-    /// Returns whether any key made `tag`. Comparison takes constant time.
+    /// Returns whether any key of the ring computed `tag`. The comparison takes constant time.
     #[must_use]
     pub fn has_made(&self, tag: &[u8; TAG_BYTES], purpose: &str, parts: &[&[u8]]) -> bool {
         let message = message(purpose, parts);
@@ -237,14 +239,14 @@ impl KeyRing {
         self.keys.iter().any(is_by)
     }
 
-    /// Returns whether an id and a signature have the format of a signed id, whichever key signed it.
+    /// Returns whether an id and a signature have the format of a signed id. Does not verify the signature.
     #[must_use]
     pub fn is_well_formed(id: &str, signature: &str) -> bool {
         id.parse::<ThreadId>().is_ok() && decode(signature).is_some()
     }
 
-    /// Verifies an id and its signature, base64 or 64 hex digits, against every key. Comparison takes constant
-    /// time, and `None` does not reveal which part is wrong.
+    /// Verifies an id against its signature with every key. The signature is base64 or 64 hex digits. The comparison
+    /// takes constant time, and `None` does not reveal which part is wrong.
     #[must_use]
     pub fn verify(&self, id: &str, signature: &str) -> Option<SignedId<'_>> {
         let id: ThreadId = id.parse().ok()?;
@@ -265,7 +267,7 @@ impl KeyRing {
     }
 }
 
-/// Adds the lengths of the parts, so that different lists never give the same message.
+/// Adds the length of each part, because different lists must not give the same message.
 fn message(purpose: &str, parts: &[&[u8]]) -> Vec<u8> {
     let mut message = purpose.as_bytes().to_vec();
     for part in parts {

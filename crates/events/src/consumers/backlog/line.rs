@@ -14,7 +14,8 @@ pub(super) struct Line {
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) record: Record,
-    /// Whether the event is pending in the ledger, or will be with the next commit. Otherwise the cursor stays before it.
+    /// True if the event is pending in the ledger, or will be after the next commit. If not, the cursor must not pass
+    /// the event.
     pub(super) is_pending: bool,
 }
 
@@ -26,21 +27,21 @@ pub(super) enum Stage {
 }
 
 impl Item {
-    /// Constant until the item is released.
+    /// Returns the size of the item, which does not change until the item is released.
     pub(super) fn bytes(&self) -> u64 {
         size_of::<Self>() as u64 + self.record.event.heap_bytes()
     }
 }
 
 impl Line {
-    /// Whether all events are pending. A pending event must not follow one that is not: the cursor stays before the latter,
-    /// and a reader that continues from there would put it behind later ones.
+    /// Returns whether all events are pending. An event must not become pending behind an event that is not pending.
+    /// Otherwise, a new lease holder would load the pending event first, and then read the earlier event from the log.
     pub(super) fn is_pending(&self) -> bool {
         self.items.iter().all(|item| item.is_pending)
     }
 
-    /// Whether an event at or after `position` is pending. Then all earlier events were handled or are pending: no event is
-    /// attempted before an earlier one.
+    /// Returns whether an event at or after `position` is pending. If so, all earlier events were handled or are
+    /// pending, because events are attempted in order.
     pub(super) fn is_pending_at_or_after(&self, position: Position) -> bool {
         let mut items = self.items.iter();
         items.any(|item| item.is_pending && item.record.event.id.position >= position)

@@ -1,5 +1,5 @@
-//! The backlog of a slot: a line of events per subject. Only the first event of a line is delivered. Contains all rules of
-//! order, retries and parking. Nothing here waits.
+//! The backlog of a slot, with one line of events per subject. Only the first event of a line is delivered. This module
+//! contains all rules for order, retries and parking. Its functions never wait.
 
 mod line;
 
@@ -23,7 +23,8 @@ use threadkeep_store::{LedgerChange, millis};
 pub(super) const PENDING_MAX: usize = 1_000;
 /// Number of unattempted events at which the slot stops reading the log.
 const BUFFERED_MAX: usize = 256;
-/// Maximum size of an event. A read reserves this much, since the size of an event is known only afterwards.
+/// Maximum size of an event, in bytes. A read reserves this size for each event, because the actual size is known only
+/// after the read.
 const EVENT_MAX_BYTES: u64 = block(MOST_KEY_BYTES_NAMED + 4 * 1_024) + size_of::<Item>() as u64;
 
 #[derive(Debug)]
@@ -31,10 +32,11 @@ pub(super) struct Backlog {
     timing: Timing,
     places: BTreeMap<u16, LogProgress>,
     lines: HashMap<Fingerprint, Line>,
-    /// Lines of threads that moved to another id while events were waiting: later events wait behind these.
+    /// The lines of rotated threads, by new id. Events of a new id wait in the line of the old id while that line has
+    /// events.
     moved: HashMap<Fingerprint, Fingerprint>,
     ready: VecDeque<Fingerprint>,
-    /// Threads whose first event waits for a retry, by its time.
+    /// Threads whose first event waits for a retry, by the time of the retry.
     waiting: BTreeSet<(u64, Fingerprint)>,
     draft: Draft,
     pending: usize,
@@ -69,12 +71,12 @@ impl Backlog {
         }
     }
 
-    /// Returns the position to continue reading from; `None` if the slot does not own the log.
+    /// Returns the position to continue reading from, or `None` if the slot does not own the log.
     pub(super) fn read(&self, bucket: u16) -> Option<Position> {
         self.places.get(&bucket).map(LogProgress::read)
     }
 
-    /// Returns how many more events may be read, of any size.
+    /// Returns how many more events may be read, even if all have the maximum size.
     pub(super) fn room(&self) -> usize {
         if self.pending >= PENDING_MAX {
             return 0;
@@ -91,12 +93,12 @@ impl Backlog {
                 continue;
             };
             let line = self.lines.get(&subject);
-            // after a change of the holder, the log is read again
+            // a new lease holder reads the log again
             let is_known = line.is_some_and(|line| line.is_pending_at_or_after(position));
-            // events of the new id must wait for those in the line
+            // events of the new id must wait for the events in this line
             let is_link = is_move(&event) && line.is_some();
             let is_wanted = (wanted.contains(event.event_type()) || is_link) && !is_known;
-            // behind a pending event, it is pending too, and the cursor need not wait for it
+            // an event behind a pending event is pending too, so the cursor can pass it
             let is_blocked = line.is_some_and(Line::is_pending);
             if !place.pass(position, !is_wanted || is_blocked) {
                 continue;
@@ -127,7 +129,7 @@ impl Backlog {
         }
     }
 
-    /// Adds the pending records of the ledger that are not known yet.
+    /// Adds the pending records of the ledger, except records that the backlog already has.
     pub(super) fn resume(&mut self, records: impl IntoIterator<Item = Record>, now_ms: u64) {
         for record in records {
             let (id, subject) = (record.event.id, self.line_of(&record.event));
@@ -146,7 +148,7 @@ impl Backlog {
         self.moved.get(&subject).copied().unwrap_or(subject)
     }
 
-    /// Makes the events of a thread's new id wait in the line of the old one while that has events.
+    /// Makes the events of a rotated thread wait in the line of the old id while that line has events.
     fn follow(&mut self, line: Fingerprint, event: &Event) {
         if let EventKind::Rotated { to } = &event.kind {
             let new = subject_digest(&ScopeId::Thread(*to));
@@ -181,7 +183,7 @@ impl Backlog {
         let place = line
             .items
             .partition_point(|item| item.record.event.id.position < position);
-        // an event in flight stays first
+        // an event in flight remains first
         let place = place.max(usize::from(line.stage == Stage::Busy));
         let item = Item { record, is_pending };
         self.bytes.add(item.bytes());
@@ -217,7 +219,7 @@ impl Backlog {
         }
     }
 
-    /// Returns the next event to deliver, and its line, which is blocked until the event is done.
+    /// Returns the next event to deliver, and its line. The line is blocked until the event is done.
     pub(super) fn next(&mut self, now_ms: u64) -> Option<(Fingerprint, Event)> {
         while let Some((at, subject)) = self.waiting.first().copied()
             && at <= now_ms
@@ -279,8 +281,9 @@ impl Backlog {
         Failed::Pending
     }
 
-    /// Whether to park an event that has just failed: its retry period is over, or both the event and the outage of its
-    /// consumer are that old. Otherwise a long outage would hold back the log until unattempted events are lost.
+    /// Returns whether to park an event that has just failed. An event is parked when its retry period is over. It is
+    /// also parked when both the event and the outage of its consumer are older than that period. Otherwise, a long
+    /// outage would hold back the log until unattempted events are lost.
     fn is_over(&self, record: &Record, now_ms: u64, failing_since_ms: Option<u64>) -> bool {
         let give_up_ms = millis(self.timing.give_up_after);
         let is_long_ago = |then_ms: u64| now_ms.saturating_sub(then_ms) >= give_up_ms;
@@ -295,7 +298,7 @@ impl Backlog {
         line.items.pop_front()
     }
 
-    /// Makes the first event of a line pending, and all events behind it.
+    /// Puts a failed event back at the front of its line, and makes all events of the line pending.
     fn put_back(&mut self, subject: Fingerprint, item: Item) {
         let Some(line) = self.lines.get_mut(&subject) else {
             return;

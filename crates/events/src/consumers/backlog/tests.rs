@@ -281,7 +281,7 @@ fn what_is_known_is_not_resumed_twice() {
 
     backlog.next(10);
     backlog.succeed(subject(thread), 10);
-    // handled here, but not yet in the ledger
+    // done here, but still pending in the ledger
     backlog.resume([record.clone()], 10);
     assert_eq!(next_ms(&mut backlog, 10), None);
 
@@ -305,7 +305,6 @@ fn no_more_is_read_while_a_thousand_are_pending() {
     assert_eq!(backlog.room(), 0);
 }
 
-/// An event with the maximum size of key names.
 fn large_event(thread: ThreadId, ms: u64) -> Event {
     let keys = format!(r#"["{}"]"#, "k".repeat(MOST_KEY_BYTES_NAMED - 4));
     let kind = EventKind::Updated {
@@ -355,7 +354,7 @@ fn large_events_never_take_more_bytes_than_a_slot_may_have() {
         expected += 2;
     }
 
-    // the failing thread takes all the room until its event is delivered
+    // the events of the failing thread take all the room until the first is delivered
     assert_eq!(backlog.room(), 0);
     let due_ms = backlog.next_due_ms().unwrap();
     for expected in (1..logged).step_by(2) {

@@ -5,18 +5,18 @@ use serde::de::{Error, Expected, Unexpected};
 use threadkeep_domain::Excerpt;
 use threadkeep_web::ApiError;
 
-/// How a value differs from its type. Contains no text of the client.
+/// An error in a body: how a value differs from its type. Never repeats a value that the client sent.
 #[derive(Debug, Default)]
 pub struct BodyFault {
     before: &'static str,
-    /// Path of the value, such as `entries[3].key`; empty for the whole body.
+    /// Path of the value, such as `entries[3].key`. Empty for the whole body.
     place: String,
     after: String,
     is_length: bool,
 }
 
 impl BodyFault {
-    /// Completes the sentence "... must be `wanted`".
+    /// Creates the error "... must be `wanted`".
     pub fn unwanted(wanted: impl Display) -> Self {
         Self {
             after: format!(" must be {wanted}"),
@@ -72,7 +72,7 @@ impl Error for BodyFault {
 
     fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
         match found {
-            // a bare name instead of an object with `op`
+            // the body has a bare name instead of an object with `op`
             Unexpected::UnitVariant => Self::unwanted("an object"),
             _ => Self::unwanted(wanted),
         }

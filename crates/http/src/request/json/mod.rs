@@ -1,9 +1,13 @@
-//! Parses JSON objects in bodies into the structs that also describe them.
+//! Parses JSON bodies into structs.
 //!
-//! The struct of a body derives `Deserialize` and `ToSchema`, so the reader and `openapi.json` cannot diverge. The reader
-//! walks compact text with the domain's scanner: opaque values remain text ([`RawJson`]), errors name the path and never
-//! repeat a value, an array is not accepted as an object, null differs from an absent member, and the last value of a
-//! repeated member applies.
+//! The struct of a body derives both `Deserialize` and `ToSchema`, which keeps the reader and `openapi.json`
+//! consistent. The reader uses the domain's JSON scanner, with these rules:
+//!
+//! - Opaque values remain text ([`RawJson`]).
+//! - Errors name the path of a value, and never repeat the value.
+//! - An array is not accepted as an object.
+//! - Null differs from an absent member.
+//! - The last value of a repeated member applies.
 
 mod fault;
 mod object;
@@ -25,14 +29,15 @@ pub(crate) use types::{
 };
 pub use types::{RawJson, RawObject, ThreadTtl};
 
-/// Nesting depth that encloses a value in a body.
+/// Number of nesting levels around a member of the body.
 pub(crate) const IN_BODY: usize = 1;
-/// Nesting depth that encloses a value in an object of a body.
+/// Number of nesting levels around a member of an object in the body.
 pub(crate) const IN_OBJECT: usize = 2;
-/// Nesting depth that encloses a value in an element of a list of a body.
+/// Number of nesting levels around a member of a list element in the body.
 pub(crate) const IN_LIST: usize = 3;
 
-/// Parses a body that must be an object. `around` is the nesting depth that encloses its values.
+/// Parses a body that must be an object. `around` is the number of levels that enclose a value, in addition to the
+/// value's own depth limit.
 pub(crate) fn body_object(body: &str, around: usize) -> ApiResult<Json> {
     Json::parse_object(body, around).map_err(|error| match error {
         ObjectError::Json(error) => ApiError::InvalidJson(error),
@@ -40,7 +45,7 @@ pub(crate) fn body_object(body: &str, around: usize) -> ApiResult<Json> {
     })
 }
 
-/// Like `body_object`, with `{}` for an empty body.
+/// Like `body_object`, but treats an empty body as `{}`.
 pub fn optional_body_object(body: &str, around: usize) -> Result<Json, ApiError> {
     body_object(if body.is_empty() { "{}" } else { body }, around)
 }

@@ -10,7 +10,7 @@ use threadkeep_domain::{is_named, member, members};
 
 pub(super) const TAG: &str = "op";
 
-/// The members of an object that a struct has, each once, and one unknown member.
+/// The members of an object that are fields of a struct, each once, and at most one unknown member.
 pub(super) struct Members<'de> {
     left: vec::IntoIter<(Cow<'static, str>, &'de str)>,
     taken: Option<(Cow<'static, str>, &'de str)>,
@@ -21,7 +21,7 @@ impl<'de> Members<'de> {
         Self::found(members(object), fields)
     }
 
-    /// Keeps one unknown member, because the first is an error.
+    /// Keeps only the first unknown member, because a single unknown member is already an error.
     fn found(
         members: impl Iterator<Item = (&'de str, &'de str)>,
         fields: &'static [&'static str],
@@ -34,7 +34,7 @@ impl<'de> Members<'de> {
                 None => unknown = unknown.or(Some((key, value))),
             }
         }
-        // does not repeat a name with a lone surrogate
+        // a name with a lone surrogate is invalid and becomes empty
         let unknown = unknown.map(|(key, value)| {
             let name: String = serde_json::from_str(key).unwrap_or_default();
             (Cow::Owned(name), value)

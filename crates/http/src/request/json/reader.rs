@@ -1,4 +1,4 @@
-//! Deserializes compact JSON text that is valid by construction.
+//! Deserializes compact JSON text that is already known to be valid.
 
 use serde::de::{
     DeserializeSeed, Deserializer, Error, Expected, IntoDeserializer, SeqAccess, Visitor,
@@ -10,7 +10,7 @@ use super::object::{Members, Tagged};
 use super::types::RAW;
 use threadkeep_domain::{add, elements};
 
-/// Reads one value. Its type decides which JSON is valid. A value of any type is not supported.
+/// Reads one value. The target type determines which JSON is valid. Types that accept any JSON are not supported.
 pub(super) struct Reader<'de>(&'de str);
 
 impl<'de> Reader<'de> {
@@ -47,7 +47,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         visitor.visit_string(self.text()?)
     }
 
-    /// Treats null as a value, which most types reject.
+    /// Passes null on to the inner type, which usually rejects it.
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, BodyFault> {
         visitor.visit_some(self)
     }

@@ -14,7 +14,8 @@ impl<T: ToSchema> ToSchema for ByOp<T> {
     }
 }
 
-/// Converts the derived schema, which has each variant as the only member of an object.
+/// Converts the derived schema to variants that `op` names. In the derived schema, a variant is the only member of an
+/// object.
 impl<T: PartialSchema> PartialSchema for ByOp<T> {
     fn schema() -> RefOr<Schema> {
         let mut schema = T::schema();

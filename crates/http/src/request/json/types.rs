@@ -12,7 +12,7 @@ use threadkeep_domain::{
     CheckpointName, KEY_TTL_MAX, Owner, TTL_MAX, TTL_MIN, parse_rfc3339, rfc3339,
 };
 
-/// Name by which the reader recognizes [`RawJson`].
+/// Type name by which the reader recognizes [`RawJson`].
 pub(super) const RAW: &str = "threadkeep::RawJson";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct RawObject<'a>(pub &'a str);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Whole<const LEAST: u64, const MOST: u64>(pub(crate) u64);
 
-/// Seconds that a thread lives after its last use.
+/// Number of seconds that a thread lives after its last use.
 pub type ThreadTtl = Whole<{ TTL_MIN.as_secs() }, { TTL_MAX.as_secs() }>;
 /// One second to one year.
 pub(crate) type Seconds = Whole<1, { KEY_TTL_MAX.as_secs() }>;
@@ -40,11 +40,12 @@ pub(crate) struct CheckpointNameText(pub(crate) CheckpointName);
 pub(crate) struct Time(pub(crate) u64);
 pub(crate) type Version = Whole<0, { i64::MAX as u64 }>;
 
-/// A list of `LEAST` to `MOST` elements. Further elements are not read.
+/// A list of `LEAST` to `MOST` elements. Elements beyond `MOST` are not read.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct List<T, const LEAST: usize, const MOST: usize>(pub(crate) Vec<T>);
 
-/// Describes an enum whose variant the member `op` names. Only for the schema, because the reader reads all enums this way.
+/// Schema of an enum with a member `op` that names the variant. Used only for the schema, because the reader reads all
+/// enums in this form.
 #[derive(Debug)]
 pub(crate) struct ByOp<T>(PhantomData<T>);
 
@@ -167,7 +168,7 @@ impl<const LEAST: u64, const MOST: u64> Whole<LEAST, MOST> {
         Duration::from_secs(self.0)
     }
 
-    /// Parses digits. A number beyond 64 bits counts as the largest.
+    /// Parses decimal digits. A number that does not fit in 64 bits counts as `u64::MAX`.
     fn parse(text: &str) -> Option<Self> {
         let is_whole = text.bytes().all(|byte| byte.is_ascii_digit());
         let number = is_whole.then(|| text.parse().unwrap_or(u64::MAX))?;

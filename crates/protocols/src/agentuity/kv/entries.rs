@@ -24,7 +24,7 @@ pub(super) async fn put_entry(request: KvRequest) -> Result<HttpResponse, Agentu
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// `DELETE /kv/{namespace}/{key}`, which is idempotent.
+/// `DELETE /kv/{namespace}/{key}`. Idempotent.
 pub(super) async fn delete_entry(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let (namespace, key) = (request.namespace()?, request.key()?);
     let terms = EntryTerms::default();

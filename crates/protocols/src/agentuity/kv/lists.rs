@@ -9,9 +9,9 @@ use super::request::KvRequest;
 use threadkeep_domain::{EntryKey, quoted, rfc3339};
 use threadkeep_store::{Entry, EntryRange};
 
-/// Entries per read.
+/// Maximum number of entries per read.
 const AT_ONCE: usize = 1_000;
-/// Bytes of values per read, not counting the last one.
+/// Maximum size of the values per read, not counting the last value.
 const BYTES_AT_ONCE: u64 = 1_048_576;
 
 #[derive(Serialize)]
@@ -32,7 +32,7 @@ struct Found<'a> {
     count: u64,
 }
 
-/// `GET /kv/keys/{namespace}`: the keys in byte order; an empty list if the namespace does not exist.
+/// `GET /kv/keys/{namespace}`: the keys in byte order, or an empty list if the namespace does not exist.
 pub(super) async fn get_keys(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let (namespaces, namespace) = (request.namespaces().clone(), request.namespace()?);
     let read = move |after: Option<EntryKey>| {
@@ -56,7 +56,8 @@ pub(super) async fn get_keys(request: KvRequest) -> Result<HttpResponse, Agentui
     respond(["[", "]"], read).await
 }
 
-/// `GET /kv/search/{namespace}/{keyword}`: the entries whose keys contain `keyword`. An empty keyword matches every key.
+/// `GET /kv/search/{namespace}/{keyword}`: the entries whose keys contain `keyword`. An empty keyword matches every
+/// key.
 pub(super) async fn search(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let (namespaces, namespace) = (request.namespaces().clone(), request.namespace()?);
     let keyword = request.keyword()?.into_owned();

@@ -1,15 +1,16 @@
-//! The key-value storage of Agentuity's clients, on the namespaces of `/v1/kv`.
+//! The key-value storage of Agentuity's clients, built on the namespaces of `/v1/kv`.
 //!
-//! Two rules differ from `/v1/kv`. An entry lives for seven days if neither its put nor its namespace sets a lifetime. A
-//! read renews the lifetime if less than half of it is left.
+//! Two rules differ from `/v1/kv`. An entry expires after seven days if neither its `PUT` nor its namespace sets a
+//! lifetime. A read renews the lifetime of an entry if less than half of it is left.
 //!
 //! `/kv/2025-03-17` is an alias of `/kv`. `GET /kv/keys/x` and `GET /kv/stats/x` return the keys and the usage of the
-//! namespace `x`, so only search and `/v1/kv` can read the entries of namespaces named `keys` or `stats`; puts, deletes and
-//! lists work as usual. `search` and `namespaces` are ordinary names, because their routes differ in length. You can create,
-//! list, search and delete a namespace named `2025-03-17` here, but only `/v1/kv` serves its entries.
+//! namespace `x`. Only search and `/v1/kv` can therefore read the entries of namespaces named `keys` or `stats`. Puts,
+//! deletes and lists of these namespaces work as usual. The names `search` and `namespaces` have no restrictions. A
+//! namespace named `2025-03-17` can be created, listed, searched and deleted here, but only `/v1/kv` serves its
+//! entries.
 //!
-//! Lists of keys and search results are read in steps and streamed, so their size is unlimited. Unknown query parameters are
-//! ignored, because clients can be configured to send some with every call.
+//! Key lists and search results are read page by page and streamed, so their size is unlimited. Unknown query
+//! parameters are ignored, because clients can be configured to add parameters to every call.
 
 mod entries;
 mod lists;

@@ -5,20 +5,20 @@ use super::request::KvRequest;
 use threadkeep_domain::{Json, Lifetime, given};
 use threadkeep_store::NamespaceChange;
 
-/// Maximum names in a list.
+/// Maximum number of names in a list.
 const NAMED: usize = 1_000;
 
 const BODY: &str = "the body must be an object of JSON";
 const DEFAULT_TTL: &str = "default_ttl_seconds must be a number, 0 for no end";
 
-/// `GET /kv/namespaces`, newest first.
+/// `GET /kv/namespaces`: the names, newest first.
 pub(super) async fn list_namespaces(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let page = request.all_namespaces()?.newest(None, NAMED).await?;
     let names = page.records.iter().map(|record| record.namespace.as_str());
     Ok(HttpResponse::Ok().json(names.collect::<Vec<_>>()))
 }
 
-/// `POST /kv/{namespace}`: creates the namespace, or changes only the settings that the body contains.
+/// `POST /kv/{namespace}`: creates the namespace, or changes the settings that the body contains.
 pub(super) async fn create_namespace(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let (namespaces, namespace) = (request.namespaces(), request.namespace()?);
     match default_lifetime(&request.body()?)? {
@@ -34,7 +34,7 @@ pub(super) async fn create_namespace(request: KvRequest) -> Result<HttpResponse,
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// `DELETE /kv/{namespace}`: deletes the namespace and its entries; idempotent.
+/// `DELETE /kv/{namespace}`: deletes the namespace and its entries. Idempotent.
 pub(super) async fn delete_namespace(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let namespace = request.namespace()?;
     request

@@ -1,4 +1,4 @@
-//! Answers of any length, produced page by page as fast as the client reads them.
+//! Streams answers of any length page by page, as fast as the client reads them.
 
 use std::future::{Future, ready};
 
@@ -13,7 +13,7 @@ use threadkeep_service::ServiceError;
 
 pub(super) struct Page {
     pub(super) items: Vec<String>,
-    /// The last key of the page; `None` on the last page.
+    /// Last key of the page; `None` on the last page.
     pub(super) next: Option<EntryKey>,
 }
 
@@ -25,7 +25,7 @@ enum Step {
 
 /// Streams a JSON array or object between the given brackets. If the first page fails, its error is the answer.
 ///
-/// If a later page fails, the connection is cut, so that no client mistakes a part for the whole.
+/// If a later page fails, the connection is cut. Clients can therefore tell a partial answer from a complete answer.
 pub(super) async fn respond<R, F>(
     [open, close]: [&'static str; 2],
     mut read: R,
@@ -39,7 +39,7 @@ where
         let page = match step {
             Step::Send(page) => page,
             Step::ReadAfter(key) => {
-                // a search without matches on a store that never waits would block this worker's other tasks
+                // an in-memory store never waits, so a search without matches would block this worker's other tasks
                 yield_now().await;
                 read(Some(key)).await?
             }

@@ -19,7 +19,7 @@ impl KvRequest {
         &self.protocol.namespaces
     }
 
-    /// Returns the service if the API key may access all namespaces.
+    /// Returns the service. Fails if the API key may not access all namespaces.
     pub(super) fn all_namespaces(&self) -> Result<&NamespaceService, AgentuityError> {
         self.demand(Right::Kv)?;
         Ok(self.namespaces())
@@ -29,7 +29,7 @@ impl KvRequest {
         self.request.query_string()
     }
 
-    /// Returns the namespace in the path if the API key may access it.
+    /// Returns the namespace in the path. Fails if the API key may not access the namespace.
     pub(super) fn namespace(&self) -> Result<Namespace, AgentuityError> {
         let text = self.part(0).ok_or(NamespaceError::Utf8)?;
         let namespace = Namespace::new(&text)?;
@@ -48,7 +48,7 @@ impl KvRequest {
         Ok(EntryKey::new(&self.keyword()?)?)
     }
 
-    /// The path segment after the namespace. It need not be a valid key.
+    /// Returns the path segment after the namespace. The segment need not be a valid key.
     pub(super) fn keyword(&self) -> Result<Cow<'_, str>, AgentuityError> {
         Ok(self.part(1).ok_or(EntryKeyError::Utf8)?)
     }
@@ -83,7 +83,7 @@ impl KvRequest {
         lifetime.map(Some).ok_or(AgentuityError::Invalid(TTL))
     }
 
-    /// The path segment at `index`, counted from the namespace.
+    /// Returns the path segment at `index`, where 0 is the namespace.
     fn part(&self, index: usize) -> Option<Cow<'_, str>> {
         let pattern = self.request.match_pattern().unwrap_or_default();
         let (before, _) = pattern.split_once("{namespace").unwrap_or((&pattern, ""));

@@ -8,7 +8,7 @@ use super::super::{Agentuity, AgentuityError, at};
 use super::{entries, lists, namespaces, stats};
 use crate::frame::frame;
 
-/// Path prefixes; older clients use the first one.
+/// Path prefixes. Older clients use the dated prefix.
 const VERSIONS: [&str; 2] = ["/2025-03-17", ""];
 
 pub(in super::super) fn routes(config: &mut ServiceConfig) {
@@ -16,7 +16,7 @@ pub(in super::super) fn routes(config: &mut ServiceConfig) {
     let mut scope = web::scope("/kv").wrap(from_fn(frame::<Agentuity, _>));
     for version in VERSIONS {
         let path = |rest: &str| format!("{version}{rest}");
-        // limited to GET, so that other methods reach namespaces with these names
+        // limited to GET, because other methods with these paths access namespaces
         let list = |rest: &str| web::resource(path(rest)).guard(guard::Get());
         scope = scope
             .service(

@@ -7,14 +7,14 @@ use super::request::KvRequest;
 use super::stats_query::read_ranking;
 use threadkeep_service::NamespaceView;
 
-/// Maximum namespaces in an answer to a query without an order.
+/// Maximum number of namespaces in an answer without an order.
 const TOLD: usize = 1_000;
 
 /// The usage of a namespace. Times are in milliseconds since the Unix epoch.
 #[derive(Serialize, Default)]
 #[serde(rename_all = "camelCase")]
 struct Stats {
-    /// Bytes of all values.
+    /// Total size of all values in bytes.
     sum: u64,
     /// Number of entries.
     count: u64,
@@ -24,7 +24,7 @@ struct Stats {
     last_used_at: Option<u64>,
 }
 
-/// `GET /kv/stats/{namespace}`; zeros if the namespace does not exist.
+/// `GET /kv/stats/{namespace}`. All counts are 0 if the namespace does not exist.
 pub(super) async fn get_stats(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let namespace = [request.namespace()?];
     let views = request.namespaces().describe(&namespace).await?;
@@ -32,7 +32,7 @@ pub(super) async fn get_stats(request: KvRequest) -> Result<HttpResponse, Agentu
     Ok(HttpResponse::Ok().json(stats))
 }
 
-/// `GET /kv/stats`: the newest namespaces, or a page of all namespaces if the query ranks them.
+/// `GET /kv/stats`: the newest namespaces, or a sorted page of all namespaces if the query asks for an order.
 pub(super) async fn get_all_stats(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let Some(ranking) = read_ranking(request.query())? else {
         let all = request.all_namespaces()?;

@@ -37,7 +37,8 @@ struct Answer {
 }
 
 impl Desk {
-    /// Returns the times known about a request that is read now.
+    /// Returns the times of a request that was just read: the current time, and the earliest time at which the client
+    /// can have sent it.
     pub(super) fn asked(&self) -> RequestTimes {
         RequestTimes {
             read: Instant::now(),
@@ -49,7 +50,7 @@ impl Desk {
         let Request { id, thread, action } = request;
         let (start, name) = (Instant::now(), action.name());
         let counters = self.counters.of(&action);
-        // the rate limit counts a message as one write, however often it is retried
+        // the rate limit counts a message as one write, even if the write is retried
         let performed = self.perform(&thread, action, asked);
         let answer = RateSubject::back_end().around(performed).await;
         counters.count(&answer);
@@ -72,7 +73,7 @@ impl Desk {
         }
     }
 
-    /// Pings the client. Its pong proves that it has received all earlier messages.
+    /// Pings the client. The pong proves that the client has received all earlier messages.
     pub(super) fn ping(&self) {
         let bytes = self.pings.borrow_mut().send();
         self.outbox.ping(bytes);

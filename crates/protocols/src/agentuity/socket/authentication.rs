@@ -1,4 +1,5 @@
-//! Checks a client's first message: its API key. This needs no store, so clients can connect during an outage of the store.
+//! Checks the API key in a client's first message. The check needs no store, so clients can connect during an outage of
+//! the store.
 
 use actix_web::http::Method;
 use serde::Deserialize;

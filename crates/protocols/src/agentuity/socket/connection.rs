@@ -1,4 +1,4 @@
-//! Runs one socket from its first message to its end, as one task of its worker.
+//! Runs one socket until it ends, as a task of its worker.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -67,10 +67,10 @@ impl Connection {
         }
     }
 
-    /// Runs until either side closes the socket. Executes all requests received by then, even if the client never sees the
-    /// answers.
+    /// Runs until either side closes the socket. Then finishes all requests that were received, even if the client
+    /// never sees the answers.
     ///
-    /// The client saves after it has answered its own client, which relies on the save.
+    /// The app saves a thread after it has answered its own user. A save that was received must therefore not be lost.
     pub(super) async fn run(mut self) {
         let ending = self.talk().await;
         tracing::debug!(%ending, "socket closed");
@@ -143,7 +143,8 @@ impl Connection {
         }
     }
 
-    /// Reads requests while there is room for them. At capacity it stops reading, which slows the client down.
+    /// Reads and starts requests until `until` resolves or the connection ends. Stops reading while too many requests
+    /// are in flight, which slows the client down.
     async fn serve(&mut self, until: impl Future<Output = ()>) -> Ending {
         let mut until = pin!(until);
         loop {
@@ -161,7 +162,7 @@ impl Connection {
                     Err(error) => return error.into(),
                 }
             } else {
-                // reading is paused, so silence proves nothing
+                // while the server does not read, the client does not count as silent
                 self.silence.heard();
             }
             tokio::select! {
@@ -187,7 +188,7 @@ impl Connection {
         }
     }
 
-    /// Handles a message and returns its size. An answer counts as in flight until the outbox has room for it.
+    /// Handles a message and returns its size. A request counts as in flight until the outbox has room for its answer.
     fn take(&mut self, message: Message) -> usize {
         match message {
             Message::Text(text) => {
@@ -227,8 +228,8 @@ impl Connection {
         self.in_flight.push(None, 0, job);
     }
 
-    /// Answers the requests in flight, asks the client to reconnect, and executes the messages that it sent before it
-    /// received that request.
+    /// Answers the requests in flight and sends the close frame. Then executes the messages that the client sent before
+    /// it received the close frame.
     async fn go_away(&mut self, ending: &Ending) {
         self.finish().await;
         if let Some(frame) = ending.frame() {

@@ -8,9 +8,9 @@ use threadkeep_service::{Basis, Saved};
 /// Socket counters of this replica since it started.
 #[derive(Debug, Default)]
 pub struct SocketCounters {
-    /// Open sockets, including those that still execute requests after their connection ended.
+    /// Open sockets, including closed connections whose requests are still running.
     pub open: Counter,
-    /// Open sockets that are still connected.
+    /// Sockets that are connected.
     pub connected: Counter,
     /// Clients with an unknown API key.
     pub turned_away: Counter,
@@ -28,11 +28,11 @@ pub struct SocketCounters {
 
 #[derive(Debug, Default)]
 pub struct BasisCounters {
-    /// Latest version that the client received.
+    /// Saves compared with the latest version that the client received.
     pub latest: Counter,
-    /// Earlier version that the client received; other clients have written since.
+    /// Saves compared with an earlier version that the client received.
     pub earlier: Counter,
-    /// No known snapshot, so no key was deleted.
+    /// Saves without a known snapshot, which therefore deleted no key.
     pub nothing: Counter,
 }
 
@@ -40,15 +40,15 @@ pub struct BasisCounters {
 pub struct RequestCounters {
     pub done: Counter,
     pub refused: Counter,
-    /// Requests that failed at the store.
+    /// Requests that failed because of the store.
     pub failed: Counter,
 }
 
 impl SocketCounters {
-    /// Number of sockets that still execute requests after their connection ended.
+    /// Returns the number of closed connections whose requests are still running.
     #[must_use]
     pub fn left(&self) -> u64 {
-        // `connected` first: a socket that opens between the two reads must not be subtracted
+        // reads `connected` first, because a socket that opens between the two reads must not be subtracted
         let connected = self.connected.get();
         self.open.get().saturating_sub(connected)
     }

@@ -14,7 +14,7 @@ pub(super) enum Ending {
     Silent,
     #[error("no authorization in time")]
     Late,
-    /// The first message is not a valid key.
+    /// The first message contains no valid key.
     #[error("the API key is wrong")]
     NotAdmitted,
     #[error("the first message is too large")]
@@ -24,7 +24,7 @@ pub(super) enum Ending {
 }
 
 impl Ending {
-    /// The last frame (RFC 6455, section 7.4.1); `None` if the client cannot read one.
+    /// Returns the close frame (RFC 6455, section 7.4.1), or `None` if the client cannot read a frame.
     pub(super) fn frame(&self) -> Option<Option<CloseReason>> {
         let code = match self {
             Self::Gone | Self::Stuck => return None,

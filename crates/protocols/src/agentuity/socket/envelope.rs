@@ -1,4 +1,4 @@
-//! The envelope `{"state"?,"metadata"?}`, which carries a state as a string.
+//! Reads and writes the envelope `{"state"?,"metadata"?}`, which contains a thread's state and is sent as a string.
 
 use memchr::memchr2_iter;
 
@@ -9,11 +9,11 @@ const EMPTY: &str = "{}";
 /// Nesting depth around a value: the envelope and the state.
 const AROUND: usize = 2;
 
-/// Reads the state from an envelope; a missing state is empty. Metadata is ignored, because clients send the metadata they
-/// happen to have loaded.
+/// Reads the state from an envelope. A missing state is empty. Metadata is ignored, because clients send whatever
+/// metadata they have loaded.
 ///
-/// An object without either member is a bare state, as earlier versions of the client wrote it. The client reads it the same
-/// way.
+/// An object with neither member is the state itself, in the format of earlier client versions. The client reads such
+/// objects in the same way.
 pub(super) fn read_envelope(text: &str, max_keys: u32) -> Result<KeyedValues, RequestError> {
     if text.is_empty() {
         return Ok(KeyedValues::new());
@@ -29,7 +29,7 @@ pub(super) fn read_envelope(text: &str, max_keys: u32) -> Result<KeyedValues, Re
     Ok(keyed_values_of_any_key(state, max_keys)?)
 }
 
-/// Appends the envelope for a compact state and compact metadata as a JSON string. Omits empty members.
+/// Appends the envelope to `out` as a JSON string. `state` and `metadata` are compact JSON. Empty members are omitted.
 pub(super) fn write_envelope(state: &str, metadata: &str, out: &mut String) {
     let state = ("state", state);
     let metadata = ("metadata", metadata);
@@ -52,8 +52,8 @@ pub(super) fn write_envelope(state: &str, metadata: &str, out: &mut String) {
     out.push_str("}\"");
 }
 
-/// Appends compact JSON to a JSON string. Compact JSON has no control characters, so only quotes and backslashes need an
-/// escape.
+/// Appends compact JSON to a JSON string. Only quotes and backslashes need an escape, because compact JSON contains no
+/// control characters.
 fn write_escaped(json: &str, out: &mut String) {
     let mut done = 0;
     for at in memchr2_iter(b'"', b'\\', json.as_bytes()) {

@@ -1,4 +1,4 @@
-//! The only table that maps errors to `{"id","success":false,"error"}`.
+//! Maps every error of a request to an answer: `{"id","success":false,"error"}`.
 
 use threadkeep_domain::{JsonError, KeyError, ObjectError, ObjectFault, ThreadIdError};
 use threadkeep_service::ServiceError;

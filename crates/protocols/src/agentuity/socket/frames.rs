@@ -10,15 +10,15 @@ use super::oversize::{CONTROL_MAX_BYTES, Head, Swallowed};
 
 #[derive(Debug)]
 pub(super) enum Message {
-    /// Text that is not yet checked to be UTF-8.
+    /// Text that may not be valid UTF-8.
     Text(Bytes),
     /// The beginning of a rejected message.
     Refused { why: RequestError, start: Bytes },
-    /// The pong must carry the same bytes.
+    /// A ping. The pong must carry the same bytes.
     Ping(Bytes),
-    /// May be unsolicited (RFC 6455, section 5.5.3).
+    /// A pong, which may be unsolicited (RFC 6455, section 5.5.3).
     Pong(Bytes),
-    /// The reason is optional (RFC 6455, section 5.5.1).
+    /// A close frame with an optional reason (RFC 6455, section 5.5.1).
     Close(Option<CloseReason>),
 }
 
@@ -32,13 +32,13 @@ pub(super) struct Reader {
     parts: Option<Parts>,
 }
 
-/// The received parts of a message.
+/// A message whose last frame has not arrived yet.
 #[derive(Debug)]
 struct Parts {
     is_text: bool,
     size_bytes: u64,
     max_bytes: u64,
-    /// The whole text; only its beginning if the message is too large or binary.
+    /// The text so far, or only its beginning if the message is too large or binary.
     bytes: BytesMut,
 }
 
@@ -55,7 +55,7 @@ impl Reader {
         reader
     }
 
-    /// Changes the limit for the next and later messages.
+    /// Sets the maximum size of messages, beginning with the next message.
     pub(super) fn allow(&mut self, max_bytes: u64) {
         let max_size = usize::try_from(max_bytes).unwrap_or(usize::MAX);
         self.codec = mem::take(&mut self.codec).max_size(max_size);
@@ -64,7 +64,7 @@ impl Reader {
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
         if self.unread.is_empty() {
-            // a copy, because the rest of a large message's buffer would keep all of it allocated
+            // copies `bytes`, because a slice would keep the whole buffer of a large message allocated
             self.unread = BytesMut::from(bytes);
         } else {
             self.unread.extend_from_slice(bytes);
@@ -84,7 +84,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// Returns the next frame and its payload size. A large frame has only the beginning of its payload.
+    /// Returns the next frame and its payload size. An oversized frame has only the beginning of its payload.
     fn frame(&mut self) -> Result<Option<(Frame, u64)>, ProtocolError> {
         if self.swallowed.is_none() {
             let head = Head::read(&self.unread);
@@ -152,14 +152,14 @@ impl Parts {
         }
     }
 
-    /// Adds a part of `size_bytes` bytes. Keeps only the beginning of a large or binary message.
+    /// Adds a part whose complete size is `size_bytes`. Keeps only the beginning of a large or binary message.
     fn with(mut self, size_bytes: u64, bytes: &[u8]) -> Self {
         self.size_bytes = self.size_bytes.saturating_add(size_bytes);
         if !self.is_too_large() && self.is_text {
             self.bytes.extend_from_slice(bytes);
             return self;
         }
-        // copy the beginning, so that the buffer of a large message is freed
+        // copies the beginning, so that the buffer of a large message is freed
         let mut start = BytesMut::with_capacity(START_BYTES);
         start.extend_from_slice(&self.bytes[..self.bytes.len().min(START_BYTES)]);
         let wanted = (START_BYTES - start.len()).min(bytes.len());

@@ -8,7 +8,8 @@ use threadkeep_fuzzing::{Bound, fuzz, json};
 
 const MAX_BYTES: u64 = 1_000;
 
-/// Memory holds a message once, and the bytes that arrived with it once more. A control frame of six bytes is a message.
+/// Limits per byte of input. The reader holds a message and a copy of the bytes that arrived with it. The smallest
+/// message is a control frame of six bytes.
 const FRAMES: Bound = Bound {
     held: 8,
     allocated: 400,
@@ -77,7 +78,7 @@ fn a_state_comes_out_of_an_envelope_as_it_was_put_in() {
 
         assert!(written.len() <= 2 * input_bytes + 32);
         let Ok(opened) = serde_json::from_str::<String>(&written) else {
-            // contains a lone surrogate
+            // the state contains a lone surrogate
             return;
         };
         if let (Some(opened), Some(state)) = (json(&opened), json(state.as_str())) {

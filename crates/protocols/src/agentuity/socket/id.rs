@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::limits::ID_MAX_BYTES;
 
-/// A JSON string of up to 256 bytes, including its quotes. Answers repeat it unchanged.
+/// A JSON string of up to 256 bytes, including its quotes. Answers repeat the id unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RequestId(Box<str>);
 
@@ -22,7 +22,7 @@ impl RequestId {
     pub(super) fn found_in(start: &[u8]) -> Option<Self> {
         let mut found = None;
         let mut deserializer = serde_json::Deserializer::from_slice(start);
-        // fails at the latest where `start` ends
+        // parsing fails where `start` ends, if not earlier
         deserializer.deserialize_map(Search(&mut found)).ok();
         found
     }

@@ -1,4 +1,5 @@
-//! Requests in flight. Those for one thread run in order of arrival; all others run concurrently.
+//! Runs the requests of a connection. Requests for the same thread run in order of arrival. All other requests run
+//! concurrently.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
@@ -15,7 +16,7 @@ type Job = LocalBoxFuture<'static, Done>;
 #[derive(Default)]
 pub(super) struct InFlight {
     running: FuturesUnordered<Job>,
-    /// The waiting jobs of each thread that has a running one.
+    /// Waiting jobs of each thread that has a running job.
     lines: HashMap<ThreadId, VecDeque<Job>>,
     count: usize,
     bytes: usize,
@@ -36,7 +37,8 @@ impl InFlight {
         self.count == 0
     }
 
-    /// Starts a job that counts as `bytes` bytes. With a thread, it runs after all earlier jobs for that thread.
+    /// Starts a job that counts as `bytes` bytes. If `thread` is given, the job waits for all earlier jobs of that
+    /// thread.
     pub(super) fn push(
         &mut self,
         thread: Option<ThreadId>,
@@ -59,7 +61,7 @@ impl InFlight {
         }
     }
 
-    /// Runs until at least one job is done; never resolves without jobs. Cancel-safe.
+    /// Runs until at least one job is done. Never resolves if there are no jobs. Cancel-safe.
     pub(super) async fn settle(&mut self) {
         match self.running.next().await {
             Some(done) => self.count_out(done),
@@ -101,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// Jobs that end on demand, and a record of the started ones.
+    /// Runs jobs that end on demand, and records which jobs have started.
     #[derive(Default)]
     struct Bench {
         in_flight: InFlight,

@@ -1,11 +1,13 @@
-//! `/thread/ws`: all threads of an app's process over one WebSocket (RFC 6455).
+//! `/thread/ws`: serves all threads of an app's process over one WebSocket (RFC 6455).
 //!
-//! The first message is the API key. Each later message is a request to restore, save, merge or delete a thread; its answer
-//! repeats its id. Requests for one thread run in order; requests for different threads run concurrently.
+//! The first message is the API key. Each later message is a request to restore, save, merge or delete a thread. An
+//! answer repeats the id of its request. Requests for the same thread run in order, requests for different threads
+//! concurrently.
 //!
-//! A socket is one task of the worker that accepted its connection. It keeps up to 128 requests and 32 MiB of messages in
-//! flight, and then stops reading. An answer is in flight until there is room to send it. An invalid message gets an error
-//! and never closes the socket, because the client would lose its other requests in flight and reconnects only a few times.
+//! Each socket is one task of the worker that accepted the connection. It keeps up to 128 requests and 32 MiB of
+//! messages in flight, and then stops reading. A request is in flight until there is room to send its answer. An
+//! invalid message gets an error, and does not close the socket. Closing it would lose the client's other requests in
+//! flight, and clients reconnect only a few times.
 
 mod answering;
 mod authentication;

@@ -6,8 +6,8 @@ use super::limits::MOST_OPERATIONS;
 use crate::object::Object;
 use threadkeep_domain::{Json, Key, Mismatch, Operation, Value};
 
-/// Smallest whole number that the client's arithmetic cannot distinguish from the next one. No array is that long, so it
-/// means no limit.
+/// Smallest number that means "no limit": 2^53. No array is that long, and the client's arithmetic cannot distinguish
+/// 2^53 from the next whole number.
 const NO_BOUND: f64 = 9_007_199_254_740_992.0;
 
 #[derive(Deserialize)]
@@ -59,7 +59,7 @@ impl Step<'_> {
         Ok(Key::any_from_json(key.ok_or(OperationFault::NoKey)?.get())?)
     }
 
-    /// A `set` without a value deletes the key: JSON has no `undefined`.
+    /// Reads a `set` operation. Without a value, the operation deletes the key, because JSON has no `undefined`.
     fn read_set(&self) -> Result<Operation, OperationFault> {
         let key = self.key()?;
         Ok(match self.value {
@@ -71,7 +71,8 @@ impl Step<'_> {
         })
     }
 
-    /// A `push` without a value pushes null: JSON writes `undefined` in an array as null.
+    /// Reads a `push` operation. Without a value, the operation pushes null, because JSON writes `undefined` in an
+    /// array as null.
     fn read_push(&self) -> Result<Operation, OperationFault> {
         Ok(Operation::Push {
             key: self.key()?,
@@ -81,13 +82,13 @@ impl Step<'_> {
         })
     }
 
-    /// Number of elements to keep; `None` keeps all. Null is JSON's form of infinity. Fractions are truncated, and negative
-    /// numbers count as 0.
+    /// Returns the number of elements to keep, or `None` to keep all. Null also keeps all, because JSON writes infinity
+    /// as null. Fractions are truncated, and negative numbers count as 0.
     fn read_max_records(&self) -> Result<Option<u64>, OperationFault> {
         let Some(json) = self.max_records else {
             return Ok(None);
         };
-        // rejects non-numbers such as "inf", which have quotes here
+        // strings such as "inf" fail, because `json` includes their quotes
         let number: f64 = json.get().parse().map_err(|_| OperationFault::MaxRecords)?;
         Ok((number < NO_BOUND).then_some(number.max(0.0) as u64))
     }

@@ -1,4 +1,4 @@
-//! Frames that wait until the client reads them.
+//! Queues frames until the client reads them.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -14,7 +14,8 @@ use tokio::time::Instant;
 
 use super::limits::{CHUNK_BYTES, MOST_BYTES_UNSENT};
 
-/// Sends frames. Answers wait for room, so the number of waiting requests bounds the outbox.
+/// Queues the frames of one connection. An answer waits until there is room, and its request counts as in flight until
+/// then.
 #[derive(Debug)]
 pub(super) struct Outbox {
     frames: RefCell<Option<UnboundedSender<Frame>>>,
@@ -22,7 +23,7 @@ pub(super) struct Outbox {
     moved: Rc<Cell<Instant>>,
 }
 
-/// The unsent rest of a frame, with the permits for the room that it takes.
+/// The unsent rest of a frame. It holds the permits for the frame's room in the outbox.
 #[derive(Debug)]
 struct Frame {
     bytes: Bytes,
@@ -52,9 +53,10 @@ pub(super) fn outbox() -> (Outbox, impl Stream<Item = Bytes>) {
 }
 
 impl Outbox {
-    /// Sends a text once there is room for about `about_bytes` bytes. Renders it only then, so waiting texts take no memory.
+    /// Sends a text once there is room for about `about_bytes` bytes. `make` is called only then, so a waiting text
+    /// takes no memory.
     ///
-    /// Drops the text after [`Self::close`].
+    /// Drops the text if the outbox is closed.
     pub(super) async fn text(&self, about_bytes: usize, make: impl FnOnce() -> String) {
         self.send(OpCode::Text, about_bytes, || make().into_bytes())
             .await;
@@ -82,8 +84,8 @@ impl Outbox {
         }
     }
 
-    /// Sends a ping after all earlier frames. Pings do not wait for room: there is at most one for each answer, and one per
-    /// interval.
+    /// Sends a ping after all earlier frames. Pings do not wait for room, because at most one is sent per answer and
+    /// one per interval.
     pub(super) fn ping(&self, bytes: [u8; 8]) {
         if self.room.is_closed() {
             return;
@@ -93,7 +95,7 @@ impl Outbox {
         self.put(frame, None);
     }
 
-    /// Sends the last frame, once. Drops the texts that still wait for room.
+    /// Sends the close frame, at most once. Drops the texts that still wait for room.
     pub(super) fn close(&self, reason: Option<CloseReason>) {
         if self.room.is_closed() {
             return;
@@ -110,7 +112,7 @@ impl Outbox {
         self.frames.take();
     }
 
-    /// When the client last read one of its waiting frames; `None` if none waits.
+    /// Returns when the client last read part of a frame, or `None` if no frame waits.
     pub(super) fn stuck_since(&self) -> Option<Instant> {
         self.is_waiting().then(|| self.moved.get())
     }

@@ -1,7 +1,8 @@
-//! Drops the payloads of frames that are too large as they arrive, and keeps only their beginning.
+//! Drops the payload of an oversized frame as it arrives, and keeps only its beginning.
 //!
-//! The codec buffers a whole frame of any length before it checks a limit, so the length is checked here first. The codec
-//! then gets the frame without its payload, and still decides whether the frame is allowed at this point.
+//! The codec buffers a frame of any length before it checks the limit, so this module checks the length first. The
+//! codec then gets an oversized frame without its payload, and still decides whether the frame is allowed at this
+//! point.
 
 use actix_http::ws::{Frame, Item};
 use bytes::{Buf, Bytes, BytesMut};
@@ -10,7 +11,7 @@ use super::limits::START_BYTES;
 
 /// Maximum payload of a control frame (RFC 6455, section 5.5).
 pub(super) const CONTROL_MAX_BYTES: u64 = 125;
-/// Maximum payload of any frame: the topmost bit must be 0 (RFC 6455, section 5.2).
+/// Maximum payload of any frame. The most significant bit of a length must be 0 (RFC 6455, section 5.2).
 const PAYLOAD_MAX_BYTES: u64 = i64::MAX as u64;
 const IS_MASKED: u8 = 0x80;
 const IS_CONTROL: u8 = 0x08;
@@ -27,7 +28,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Parses a header; `None` if it is incomplete, or if the codec will reject it.
+    /// Parses a header. Returns `None` if the header is incomplete, or if the codec will reject the frame.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let (&first, rest) = bytes.split_first()?;
         let (&second, rest) = rest.split_first()?;
@@ -54,7 +55,7 @@ impl Head {
         })
     }
 
-    /// Returns whether this is a ping, a pong or a close.
+    /// Returns whether the frame is a ping, a pong or a close frame.
     pub(super) fn is_control(self) -> bool {
         self.first & IS_CONTROL != 0
     }
@@ -63,12 +64,12 @@ impl Head {
         self.first & OPCODE == 0
     }
 
-    /// Builds this frame without its payload.
+    /// Builds the same frame without a payload.
     pub(super) fn emptied(self) -> BytesMut {
         BytesMut::from(&[self.first, IS_MASKED, 0, 0, 0, 0][..])
     }
 
-    /// Skips the header of a frame whose payload is to be dropped.
+    /// Skips the header of a frame whose payload will be dropped.
     pub(super) fn swallow(self, frame: Frame, unread: &mut BytesMut) -> Swallowed {
         unread.advance(self.bytes);
         Swallowed {
@@ -103,7 +104,7 @@ impl Swallowed {
         self.left == 0
     }
 
-    /// Returns the frame with the beginning of its payload, and the size of the whole payload.
+    /// Returns the frame with the beginning of its payload, and the size of the complete payload.
     pub(super) fn into_frame(self) -> (Frame, u64) {
         let start = self.start.freeze();
         (with_payload(self.frame, start), self.head.payload_bytes)

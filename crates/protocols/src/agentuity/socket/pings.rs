@@ -1,8 +1,8 @@
-//! Pings, and the conclusions from their pongs.
+//! Sends pings, and derives from the pongs when messages were sent and received.
 //!
-//! Both sides read messages in the order in which they were sent. A message after a pong was therefore sent after its ping,
-//! and a client that answers a ping has received everything sent before it. There is no other evidence of how long a request
-//! was in flight, or whether an answer arrived while the client still waited for it.
+//! Both sides process messages in order. A message that follows a pong was therefore sent after the ping. A client that
+//! answers a ping has received everything that was sent before the ping. Nothing else shows how long a request was in
+//! flight, or whether an answer arrived while the client still waited for it.
 
 use std::collections::VecDeque;
 
@@ -10,9 +10,9 @@ use tokio::time::Instant;
 
 use threadkeep_service::Receipt;
 
-/// Maximum remembered pings without a pong. Older ones prove nothing.
+/// Maximum number of unanswered pings to remember. The oldest ping is forgotten first.
 const MOST_UNANSWERED: usize = 128;
-/// Maximum answers remembered until a pong confirms them.
+/// Maximum number of answers to remember until a pong confirms them.
 const MOST_GIVEN: usize = 1_024;
 
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Pings {
     last_sent: Instant,
     sent_after: Instant,
     unanswered: VecDeque<(u64, Instant)>,
-    /// Each receipt with the number of the first ping sent after it.
+    /// Receipts of answers, each with the number of the first ping that is sent after the answer.
     given: VecDeque<(u64, Receipt)>,
 }
 
@@ -37,7 +37,7 @@ impl Pings {
         }
     }
 
-    /// Records an answer, which the pong to the next ping will confirm.
+    /// Records an answer. The pong to the next ping confirms it.
     pub(super) fn give(&mut self, receipt: Receipt) {
         if self.given.len() == MOST_GIVEN {
             self.given.pop_front();
@@ -61,7 +61,7 @@ impl Pings {
         number.to_be_bytes()
     }
 
-    /// Returns the answers that `pong` confirms. A pong can answer several pings, or none (RFC 6455, section 5.5.3).
+    /// Returns the answers that `pong` confirms. One pong can answer several pings, or none (RFC 6455, section 5.5.3).
     pub(super) fn answered(&mut self, pong: &[u8]) -> impl Iterator<Item = Receipt> {
         let index = self
             .unanswered
@@ -81,7 +81,7 @@ impl Pings {
         self.last_sent
     }
 
-    /// A lower bound for when the client sent the message that arrives now.
+    /// Returns the earliest time at which the client can have sent the current message.
     pub(super) fn sent_after(&self) -> Instant {
         self.sent_after
     }

@@ -1,6 +1,7 @@
 //! Parses requests.
 //!
-//! Unknown members are ignored, so that later clients can send more. Values stay text and are never parsed.
+//! Unknown members are ignored, so that newer clients can send more members. Values remain JSON text, and are not
+//! parsed further.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -35,7 +36,7 @@ pub(super) enum Action {
     Delete,
 }
 
-/// A message that is not a request, with its id if it is readable.
+/// A message that is not a request. `id` is present if it is readable.
 #[derive(Debug)]
 pub(super) struct Unreadable {
     pub(super) id: Option<RequestId>,
@@ -73,13 +74,13 @@ impl Action {
 }
 
 impl Request {
-    /// Parses a message. A state has up to `max_keys` keys.
+    /// Parses a message. A state may have up to `max_keys` keys.
     pub(super) fn read(text: &[u8], max_keys: u32) -> Result<Self, Unreadable> {
         let unreadable = |why| Unreadable {
             id: RequestId::found_in(text),
             why,
         };
-        // RFC 6455, section 8.1, would close the connection, which would lose its requests in flight
+        // RFC 6455, section 8.1, requires the connection to be closed, but that would lose the requests in flight
         let text = str::from_utf8(text).map_err(|_| unreadable(RequestError::NotUtf8))?;
         let Object::<Message<'_>>(message) = serde_json::from_str(text)
             .map_err(|error| unreadable(RequestError::of_json(&error)))?;
@@ -119,7 +120,8 @@ impl Data<'_> {
         })
     }
 
-    /// The client omits empty metadata, so a merge without any content sets the metadata to `{}`.
+    /// Reads a merge. The client omits empty metadata, so a merge without operations and metadata sets the metadata to
+    /// `{}`.
     fn read_merge(&self) -> Result<Action, RequestError> {
         let missing = RequestError::Missing("operations");
         let operations = read_operations(self.operations.as_deref().ok_or(missing)?)?;

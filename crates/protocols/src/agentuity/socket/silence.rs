@@ -31,7 +31,7 @@ impl Silence {
         }
     }
 
-    /// Records that a message arrived, or that the server is not reading at the moment.
+    /// Records that a message arrived, or that the server has paused reading.
     pub(super) fn heard(&mut self) {
         self.heard = Instant::now();
     }
@@ -43,7 +43,7 @@ impl Silence {
             if at <= Instant::now() {
                 return due;
             }
-            // the timer is moved lazily: most of the time, a message arrives before it fires
+            // moves the timer only if necessary, because a message usually arrives before the timer fires
             if self.alarm.is_elapsed() || at < self.alarm.deadline() {
                 self.alarm.as_mut().reset(at);
             }

@@ -13,11 +13,11 @@ use crate::agentuity::{Agentuity, AgentuityError};
 
 /// `GET /thread/ws`
 ///
-/// Any origin may open a socket. The rules for cross-origin requests do not apply to sockets, and a browser adds no
-/// credential that counts here: the key is in the first message, and its holder may be anywhere.
+/// Any origin may open a socket. Browsers do not restrict sockets to the same origin, and the server needs no such
+/// protection: a browser cannot add the API key by itself, because the key is in the first message.
 ///
-/// The server accepts no extensions, not even `permessage-deflate`, which clients offer: a small message could expand to a
-/// large one.
+/// The server accepts no extensions. With `permessage-deflate`, which clients offer, a small message could expand to a
+/// huge message.
 pub(super) async fn open_socket(
     request: HttpRequest,
     payload: Payload,
@@ -26,7 +26,7 @@ pub(super) async fn open_socket(
     let mut response = handshake(request.head())?;
     let (outbox, frames) = outbox();
     rt::spawn(Connection::new(&protocol, payload, outbox).run());
-    // the body is dropped with the connection
+    // the body owns the count, and is dropped when the connection ends
     let connected = Connected::count(&protocol.counters);
     let body = BodyStream::new(frames.map(move |frame| {
         let _ = &connected;

@@ -11,7 +11,7 @@ use crate::object::Object;
 use threadkeep_domain::{Json, ResponseId, ResponseLimits};
 use threadkeep_responses::{Parameters, Protocol, ResponseRequest, ToolChoice};
 
-/// Maximum bytes in the name of a model.
+/// Maximum size of a model name in bytes.
 const MODEL_MAX: usize = 128;
 /// Maximum number of stop sequences, and of characters in each.
 const STOPS_MAX: usize = 8;
@@ -81,10 +81,10 @@ pub(super) struct ResponseOptions {
 pub(super) struct Echo {
     created_at: u64,
     model: String,
-    /// The client's tool names by the names that models see, where the two differ.
+    /// Maps the tool names that models see to the client's names, where the two differ.
     #[serde(default)]
     names: BTreeMap<String, String>,
-    /// The text of the answer is a JSON document.
+    /// Whether the text of the answer is a JSON document.
     #[serde(default)]
     pub(super) is_json: bool,
 }
@@ -150,7 +150,7 @@ impl ResponsesBody {
 }
 
 impl OutputFormat {
-    /// Converts the format to that of OpenAI's Responses API; `None` for plain text.
+    /// Converts the format to that of OpenAI's Responses API. Returns `None` for plain text.
     fn text(&self) -> Result<Option<Json>, RelayError> {
         let schema = match (self.kind.as_str(), &self.json_schema) {
             ("text", None) => return Ok(None),
@@ -210,7 +210,7 @@ impl ParsedRequest {
             continued: None,
             is_streamed: options.is_streamed,
             is_background: false,
-            // only a repeat can request the response
+            // the response is not stored for later reads; only a repeated request can get it
             is_kept: false,
             is_repeatable: options.is_repeatable,
             created_ms: options.created_ms,
@@ -220,7 +220,7 @@ impl ParsedRequest {
 }
 
 impl Echo {
-    /// Reads the echo of a request; the default if the request came through another protocol.
+    /// Reads the echo of a request. Returns the default if the request came through a different protocol.
     pub(super) fn of(request: &ResponseRequest) -> Self {
         serde_json::from_str(request.echo.as_str()).unwrap_or_default()
     }

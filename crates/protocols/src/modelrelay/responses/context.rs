@@ -53,8 +53,8 @@ impl Context {
         }
     }
 
-    /// Returns the scope of the response, which need not exist. Nothing is ever written to the scope of a response without a
-    /// context.
+    /// Returns the scope of the response, which need not exist. Without a context, nothing is ever written to the
+    /// scope.
     pub(super) async fn scope(
         self,
         relay: &ModelRelay,

@@ -6,14 +6,14 @@ use threadkeep_http::EVENT_STREAM;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Whole,
-    /// Lines of JSON while the response runs.
+    /// Lines of JSON, sent while the response runs.
     Lines,
-    /// The lines as server-sent events.
+    /// The same lines as server-sent events.
     Events,
 }
 
 impl Form {
-    /// Returns the first known format in `Accept`; [`Form::Whole`] by default.
+    /// Returns the first known format in `Accept`, or [`Form::Whole`] by default.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let values = headers.get_all(ACCEPT);
         let texts = values.filter_map(|value| value.to_str().ok());

@@ -11,10 +11,10 @@ use crate::object::Object;
 use threadkeep_domain::{ItemKind, Json, ResponseId, member, member_elements, member_text};
 use threadkeep_responses::{InputItem, items_of_message, response_item_id};
 
-/// Maximum messages in one input, and maximum items that they become. A history write takes 1,000, and the output needs room
-/// too.
+/// Maximum number of messages in one input, and of the items that the messages become. A history write has up to 1,000
+/// items, including the output.
 pub(super) const INPUT_MAX: usize = 400;
-/// Maximum characters in the id of a call.
+/// Maximum number of characters in the id of a call.
 const CALL_ID_MAX: usize = 256;
 
 /// A message. Unknown members are ignored.
@@ -89,7 +89,7 @@ impl Input {
             return Err(invalid("input", &wanted));
         }
         let leading = items.iter().take_while(|item| is_of_system(item)).count();
-        // system messages alone leave no question for the model, so they become the input
+        // if there are only system messages, they become the input, because a model needs an input
         let leading = if leading < items.len() { leading } else { 0 };
         let rest = items.split_off(leading);
         let texts: Vec<_> = items.iter().map(text_of).collect();
@@ -99,7 +99,7 @@ impl Input {
         })
     }
 
-    /// Size of the input without files.
+    /// Returns the size of the input without files, in bytes.
     pub(super) fn counted_bytes(&self) -> u64 {
         let instructions = self.instructions.as_ref().map_or(0, String::len) as u64;
         let items = self.items.iter().map(counted_bytes).sum::<u64>();

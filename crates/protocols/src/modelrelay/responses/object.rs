@@ -35,7 +35,7 @@ impl<'a> Call<'a> {
         self.call.result.is_none()
     }
 
-    /// The result, if the server has run the call.
+    /// Returns the result if the server has run the call.
     pub(super) fn result(&self) -> Option<Value> {
         let output = text_of(&self.call.result.as_ref()?.output).unwrap_or("null".into());
         let mut result = serde_json::from_str(&output).unwrap_or_else(|_| json!(output));
@@ -55,7 +55,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// Renders the call as a stream delta. `index` counts the calls for the client.
+    /// Renders the call as a stream delta. `index` counts only calls that the client must run.
     pub(super) fn to_delta(&self, echo: &Echo, index: usize, arguments: &str) -> Value {
         json!({
             "index": index,
@@ -94,7 +94,7 @@ pub(super) fn of_ended(ended: &EndedResponse) -> String {
     answer.to_string()
 }
 
-/// The pages that a response's searches found, without duplicates.
+/// Returns the pages that a response's searches found, without duplicates.
 fn citations(outcome: &Outcome) -> Vec<Value> {
     let searches = outcome.output.iter().filter_map(Call::of);
     let name = StatelessTool::WebSearch.as_str();
@@ -112,14 +112,14 @@ fn citations(outcome: &Outcome) -> Vec<Value> {
     citations
 }
 
-/// The calls that the client must run.
+/// Returns the calls that the client must run.
 pub(super) fn calls_for_client(outcome: &Outcome, echo: &Echo) -> Vec<Value> {
     let calls = outcome.output.iter().filter_map(Call::of);
     let calls = calls.filter(Call::is_for_client);
     calls.map(|call| call.to_json(echo)).collect()
 }
 
-/// Returns the text of a model's message; `None` for other items.
+/// Returns the text of a model's message, or `None` for other items.
 pub(super) fn text_of_message(item: &Json) -> Option<String> {
     let item = item.as_str();
     if ItemKind::of(item) != Some(ItemKind::Message) {

@@ -1,4 +1,4 @@
-//! A response as a stream of lines or server-sent events.
+//! Streams a response as lines or server-sent events.
 
 use std::fmt::Write;
 use std::pin::Pin;
@@ -16,11 +16,12 @@ use crate::modelrelay::lines::ascii;
 use threadkeep_http::{cut_at_error, mark_replay, streamed};
 use threadkeep_responses::{NewResponse, ResponseError, ResponseService, ResponseStream};
 
-/// Longest silence before a keepalive.
+/// Maximum silence before a keepalive.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
-/// Longest wait for a response to begin before the first line: a client retries after five seconds without headers.
+/// How long the server waits for a response to begin before it sends the first line. Clients retry after five seconds
+/// without response headers.
 const BEGINNING_MAX: Duration = Duration::from_secs(1);
-/// Size of lines that are sent together.
+/// Number of bytes of lines that are sent together.
 const CHUNK_BYTES: usize = 32 * 1_024;
 
 type Beginning = Pin<Box<dyn Future<Output = Result<ResponseStream, Arc<ResponseError>>>>>;
@@ -32,7 +33,7 @@ struct Feed {
 }
 
 enum Source {
-    /// The response waits for another one to end.
+    /// The response waits until a different response ends.
     Beginning(Beginning),
     Running(Box<ResponseStream>),
     Over,
@@ -65,7 +66,7 @@ pub(super) async fn respond(
 }
 
 impl Feed {
-    /// Returns the next lines; `None` at the end.
+    /// Returns the next lines, or `None` at the end.
     async fn next(&mut self) -> Result<Option<Bytes>, ResponseError> {
         loop {
             match &mut self.source {

@@ -1,7 +1,7 @@
 //! Reads the tools of a request.
 //!
-//! Model APIs allow no dots in names, but clients may use them. The model sees the name with underscores instead, and the
-//! client gets its own name back.
+//! Model APIs allow no dots in names, but clients may use them. The model sees a name with underscores instead of dots,
+//! and the client gets its own name back.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use threadkeep_domain::Json;
 use threadkeep_responses::{Function, StateTools, StatelessServer, StatelessSet, ToolChoice};
 use threadkeep_service::tools::{StatelessTool, Tool};
 
-/// Maximum tools in a request, a limit of providers. Each tool costs only its text.
+/// Maximum number of tools in a request. Providers have the same limit.
 pub(super) const TOOLS_MAX: usize = 128;
 /// Maximum size of a name that every model accepts.
 const NAME_MAX: usize = 64;
@@ -58,7 +58,7 @@ pub(super) struct Tools {
     pub(super) definitions: Vec<Function>,
     /// Functions that the client runs.
     pub(super) functions: Vec<Function>,
-    /// The client's names by the names that models see, where the two differ.
+    /// Maps the tool names that models see to the client's names, where the two differ.
     pub(super) names: BTreeMap<String, String>,
 }
 
@@ -68,7 +68,7 @@ enum Runner {
     Client,
 }
 
-/// Returns the name of a function for models, without dots; `None` if `name` is invalid.
+/// Returns the name of a function for models, without dots, or `None` if `name` is invalid.
 pub(super) fn name_there(name: &str) -> Option<String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let is_legal = (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_plain);
@@ -193,7 +193,8 @@ impl Tools {
     }
 }
 
-/// Returns what runs the function. The server runs functions that are named like one of its tools.
+/// Returns whether the server or the client runs the function. The server runs functions that have the name of one of
+/// its own tools.
 fn runner_of(name: &str) -> Runner {
     let state = name.parse().map(Runner::State).ok();
     let stateless = || name.parse().map(Runner::Stateless).ok();

@@ -1,8 +1,9 @@
 //! Converts the items of a response to the lines of a stream.
 //!
-//! A client keeps every delta, and cannot take one back. A text that breaks off therefore stays in the answer: if the next
-//! attempt begins with the same text, the stream continues after it; otherwise the new text follows after an empty line.
-//! Calls and JSON documents are sent only when they are complete, because clients use every part that they have collected.
+//! A client appends every delta, and a delta cannot be revoked. The partial text of an interrupted attempt therefore
+//! remains in the answer. If the next attempt begins with the same text, the stream continues after that text.
+//! Otherwise, the new text follows after an empty line. Calls and JSON documents are sent only when they are complete,
+//! because clients use every part that they receive.
 
 use serde_json::{Value, json};
 
@@ -12,7 +13,7 @@ use crate::modelrelay::RelayError;
 use threadkeep_domain::{ItemKind, Json, Outcome, ResponseId, Status, member};
 use threadkeep_responses::{ResponseEvent, ResponseRequest, StreamItem, TextKind};
 
-/// Separates a text that broke off from its replacement.
+/// Separates the text of an interrupted attempt from its replacement.
 const GAP: &str = "\n\n";
 
 #[derive(Debug, PartialEq)]
@@ -35,14 +36,14 @@ pub(super) struct Transcript {
     calls: usize,
 }
 
-/// A text of the model's answer while it is written.
+/// The text of one attempt at a model's answer.
 #[derive(Debug, Default)]
 struct Attempt {
-    /// The text that the reader has of this attempt, or of the attempt that broke off before it.
+    /// The text that the reader has received from this attempt, or from the interrupted attempt before it.
     told: String,
-    /// Bytes of `told` that this attempt has repeated; `None` once `told` is its own text.
+    /// How many bytes of `told` this attempt has repeated; `None` once `told` is this attempt's own text.
     repeated: Option<usize>,
-    /// The attempt broke off, so the next text belongs to another attempt.
+    /// Whether the attempt was interrupted. The next text then belongs to a new attempt.
     is_broken: bool,
 }
 
@@ -59,7 +60,7 @@ impl Line {
         Self::new("keepalive", json!({}))
     }
 
-    /// The last line of a failed response.
+    /// Builds the last line of a failed response.
     pub(super) fn error(error: &RelayError) -> Self {
         let (status, code, message) = error.shown();
         Self::new(
@@ -123,7 +124,7 @@ impl Transcript {
         }
     }
 
-    /// Handles the end of an item, complete or broken off.
+    /// Handles the end of an item, whether complete or interrupted.
     fn done(&mut self, item: &Json, is_cut: bool) -> Vec<Line> {
         if ItemKind::of(item.as_str()) == Some(ItemKind::Reasoning) {
             return Vec::new();
@@ -156,7 +157,7 @@ impl Transcript {
         vec![Line::new("update", members)]
     }
 
-    /// Parses the text as a JSON document, if the request asked for one.
+    /// Parses the text as a JSON document, if the request asked for a document.
     fn document(&self) -> Option<Value> {
         let content = self.echo.is_json.then_some(&self.content)?;
         serde_json::from_str(content).ok()
@@ -202,7 +203,7 @@ impl Transcript {
 }
 
 impl Attempt {
-    /// Adds text. Returns the part that the reader lacks.
+    /// Adds text. Returns the part that the reader has not received yet.
     fn add(&mut self, delta: &str) -> Option<String> {
         if std::mem::take(&mut self.is_broken) {
             self.repeated = (!self.told.is_empty()).then_some(0);
@@ -227,16 +228,16 @@ impl Attempt {
         Some(format!("{GAP}{}", self.told))
     }
 
-    /// Marks the attempt as broken off. If it only repeated text, the reader keeps the longer text.
+    /// Marks the attempt as interrupted. If it only repeated text, the reader keeps the longer text.
     fn break_off(&mut self) {
         self.is_broken = true;
     }
 
-    /// Completes the attempt. Returns the part that the reader lacks.
+    /// Completes the attempt. Returns the part that the reader has not received yet.
     fn end(&mut self) -> Option<String> {
         let Self { told, repeated, .. } = std::mem::take(self);
         let repeated = repeated?;
-        // the attempt ended where the one before continued
+        // true if this attempt ended within the text that it repeated
         let is_shorter = (1..told.len()).contains(&repeated);
         is_shorter.then(|| format!("{GAP}{}", &told[..repeated]))
     }
@@ -248,7 +249,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the deltas of attempts. Each attempt has pieces of text, and whether it breaks off.
+    /// Returns the deltas of several attempts. Each attempt has pieces of text, and whether it is interrupted.
     fn deltas(attempts: &[(&[&str], bool)]) -> Vec<String> {
         let mut attempt = Attempt::default();
         let mut deltas = Vec::new();

@@ -1,4 +1,4 @@
-//! `tool_choice` of the type `allowed_tools`.
+//! Reads a `tool_choice` of the type `allowed_tools`.
 
 use std::collections::HashSet;
 

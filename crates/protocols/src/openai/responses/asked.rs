@@ -1,4 +1,4 @@
-//! Requests about a conversation that run no response.
+//! Reads requests that do not run a response, such as token counts.
 
 use std::iter::empty;
 
@@ -19,18 +19,18 @@ use threadkeep_store::Clock;
 /// Replaces an omitted input while the request is parsed.
 const NO_INPUT: &str = r#""-""#;
 
-/// A request that is parsed like one for a response.
+/// A request that is parsed like a request for a response.
 pub(super) struct Asked {
-    /// Numbers the request's items. Nothing is stored under this id.
+    /// Temporary id from which the ids of the request's items derive. Nothing is stored under this id.
     pub(super) id: ResponseId,
     pub(super) request: ResponseRequest,
-    /// The conversation that the request continues, and the sequence number before which its items count.
+    /// The conversation that the request continues. Items from the given sequence number on are ignored.
     pub(super) conversation: Option<(ScopeId, u64)>,
 }
 
 impl Asked {
-    /// Reads a request, whose fields have the meaning that they have for a response. The input may be omitted if a
-    /// conversation is given.
+    /// Reads a request. Its fields have the same meaning as in a request for a response. The input may be omitted if
+    /// the request names a conversation.
     pub(super) async fn read(
         request: &OpenAiRequest,
         body: ObjectBody,
@@ -69,7 +69,7 @@ impl Asked {
     }
 }
 
-/// Returns the conversation of `context`, up to the end of the response that it names.
+/// Returns the conversation of `context`, and the sequence number from which items are ignored.
 async fn place(
     request: &OpenAiRequest,
     context: &Context,

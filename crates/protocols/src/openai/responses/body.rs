@@ -1,4 +1,5 @@
-//! The body of a request for a response. Unknown fields are ignored, because the clients add fields faster than this server.
+//! Reads the body of a request for a response. Unknown fields are ignored, because clients support new fields earlier
+//! than this server.
 
 use super::echo;
 use super::input::read_input;
@@ -11,7 +12,7 @@ use threadkeep_domain::{Key, ResponseId, ResponseLimits, ThreadId, given, member
 use threadkeep_responses::{MessageWindow, Protocol, ResponseContext, ResponseRequest};
 
 pub(super) const DISABLED: &str = r#""disabled""#;
-/// Maximum size of a response id from another server.
+/// Maximum size of a response id from a different server.
 const FOREIGN_MAX_BYTES: usize = 128;
 
 pub(super) enum Context {
@@ -21,11 +22,11 @@ pub(super) enum Context {
     Conversation(String),
     /// The conversation of a response.
     Previous(ResponseId),
-    /// The items up to a response. Its conversation does not change.
+    /// The items up to a response, whose conversation is only read.
     ReadOnly(ResponseId),
     /// A new conversation.
     New,
-    /// No conversation: the response stores nothing.
+    /// No conversation. The response stores nothing.
     Nothing,
 }
 
@@ -47,7 +48,7 @@ impl Context {
                 match id.parse() {
                     Ok(id) if leaves_nothing => Ok(Self::ReadOnly(id)),
                     Ok(id) => Ok(Self::Previous(id)),
-                    // an id from another server
+                    // an id from a different server
                     Err(_) if id.starts_with("resp_") && id.len() <= FOREIGN_MAX_BYTES => {
                         Err(OpenAiError::NoPreviousResponse(id))
                     }
@@ -146,7 +147,7 @@ pub(super) fn read_request(
     })
 }
 
-/// `threadkeep`, this server's extension.
+/// The member `threadkeep`, this server's extension.
 #[derive(Default)]
 struct Extension {
     window_exchanges: Option<u32>,
@@ -182,7 +183,7 @@ fn messages(json: &str) -> Result<MessageWindow, Fault> {
     })
 }
 
-/// Rejects fields and values that would change the meaning.
+/// Rejects fields and values that would change the meaning of the request.
 fn refuse_unsupported(body: &ObjectBody) -> Result<(), Fault> {
     let unsupported = |name: &str, code, wanted: &str| {
         Fault::new(code, name, format!("Unsupported '{name}': {wanted}."))

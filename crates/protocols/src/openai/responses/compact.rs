@@ -36,7 +36,7 @@ pub(in crate::openai) async fn compact_response(
     Ok(answer(object(&id, created_ms, &compacted), false))
 }
 
-/// Compacts a history without changing it.
+/// Compacts a conversation's items for the answer. The conversation itself does not change.
 async fn apart(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, OpenAiError> {
     let responses = request.responses()?.clone();
     let Asked {
@@ -70,7 +70,7 @@ async fn apart(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, 
     Ok(responses.compact(compaction).await?)
 }
 
-/// Replaces a conversation's items with one summary. Items added meanwhile stay.
+/// Replaces a conversation's items with one summary. Items that are added meanwhile are kept.
 async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, OpenAiError> {
     let responses = request.responses()?.clone();
     let nothing = || Fault::wrong_value("conversation", "a conversation with items");
@@ -95,7 +95,7 @@ async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPromp
     if let Some(wanted) = responses.refused_history(&asked.request.model, &items) {
         return Err(Fault::unsupported("unsupported_value", "conversation", wanted).into());
     }
-    // carries the last response's id, so `previous_response_id` still works
+    // the new id contains the last response's id, so `previous_response_id` still works
     let last_turn = items.iter().rev().find_map(|item| {
         let id = id_of(item);
         response_of_item(&id).and(id.rsplit_once('_').map(|(_, digits)| format!("_{digits}")))
@@ -123,7 +123,7 @@ async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPromp
     let written = scopes.compact(&thread, (through, count), &new, ORIGINALS_KEPT, options);
     match written.await {
         Ok(written) if !written.replayed => Ok(compacted),
-        // a concurrent attempt of the same request won
+        // a concurrent attempt of the same request has already compacted the conversation
         Ok(_) => {
             let whole = responses.all_before(&scope, before).await?;
             let first = whole.and_then(|whole| whole.items.into_iter().next());
@@ -137,7 +137,7 @@ async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPromp
     }
 }
 
-/// The answer if the conversation is already compacted.
+/// Returns the answer for a conversation that is already compacted.
 fn unchanged(item: &Json) -> CompactedPrompt {
     CompactedPrompt {
         output: vec![item.clone()],
@@ -145,7 +145,7 @@ fn unchanged(item: &Json) -> CompactedPrompt {
     }
 }
 
-/// The error if another compaction won, or an item was removed.
+/// Returns the error for a conversation that changed while it was compacted.
 fn changed() -> Fault {
     let message = "The conversation has changed while it was summarized, and was left as it is.";
     Fault::new("conversation_locked", "conversation", message.into())

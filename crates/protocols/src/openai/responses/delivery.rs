@@ -10,7 +10,7 @@ use threadkeep_domain::ResponseId;
 use threadkeep_http::ConnectionState;
 use threadkeep_responses::ResponseService;
 
-/// Records the delivery of an answer once all of it is written to the client's connection.
+/// Records that an answer was delivered, once it is completely written to the client's connection.
 pub(super) struct Delivery {
     pub(super) responses: ResponseService,
     pub(super) id: ResponseId,
@@ -31,7 +31,7 @@ impl Delivery {
             id,
             connection,
         } = self;
-        // bytes written after the client left never arrive
+        // bytes that are written after the client has disconnected never arrive
         if connection.is_none_or(|connection| !connection.is_gone()) {
             rt::spawn(async move { responses.note_delivered(&id).await });
         }
@@ -64,7 +64,7 @@ impl MessageBody for Delivered {
             if next.is_some() {
                 return Poll::Ready(next);
             }
-            // the connection writes its buffer first, and drops the body if that fails
+            // waits once, so that the connection writes its buffer; if the write fails, the connection drops this body
             self.has_ended = true;
             context.waker().wake_by_ref();
             return Poll::Pending;

@@ -1,7 +1,8 @@
-//! The settings of a request that its response repeats.
+//! The settings that a response repeats from its request.
 //!
-//! A response stores them as an object. The response already stores the instructions and functions, so the object omits the
-//! instructions, and its last member `tools` has `null` for each function or custom tool that the model may call.
+//! A response stores its settings as an object. The object omits the instructions, because the response already stores
+//! them. The last member, `tools`, has `null` for each function or custom tool that the model may call, because the
+//! response stores these too.
 
 use serde_json::{Value, json};
 
@@ -10,8 +11,8 @@ use crate::openai::fault::Fault;
 use threadkeep_domain::{Json, elements, given, is_named, member, members, object_of};
 use threadkeep_responses::{CustomTool, Function, ResponseRequest};
 
-/// The settings and their defaults. `ResponseResource` of the Open Responses specification (2026-04-24) requires all of them
-/// except `user`.
+/// The settings and their defaults. `ResponseResource` of the Open Responses specification (2026-04-24) requires all
+/// settings except `user`.
 static SETTINGS: [(&str, &str); 18] = [
     ("truncation", r#""disabled""#),
     ("model", "null"),
@@ -80,8 +81,8 @@ pub(super) fn kept(
     Ok(Json::from_compact(kept))
 }
 
-/// Appends the settings as members, separated by commas. Stored responses of earlier versions may lack settings, have `null`
-/// for a default, or contain the instructions and functions.
+/// Appends the settings as members, separated by commas. A response that an earlier version stored may lack settings,
+/// have `null` for a default, or contain the instructions and functions.
 pub(super) fn write_members(request: &ResponseRequest, text: &mut String) {
     let echo = request.echo.as_str();
     let settings = with_defaults(echo, &SETTINGS);
@@ -122,7 +123,7 @@ pub(super) fn write_members(request: &ResponseRequest, text: &mut String) {
     text.push(']');
 }
 
-/// The settings of the text, with defaults for its format.
+/// Adds defaults to the setting `text` and to its format.
 fn text_used(given_text: &str) -> String {
     let text = with_defaults(given_text, &TEXT_MEMBERS);
     let format = given(&text, "format").unwrap_or_default();

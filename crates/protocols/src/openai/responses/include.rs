@@ -1,4 +1,4 @@
-//! `include`: the optional details of an output that a request asks for.
+//! Reads `include`: the optional details of an output that a request asks for.
 
 use crate::openai::body::string;
 use crate::openai::fault::Fault;
@@ -7,8 +7,8 @@ use threadkeep_domain::elements;
 const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
 const LOGPROBS: &str = "message.output_text.logprobs";
 const SEARCH_SOURCES: &str = "web_search_call.action.sources";
-/// Details that this server's items always have, or that belong to tools it does not offer. Clients request the latter even
-/// without such a tool.
+/// Details that this server's items always have, or that belong to tools that this server does not offer. Clients
+/// request such details even without the tools.
 static OTHERS: [&str; 5] = [
     "code_interpreter_call.outputs",
     "computer_call_output.output.image_url",

@@ -7,7 +7,7 @@ use crate::openai::new_items::complete_item;
 use threadkeep_domain::{ResponseId, elements, given, member, member_text};
 use threadkeep_responses::{InputItem, response_item_id, without_image};
 
-/// Maximum items in one input. A history write takes 1,000, and the output needs room too.
+/// Maximum number of items in one input. A history write has up to 1,000 items, including the output.
 pub(super) const INPUT_MAX: usize = 400;
 
 static KINDS: [&str; 11] = [
@@ -70,7 +70,7 @@ pub(super) fn read_input(
     Ok(items)
 }
 
-/// The error for a request without items that continues no conversation.
+/// Returns the error for a request that has no items and continues no conversation.
 pub(super) fn nothing_to_answer(input: Option<&str>) -> Fault {
     match input {
         None => Fault::missing("input"),
@@ -87,7 +87,7 @@ fn read_item(
     let item = complete_item(item, at, |kind| {
         response_item_id(prefix(kind), response.0, response.1, index as u64)
     })?;
-    // a client may send an image of an earlier response again, but the prompt only needs its description
+    // drops image data that a client sends back, because the prompt only needs the description
     let value = without_image(&item.value);
     let text = value.as_str();
     let place = |name: &str| format!("{at}.{name}");
@@ -105,7 +105,7 @@ fn read_item(
                 return Err(Fault::wrong_value(place("role"), &wanted));
             }
             let content = member(text, "content").unwrap_or("[]");
-            // a message of the model that broke off has no parts
+            // only the model's interrupted messages may have no parts
             if role != "assistant" && elements(content).next().is_none() {
                 let wanted = "a string or an array with a part";
                 return Err(Fault::wrong_value(place("content"), wanted));
@@ -145,7 +145,7 @@ fn read_item(
     })
 }
 
-/// Checks that a part has one of the members that locate its bytes.
+/// Checks that a part has at least one of the members in `names`, which contain or locate its data.
 fn some_of(names: &[&str], part: &str, at: &str) -> Result<(), Fault> {
     match names.iter().any(|name| given(part, name).is_some()) {
         true => Ok(()),
@@ -153,7 +153,7 @@ fn some_of(names: &[&str], part: &str, at: &str) -> Result<(), Fault> {
     }
 }
 
-/// Checks the parts of a content. Returns the size of its images and files.
+/// Checks the parts of an item's content. Returns the total size of the images and files.
 fn read_content(content: &str, at: &str) -> Result<usize, Fault> {
     let mut bytes = 0;
     for (index, part) in elements(content).enumerate() {

@@ -60,7 +60,7 @@ pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpRespon
     drop(request);
     let id = new.id;
     let answer = run(&responses, new).await?;
-    // without a key, the conversation identifies a repeat
+    // without an idempotency key, the conversation identifies a repeat
     Ok(match is_found_by_itself {
         true => Delivery {
             responses,
@@ -78,7 +78,7 @@ struct Prepared {
     is_found_by_itself: bool,
 }
 
-/// Parses a request for a response, and locates the response.
+/// Parses a request for a response, and determines the thread and id of the response.
 async fn prepare(request: &OpenAiRequest, body: ObjectBody) -> Result<Prepared, OpenAiError> {
     let responses = request.responses()?;
     let digest = request.repeat_digest("threadkeep response")?;
@@ -125,7 +125,7 @@ async fn prepare(request: &OpenAiRequest, body: ObjectBody) -> Result<Prepared, 
     parsed.after = place.after;
     parsed.continued = place.continued;
     if parsed.input.is_empty() {
-        // a new conversation would have nothing to answer
+        // a new conversation would contain nothing to answer
         place.missing = MissingThread::Refuse;
     }
     if let Some(thread) = thread {
@@ -155,7 +155,7 @@ async fn prepare(request: &OpenAiRequest, body: ObjectBody) -> Result<Prepared, 
     })
 }
 
-/// Runs a response, streamed or as a whole.
+/// Runs a response. The answer is a stream, or one object.
 async fn run(responses: &ResponseService, new: NewResponse) -> Result<HttpResponse, OpenAiError> {
     if new.request.is_streamed {
         return Ok(stream::respond(responses.stream(new).await?));
@@ -178,7 +178,7 @@ async fn run(responses: &ResponseService, new: NewResponse) -> Result<HttpRespon
     }
 }
 
-/// The digest of a request. Ignores `stream`.
+/// Returns a digest of the request without its `stream` member.
 fn fingerprint(key: &str, body: &ObjectBody) -> Fingerprint {
     let members = members(body.as_str()).filter(|(name, _)| *name != r#""stream""#);
     let parts = members.flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
@@ -220,7 +220,7 @@ fn refused_compaction(index: usize) -> Fault {
     Fault::unsupported("unsupported_value", at, wanted)
 }
 
-/// Checks that the state has an array, or nothing, under the key to which the response writes messages.
+/// Checks that the key to which the response writes messages is missing from the state or contains an array.
 async fn check_window(
     threads: &ThreadService,
     thread: &ThreadId,

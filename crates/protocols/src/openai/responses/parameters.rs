@@ -7,9 +7,9 @@ use crate::openai::fault::Fault;
 use threadkeep_domain::{Json, given};
 use threadkeep_responses::Parameters;
 
-/// Maximum tokens with log probabilities at each position.
+/// Maximum number of alternative tokens with log probabilities at each position.
 const TOP_LOGPROBS_MAX: u64 = 20;
-/// Maximum penalty; the minimum is its negative.
+/// Maximum penalty. The minimum is the negative value.
 const PENALTY_MAX: f64 = 2.0;
 
 pub(super) fn read_parameters(body: &ObjectBody) -> Result<Parameters, Fault> {
@@ -45,7 +45,7 @@ pub(super) fn read_parameters(body: &ObjectBody) -> Result<Parameters, Fault> {
     })
 }
 
-/// Returns a penalty, unless it is 0, the default.
+/// Returns a penalty, or `None` for 0, the default.
 fn penalty(body: &ObjectBody, name: &str) -> Result<Option<Json>, Fault> {
     let Some(given) = given_as(body, name, "a number", is_number)? else {
         return Ok(None);
@@ -61,7 +61,7 @@ fn is_number(byte: u8) -> bool {
     matches!(byte, b'-' | b'0'..=b'9')
 }
 
-/// Checks the format of answers: the upstream request would omit an unknown one.
+/// Checks the format of answers. Unknown formats are rejected, because the upstream request would silently omit them.
 fn check_text(text: &str) -> Result<(), Fault> {
     let name = "text.format";
     let Some(format) = given(text, "format") else {

@@ -1,4 +1,4 @@
-//! Locates the thread and position of a response.
+//! Determines which thread a response belongs to, and which items the response continues.
 
 use std::time::Duration;
 
@@ -19,27 +19,27 @@ use threadkeep_store::ItemPlace;
 
 use super::body::Context;
 
-/// The thread and position of a response.
+/// The thread of a response, and the items that the response continues.
 pub(super) struct Place {
-    /// The scope of a thread. Nothing is ever written to the scope of a response that stores nothing.
+    /// The thread's scope. A response that stores nothing gets a scope to which nothing is ever written.
     pub(super) scope: ScopeId,
     pub(super) missing: MissingThread,
     /// The preceding response in this thread.
     pub(super) after: Option<FollowedResponse>,
-    /// Items that the response continues outside their thread.
+    /// Items of a different thread that the response continues.
     pub(super) continued: Option<ContinuedItems>,
-    /// The turn of the thread that the caller holds.
+    /// The token of the thread's turn (its exclusive lease), if the caller holds the turn.
     pub(super) lent: Option<TurnToken>,
-    /// A repeat without an idempotency key is located identically.
+    /// Whether a repeat without an idempotency key finds the same thread.
     pub(super) is_found_again: bool,
     /// The response that the request repeats, if no idempotency key identifies it.
     pub(super) repeated: Option<ResponseId>,
 }
 
-/// The parts of a request for a response that determine its `Place`.
+/// The parts of a request for a response that determine its [`Place`].
 pub(super) struct Placed<'a, F> {
     pub(super) request: &'a OpenAiRequest,
-    /// The digest of the request, and that of its idempotency key.
+    /// Digest of the request. `digest` is the digest of its idempotency key.
     pub(super) fingerprint: Fingerprint,
     pub(super) digest: Option<[u8; 16]>,
     /// Checks the rest of the request.
@@ -47,7 +47,8 @@ pub(super) struct Placed<'a, F> {
 }
 
 impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
-    /// Locates the response. Forks the thread if the response continues from an earlier response than the last one.
+    /// Determines the place of the response. If the response does not continue from the last response of its thread,
+    /// the thread is forked.
     pub(super) async fn find(&self, context: Context) -> Result<Place, OpenAiError> {
         let request = self.request;
         let place = async |thread, missing, is_found_again| {
@@ -85,7 +86,7 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
         }
     }
 
-    /// The `Place` of a response that stores nothing.
+    /// Returns the place of a response that stores nothing.
     fn nowhere(&self) -> Place {
         let entropy = self.digest.unwrap_or_else(rand::random);
         Place {
@@ -99,7 +100,7 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
         }
     }
 
-    /// Returns the response that the request repeats, according to a client that sends no idempotency key.
+    /// Returns the response that a retry without an idempotency key repeats.
     async fn repeated(&self, thread: &ThreadId) -> Result<Option<ResponseId>, OpenAiError> {
         if self.digest.is_some() || !self.request.is_retry() {
             return Ok(None);
@@ -108,8 +109,8 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
         Ok(responses.repeated(thread, self.fingerprint).await?)
     }
 
-    /// Returns the thread of `previous` if `previous` is its last response or the request is a repeat; otherwise a fork up
-    /// to `previous`.
+    /// Returns the thread of `previous` if `previous` is its last response, or if the request is a repeat. Otherwise,
+    /// returns a fork of the thread up to `previous`.
     async fn after(&self, previous: ResponseId) -> Result<Place, OpenAiError> {
         let (request, responses) = (self.request, self.request.responses()?);
         let state = previous_response(request, &previous).await?;
@@ -145,7 +146,7 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
             place.after = Some(followed);
             return Ok(place);
         }
-        // checked first, so that no unused fork remains
+        // checked before the fork, so that no unused fork remains
         (self.check)()?;
         responses.check_room()?;
         request.protocol.api.service.admit(&thread).await?;
@@ -164,7 +165,7 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
 /// Returns the response that a request continues.
 ///
 /// # Errors
-/// [`OpenAiError::NoPreviousResponse`] if it is not stored.
+/// [`OpenAiError::NoPreviousResponse`] if the response is not stored.
 pub(super) async fn previous_response(
     request: &OpenAiRequest,
     id: &ResponseId,
@@ -193,7 +194,7 @@ async fn items_until(
     })
 }
 
-/// Returns the position of a response's last item; an error if its conversation no longer has its items.
+/// Returns the position of a response's last item. Fails if the item was removed from its conversation.
 async fn kept_end_of(
     request: &OpenAiRequest,
     state: &ResponseState,
@@ -219,8 +220,8 @@ pub(super) async fn end_of(
     Ok(scopes.find_item(&state.scope, &last).await?)
 }
 
-/// Forks a thread up to a response, with its keys and tasks. A repeat with the same idempotency key gets the same fork.
-/// Returns the thread, and whether it is new.
+/// Forks a thread up to a response, with its keys and tasks. Returns the fork, and whether it is new. A repeated
+/// request with the same idempotency key gets the same fork.
 async fn fork(
     request: &OpenAiRequest,
     source: &ThreadId,
@@ -253,7 +254,7 @@ async fn fork(
         .fork(&api.service, source, &id, &draft, options)
         .await;
     match forked {
-        // only an earlier attempt of this request can have created this id
+        // only an earlier attempt of this request can have created the id
         Ok(_) => Ok((id, true)),
         Err(ServiceError::Refused(Refusal::ThreadExists)) => Ok((id, false)),
         Err(error) => Err(error.into()),

@@ -1,4 +1,4 @@
-//! References in an input to items that the server has stored, as the AI SDK sends them.
+//! Resolves references to stored items in an input. The AI SDK sends such references.
 
 use std::collections::HashMap;
 
@@ -17,11 +17,11 @@ use threadkeep_domain::{Json, ResponseId, elements, member_text};
 use threadkeep_responses::{Protocol, ResponseError, item_id_of, response_of_item};
 use threadkeep_web::ApiError;
 
-/// Maximum size of all items in the responses that one request refers to.
+/// Maximum total size of the items in all responses that one request refers to.
 const READ_MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Replaces the references in a body with their items. Drops references to items of the request's conversation, which the
-/// model gets anyway.
+/// Replaces the references in a body with their items. References to items of the request's conversation are dropped,
+/// because the model gets those items anyway.
 pub(super) async fn resolve(
     request: &OpenAiRequest,
     context: &Context,
@@ -33,7 +33,7 @@ pub(super) async fn resolve(
     };
     let conversation = conversation(request, context).await?;
     let mut references = Vec::new();
-    // excess items are rejected when the input is read
+    // further items are rejected when the input is read
     for (index, item) in elements(input).take(INPUT_MAX).enumerate() {
         if !is_reference(item) {
             continue;
@@ -65,7 +65,7 @@ fn is_reference(item: &str) -> bool {
     member_text(item, "type").is_some_and(|kind| kind == ITEM_REFERENCE)
 }
 
-/// Returns the conversation that a request continues, and the sequence number of the last item that it continues from.
+/// Returns the conversation that a request continues, and the sequence number of the last item before the new items.
 async fn conversation(
     request: &OpenAiRequest,
     context: &Context,
@@ -95,7 +95,7 @@ async fn is_in(
     Ok(place.is_some_and(|place| !place.is_removed && place.seq <= *last))
 }
 
-/// A reference to an item in the input or output of a response. The item's id names the response.
+/// A reference to an item in the input or output of a response. The item's id contains the id of the response.
 struct Reference {
     index: usize,
     id: ItemId,
@@ -120,7 +120,8 @@ fn unknown(index: usize) -> Fault {
     Fault::wrong_value(format!("input[{index}].id"), wanted)
 }
 
-/// Reads the items by the index of their reference. Reads each response once, and holds only one in memory at a time.
+/// Reads the referenced items. The keys are the indexes of the references. Each response is read only once, and only
+/// one response is in memory at a time.
 async fn stored(
     request: &OpenAiRequest,
     references: &[Reference],

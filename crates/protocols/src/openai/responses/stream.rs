@@ -1,5 +1,6 @@
-//! The events of a response as server-sent events ([the HTML standard, section
-//! 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)).
+//! Streams the events of a response as server-sent events.
+//!
+//! See the HTML standard, [section 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html).
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -12,14 +13,14 @@ use super::wire_event::WireEvent;
 use threadkeep_http::{COMMENT, EVENT_STREAM, cut_at_error, mark_replay, streamed};
 use threadkeep_responses::{ResponseError, ResponseStream};
 
-/// Longest silence before a comment is sent.
+/// Maximum silence before a comment is sent.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
-/// Size of events that are sent together.
+/// Number of bytes of events that are sent together.
 const CHUNK_BYTES: usize = 32 * 1_024;
 const DONE: &str = "data: [DONE]\n\n";
 
-/// Streams events until the response ends. If the stream breaks earlier, the connection is cut, so that the client continues
-/// from its last event.
+/// Streams events until the response ends. If the stream breaks earlier, the connection is cut, so that the client
+/// resumes after its last event.
 pub(super) fn respond(events: ResponseStream) -> HttpResponse {
     let mut response = streamed(EVENT_STREAM);
     mark_replay(&mut response, events.is_replay());
@@ -35,7 +36,7 @@ struct Events {
     is_done: bool,
 }
 
-/// Returns the next events, or a comment after a silence; `None` at the end.
+/// Returns the next events, or a comment after a silence. Returns `None` at the end.
 async fn next(events: &mut Events) -> Result<Option<Bytes>, ResponseError> {
     let Events { events, is_done } = events;
     if *is_done {

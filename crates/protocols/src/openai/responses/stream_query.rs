@@ -1,4 +1,4 @@
-//! Query parameters of a stream of events. Unknown ones are ignored.
+//! Query parameters of a stream of events. Unknown parameters are ignored.
 
 use crate::openai::fault::Fault;
 use threadkeep_http::{decode_parameter, parameters};
@@ -7,13 +7,13 @@ use threadkeep_http::{decode_parameter, parameters};
 #[derive(Debug, PartialEq)]
 pub(super) struct StreamQuery {
     pub(super) is_wanted: bool,
-    /// The number of the last event that the caller has received.
+    /// Number of the last event that the caller has received.
     pub(super) after: Option<u64>,
 }
 
 impl StreamQuery {
-    /// Parses the query. `last_event_id` is the header that browsers send when they reconnect; `starting_after` takes
-    /// precedence.
+    /// Parses the query. `last_event_id` is the header that browsers send when they reconnect. `starting_after` takes
+    /// precedence over it.
     pub(super) fn read(query: &str, last_event_id: Option<&str>) -> Result<Self, Fault> {
         let (mut is_wanted, mut after) = (false, None);
         for (name, value) in parameters(query) {

@@ -9,7 +9,7 @@ use threadkeep_responses::{
 };
 use threadkeep_service::tools::{StatelessTool, Tool};
 
-/// Maximum tools in a request, a limit of providers. Each tool costs only its text.
+/// Maximum number of tools in a request. Providers have the same limit.
 pub(super) const TOOLS_MAX: usize = 128;
 /// The types of `tool_choice` that name tools.
 const CHOICES: &str =
@@ -110,7 +110,7 @@ impl Tools {
         }
         let label = required(tool, "server_label", at)?;
         let allowed = given(tool, "allowed_tools");
-        // the same server in two lists would have two labels
+        // rejects a server that is listed twice, because its tools would have two labels
         let twice = |what: &str| {
             let message = format!("The {what} tools are given twice.");
             Err(Fault::new("duplicate_tool", at, message))
@@ -155,7 +155,7 @@ impl Tools {
         Ok(vec![typed.as_str().into()])
     }
 
-    /// The names of all functions that the model is offered.
+    /// Returns the names of all functions that the model is offered.
     fn names<'a>(&'a self) -> impl Iterator<Item = &'a str> {
         let functions = self.functions.iter().map(|function| function.name.as_str());
         let state = self.state.iter().flat_map(|state| &state.allowed);
@@ -164,8 +164,8 @@ impl Tools {
         functions.chain(state.map(String::as_str)).chain(stateless)
     }
 
-    /// Reads `tool_choice`. With `allowed_tools`, the response has only the allowed tools: the model is not offered the
-    /// others, and a call of one counts as a call of an unknown tool.
+    /// Reads `tool_choice`. With `allowed_tools`, the model is offered only the allowed tools. A call of any other tool
+    /// counts as a call of an unknown tool.
     pub(super) fn choose(&mut self, choice: Option<&str>) -> Result<ToolChoice, Fault> {
         let wanted = "'auto', 'none', 'required', 'allowed_tools' or a function of the request";
         let has_tools = self.names().next().is_some();
@@ -198,8 +198,8 @@ impl Tools {
     }
 }
 
-/// Returns whether `kind` is a web search: `web_search` or the older `web_search_preview`, optionally with a date, such as
-/// `web_search_2025_08_26`.
+/// Returns whether `kind` is a web search: `web_search` or the older `web_search_preview`, optionally with a date, such
+/// as `web_search_2025_08_26`.
 pub(super) fn is_search(kind: &str) -> bool {
     let Some(rest) = kind.strip_prefix("web_search") else {
         return false;
@@ -245,7 +245,8 @@ fn read_custom(tool: &str, at: &str) -> Result<Function, Fault> {
     })
 }
 
-/// Checks the format of a custom tool: the upstream request would omit an unknown one.
+/// Checks the format of a custom tool. Unknown formats are rejected, because the upstream request would silently omit
+/// them.
 fn check_format(format: &str, at: &str) -> Result<(), Fault> {
     object(format, at)?;
     match required(format, "type", at)?.as_str() {
@@ -279,7 +280,7 @@ fn read_function(tool: &str, at: &str) -> Result<Function, Fault> {
     })
 }
 
-/// Reads `allowed_tools`: names, or `{"tool_names"}`; all tools if it is missing.
+/// Reads `allowed_tools`: an array of names, or `{"tool_names"}`. Returns all tools if it is missing.
 fn read_allowed<T: Copy + PartialEq + FromStr, const N: usize>(
     allowed: Option<&str>,
     at: &str,

@@ -32,7 +32,7 @@ impl WireEvent {
             StreamItem::Ended(ended) => {
                 let kind = match ended.outcome.status {
                     Status::Completed => "response.completed",
-                    // no event is named after cancelled responses
+                    // the API has no event for cancelled responses
                     Status::Incomplete(_) | Status::Cancelled => "response.incomplete",
                     Status::Failed(_) => "response.failed",
                 };
@@ -156,7 +156,7 @@ fn of_event(
     }
 }
 
-/// The names of the events about one kind of text.
+/// The names of the events for one kind of text.
 struct Names {
     part_added: &'static str,
     delta: &'static str,
@@ -201,7 +201,7 @@ fn names(kind: TextKind) -> &'static Names {
     }
 }
 
-/// The empty `logprobs` member, which only texts of answers have.
+/// Returns an empty `logprobs` member for answer text, and nothing for other texts.
 fn logprobs(kind: TextKind) -> &'static str {
     match kind {
         TextKind::Text => r#","logprobs":[]"#,

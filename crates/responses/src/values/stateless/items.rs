@@ -1,7 +1,7 @@
-//! Items of calls of stateless tools, in the form of OpenAI's Responses API.
+//! Creates items for calls of stateless tools, in the form of OpenAI's Responses API.
 //!
-//! That API does not return the result of a search, and returns only the image of a generation. Here, items have additional
-//! members with everything that later prompts need: `call_id`, `arguments`, `output` or `error`, and `code`.
+//! In that API, a search item has no result, and an image item has nothing but the image. Items here therefore have
+//! additional members, which later prompts need: `call_id`, `arguments`, `output` or `error`, and `code`.
 
 use serde_json::{Map, Value, json};
 
@@ -14,13 +14,13 @@ use threadkeep_service::tools::{StatelessCall, StatelessTool};
 pub(crate) enum StatelessOutcome {
     /// A text for the model.
     Text(String),
-    /// An image. The model receives its type and size.
+    /// An image. The model receives only its type and size.
     Image(GeneratedImage),
     /// The arguments are invalid.
     Mistake(String),
     Failed {
         code: &'static str,
-        /// For the model.
+        /// Message for the model.
         error: String,
     },
 }
@@ -33,8 +33,8 @@ pub(crate) fn id_prefix(tool: StatelessTool, label: Option<&str>) -> &'static st
     }
 }
 
-/// Creates the item of a call: of type `mcp_call` for a tool of a tool server, which has a label, else of the tool's own
-/// type. `has_sources`: a search lists its sources.
+/// Creates the item of a call. If the tool belongs to a tool server, `label` names that server and the item has the
+/// type `mcp_call`. Otherwise, the item has the tool's own type. With `has_sources`, a search item lists its sources.
 pub(crate) fn item(
     id: &str,
     label: Option<&str>,
@@ -119,7 +119,7 @@ fn description(id: &str, image: &GeneratedImage) -> String {
     json!({"id": id, "model": image.model, "data": [data], "usage": {"images": 1}}).to_string()
 }
 
-/// Bytes that count against the limit of a response: all except those of an image.
+/// Returns the size that counts toward the limit of a response, in bytes. Images do not count.
 pub(crate) fn counted_bytes(item: &Json) -> u64 {
     (item.as_str().len() - image_bytes(item)) as u64
 }
@@ -128,7 +128,7 @@ pub(crate) fn image_bytes(item: &Json) -> usize {
     image_of(item.as_str()).map_or(0, str::len)
 }
 
-/// Removes an image that the server generated, for a history.
+/// Returns a copy for the history, without the image that the server generated.
 pub fn without_image(item: &Json) -> Json {
     let text = item.as_str();
     if image_of(text).is_none() {
@@ -141,11 +141,11 @@ pub fn without_image(item: &Json) -> Json {
     Json::from_compact(object_of(members))
 }
 
-/// Returns the image in an item, as JSON.
+/// Returns the image that the server generated, as JSON text.
 fn image_of(item: &str) -> Option<&str> {
     let is_image = ItemKind::of(item) == Some(ItemKind::ImageGenerationCall);
     let image = is_image.then(|| member(item, "result")).flatten()?;
-    // the server's own calls have an output, which describes the image
+    // only items of the server's own calls have an output
     (image.starts_with('"') && member(item, "output").is_some()).then_some(image)
 }
 

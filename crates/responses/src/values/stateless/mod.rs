@@ -1,4 +1,4 @@
-//! Tools that change no state of this service: the interface between the loop and the servers that run them.
+//! Interface between responses and the servers of stateless tools, which do not store state.
 
 mod items;
 mod set;
@@ -15,18 +15,19 @@ pub use items::without_image;
 pub(crate) use items::{StatelessOutcome, counted_bytes, id_prefix, image_bytes, item};
 pub use set::{StatelessServer, StatelessSet};
 
-/// Maximum total size of the images of a response, in base64. The call of a further image fails; images are never truncated.
+/// Maximum total size of a response's images in base64, in bytes. A call fails if its image would exceed the limit,
+/// because a truncated image is useless.
 pub(crate) const IMAGES_MAX_BYTES: usize = 8 * 1_048_576;
 
-/// Tools that change no state of this service, so a call may run again after a crash. Tools without settings return
-/// [`Unavailable`](StatelessError::Unavailable).
+/// Runs stateless tools. They do not store state, so a call may run again after a crash. A tool that is not configured
+/// returns [`Unavailable`](StatelessError::Unavailable).
 #[async_trait]
 pub trait StatelessTools: fmt::Debug + Send + Sync {
     async fn search(&self, search: &WebSearch) -> Result<Vec<SearchResult>, StatelessError>;
 
     async fn fetch(&self, fetch: &WebFetch) -> Result<String, StatelessError>;
 
-    /// Generates an image within `left`.
+    /// Generates an image. Fails if the image takes longer than `left`.
     async fn generate(
         &self,
         prompt: &str,
@@ -51,7 +52,7 @@ pub struct GeneratedImage {
     pub base64: String,
 }
 
-/// Why a call has no result, in words for the model, which reveal only the kind of failure.
+/// Reason why a call has no result, as a text for the model. The text reveals only the kind of failure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StatelessError {
     #[error("{name} must be {wanted}")]
@@ -85,7 +86,7 @@ impl StatelessTools for NoStatelessTools {
 }
 
 impl StatelessError {
-    /// The error of a tool without settings.
+    /// The error of a tool that is not configured.
     pub const NOT_CONFIGURED: Self = Self::Unavailable(Cow::Borrowed("it is not configured"));
 }
 

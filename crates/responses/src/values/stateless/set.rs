@@ -6,13 +6,13 @@ use threadkeep_service::tools::StatelessTool;
 /// The stateless tools that the model may call, grouped by how the client requested them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatelessSet {
-    /// Tools of a tool server; their calls are items of type `mcp_call`.
+    /// Tools that the client requested as a tool server. Their calls are items of type `mcp_call`.
     pub server: Option<StatelessServer>,
-    /// Tools that the client requested by type; their items have that type.
+    /// Tools that the client requested by type. Their calls are items of that type.
     pub typed: Vec<StatelessTool>,
 }
 
-/// The tool server that represents stateless tools.
+/// A tool server that consists of stateless tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatelessServer {
     /// The client's name for the server.
@@ -31,7 +31,7 @@ impl StatelessSet {
         self.tools().next().is_none()
     }
 
-    /// Returns the functions that represent the tools to a model.
+    /// Returns the tools as functions for a model.
     pub(crate) fn functions(&self) -> impl Iterator<Item = Function> {
         self.tools()
             .map(|tool| Function::of_server(tool.as_str(), tool.description(), &tool.schema()))
@@ -42,7 +42,7 @@ impl StatelessSet {
         self.tools().find(|tool| *tool == named)
     }
 
-    /// Returns the label of the tool server of a tool; `None` for a tool with its own item type.
+    /// Returns the label of the tool server that has `tool`. Returns `None` for a tool with its own item type.
     pub(crate) fn label_of(&self, tool: StatelessTool) -> Option<&str> {
         let server = self.server.as_ref()?;
         let has_it = server.allowed.contains(&tool);

@@ -186,7 +186,7 @@ async fn what_has_ended_is_made_anew_by_a_repeat() {
     assert_eq!(house.listed("state-handles").await.len(), 1);
 }
 
-/// Lists whose calls hang.
+/// Delegates to `listings`, except that one call never returns.
 #[derive(Debug)]
 struct Hanging {
     listings: Arc<dyn Listings>,
@@ -233,7 +233,7 @@ impl Listings for Hanging {
     }
 }
 
-/// Returns services over lists that hang until the timeout; `add` selects the call that hangs.
+/// Returns services over listings with a call that hangs until the timeout. The call is `list_add` if `add` is set.
 fn hanging(add: bool) -> (StateHandleService, SessionService) {
     const TIMEOUT: Duration = Duration::from_secs(4);
     let clock = Clock::system();

@@ -3,17 +3,17 @@ use crate::tools::arguments::{Fields, read_object};
 use crate::tools::mistake::Mistake;
 use threadkeep_domain::Json;
 
-/// Maximum that Brave and Tavily accept.
+/// Maximum number of characters in a query, which is also the limit of Brave and Tavily.
 pub(super) const QUERY_CHARS_MAX: usize = 400;
 pub(super) const RESULTS: u64 = 5;
 pub(super) const RESULTS_MAX: u64 = 20;
-/// The limit for webhook URLs.
+/// Maximum size of a URL in bytes: the same limit as for webhook URLs.
 pub(super) const URL_BYTES_MAX: usize = 2_048;
 pub(super) const FETCHED_CHARS: u64 = 20_000;
 pub(super) const FETCHED_CHARS_MAX: u64 = 100_000;
-/// Maximum that OpenAI's image models accept.
+/// Maximum number of characters in a prompt, which is also the limit of OpenAI's image models.
 pub(super) const PROMPT_CHARS_MAX: usize = 32_000;
-/// Maximum length of a DNS name (RFC 1035, section 2.3.4).
+/// Maximum length of a DNS name in bytes (RFC 1035, section 2.3.4).
 const DOMAIN_BYTES_MAX: usize = 253;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,23 +26,23 @@ pub enum StatelessCall {
     },
 }
 
-/// The `Debug` form hides the query.
+/// A web search. `Debug` output omits the query.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebSearch {
     /// 1 to 400 characters.
     pub query: String,
     /// 1 to 20.
     pub max_results: usize,
-    /// Restricts the search to a domain: letters, digits, dots and hyphens.
+    /// Restricts the search to a domain of letters, digits, dots and hyphens.
     pub site: Option<String>,
 }
 
-/// The `Debug` form hides the URL.
+/// A page to fetch. `Debug` output omits the URL.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebFetch {
     /// As the model wrote it; up to 2,048 bytes.
     pub url: String,
-    /// Maximum characters of the text, 1 to 100,000; the rest is cut.
+    /// Maximum number of characters to return, 1 to 100,000. Longer text is truncated.
     pub max_chars: usize,
 }
 
@@ -98,7 +98,7 @@ fn read_image(tool: &'static str, object: &Json) -> Result<StatelessCall, Mistak
     Ok(StatelessCall::Image { prompt })
 }
 
-/// Checks that a site can be a domain, so that it adds nothing else to a query.
+/// Checks the syntax of a domain. Otherwise a model could add other search operators to the query.
 fn is_domain(text: &str) -> bool {
     let is_label = |label: &str| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';

@@ -1,4 +1,4 @@
-//! Tools that change no state of this service: web search, web pages, images.
+//! Tools that do not store state: web search, web pages and image generation.
 
 mod arguments;
 mod tool;

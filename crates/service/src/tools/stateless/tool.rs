@@ -10,7 +10,7 @@ use super::arguments::{
 use crate::tools::UnknownTool;
 use crate::tools::schema::object;
 
-/// A tool that changes no state of this service.
+/// A tool that does not store state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StatelessTool {
@@ -23,13 +23,13 @@ impl StatelessTool {
     /// The tools of the tool server `threadkeep:web`.
     pub const WEB: [Self; 2] = [Self::WebSearch, Self::WebFetch];
 
-    /// Name for models, and type of its items.
+    /// Name of the tool for models, and type of its items.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         self.names().0
     }
 
-    /// Name in texts, and alternative name.
+    /// Name of the tool in messages, and alternative name in requests.
     pub fn dotted(self) -> &'static str {
         self.names().1
     }
@@ -52,7 +52,7 @@ impl StatelessTool {
         }
     }
 
-    /// Description for a model, in one or two sentences.
+    /// Description for the model, in one or two sentences.
     pub fn description(self) -> &'static str {
         match self {
             Self::WebSearch => {
@@ -67,7 +67,7 @@ impl StatelessTool {
         }
     }
 
-    /// JSON Schema of the arguments: one object, no `$ref`.
+    /// Returns the JSON Schema of the arguments: a single object without `$ref`.
     pub fn schema(self) -> Value {
         match self {
             Self::WebSearch => object(
@@ -128,7 +128,7 @@ impl StatelessTool {
 impl FromStr for StatelessTool {
     type Err = UnknownTool;
 
-    /// Parses names with underscores and with dots.
+    /// Parses a name with an underscore or a dot, such as `web_search` or `web.search`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let all = [Self::WebSearch, Self::WebFetch, Self::ImageGeneration];
         let is_named = |tool: &Self| {

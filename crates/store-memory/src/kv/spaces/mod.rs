@@ -14,8 +14,8 @@ use threadkeep_store::{
     NamespaceRecord, Reading, Usage,
 };
 
-/// Maximum expired entries that one list skips. Many can expire at once, and until the purge, a page that skips all of them
-/// would hold the lock.
+/// Maximum number of expired entries that one list skips. Many entries can expire at once. A page that skips all of
+/// them before they are purged would hold the lock for too long.
 const PASSED_OVER: usize = 10_000;
 
 /// All namespaces. Expired entries are hidden at once, and freed by the purge.
@@ -46,7 +46,7 @@ struct Space {
     entries: BTreeMap<EntryKey, Entry>,
     bytes: u64,
     last_used_ms: u64,
-    /// Time in [`Spaces::idle`].
+    /// Time at which the namespace is queued in [`Spaces::idle`].
     idle_check_ms: Option<u64>,
 }
 
@@ -76,7 +76,7 @@ impl Spaces {
                 Some((ends_ms, ..)) if *ends_ms <= now_ms => {}
                 _ => return false,
             }
-            // an entry of an ended namespace is freed with it
+            // an entry of an ended namespace is freed with the namespace
             if let Some((_, namespace, key, life)) = self.ends.pop_first()
                 && self.life_of(&namespace, &key) == Some(life)
             {
@@ -152,7 +152,7 @@ impl Spaces {
         };
         let entries = &space.entries;
         let after = after.map(EntryKey::as_str);
-        // above all keys with the prefix, which need not be a valid key
+        // sorts after all keys with the prefix, and need not be a valid key
         let end = [prefix, &"\u{10ffff}".repeat(EntryKey::MAX_BYTES / 4 + 1)].concat();
         let found: &mut dyn Iterator<Item = _> = match order {
             KeyOrder::Ascending => {
@@ -211,7 +211,7 @@ impl Spaces {
         }
     }
 
-    /// The usage of a namespace without expired entries. Call it after the purge.
+    /// Returns the usage of a namespace. Call this after the purge, so that expired entries are not counted.
     pub(crate) fn usage(&self, namespace: &Namespace, now_ms: u64) -> Usage {
         let space = self.spaces.get(namespace);
         let Some(space) = space.filter(|space| space.record.lives(now_ms)) else {
@@ -224,8 +224,8 @@ impl Spaces {
         }
     }
 
-    /// Moves some entries of a namespace into `gone`, and deletes the namespace with the last one. Returns how many of them
-    /// had not expired, or `None` if the namespace no longer exists.
+    /// Moves some entries of a namespace into `gone`. If no entries are left, deletes the namespace. Returns how many
+    /// of the moved entries had not expired, or `None` if the namespace no longer exists.
     pub(crate) fn delete_some(
         &mut self,
         namespace: &Namespace,
@@ -332,7 +332,8 @@ impl Heap for Spaces {
 
 impl Part for Spaces {}
 
-/// Heap bytes of a key and its entry. A body that was read is shared through an extra block.
+/// Returns the heap bytes of a key and its entry, with the extra block through which a body is shared once it has been
+/// read.
 fn held_bytes(key: &EntryKey, entry: &Entry) -> u64 {
     let encoding = entry.head.content_encoding.as_ref();
     shared_bytes(key.as_str())
@@ -346,7 +347,7 @@ fn shared_bytes(text: &str) -> u64 {
     heap::block(2 * size_of::<usize>() + text.len())
 }
 
-/// The position of an entry in [`Spaces::ends`], if it expires.
+/// Returns the position of an entry in [`Spaces::ends`].
 fn end_of(entry: &Entry, namespace: &Namespace, key: &EntryKey) -> EntryEnd {
     let ends_ms = entry.head.expires_ms.unwrap_or(u64::MAX);
     let life = entry.head.stamp.life;

@@ -119,7 +119,7 @@ impl Spaces {
         deleted: u64,
         now_ms: u64,
     ) -> Answered<u64> {
-        // admitted when the deletion began
+        // ignores errors, because the key was accepted when the deletion began
         if let Ok(Some(first)) = self.deleted_before(namespace, idempotency, now_ms) {
             return first;
         }
@@ -129,7 +129,7 @@ impl Spaces {
         Answered::fresh(deleted)
     }
 
-    /// Records the start of a request with several writes. Returns whether it had started before.
+    /// Records the start of a request with several writes. Returns whether the request had already started.
     pub(in super::super) fn begin(
         &mut self,
         namespace: &Namespace,

@@ -31,7 +31,7 @@ impl Entry {
         Ok(saved)
     }
 
-    /// The checkpoint moves into `gone`, which is freed after the lock is released.
+    /// Deletes a checkpoint. Moves it into `gone`; the caller frees it after releasing the lock.
     pub(crate) fn delete_checkpoint(
         &mut self,
         number: u32,
@@ -54,7 +54,7 @@ impl Entry {
         Ok(deleted)
     }
 
-    /// Restores a checkpoint of `life`, whose state was read as `document`.
+    /// Restores a checkpoint. `read` has the life of the checkpoint and its parsed state.
     pub(crate) fn restore_checkpoint(
         &mut self,
         number: u32,

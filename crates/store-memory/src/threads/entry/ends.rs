@@ -10,8 +10,8 @@ use threadkeep_domain::{EndReason, EventKind, Life, Refusal, Thread, ThreadPolic
 use threadkeep_store::{Destroy, Destroyed, millis};
 
 impl Entry {
-    /// Ends the thread. Without `has_room`, the result for an id without a thread is not remembered: such ids cost clients
-    /// nothing, and each result takes memory.
+    /// Ends the thread. If `has_room` is false, the result for an id without a thread is not remembered. Otherwise,
+    /// clients could fill the memory with such results.
     pub(crate) fn destroy(
         &mut self,
         destroy: &Destroy,
@@ -44,7 +44,6 @@ impl Entry {
         Ok(destroyed)
     }
 
-    /// Removes the thread without archiving it, logs its end, and leaves a tombstone.
     pub(crate) fn erase(&mut self, tombstone: Duration, step: &mut Step<'_>) -> Option<LiveThread> {
         let mut living = self.living.take()?;
         step.log_erased(&mut living);
@@ -52,7 +51,7 @@ impl Entry {
         Some(living)
     }
 
-    /// Removes all results, and leaves a tombstone if the id has no thread.
+    /// Removes all remembered results, and leaves a tombstone if the id has no thread.
     pub(crate) fn leave_tombstone(&mut self, tombstone: Duration, now_ms: u64) {
         self.forget_answers();
         if self.living.is_none() {

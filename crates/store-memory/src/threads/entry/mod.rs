@@ -20,15 +20,16 @@ use threadkeep_domain::{
     Tombstone, TurnToken, heap,
 };
 
-/// Everything that the store has for one id: thread, tombstone, remembered results, and whether changes are logged.
+/// Everything that the store has for one id: the thread, the tombstone, remembered results, and whether changes are
+/// logged.
 #[derive(Debug, Default)]
 pub(crate) struct Entry {
     living: Option<LiveThread>,
     tombstone_ends_ms: u64,
-    /// Until this time, clients that have read nothing since the thread was destroyed are rejected, even if it has a new
-    /// life.
+    /// Until this time, clients that have not read the thread since it was destroyed are rejected. They are rejected
+    /// even if the thread has a new life.
     late_until_ms: u64,
-    /// Whether the thread has moved to another id. The tombstone then rejects every write.
+    /// True if the thread has moved to a different id. If so, the tombstone rejects every write.
     is_moved: bool,
     records: Records<Answered>,
     /// Results of writes to the scope; most threads have none.
@@ -64,7 +65,7 @@ impl Entry {
         self.living.as_ref()?.place()
     }
 
-    /// Returns the thread, or one whose end is not logged yet.
+    /// Returns the thread, even if it has expired and its end is not logged yet.
     pub(crate) fn held(&self) -> Option<&LiveThread> {
         self.living.as_ref()
     }
@@ -73,13 +74,12 @@ impl Entry {
         access.check(self.living(now_ms).and_then(LiveThread::owner_tag))
     }
 
-    /// Whether the caller has an owner but the thread does not, so that an empty write must bind it first.
+    /// Returns whether the caller has an owner but the thread does not. An empty write must then set the owner first.
     pub(crate) fn is_unbound(&self, access: Access, now_ms: u64) -> bool {
         let living = self.living(now_ms);
         matches!(access, Access::Of(_)) && living.is_some_and(|living| living.owner_tag().is_none())
     }
 
-    /// Version and life, or the stamp of a thread that does not exist.
     pub(crate) fn stamp(&self, now_ms: u64) -> Stamp {
         let living = self.living(now_ms);
         living.map_or(Stamp::default(), |living| living.stamp)
@@ -93,7 +93,7 @@ impl Entry {
             .next_seq
     }
 
-    /// Whether the thread exists, or its end is not logged yet.
+    /// Returns whether the id has a thread, even if it has expired and its end is not logged yet.
     pub(crate) fn has_thread(&self) -> bool {
         self.living.is_some()
     }
@@ -107,7 +107,7 @@ impl Entry {
         records.is_some_and(|records| records.has_answer(key, now_ms))
     }
 
-    /// Ends an expired thread, and frees expired data. Returns whether it ended one.
+    /// Ends an expired thread, and frees expired data. Returns whether a thread ended.
     pub(crate) fn sweep(&mut self, step: &mut Step<'_>) -> bool {
         self.records.sweep(step.now_ms);
         if let Some(records) = &mut self.scope_records {
@@ -124,8 +124,8 @@ impl Entry {
         true
     }
 
-    /// Checks whether a change is allowed; call it after a sweep. Returns the result of an earlier request with the same
-    /// key, as `replay` reads it. `None` ignores the tombstone.
+    /// Sweeps the entry and checks whether a change is allowed. If an earlier request had the same idempotency key,
+    /// returns its result, as read by `replay`. If `tombstone` is `None`, a tombstone does not reject the change.
     fn open<T>(
         &mut self,
         conditions: &Conditions,
@@ -189,7 +189,7 @@ impl Entry {
         self.records.remember(key, now_ms, ends_ms, answer);
     }
 
-    /// Shortens the lifetime of results after the life that gave them ended.
+    /// Shortens the lifetime of results, because the life that they belong to has ended.
     fn end_answers(&mut self, ends_ms: u64, now_ms: u64) {
         self.records.end_soon(ends_ms, now_ms);
         if let Some(records) = &mut self.scope_records {

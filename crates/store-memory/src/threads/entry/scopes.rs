@@ -7,8 +7,8 @@ use threadkeep_store::held_scope::{HeldScope, check_version};
 use threadkeep_store::{Answered, ScopeEnd};
 
 impl Entry {
-    /// Writes to the thread's scope. If the only obstacle is that the thread does not exist, refuses the write with that
-    /// reason.
+    /// Writes to the thread's scope. Without a thread, a valid write is refused with `NoThread`, and an invalid write
+    /// with its own refusal.
     pub(crate) fn write_scope(
         &mut self,
         write: &ScopeWrite<'_>,
@@ -60,7 +60,7 @@ impl Entry {
         Ok(compacted)
     }
 
-    /// Removes and returns the thread's scope. The caller drops it.
+    /// Removes and returns the thread's scope, which the caller drops.
     pub(crate) fn end_scope(
         &mut self,
         end: &ScopeEnd,
@@ -89,8 +89,8 @@ impl Entry {
         Ok((Answered::fresh(existed), ended))
     }
 
-    /// Checks whether a change of the scope is allowed; call it after a sweep. Returns the result of an earlier request with
-    /// the same key, as `replay` reads it.
+    /// Sweeps the entry and checks whether a change of the scope is allowed. If an earlier request had the same
+    /// idempotency key, returns its result, as read by `replay`.
     fn open_scope<T>(
         &mut self,
         (access, turn): (Access, Option<TurnToken>),

@@ -1,4 +1,5 @@
--- Gives back one permit of each rate. KEYS: counters. ARGV: as in take_rates.lua. Reply: 0.
+-- Gives back one permit of each rate.
+-- KEYS: one counter per rate. ARGV: as in take_rates.lua. Reply: 0.
 local t = now_us(tonumber(ARGV[1]))
 for i, key in ipairs(KEYS) do
   local interval, tolerance = tonumber(ARGV[2 * i]), tonumber(ARGV[2 * i + 1])

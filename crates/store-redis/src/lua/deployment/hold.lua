@@ -1,9 +1,11 @@
--- Renews a holder's leases in a pool, and takes free slots up to its share.
--- KEYS: 1 pool: `mHOLDER` expiry of a holder, `sSLOT` expiry of a lease and its holder; `iHOLDER`: see introduce.lua.
--- ARGV: 1 ahead, 2 slots, 3 holder, 4 duration. Reply: slots held.
+-- Renews a holder's leases in a pool, and takes free slots up to the holder's share.
+-- KEYS: 1 the pool, a hash. Its field `mHOLDER` has the expiry of a holder; `sSLOT` has the expiry of a lease and the name
+--   of its holder; `iHOLDER` is described in introduce.lua.
+-- ARGV: 1 `ahead`, 2 number of slots, 3 holder, 4 duration of the leases.
+-- Reply: the slots that the holder has now.
 local ahead, slots, holder, lasts = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local t, pool = now(ahead), {}
--- without leases, no replica would end or delete anything
+-- if the leases expired, no replica would end threads or delete old data, so a full Redis must accept the renewal
 write_even_when_full(KEYS[1])
 local fields = call('HGETALL', KEYS[1])
 for i = 1, #fields, 2 do pool[fields[i]] = fields[i + 1] end

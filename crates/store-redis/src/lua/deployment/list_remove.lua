@@ -1,5 +1,5 @@
--- Removes members from a list and from their owners' parts, which are in the list's slot.
--- KEYS: 1 list, 2 next checks, 3 owners. ARGV: members. Reply: 1.
+-- Removes members from a list and from the parts of their owners. The parts are in the slot of the list.
+-- KEYS: 1 the list, 2 times of the next checks, 3 owners. ARGV: members. Reply: 1.
 for _, member in ipairs(ARGV) do
   local part = call('HGET', KEYS[3], member)
   if part then

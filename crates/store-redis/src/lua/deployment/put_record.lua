@@ -1,5 +1,6 @@
--- Replaces a record if the current one is as expected.
--- KEYS: 1 records. ARGV: 1 name, 2 new record, 3 maximum records, 4 expected record, if any. Reply: 1, or 0.
+-- Replaces a record if the current record is the expected one.
+-- KEYS: 1 the records, a hash. ARGV: 1 name, 2 new record, 3 maximum number of records, 4 expected record, if any.
+-- Reply: 1 if the record was replaced, or 0.
 local old = call('HGET', KEYS[1], ARGV[1])
 if old ~= (ARGV[4] or false) then return 0 end
 if not old and call('HLEN', KEYS[1]) >= tonumber(ARGV[3]) then return 0 end

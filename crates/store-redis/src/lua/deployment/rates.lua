@@ -1,4 +1,5 @@
--- A counter holds the microsecond at which the whole burst is available again, which is also its expiry: see domain/rate.rs.
+-- A counter holds one time, in microseconds: when the whole burst is available again. The key expires at that time. See
+-- domain/rate.rs.
 local function now_us(ahead)
   local t = call('TIME')
   return t[1] * 1000000 + t[2] + ahead * 1000

@@ -1,6 +1,6 @@
--- Takes one permit of each rate, or none at all.
--- KEYS: counters. ARGV: 1 ahead, then cost and burst of each rate, in microseconds.
--- Reply: 0, or the exhausted rate with the longest wait: its index from 0, and the wait in microseconds.
+-- Takes one permit of each rate, or no permit at all.
+-- KEYS: one counter per rate. ARGV: 1 `ahead`, then the cost and the burst of each rate, in microseconds.
+-- Reply: 0, or the index of the exhausted rate with the longest wait, from 0, and that wait in microseconds.
 local t, fulls, place, longest = now_us(tonumber(ARGV[1])), {}, nil, 0
 for i, key in ipairs(KEYS) do
   local interval, tolerance = tonumber(ARGV[2 * i]), tonumber(ARGV[2 * i + 1])
@@ -11,7 +11,8 @@ for i, key in ipairs(KEYS) do
 end
 if place then return {place, longest} end
 for i, key in ipairs(KEYS) do
-  -- after PERSIST, a full Redis accepts SET: rates must not block a request that frees memory
+  -- PERSIST comes first, because a full Redis accepts SET only after the script has written. Rates must not block a request
+  -- that frees memory.
   call('PERSIST', key)
   set_full(key, fulls[i], t)
 end

@@ -1,10 +1,12 @@
--- Ends idle namespaces, and lists ended ones. KEYS: as in namespaces.lua. ARGV: 1 ahead, 2 maximum of each.
--- Reply: number of due namespaces, then name and time of each ended one: see `ended` in namespaces.lua.
+-- Ends idle namespaces, and lists ended namespaces whose entries await deletion.
+-- KEYS: as in namespaces.lua. ARGV: 1 `ahead`, 2 maximum number of namespaces to end and to list.
+-- Reply: number of namespaces that were due, then name and time of each ended namespace. `ended` in namespaces.lua describes
+--   the time.
 local k, ahead = namespace_keys(), tonumber(ARGV[1])
 local due = call('ZRANGEBYSCORE', k.idle, '-inf', fmt('%.0f', now(ahead)), 'LIMIT', 0, ARGV[2])
 for _, name in ipairs(due) do
   local record = record_of(k, name, ahead)
-  -- a stale member would be found again
+  -- otherwise the next call would find a stale member again
   if not record or #record ~= IDLE_BYTES then call('ZREM', k.idle, name) end
 end
 local found = {#due}

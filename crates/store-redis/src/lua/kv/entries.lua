@@ -1,17 +1,19 @@
--- Entries of namespaces. Namespace and key select the bucket, so a large namespace uses all buckets:
---   :k:HASH    an entry: end (0: never), last put or use, number of uses; then its head and its body. Expires at its end
---   :kh        heads by member
---   :kn        members in byte order
---   :kx        members by end
---   :kc        by namespace: entries, bytes of their bodies, last put or use
+-- Entries of namespaces. The namespace and the key select the bucket, so a large namespace uses all buckets. Keys of a
+-- bucket:
+--   :k:HASH    an entry: its end (0: never), last put or use, number of uses; then its head and its body. Expires at its end
+--   :kh        a hash: heads by member
+--   :kn        a sorted set: members in byte order
+--   :kx        a sorted set: members by end
+--   :kc        a hash by namespace: number of entries, bytes of their bodies, last put or use
 --   :ki:HASH   answers remembered with an entry: see records.lua
--- A member is 16 bytes of the hash of the namespace's name, then the key. A head: format, version, life, created, updated,
--- ttl (0: forever), bytes of the body; then lengths and texts of content type and encoding. Expired entries stay in all keys
--- except :k:HASH until they are purged.
+-- A member is 16 bytes of the hash of the namespace's name, followed by the key. A head has the format, version, life,
+-- creation time, update time, ttl (0: forever) and bytes of the body; then the lengths and the texts of the content type and
+-- the encoding.
+-- Expired entries remain in all keys except :k:HASH until they are purged.
 local USES, HEAD, COUNTS = '>I6I6I6', '>BI6c8I6I6I6I4', '>I6I6I6'
 local HEAD_AT, HEAD_BYTES = 19, 37
 local NOBODY = '\0\0\0\0\0\0\0\0'
--- Entries that a call for another purpose purges.
+-- How many expired entries a script purges in addition to its own work.
 local PURGED = 20
 
 local function count(counts, member, entries, bytes, used)
@@ -25,14 +27,15 @@ local function count(counts, member, entries, bytes, used)
   end
 end
 
--- Whether an entry was last put before `since`, and so ended with an earlier life of its namespace.
+-- Returns whether an entry was last put before `since`. Such an entry ended with an earlier life of its namespace.
 local function is_of_the_past(head, since)
   if since == 0 or #head < HEAD_BYTES then return false end
   local _, _, _, _, updated = unpack_(HEAD, head)
   return updated < since
 end
 
--- Returns the head of a living member, then its head in any case. `k`: keys of heads, members, ends and counts.
+-- Returns the head of a living member, or nil; then the head of the member even if it has expired. `k` has the keys of
+-- heads, members, ends and counts.
 local function head_of(k, member, ahead, since)
   local head = call('HGET', k.heads, member)
   if not head then return nil end
@@ -41,7 +44,7 @@ local function head_of(k, member, ahead, since)
   return head, head
 end
 
--- Removes a member from all keys except its entry.
+-- Removes a member from all keys of the bucket except the entry itself.
 local function drop(k, member)
   local head = call('HGET', k.heads, member)
   call('ZREM', k.ends, member)
@@ -52,8 +55,8 @@ local function drop(k, member)
   count(k.counts, member, -1, -bytes, 0)
 end
 
--- Drops up to `most` expired members, and returns their number. Call it after commands that use memory: once a script has
--- written, a full Redis no longer rejects them.
+-- Drops up to `most` expired members, and returns how many. Call it after all commands that use memory: once a script has
+-- written, Redis runs these commands even when it is full.
 local function purge(k, most, ahead)
   local ended = call('ZRANGEBYSCORE', k.ends, '-inf', fmt('%.0f', now(ahead)), 'LIMIT', 0, most)
   for _, member in ipairs(ended) do drop(k, member) end

@@ -1,4 +1,5 @@
--- KEYS: 1 heads, 2 ends. ARGV: 1 ahead, 2 time before which entries ended with their namespace, then members.
+-- Reads the heads of entries. The keys are described in entries.lua.
+-- KEYS: 1 heads, 2 ends. ARGV: 1 `ahead`, 2 time before which entries ended with their namespace, then members.
 -- Reply: head and end (empty: never) of each member, in turn; two empty strings for a missing entry.
 local k, ahead, since, found = {heads = KEYS[1], ends = KEYS[2]}, tonumber(ARGV[1]), tonumber(ARGV[2]), {}
 for i = 3, #ARGV do

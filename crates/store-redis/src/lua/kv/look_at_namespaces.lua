@@ -1,5 +1,7 @@
--- KEYS: as in namespaces.lua. ARGV: 1 ahead, 2 whether to record a use, then names.
--- Reply: for each, its record or an empty string, and the time before which entries ended with an earlier life, or 0.
+-- Reads the records of namespaces.
+-- KEYS: as in namespaces.lua. ARGV: 1 `ahead`, 2 `1` to record a use, then names.
+-- Reply: for each namespace, its record or an empty string; and the time before which entries ended with an earlier life of
+--   the namespace, or 0.
 local k, ahead, found = namespace_keys(), tonumber(ARGV[1]), {}
 for i = 3, #ARGV do
   local record = record_of(k, ARGV[i], ahead)

@@ -1,19 +1,19 @@
 -- Namespaces, all in one slot:
---   names    by name: creation time, whether entries have a default lifetime, and that lifetime; for a namespace that ends
---            when idle, also its idle time and its end
---   newest   creation time and name of each, in byte order
---   idle     names of those that end when idle, by end
---   ended    names whose entries await deletion, by a time: entries last put before it ended with the namespace. It lies
---            between the last use and the end, so a node whose clock is late by less than half of the idle time puts no
---            entry that seems to have ended
--- A process records at most one use per LATE milliseconds, so an end comes up to LATE late.
+--   names    a hash by name: creation time, whether entries have a default lifetime, and that lifetime. If the namespace
+--            ends when idle, also the idle time and the end
+--   newest   a sorted set: creation time and name of each namespace, in byte order
+--   idle     a sorted set: names of namespaces that end when idle, by end
+--   ended    a sorted set: names of namespaces whose entries await deletion, by a time. Entries that were last put before
+--            that time ended with the namespace. The time is half of the idle time before the end. So a node whose clock is
+--            late by less than that half never puts an entry that seems to have ended
+-- A process records at most one use per LATE milliseconds, so a namespace may end up to LATE milliseconds late.
 local RECORD_BYTES, IDLE_BYTES, IDLE, IDLE_AT, LATE = 13, 25, '>I6I6', 14, 2000
 
 local function namespace_keys()
   return {names = KEYS[1], newest = KEYS[2], idle = KEYS[3], ended = KEYS[4]}
 end
 
--- Unlists a namespace. HDEL comes first, because it frees memory.
+-- Removes a namespace from the lists. HDEL comes first, because it frees memory, and a full Redis accepts it.
 local function close(k, name, record)
   call('HDEL', k.names, name)
   call('ZREM', k.newest, sub(record, 1, 6) .. name)

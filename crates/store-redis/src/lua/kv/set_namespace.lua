@@ -1,7 +1,9 @@
--- Creates a namespace unless it exists, and changes its settings. KEYS: 1 to 4 as in namespaces.lua, 5 remembered answers,
--- if a key is given. ARGV: 1 ahead, 2 name, 3 default lifetime (0: forever) and 4 idle time in milliseconds (`-` for none,
--- empty for no change), 5 idempotency key or empty, 6 usage, which a replay repeats. Reply: `N`, replayed flag, record and
--- usage; or a refusal as in write.lua.
+-- Creates a namespace unless it exists, and changes its settings.
+-- KEYS: 1 to 4 as in namespaces.lua; with an idempotency key, 5 the remembered answers.
+-- ARGV: 1 `ahead`, 2 name, 3 default lifetime in milliseconds (0: forever), 4 idle time in milliseconds; for 3 and 4, `-`
+--   means none, and empty means no change; 5 idempotency key or empty, 6 usage, which is returned unchanged and repeated by
+--   a replay.
+-- Reply: `N`, replayed flag, record and usage; or a refusal as in write.lua.
 local k, ahead, name = namespace_keys(), tonumber(ARGV[1]), ARGV[2]
 local given, memory = recall(KEYS[5], ARGV[5], ahead, 'N')
 if given then return given end

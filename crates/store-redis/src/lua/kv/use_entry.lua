@@ -1,5 +1,6 @@
--- Counts a use, and renews the lifetime if less than half is left. Precedes a plain read in one pipeline, which counts only
--- after reply 1. KEYS: 1 entry, 2 ends, 3 counts. ARGV: 1 ahead, 2 member. Reply: 1, or 0 if it does not exist.
+-- Counts a use of an entry, and renews the lifetime if less than half of it is left. A plain read of the entry follows in
+-- the same pipeline; its reply is valid only if this script replies 1.
+-- KEYS: 1 entry, 2 ends, 3 counts. ARGV: 1 `ahead`, 2 member. Reply: 1, or 0 if the entry does not exist.
 local entry, ahead, member = KEYS[1], tonumber(ARGV[1]), ARGV[2]
 local left, at = call('PTTL', entry), now(ahead)
 if left == -2 or left >= 0 and left <= ahead then return 0 end

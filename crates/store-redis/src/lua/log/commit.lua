@@ -1,14 +1,17 @@
--- Stores a consumer's progress, if its lease is held and nothing was erased since its holder began.
--- KEYS: 1 pool of leases, 2 ledger, 3 pending, 4 parked, 5 parked in order.
--- ARGV: 1 ahead, 2 slot, 3 holder, 4 count of erasures, 5 maximum parked, then `c` bucket position, `p` event record, `d`
--- event, `k` event record, `n` record.
--- Reply: 1 and the number of parked events given up, or 0 if the lease or the consumer is gone or the commit is stale.
+-- Stores a consumer's progress. Rejects the commit if the holder has lost its lease, or if events were erased since the
+-- holder read the ledger.
+-- KEYS: 1 pool of leases, 2 ledger, 3 pending events, 4 parked events, 5 parked events in order.
+-- ARGV: 1 `ahead`, 2 slot, 3 holder, 4 number of erasures that the holder has seen, 5 maximum number of parked events; then
+--   changes: `c` bucket position (move a cursor), `p` event record (make pending), `d` event (drop from pending), `k` event
+--   record (park), `n` record (set the note).
+-- Reply: 1 and the number of parked events dropped to stay below the maximum; or 0 if the commit was rejected or the
+--   consumer is gone.
 local expires, by = string.match(call('HGET', KEYS[1], 's' .. ARGV[2]) or '', '^(%d+) (.*)$')
 if by ~= ARGV[3] or tonumber(expires) <= now(tonumber(ARGV[1])) then return {0, 0} end
 if call('EXISTS', KEYS[2]) == 0 or (call('HGET', KEYS[2], 'erasures') or '0') ~= ARGV[4] then return {0, 0} end
--- handled events can then leave the log
+-- a full Redis must accept this write: it lets handled events be deleted from the log
 write_even_when_full(KEYS[2])
--- Whether `position` is after `other`. A commit that arrives late, after a timeout, moves no cursor back.
+-- Returns whether `position` is after `other`. A commit that arrives late, after a timeout, must not move a cursor back.
 local function is_past(position, other)
   if not other then return true end
   local ms, n = string.match(position, '^(%d+)-(%d+)$')

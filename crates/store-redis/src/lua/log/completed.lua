@@ -1,4 +1,5 @@
--- Logs a completed request about a thread. KEYS: 1 thread, 2 log. ARGV: 1 ahead, 2 request, 3 trace or empty. Reply: 1.
+-- Logs a completed request about a thread.
+-- KEYS: 1 thread, 2 log. ARGV: 1 `ahead`, 2 request, 3 trace or empty. Reply: 1.
 trace = ARGV[3]
 local ahead, version, sequence, life = tonumber(ARGV[1]), 0, 0, NO_LIFE
 local m = living(KEYS[1], ahead)

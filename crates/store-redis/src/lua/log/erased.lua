@@ -1,7 +1,7 @@
 local LOOKED_AT, HEADER, LOGGED_LIFE_AT = 32, 26, 19
 local LOST_LIFE_NAMED = '-0000000000000000'
 
--- Whether an entry may name keys of an erased life. Ends, moves and requests name none.
+-- Returns whether an event may name keys of an erased life. Events of ends, of moves and of requests name no keys.
 local function is_unwanted(entry, erased)
   local e = entry[2][2]
   local kind = byte(e)
@@ -9,13 +9,14 @@ local function is_unwanted(entry, erased)
   local id = sub(e, HEADER + 1)
   local life = fmt('%08x%08x', unpack_('>I4I4', e, LOGGED_LIFE_AT))
   if call('ZSCORE', erased, id .. '-' .. life) then return true end
-  -- of a life whose data was lost, only its last time is known
+  -- If the data of a life was lost, the set has only the time when the loss was noticed. Earlier events may belong to that
+  -- life.
   local lost = call('ZSCORE', erased, id .. LOST_LIFE_NAMED)
   return lost and tonumber(string.match(entry[1], '^%d+')) <= tonumber(lost)
 end
 
--- Calls `look` for entries of a log from `from`, until it returns true or `most` entries or `most_bytes` of names were read.
--- Returns the position to resume at, or nil at the end of the log.
+-- Calls `look` for the entries of a log from `from` on. Stops when `look` returns true, or after `most` entries or
+-- `most_bytes` bytes of key names. Returns the position to resume at, or nil at the end of the log.
 local function look_through(log, from, most, most_bytes, look)
   local looked, bytes = 0, 0
   while looked < most and bytes < most_bytes do

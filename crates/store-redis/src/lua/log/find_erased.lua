@@ -1,7 +1,9 @@
--- Looks for events of erased lives in a part of a log. If events were trimmed since the first position, Redis may still hold
--- their bytes in its oldest block, so the reply is 1.
--- KEYS: 1 log, 2 erased lives, 3 horizon. ARGV: 1 first position, a number at the start, 2 maximum events, 3 maximum bytes.
--- Reply: whether there was one, and the position to resume at, or nil at the end of the log.
+-- Checks whether a part of a log has events of erased lives. If events were trimmed since the first position, the reply is
+-- 1, because Redis may still hold their bytes in its oldest block.
+-- KEYS: 1 log, 2 erased lives, 3 horizon.
+-- ARGV: 1 first position (at the start of the log, a plain time in milliseconds), 2 maximum number of events, 3 maximum
+--   number of bytes.
+-- Reply: 1 if there was such an event, else 0; and the position to resume at, or nil at the end of the log.
 local start, horizon = tonumber(ARGV[1]), call('GET', KEYS[3])
 if start and horizon and tonumber(string.match(horizon, '^%d+')) >= start then return {1} end
 local found = 0

@@ -1,6 +1,7 @@
--- Deletes events of a consumer or replaces their records. Counts an erasure, so that holders cannot write old reads back.
--- KEYS: 1 ledger, 2 pending, 3 parked, 4 parked in order. ARGV: event and new record or empty, in turn.
--- Reply: 1, or 0 without such a consumer.
+-- Deletes events of a consumer, or replaces their records. Counts an erasure, so that a lease holder cannot write back
+-- records that it read earlier.
+-- KEYS: 1 ledger, 2 pending events, 3 parked events, 4 parked events in order.
+-- ARGV: pairs of an event and its new record, or empty to delete the event. Reply: 1, or 0 if the consumer does not exist.
 if call('EXISTS', KEYS[1]) == 0 then return 0 end
 write_even_when_full(KEYS[1])
 for i = 1, #ARGV, 2 do

@@ -3,10 +3,10 @@ local EXPIRED, DESTROYED_BY_HAND, LOST, ERASED = 0, 1, 2, 3
 local MOST_NAMED, MOST_NAMED_BYTES = 1000, 65536
 local NO_LIFE = '\0\0\0\0\0\0\0\0'
 
--- `traceparent` of the request, or empty. Scripts that log for requests set it.
+-- The `traceparent` of the request, or empty. Scripts that log for a request set this variable.
 local trace = ''
 
--- Returns the position of a log's next entry by the clock that tests put ahead. `XADD` accepts `MS-*` only since Redis 7.
+-- Returns the position of the next entry of a log by the shifted clock of tests. XADD accepts `MS-*` only since Redis 7.
 local function next_position(log, ahead)
   local last = call('EXISTS', log) == 1 and call('XINFO', 'STREAM', log)[8] or '0-0'
   local ms, number = string.match(last, '^(%d+)-(%d+)$')
@@ -14,11 +14,13 @@ local function next_position(log, ahead)
   return fmt('%.0f-%.0f', at, at == tonumber(ms) and number + 1 or 0)
 end
 
--- Logs an event. `e`: type, flags, time, version, sequence, life, and the thread or the text of a scope without one. `k`:
--- names of keys, or other data of the type; for a fork, id and version of the source. The trace of the request follows `k`
--- in the field's name, which older versions do not read; ends by time have none. Flags: creation: 1 restored; update:
--- 1 metadata; end: 0 expired, 1 destroyed, 2 expired and its data lost, 3 erased. Returns the time of the event's position,
--- which never decreases, even if the clock does.
+-- Appends an event to a log. Returns the time of the event's position, which never decreases, even if the clock does.
+-- The stream entry has two fields. `e` has type, flags, time, version, sequence, life, and the id of the thread, or the text
+-- of a scope without a thread. `k` has the names of keys, or other data of the type; for a fork, the id and version of the
+-- source. The name of the field `k` is followed by the trace of the request. Older versions do not read the trace, and
+-- threads that expired have none.
+-- Flags: for a creation, 1 restored; for an update, 1 metadata; for an end, 0 expired, 1 destroyed, 2 expired and its data
+-- lost, 3 erased.
 local function log_event(log, kind, flags, time, version, sequence, life, id, more, ahead)
   local is_of_time = kind == DESTROYED and (flags == EXPIRED or flags == LOST)
   local position = call('XADD', log, ahead == 0 and '*' or next_position(log, ahead),
@@ -30,7 +32,7 @@ local function id_of(key)
   return sub(key, find(key, '}:t:', 1, true) + 4)
 end
 
--- Returns the keys of `fields` as JSON strings with commas; `!` if there are too many to name.
+-- Returns the keys of `fields` as JSON strings separated by commas; `!` if there are too many keys to name.
 local function names(fields)
   local keys, seen, bytes = {}, {}, 0
   for _, f in ipairs(fields) do
@@ -42,10 +44,11 @@ local function names(fields)
   return table.concat(keys, ',')
 end
 
--- Offsets in the meta of a thread: the number of its events, and the time until which its changes are logged.
+-- Offsets in the meta of a thread: the number of events so far, and the time until which changes are logged.
 local EVENTS_AT, WATCHED_AT = 55, 59
 
--- Returns the meta of a living thread, the TTL of its key, and the meta of a thread that has expired but was not ended yet.
+-- Returns the meta of a living thread or false, the TTL of the key, and the meta of a thread that has expired but was not
+-- ended yet.
 local function living(key, ahead)
   local left, m = call('PTTL', key), call('HGET', key, 'M')
   if not m then return false, left end
@@ -61,13 +64,13 @@ local function ended_at(m, left, ahead)
   return ends > 0 and math.min(at, ends) or at
 end
 
--- Number of events that earlier lives logged, if the last one is still archived.
+-- Returns the number of events that earlier lives of a thread logged, or 0 if the last life is no longer archived.
 local function events_before(archive)
   local m = call('HGET', archive, 'M')
   return m and (unpack_('>I4', m, EVENTS_AT)) or 0
 end
 
--- Whether `life` is not the living one, and the thread was destroyed a moment ago.
+-- Returns whether `life` has ended and the thread was destroyed a moment ago.
 local function is_past(archive, m, life, ahead)
   if m and sub(m, LIFE_AT, LIFE_END) == life then return false end
   local stops = call('HGET', archive, 'T')
@@ -83,7 +86,7 @@ local function hex(bytes)
   return (string.gsub(bytes, '.', function(c) return fmt('%02x', byte(c)) end))
 end
 
--- Keys of a thread's scope, in the slot of the thread: see scope.lua.
+-- Kinds of keys of a thread's scope: see scope.lua. They are in the slot of the thread.
 local BESIDE = {':k:', ':y:', ':z:'}
 
 local function beside(thread, kind)
@@ -92,13 +95,13 @@ local function beside(thread, kind)
 end
 
 -- A segment of a history: number, position of its first item, last replaced position, number of items, their bytes, time of
--- the replacement, expiry, and length of the ids of the summary, which follow, separated by spaces.
+-- the replacement, expiry, and length of the summary's item ids. The ids follow, separated by spaces.
 local SEGMENT, SEGMENT_BYTES = '>I4I6I6I6I6I6I6I2', 42
--- The last compaction, which precedes the segments.
+-- The last compaction. It precedes the segments.
 local SEGMENTS, SEGMENTS_BYTES = '>I4I6I2', 12
 
--- Returns the segments of a scope's history, with their functions. They are defined inside, because each function at the top
--- of a script costs time in every call.
+-- Returns the segments of a scope's history, with functions. The functions are defined inside this one, because Redis spends
+-- time on each top-level function in every call of a script.
 local function segments_of(scope)
   local text, at = call('HGET', scope, 'S') or '', SEGMENTS_BYTES + 1
   -- the last compaction: its number, its last position, and its number of new items
@@ -111,7 +114,7 @@ local function segments_of(scope)
     g.ids = sub(text, at, at + bytes - 1)
     at, all.list[#all.list + 1] = at + bytes, g
   end
-  -- Keys of a segment in scope `of`, by default this one: its items, and their ids.
+  -- Returns the keys of a segment in the scope `of`, by default this scope: the key of its items and the key of their ids.
   function all.keys(number, of)
     local its = of or scope
     local from = find(its, '}:k:', 1, true)
@@ -161,14 +164,14 @@ local function drop_scope(thread)
   drop_checkpoints(thread)
 end
 
--- Moves the scope of a thread next to the archive of its life, and stores the scope's meta in the archive.
+-- Moves the scope of a thread next to the archive of the thread's life, and stores the scope's meta in the archive.
 local function archive_scope(thread, archive, life, archive_ms)
   local m = call('HGET', beside(thread, ':k:'), 'M')
   if not m then return end
   if sub(m, LIFE_AT, LIFE_END) ~= life then return drop_scope(thread) end
   call('HSET', archive, 'S', m)
   local scope = beside(thread, ':k:')
-  -- originals expire by themselves, no later than the archive
+  -- original items expire by themselves, no later than the archive
   for _, moved in ipairs(segments_of(scope).move(scope .. ':' .. hex(life))) do
     if call('PTTL', moved[1]) > archive_ms then call('PEXPIRE', moved[1], archive_ms) end
   end
@@ -182,7 +185,8 @@ local function archive_scope(thread, archive, life, archive_ms)
   end
 end
 
--- Returns the name of a life's archive, and its meta if it exists. `last` is the id's most recent archive.
+-- Returns the key of a life's archive, and the archive's meta if it exists. `last` is the most recent archive of the thread
+-- id.
 local function archive_of(last, life)
   local m = call('HGET', last, 'M')
   if m and hex(sub(m, LIFE_AT, LIFE_END)) == life then return last, m end
@@ -190,11 +194,13 @@ local function archive_of(last, life)
   return last, call('HGET', last, 'M')
 end
 
--- How long data of a life can remain: its archive, or answers of a continuing thread, which expire within two days.
+-- Returns how long data of a listed life can remain: its archive, or the remembered answers of a thread that continues with
+-- another owner or id. These answers expire within two days.
 local function remains_ms(archive_ms) return math.max(archive_ms, 172800000) end
 
--- Lists a life that has ended, or changed its owner or id, so that an erasure finds its archive, remembered answers and key
--- names in the log. The list lives as long as they can. Each addition drops up to two lives without archives.
+-- Lists a life that has ended, or whose owner or id has changed. With this list, an erasure finds the archive, the
+-- remembered answers and the key names in the log. The list expires when none of these can remain. Each addition drops up to
+-- two lives without archives.
 local function list_ended(thread, id, life, tag, ahead, archive_ms)
   archive_ms = remains_ms(archive_ms)
   local list = owned_key(thread, ':oa:', tag)
@@ -208,13 +214,14 @@ local function list_ended(thread, id, life, tag, ahead, archive_ms)
   if call('PTTL', list) < archive_ms + ahead then call('PEXPIRE', list, archive_ms + ahead) end
 end
 
--- Sorted ids of a bucket, next to its deadlines.
+-- Returns the key of a bucket's sorted thread ids. The key has the name of the deadlines, with a different last letter.
 local function ids_of(k)
   return sub(k.deadlines, 1, -2) .. 'n'
 end
 
--- Moves a thread's hash to the archive and logs its end. Renames the archive of an earlier life. An archive has the time of
--- its event, so the start of the log shows which archives it needs. An erased thread leaves no archive.
+-- Moves a thread's hash to the archive, and logs the end of the thread. Renames the archive of an earlier life. An archive
+-- has the time of its event, so the oldest event in the log shows which archives the log still needs. An erased thread
+-- leaves no archive.
 local function end_life(k, m, flags, ended, ahead, archive_ms)
   local id, life, version = id_of(k.thread), unpack_(LIFE, m, LIFE_AT)
   settle(k.thread)
@@ -226,7 +233,7 @@ local function end_life(k, m, flags, ended, ahead, archive_ms)
     unlist_owned(k.thread, id, tag)
   end
   if call('PTTL', k.thread) <= ahead then
-    -- happens only with the clock that tests put ahead; otherwise the key has expired
+    -- happens only with the shifted clock of tests; otherwise the key has expired
     call('UNLINK', k.thread)
     drop_scope(k.thread)
     log_event(k.log, DESTROYED, LOST, ended, 0, 0, NO_LIFE, id, '', ahead)
@@ -251,7 +258,7 @@ local function end_life(k, m, flags, ended, ahead, archive_ms)
   call('ZADD', k.archives, archived, id .. '-' .. hex(life))
 end
 
--- Adds a new life to the deadlines. An existing deadline belongs to a life whose data is lost.
+-- Adds a new life to the deadlines. If the thread id already has a deadline, the data of an earlier life was lost.
 local function begin_life(k, deadline, ahead)
   local id = id_of(k.thread)
   call('ZADD', ids_of(k), 0, id)

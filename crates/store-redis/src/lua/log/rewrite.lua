@@ -1,8 +1,11 @@
--- Copies a part of a log without the events of erased lives; after the last part, the copy becomes the log. Redis only marks
--- deleted stream entries, and keeps their bytes. The horizon stays: no reader misses these events.
--- KEYS: 1 log, 2 its copy, 3 maker of the copy, 4 erased lives.
--- ARGV: 1 maker, 2 first position, `-` at the start, 3 maximum events, 4 maximum bytes, 5 lifetime of the copy. Reply:
--- position to resume at; 1 when done; 0 if another maker copies, or this part does not follow the previous one.
+-- Copies a part of a log, without the events of erased lives. After the last part, the copy replaces the log. The copy is
+-- necessary because Redis only marks deleted stream entries and keeps their bytes. The horizon does not change, because
+-- readers need not notice that these events are missing.
+-- KEYS: 1 log, 2 copy, 3 maker of the copy, 4 erased lives.
+-- ARGV: 1 maker, 2 first position, or `-` for the start, 3 maximum number of events, 4 maximum number of bytes, 5 lifetime
+--   of the copy.
+-- Reply: the position to resume at; 1 when done; 0 if another maker is copying, or if this part does not follow the previous
+--   part.
 local log, copy, name, from = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 local by = call('GET', KEYS[3])
 if from == '-' then
@@ -23,7 +26,7 @@ if next then
   return next
 end
 
--- positions never go back, even if the last event was left out
+-- positions must never go back, even if the last event was left out
 local last
 local about = call('XINFO', 'STREAM', log)
 for i = 1, #about, 2 do

@@ -1,5 +1,5 @@
--- Starts to log the changes of a thread, whether it exists or not.
--- KEYS: 1 thread, 2 watch, 3 log, 4 horizon, 5 scope of the thread. ARGV: 1 ahead, 2 duration.
+-- Starts to log the changes of a thread, even if the thread does not exist yet.
+-- KEYS: 1 thread, 2 watch, 3 log, 4 horizon, 5 scope of the thread. ARGV: 1 `ahead`, 2 duration.
 -- Reply: version, life, newest position of the log or nil, horizon, and meta of the scope or nil.
 local ahead, lasts = tonumber(ARGV[1]), tonumber(ARGV[2])
 local version, life, scope = 0, NO_LIFE, false
@@ -7,7 +7,7 @@ local m = living(KEYS[1], ahead)
 if m then
   life, version = unpack_(LIFE, m, LIFE_AT)
   scope = call('HGET', KEYS[5], 'M')
-  -- otherwise the scope belongs to a life whose end was never noticed
+  -- a scope with a different life belongs to a thread whose end was never noticed
   if scope and sub(scope, LIFE_AT, LIFE_END) ~= life then scope = false end
   if unpack_('>I6', m, WATCHED_AT) < now(ahead) + lasts then
     call('HSET', KEYS[1], 'M', sub(m, 1, WATCHED_AT - 1) .. pack('>I6', now(ahead) + lasts) .. sub(m, META_BYTES + 1))

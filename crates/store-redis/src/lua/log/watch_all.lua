@@ -1,5 +1,7 @@
 -- Starts to log the changes of all threads.
--- KEYS: 1 mark. ARGV: 1 ahead, 2 duration, 3 maximum delay until a replica sees the mark. Reply: start of the watch.
+-- KEYS: 1 mark, which exists while all changes are logged.
+-- ARGV: 1 `ahead`, 2 duration, 3 maximum delay until every replica has seen the mark.
+-- Reply: time from which all changes are logged.
 local ahead, lasts = tonumber(ARGV[1]), tonumber(ARGV[2])
 local left, since = call('PTTL', KEYS[1]), call('GET', KEYS[1])
 if not since or left <= ahead then since, left = fmt('%.0f', now(ahead) + tonumber(ARGV[3])), 0 end

@@ -1,11 +1,18 @@
--- Begins a response, or hands it to another driver.
--- KEYS: 1 response, 2 its thread, if its scope has one; for floor `s`: 2 scope, 3 history, 4 its ids.
--- ARGV: 1 ahead, 2 access, 3 token, 4 duration of the driver's lease, 5 retention, 6 delay from the last write until it is
--- due, 7 fingerprint, 8 floor: empty, `t` to take the turn, the token of the caller's turn, or `s` to be the only response
--- in a scope without a thread, 9 scope, 10 request; empty to only ask.
--- Reply: `N`; `A` if it may begin but no request was given; `T` if it continues or has ended; `L` and how long another
--- driver has it; `F`, how long another response or a client holds the turn, and that response or nil; `B` and the response
--- that must end first; or a refusal.
+-- Begins a response, or hands an existing response to another driver. "Floor" is the exclusive right to write responses into
+-- a scope: the turn of a thread, or the only open response of a scope without a thread.
+-- KEYS: 1 response; for a scope with a thread, 2 the thread; for floor `s`, 2 scope, 3 history, 4 ids of the history.
+-- ARGV: 1 `ahead`, 2 `access`, 3 token of the driver, 4 duration of the driver's lease, 5 retention, 6 delay from the last
+--   write until the response is due, 7 fingerprint of the request, 8 floor: empty for none, `t` to take the turn, the token
+--   of the turn that the caller holds, or `s` for a scope without a thread, 9 scope, 10 request; empty to only ask whether
+--   the response may begin.
+-- Reply: a refusal, or one of:
+--   `N`  the response is new
+--   `A`  it may begin, but no request was given
+--   `T`  it continues, or has ended
+--   `L`  another driver has it; followed by the milliseconds until that driver's lease expires
+--   `F`  another response or a client holds the floor; followed by the milliseconds until that lease expires, and the id of
+--        the other response, if any
+--   `B`  the response with the following id must end first
 local key, ahead = KEYS[1], tonumber(ARGV[1])
 local scope = ARGV[8] == 's' and {scope = KEYS[2], history = KEYS[3], ids = KEYS[4]}
 local thread = not scope and KEYS[2] or nil
@@ -62,7 +69,7 @@ r.token, r.lease, r.kept, r.due = token, now(ahead) + tonumber(ARGV[4]), tonumbe
 r.turn = floor == '' and NO_TURN or floor == 't' and token or floor
 settle_response(key, r)
 if is_new then
-  -- an expired response can exist only with the clock that tests put ahead
+  -- only with the shifted clock of tests can the key of an expired response exist
   if call('EXISTS', key) == 1 then call('UNLINK', key, events_of(key)) end
   call('HSET', key, 'M', pack_response(r), 'S', ARGV[9], 'P', ARGV[7], 'Q', ARGV[10])
 else

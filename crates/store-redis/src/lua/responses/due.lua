@@ -1,4 +1,4 @@
--- KEYS: 1 open responses of a bucket. ARGV: 1 ahead, 2 maximum. Reply: ids of due responses.
+-- Lists responses that are due. KEYS: 1 open responses of a bucket. ARGV: 1 `ahead`, 2 maximum number. Reply: their ids.
 local ahead, start = tonumber(ARGV[1]), sub(KEYS[1], 1, -4)
 local found = {}
 for _, id in ipairs(call('ZRANGEBYSCORE', KEYS[1], '-inf', now(ahead), 'LIMIT', 0, ARGV[2])) do

@@ -1,6 +1,7 @@
--- Added to write_scope.lua for writes that are a step of a response. KEYS: last the response.
--- ARGV, after those of write_scope.lua: channel, arguments of plan_step, number of these including the channel.
--- Reply: as in write_scope.lua; `J` and the outcome of an earlier step; or a refusal.
+-- Parts that are inserted into write_scope.lua for a write that is a step of a response.
+-- KEYS: as in write_scope.lua, then the response.
+-- ARGV: as in write_scope.lua, then the channel, the arguments of `plan_step`, and the number of these with the channel.
+-- Reply: as in write_scope.lua; or `J` and the outcome of an earlier attempt of the step; or a refusal.
 --+ keys
 local response = table.remove(KEYS)
 --+ step

@@ -1,5 +1,6 @@
--- Added to write.lua, before appends.lua, for writes that end a response. KEYS: last the response.
--- ARGV: last as in in_scope.lua. Reply: as in write.lua; `J` and the answer of an earlier end; or a refusal.
+-- Parts that are inserted into write.lua, before those of appends.lua, for a write that ends a response.
+-- KEYS: as in write.lua, then the response. ARGV: as in write.lua, then the arguments that in_scope.lua appends.
+-- Reply: as in write.lua; or `J` and the answer of a response that has already ended; or a refusal.
 --+ items
 local response = table.remove(KEYS)
 local step_args, channel = take_step(ARGV)

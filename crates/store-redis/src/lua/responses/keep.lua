@@ -1,5 +1,6 @@
--- Renews the driver's lease. A duration of 0 releases the response, even if the driver has lost the floor.
--- KEYS: 1 response, 2 its thread, if any. ARGV: 1 ahead, 2 token, 3 scope, 4 duration. Reply: `K`, or a refusal.
+-- Renews the lease of a response's driver. A duration of 0 releases the response, even if the driver has lost the turn.
+-- KEYS: 1 response, 2 its thread, if any. ARGV: 1 `ahead`, 2 token of the driver, 3 scope, 4 duration.
+-- Reply: `K`, or a refusal.
 local key, thread, ahead = KEYS[1], KEYS[2], tonumber(ARGV[1])
 local r = open_response(key, ahead)
 if r and not is_in(key, r, ARGV[3], thread) then return {'R', 'turn_lost'} end

@@ -1,21 +1,21 @@
 -- A response is one hash:
---   M          meta: ended (1), token of its driver, end of the driver's lease, token of the thread's turn that it works
---              under (the driver's if it took the turn itself, zeros for none), number of entries, number of the next event,
---              life of its thread, retention, and delay from the last write until it is due
---   S          its scope as text
+--   M          meta: ended (1), token of the driver, end of the driver's lease, token of the thread's turn (the driver's if
+--              the driver took the turn, zeros for no turn), number of entries, number of the next event, life of
+--              the thread, retention, and delay from the last write until the response is due
+--   S          scope as text
 --   P          fingerprint of the request
 --   Q          the request
 --   1, 2..     the entries
---   R          the answer, once it has ended
+--   R          the answer, once the response has ended
 --   D          exists if the answer has reached its caller
--- Next to it, in its slot:
+-- Keys of responses, all in the slot of the scope:
 --   :u:ID      the response
---   :ue:ID     its events: a stream of entries N-0 with `e`, where N is the number of the event plus 1
---   :ud        open responses by due time
---   :ul:LIFE   responses of a thread's life by their latest deletion, for an erasure
+--   :ue:ID     its events: a stream of entries N-0 with a field `e`, where N is the number of the event plus 1
+--   :ud        open responses by the time at which they are due
+--   :ul:LIFE   responses of a thread's life by the latest time of their deletion, so that an erasure finds them
 local RESPONSE = '>Bc16I6c16I4I4c8I6I6'
 local NO_TURN = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
--- Responses that one script drops from the list of a life.
+-- Maximum number of responses that one script drops from the list of a life.
 local MOST_FORGOTTEN = 10
 
 local function start_of(key) return sub(key, 1, find(key, '}:u:', 1, true)) end
@@ -23,7 +23,7 @@ local function response_id_of(key) return sub(key, find(key, '}:u:', 1, true) + 
 local function events_of(key) return start_of(key) .. ':ue:' .. response_id_of(key) end
 local function list_of(key, life) return start_of(key) .. ':ul:' .. hex(life) end
 
--- Returns a response that is still kept.
+-- Returns a response that has not expired, or nil.
 local function open_response(key, ahead)
   local m = call('PTTL', key) > ahead and call('HGET', key, 'M')
   if not m then return nil end
@@ -37,13 +37,13 @@ local function pack_response(r)
   return pack(RESPONSE, r.has_ended and 1 or 0, r.token, r.lease, r.turn, r.entries, r.next_event, r.life, r.kept, r.due)
 end
 
--- Fails while a slot moves, before any write: see `settle`.
+-- Fails while the slot is moving, before any write: see `settle`.
 local function settle_response(key, r)
   settle(key)
   call('EXISTS', events_of(key), start_of(key) .. ':ud', list_of(key, r.life))
 end
 
--- Renews a response and its events, and updates the lists.
+-- Renews the expiry of a response and of its events, and updates the lists.
 local function keep(key, r, ahead)
   call('PEXPIRE', key, r.kept + ahead)
   local due = start_of(key) .. ':ud'
@@ -61,14 +61,15 @@ local function keep(key, r, ahead)
   if call('PTTL', list) < r.kept + ahead then call('PEXPIRE', list, r.kept + ahead) end
 end
 
--- Whether a response works in a scope: that of its thread, whose life the caller compares, or the one with the text `scope`.
+-- Returns whether a response belongs to a scope: to that of its thread, whose life the caller must compare, or to the scope
+-- with the text `scope`.
 local function is_in(key, r, scope, thread)
   if thread then return r.life ~= NO_LIFE end
   return r.life == NO_LIFE and call('HGET', key, 'S') == scope
 end
 
--- Returns why the driver with `token` may not write to a response, or nil. A call that ends the response may pass '' for
--- any driver. `m`: meta of the response's thread, if it is alive.
+-- Returns why the driver with `token` may not write to a response, or nil. A call that ends the response may pass '' to act
+-- for any driver. `m` is the meta of the response's thread, if it is alive.
 local function driver_refusal(r, token, thread, m)
   if not r or r.has_ended or token ~= '' and r.token ~= token then return {'R', 'turn_lost'} end
   if not thread then return nil end
@@ -78,7 +79,7 @@ local function driver_refusal(r, token, thread, m)
   end
 end
 
--- Adds the events from index `from` to `to`, numbered from `first`. Known numbers are skipped.
+-- Adds the events from index `from` to `to`, numbered from `first`. Skips events whose numbers already exist.
 local function add_events(key, r, first, events, from, to)
   for i = from, to do
     local number = first + i - from
@@ -87,7 +88,8 @@ local function add_events(key, r, first, events, from, to)
   r.next_event = math.max(r.next_event, first + to - from + 1)
 end
 
--- Removes the arguments of a step from the end of `args`: see in_scope.lua. Returns those of plan_step, and the channel.
+-- Removes the arguments of a step from the end of `args`: see in_scope.lua. Returns the arguments of `plan_step`, and the
+-- channel.
 local function take_step(args)
   local step, last = {}, #args
   for j = last - tonumber(args[last]) + 1, last - 1 do step[#step + 1] = args[j] end
@@ -98,15 +100,16 @@ end
 
 local function is_end(args) return args[5] ~= '' end
 
--- Checks a step of a response: an entry, or the end. `args`: token of the driver, empty for any at the end; scope; number of
--- the entry or of all entries; the entry or the answer; at the end, retention of the response and of its events, else empty
--- twice; number of the first event; events. Returns a refusal or the outcome of an earlier step; else nil, the response, and
--- its thread if it still has that.
+-- Checks a step of a response: an entry, or the end.
+-- `args`: token of the driver, or empty for any driver at the end; scope; number of the entry, or of all entries at the end;
+-- the entry or the answer; at the end, the retention of the response and of its events, else twice empty; number of the
+-- first event; events.
+-- Returns a refusal or the outcome of an earlier attempt; else nil, the response, and its thread if that still exists.
 local function plan_step(key, thread, m, args, ahead)
   local r, ends, number, first = open_response(key, ahead), is_end(args), tonumber(args[3]), tonumber(args[7])
   if ends and r and r.has_ended then return {'J', call('HGET', key, 'R')} end
   if r and not is_in(key, r, args[2], thread) then return {'R', 'turn_lost'} end
-  -- without its thread it can only end, and with no write
+  -- a response whose thread is gone can only end, and without another write
   if ends and thread and not (m and r and sub(m, LIFE_AT, LIFE_END) == r.life) and args.is_alone then thread = nil end
   local refusal = driver_refusal(r, args[1], thread, m)
   if refusal then return refusal end
@@ -135,12 +138,12 @@ local function do_step(key, thread, r, args, channel, ahead)
     local token, _, flags = unpack_(TURN, turn)
     if token == r.token then
       call('HSET', thread, 'U', pack(TURN, token, 0, 0) .. last_response(turn))
-      -- pcall: the user may lack access to the channel
+      -- pcall, because the user may lack access to the channel
       if flags >= 2 then redis.pcall('PUBLISH', channel, id_of(thread)) end
     end
   end
   r.has_ended = true
-  -- its thread is gone, so no erasure could find it for longer
+  -- without a thread, an erasure cannot find the response, so the response must not live longer than before
   r.kept = (thread or r.life == NO_LIFE) and tonumber(args[5]) or math.min(r.kept, tonumber(args[5]))
   call('HSET', key, 'R', args[4], 'M', pack_response(r))
   call('PEXPIRE', events_of(key), math.min(r.kept, tonumber(args[6])) + ahead)

@@ -1,6 +1,8 @@
--- Adds events to responses. A refusal or error of one does not affect the others. `--+ outcome` marks a part of fast.lua.
--- KEYS: responses. ARGV: of each, ahead, token, number of the first event, and the events, each after its length.
--- Reply: the outcome, or an array of several: `K`, a refusal, or an error.
+-- Adds events to responses. A refusal or error of one response does not affect the others. The line `--+ outcome` inserts a
+-- part of fast.lua.
+-- KEYS: one or more responses. ARGV: for each, `ahead`, token, number of the first event, and the events, each after its
+--   length.
+-- Reply: for each response `K`, a refusal, or an error; as an array if there are several.
 local function tell(key, ahead, token, first, packed)
   local r = open_response(key, ahead)
   if not r or r.has_ended or r.token ~= token then return {'R', 'turn_lost'} end
@@ -13,7 +15,7 @@ local function tell(key, ahead, token, first, packed)
   end
   add_events(key, r, first, events, 1, #events)
   call('HSET', key, 'M', pack_response(r))
-  -- from here on, entries and renewals keep the events too
+  -- from here on, writes of entries and lease renewals also extend the expiry of the events
   if is_first then keep(key, r, ahead) end
   return {'K'}
 end
@@ -21,7 +23,7 @@ local outcomes = {}
 for i = 1, #KEYS do
   local at = 4 * i - 3
   local is_done, outcome = pcall(tell, KEYS[i], tonumber(ARGV[at]), ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3])
-  -- Redis 6.2 raises plain strings
+  -- Redis 6.2 raises errors as plain strings
   if not is_done and type(outcome) == 'string' then outcome = {err = outcome} end
 --+ outcome
 end

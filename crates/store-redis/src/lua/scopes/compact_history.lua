@@ -1,9 +1,10 @@
--- Replaces the oldest items of a thread's history with a few new ones. A stream accepts no entries in its middle, so the old
--- stream becomes a segment, and the new items and all later ones go to a new stream. The cost grows with the later items,
--- not with the replaced ones.
--- KEYS: 1 scope, 2 history, 3 its ids, 4 remembered answers, 5 thread. ARGV: 1 packed: ahead, last position to replace,
--- number of items up to it, retention, maximum bytes of the history and of all segments, maximum later items, maximum
--- segments; 2 access, 3 turn token or empty, 4 idempotency key or empty, 5... id, value and fingerprint of each new item.
+-- Replaces the oldest items of a thread's history with a few new items. A stream accepts no entries in its middle, so the
+-- old stream becomes a segment, and the new items and all later items go to a new stream. The cost grows with the number of
+-- later items, not with the number of replaced items.
+-- KEYS: 1 scope, 2 history, 3 ids of the history, 4 remembered answers, 5 thread.
+-- ARGV: 1 packed: `ahead`, last position to replace, number of items up to that position, retention, maximum bytes of the
+--   history and of all segments, maximum number of later items, maximum number of segments; 2 `access`, 3 turn token or
+--   empty, 4 idempotency key or empty, then id, value and fingerprint of each new item.
 -- Reply: `C`, replayed flag, meta, number of the segment, number of segments dropped; or a refusal as in write_scope.lua.
 local ahead, through, count, keep, max_bytes, most_later, most_segments = unpack_('>I6I6I6I6I6I4I2', ARGV[1])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[5]}
@@ -22,7 +23,8 @@ if s.flags % 2 == SEALED then return {'R', 'scope_ended'} end
 local later = call('XRANGE', k.history, fmt('%.0f-0', through + 1), '+', 'COUNT', most_later + 1)
 if #later > most_later then return {'R', 'too_many_later_items'} end
 local segments, new, before = living_segments(k, s, ahead), (#ARGV - 4) / 3, s.items - #later
--- another compaction of the same prefix changes its number of items, unless it adds as many
+-- if another compaction has replaced the same prefix, the number of items differs, unless it added as many items as it
+-- replaced
 local is_same = through == segments.through and new == segments.new and count == new
 if through >= s.next or before ~= count or new > before or is_same then return {'R', 'prefix_changed', before} end
 local plan = {next = through - new + 1, ids = k.ids, originals = segments.ids(), gone = {}, new = {}, added = 0, known = {},
@@ -38,7 +40,7 @@ if bytes + plan.added > max_bytes then return {'R', 'history_too_large', bytes +
 
 settle(k.scope)
 s.version, s.updated = s.version + 1, now(ahead)
--- first, because a full Redis rejects it
+-- this write comes first, because a full Redis rejects it before anything has changed
 call('HSET', k.scope, 'M', pack_scope(s))
 for from = 1, #ids, 1000 do
   local found = call('HMGET', k.ids, unpack(ids, from, math.min(from + 999, #ids)))
@@ -50,7 +52,7 @@ local segment = {number = segments.last + 1, first = s.first, through = through,
   made = now(ahead), ends = now(ahead) + keep, ids = table.concat(names, ' ')}
 segments.last, segments.through, segments.new = segment.number, through, new
 local is_kept, dropped = keep > 0 and segment.bytes <= max_bytes, 0
--- a segment ends no later than its summary
+-- a segment expires no later than the segment that has its summary
 segments.cut(through, is_kept and segment.ends or 0)
 if is_kept then
   local its_stream, its_ids = segments.keys(segment.number)

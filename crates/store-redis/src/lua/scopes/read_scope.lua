@@ -1,6 +1,8 @@
--- KEYS: 1 scope, 2 history, 3 its ids, 4 its thread, if any. ARGV: 1 ahead, 2 `k` for keys, 3 `t` for tasks, 4 `r` for the
--- record, 5 `g` to extend no lifetime, 6 access, then fields. Reply: nil; a refusal; or meta, milliseconds to live (-1: no
--- expiry), now, tasks, record, keys, values.
+-- Reads keys, tasks and record of a scope.
+-- KEYS: 1 scope, 2 history, 3 ids of the history, 4 the thread of the scope, if any.
+-- ARGV: 1 `ahead`, 2 `k` to read keys, 3 `t` to read tasks, 4 `r` to read the record, 5 `g` to leave the lifetime unchanged,
+--   6 `access`, then fields.
+-- Reply: nil; a refusal; or meta, milliseconds to live (-1: no expiry), current time, tasks, record, keys, values.
 local ahead = tonumber(ARGV[1])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[4]}
 if ARGV[5] == 'g' then check_writable(k.scope) end
@@ -16,8 +18,8 @@ if ARGV[2] == 'k' then
     if byte(f) == 107 and not is_expired(s, f) then keys[#keys + 1] = sub(f, 2) end
   end
 end
--- Reports a fixed end to the same millisecond at each read. PTTL uses the start of the script and TIME the present, so their
--- sum varies; Redis 7 reports the end itself.
+-- A fixed end must be reported to the same millisecond at each read. The sum of PTTL and TIME varies, because PTTL uses the
+-- start of the script and TIME the present. Redis 7 reports the end itself.
 local at = now(ahead)
 if s.ttl == 0 and s.left and s.left >= 0 then
   local ends = redis.pcall('PEXPIRETIME', k.scope)

@@ -1,28 +1,29 @@
 -- A scope is one hash:
 --   M          meta: flags (1: rejects writes, 2: has segments), life, version, bytes of the values, number of keys,
---              created, updated, lifetime after a use (0: unlimited), expiry of the first key (0: none), version of the
---              tasks, positions of the oldest and of the next item, bytes of the history, number of its events; then the
---              number of empty positions between these two, if any
+--              creation time, update time, lifetime after a use (0: unlimited), earliest expiry of a key (0: none), version
+--              of the tasks, positions of the oldest item and of the next item, bytes of the history, number of events so
+--              far; then the number of empty positions between the two, if any
 --   kKEY       a value
---   xKEY       its expiry, if it has one
+--   xKEY       the expiry of a value, if it has one
 --   T, R       the task list as JSON, and the record, if any
---   U          the response that has, or last had, the floor of a scope without a thread
+--   U          in a scope without a thread, the response that runs or ran last
 --   G          the last items that were removed or dropped, except by a clear, newest last: the first 8 bytes of the SHA-1
 --              of the id, and the position (6 bytes)
 --   S          the last compaction, and each segment that is kept, oldest first: see log.lua
--- Next to it, in its slot; NAME is the id of its thread, or a digest:
+-- Keys of a scope, all in one slot. NAME is the id of the scope's thread, or a digest:
 --   :k:NAME    the scope
 --   :y:NAME    the history: a stream of POSITION-0 with `t` time, `i` id, `v` value
---   :z:NAME    its ids: position (6 bytes) and fingerprint of the value
+--   :z:NAME    the ids of the history: position (6 bytes) and fingerprint of the value
 --   :s:NAME:N  the items that compaction N replaced, a stream like the history, and :si:NAME:N their ids; both expire
---   :j:NAME    its remembered answers: see records.lua
--- The scope of a thread has no TTL: it has the thread's life, and ends with it.
+--   :j:NAME    the remembered answers: see records.lua
+-- The scope of a thread has no TTL of its own: it has the life of the thread, and ends with the thread.
 local SCOPE = '>Bc8I6I4I4I6I6I6I6I6I6I6I6I4'
 local SEALED, SCOPE_BYTES, GAPS = 1, 75, '>I6'
 local NOBODY = '\0\0\0\0\0\0\0\0'
--- Maximum items that one script drops, at about 4 us each. A large item can replace a hundred thousand small ones.
+-- Maximum number of items that one script drops, at about 4 us each. One large new item can displace a hundred thousand
+-- small ones.
 local MOST_DROPPED = 1000
--- Maximum bytes of items that one write removes, unless a single item has more.
+-- Maximum bytes of items that one write removes, unless a single item is larger.
 local MOST_TAKEN_BYTES = 1048576
 
 local function pack_scope(s)
@@ -31,7 +32,7 @@ local function pack_scope(s)
     s.due, s.tasks, s.first, s.next, s.history, s.events) .. (gaps > 0 and pack(GAPS, gaps) or '')
 end
 
--- Deletes expired keys. While Redis rejects writes, `s.expired` collects their fields instead, so that reads skip them.
+-- Deletes expired keys. While Redis rejects writes, `s.expired` collects the keys instead, so that reads skip them.
 local function purge(key, s, ahead)
   if s.due == 0 or s.due > now(ahead) then return end
   s.due = 0
@@ -76,8 +77,8 @@ local function new_scope(life, ttl, ahead)
     due = 0, tasks = 0, first = 1, next = 1, history = 0, items = 0, events = 0}
 end
 
--- Opens a scope, and extends its lifetime if `is_use`. Returns the meta of the thread if `k.thread` is given; the scope or
--- nil; whether its keys hold an ended scope; and the refusal if the caller may not use the thread.
+-- Opens a scope, and extends its lifetime if `is_use`. Returns four values: the meta of the thread if `k.thread` is given;
+-- the scope or nil; whether the keys hold an ended scope; and a refusal if the caller may not use the thread.
 local function open_scope(k, ahead, is_use, access)
   local thread
   if k.thread then
@@ -90,7 +91,7 @@ local function open_scope(k, ahead, is_use, access)
   if not m then return thread, nil, false end
   local s = unpack_scope(m)
   if thread then
-    -- otherwise the scope belongs to a life whose end was never noticed
+    -- a scope with a different life belongs to a thread whose end was never noticed
     if sub(thread, LIFE_AT, LIFE_END) ~= s.life then return thread, nil, true end
   else
     local left = call('PTTL', k.scope)
@@ -105,15 +106,16 @@ local function open_scope(k, ahead, is_use, access)
   return thread, s, false
 end
 
--- Returns the position of the oldest item at or after `from`, or that of the next new item.
+-- Returns the position of the oldest item at or after `from`; if there is no such item, the position of the next new item.
 local function oldest_place(history, s, from)
   if s.next - s.first == s.items then return from end
   local oldest = call('XRANGE', history, fmt('%.0f-0', from), '+', 'COUNT', 1)[1]
   return oldest and place_of(oldest) or s.next
 end
 
--- Returns the oldest items with at least `bytes` in total, except those with ids in `gone`: ids, bytes, the position after
--- them, and whether they are enough. Portions grow: usually one item replaces one, and each can be large.
+-- Returns the oldest items with at least `bytes` in total, except items with ids in `gone`: their ids, their bytes, the
+-- position after them, and whether they are enough. Reads start with one item and grow, because one old item usually makes
+-- enough room, and an item can be large.
 local function oldest_items(history, s, bytes, gone)
   local found, portion = {ids = {}, places = {}, bytes = 0, first = s.first}, 1
   while found.bytes < bytes and #found.ids < MOST_DROPPED do
@@ -144,7 +146,7 @@ local function drop_items(k, s, found, ahead)
   if s.flags >= SEGMENTED then living_segments(k, s, ahead).put() end
 end
 
--- Returns the newest items, newest first: up to `most`, and up to MOST_TAKEN_BYTES except for a single item.
+-- Returns the newest items, newest first: up to `most` items and MOST_TAKEN_BYTES bytes, but at least one item.
 local function newest_items(history, most)
   local found, bytes, up_to, portion = {}, 0, '+', 1
   while #found < most do
@@ -160,7 +162,7 @@ local function newest_items(history, most)
   return found
 end
 
--- Removes items, given newest first. Their positions stay empty.
+-- Removes items, which are given newest first. Their positions remain empty.
 local function remove_items(k, s, items, ahead)
   local entries, ids, places = {}, {}, {}
   for i, item in ipairs(items) do
@@ -181,9 +183,10 @@ local function remove_items(k, s, items, ahead)
   if s.flags >= SEGMENTED then living_segments(k, s, ahead).put() end
 end
 
--- Plans to append an item. `plan` has: `next`, its position; `ids`, the key of the ids unless the history is new;
--- `originals`, keys of the ids of originals; `gone`, ids that the write removes; and for earlier items `new`, `added` (their
--- bytes), `known` (position and fingerprint by id) and `places` (`position repeated`).
+-- Plans to append an item. Fields of `plan`: `next`, the position of the item; `ids`, the key of the ids unless the history
+-- is new; `originals`, the keys of the ids of original items; `gone`, the ids that the write removes. Fields for the items
+-- planned so far: `new`, the items to add; `added`, their bytes; `known`, their position and fingerprint by id; `places`,
+-- the answers as `position repeated`.
 local function plan_item(plan, id, value, fingerprint)
   local old = plan.known[id] or plan.ids and not plan.gone[id] and call('HGET', plan.ids, id)
   for _, key in ipairs(plan.originals) do old = old or not plan.gone[id] and call('HGET', key, id) end
@@ -199,7 +202,8 @@ local function plan_item(plan, id, value, fingerprint)
   end
 end
 
--- Returns a refusal if the items of `plan` do not fit a history of `bytes`; else the oldest items that make room, if any.
+-- Returns a refusal if the items of `plan` do not fit into a history of `bytes`. Otherwise returns the oldest items that
+-- must be dropped, if any.
 local function make_room(k, s, plan, bytes, max_bytes, drops_oldest)
   if plan.added > 0 and (drops_oldest and plan.added or bytes + plan.added) > max_bytes then
     return {'R', 'history_too_large', bytes + plan.added, bytes}

@@ -1,7 +1,7 @@
 -- Flag of a scope whose history may have segments.
 local SEGMENTED = 2
 
--- Returns the segments that have not expired, with functions for scripts that have read their scope.
+-- Returns the segments that have not expired, with functions for scripts that have read the scope.
 local function living_segments(k, s, ahead)
   local all, living = segments_of(k.scope), {}
   for _, g in ipairs(all.list) do
@@ -16,7 +16,8 @@ local function living_segments(k, s, ahead)
     end
     return keys
   end
-  -- Stores the segments that still have a summary item, in the history or in a newer segment.
+  -- Stores the segments that are still needed, and deletes the others. A segment is needed while an item of its summary
+  -- exists in the history or in a newer segment.
   function all.put()
     local kept, places, parts = {}, {k.ids}, {}
     for j = #all.list, 1, -1 do
@@ -24,7 +25,7 @@ local function living_segments(k, s, ahead)
       local stream, ids = all.keys(g.number)
       local names = {}
       for id in string.gmatch(g.ids, '%S+') do names[#names + 1] = id end
-      -- most often, the next newer segment has them
+      -- the next newer segment usually has these items
       for i = g.count > 0 and #places or 0, 1, -1 do
         for _, known in ipairs(call('HMGET', places[i], unpack(names))) do is_kept = is_kept or known end
         if is_kept then break end
@@ -42,13 +43,13 @@ local function living_segments(k, s, ahead)
     call('HSET', k.scope, 'S', pack(SEGMENTS, all.last, all.through, all.new) .. table.concat(parts))
     s.flags = s.flags % SEGMENTED + (#kept > 0 and SEGMENTED or 0)
   end
-  -- Removes all segments. Numbering continues.
+  -- Removes all segments. Later segments continue the numbering.
   function all.clear()
     all.drop()
     all.list = {}
     all.put()
   end
-  -- Adds a segment, and drops the oldest beyond `most` or `max_bytes`. Returns the number dropped.
+  -- Adds a segment, and drops the oldest segments beyond `most` or `max_bytes`. Returns how many were dropped.
   function all.add(segment, most, max_bytes)
     local list, bytes, dropped = all.list, segment.bytes, 0
     for _, g in ipairs(list) do bytes = bytes + g.bytes end
@@ -60,7 +61,8 @@ local function living_segments(k, s, ahead)
     end
     return dropped
   end
-  -- Expires the segments with a summary item at or before `through`: no later than `ends`, or now if `ends` is 0.
+  -- Limits the expiry of segments whose summary has an item at or before `through`. They expire at `ends` or earlier; if
+  -- `ends` is 0, they expire now.
   function all.cut(through, ends)
     local list = all.list
     all.list = {}
@@ -73,7 +75,7 @@ local function living_segments(k, s, ahead)
       if g.ends > 0 then all.list[#all.list + 1] = g end
     end
   end
-  -- Returns an original with its segment and the keys of its ids and items, or nil.
+  -- Returns an original item, its segment, and the keys of the segment's ids and items; or nil.
   function all.find(id)
     for _, g in ipairs(all.list) do
       local stream, ids = all.keys(g.number)

@@ -1,17 +1,25 @@
--- Writes to a scope atomically: all changes are computed in tables first, because Redis does not roll back.
--- KEYS: 1 scope, 2 history, 3 its ids, 4 remembered answers, 5 log, 6 its thread, if any.
--- ARGV: 1 packed: ahead, life for a new scope, lifetime after a use (0: no extension), new lifetime (0: unchanged), maximum
--- bytes of values, maximum keys, maximum bytes of the history, flags: 1 creates it, 2 it must exist, 4 clears the history, 8
--- is the last write, 16 drops the oldest items to make room, 32 logs all changes, 64 only adds items and sets absent keys;
--- 2 precondition, 3 idempotency key, both as in write.lua; 4 scope as text; 5 new tasks or empty; 6 version and life of the
--- tasks that they are based on, or empty; 7 `=` and new record, or empty; 8 `=` and the record that it is based on, or
--- empty; 9 turn token or empty; 10 access; 11 items to remove: empty, `I` and an id, or `N` and a number of the newest;
--- 12 trace or empty; 13... operations `S` key value ttl (0: none) `a` if absent, `D` key, `I` key by, `C`; then items `H` id
--- value fingerprint.
+-- Writes to a scope atomically. The script computes all changes in tables first, because Redis does not roll back.
+-- KEYS: 1 scope, 2 history, 3 ids of the history, 4 remembered answers, 5 log, 6 the thread of the scope, if any.
+-- ARGV:
+--   1 packed: ahead, life for a new scope, lifetime after a use (0: no extension), new lifetime (0: unchanged), maximum
+--     bytes of values, maximum keys, maximum bytes of the history, flags: 1 creates the scope, 2 it must exist, 4 clears the
+--     history, 8 is the last write, 16 drops the oldest items to make room, 32 logs all changes, 64 only adds items and sets
+--     absent keys
+--   2 precondition and 3 idempotency key, both as in write.lua
+--   4 scope as text
+--   5 new tasks or empty
+--   6 version and life of the tasks on which the new tasks are based, or empty
+--   7 `=` and the new record, or empty
+--   8 `=` and the record on which the new record is based, or empty
+--   9 turn token or empty
+--   10 access
+--   11 items to remove: empty, `I` and an id, or `N` and how many of the newest
+--   12 trace or empty
+--   then operations `S` key value ttl (0: none) `a` if absent, `D` key, `I` key by, `C`; then items `H` id value fingerprint
 -- Reply: `K`, replayed flag, meta, answers of the operations as `kind value;`..., answers of the items as `position
--- repeated;`..., number of items removed, then position, time, id and value of the newest of these, oldest first; or a
--- refusal as in write.lua. `no_room` with the bytes of the items: more old items must go than one script drops, see
--- make_room.lua.
+--   repeated;`..., number of items removed, then position, time, id and value of the removed newest items, oldest first; or
+--   a refusal as in write.lua. The refusal `no_room` has the bytes of the items. With `no_room`, the write must drop more
+--   old items than one script drops: see make_room.lua.
 local MOVES_AFTER_MS = 1000
 trace = ARGV[12]
 local ahead, life, ttl, lives, max_bytes, max_keys, max_history, flags = unpack_('>I6c8I6I6I4I4I6B', ARGV[1])
@@ -46,7 +54,8 @@ if ARGV[8] ~= '' then
 end
 if ARGV[6] ~= '' and ARGV[6] ~= pack('>I6', s.tasks) .. its_life then return {'R', 'changed'} end
 
--- An entry: `there`, it exists; `stored`, the hash has the field; `text` to write; `expires` (0: never; nil: unchanged).
+-- An entry has `there`, whether it exists; `stored`, whether the hash has the field; `text` to write; and `expires` (0:
+-- never; nil: unchanged).
 local entries, order, cleared = {}, {}, false
 local answers = {}
 
@@ -115,7 +124,7 @@ end
 if s.bytes > max_bytes then return {'R', 'kv_too_large', s.bytes} end
 if s.keys > max_keys then return {'R', 'too_many_keys'} end
 
--- Returns the keys as JSON strings with commas; `!` if there are too many to name.
+-- Returns the keys as JSON strings separated by commas; `!` if there are too many keys to name.
 local function key_names(keys)
   local named, seen, bytes = {}, {}, 0
   for _, key in ipairs(keys) do
@@ -129,7 +138,7 @@ local function key_names(keys)
 end
 
 local takes = sub(ARGV[11], 1, 1) == 'N'
--- items to remove one by one, their ids, and the original
+-- items to remove one by one, their ids, and the original item
 local removed, gone_ids, history, original = {}, {}, has(4) and 0 or s.history, nil
 if there and takes then
   removed = newest_items(k.history, tonumber(sub(ARGV[11], 2)))
@@ -192,7 +201,7 @@ if not is_change then
 end
 if room_refusal then return room_refusal end
 
--- additions first: a full Redis rejects them only until the script has written
+-- additions come first, because a full Redis rejects them only until the script has written
 local adds = adds_keys or #plan.new > 0 or ARGV[5] ~= '' or ARGV[7] ~= ''
 if is_over or removes then settle(k.scope) end
 s.version, s.updated = s.version + 1, now(ahead)

@@ -1,5 +1,6 @@
--- Changes to arrays in write.lua. Pushes are applied together at the end, so the cost follows the size of the change. A
--- chunked array is its header as a table (see prelude.lua), with `written`: chunks that are new or changed.
+-- Changes to arrays in write.lua. Pushes are applied together at the end, so the cost grows with the size of the change, not
+-- of the array. A chunked array is represented by its header as a table (see prelude.lua), with an additional field
+-- `written`: the chunks that are new or changed.
 local STEP = 30
 
 local function count_elements(text)
@@ -8,8 +9,9 @@ local function count_elements(text)
   return count
 end
 
--- Returns the start of the element `many` elements after the one at `at`; nil if there are fewer, but STEP or more must
--- exist. Searching STEP at once halves the time for elements of one byte.
+-- Returns the start of the element `many` elements after the one at `at`. If `many` is less than STEP, returns nil if there
+-- are fewer elements. Otherwise the elements must exist. Searching for STEP elements at once halves the time for elements of
+-- one byte.
 local function element_after(text, at, many)
   if many >= STEP then
     local steps, _, last = string.rep('\n[^\n]*', STEP), nil, nil
@@ -26,7 +28,8 @@ local function chunk(key, a, n)
   return a.written[n] or call('HGET', key, chunk_name(a.id, n))
 end
 
--- Number of elements in the head: up to the ordinal of the next chunk, unless that chunk is oversized.
+-- Returns the number of elements in the head chunk. Computes the number from the ordinal of the next chunk, and returns nil
+-- if the next chunk is oversized.
 local function held_by_head(key, a)
   if a.head == a.tail then return a.next - a.first end
   local following = a.written[a.head + 1]
@@ -46,7 +49,7 @@ local function drop_head(a, size, many)
   a.skip = #fmt('%.0f', a.first)
 end
 
--- Cuts elements off the head, up to offset `cut`. A chunk that loses more than half is rewritten.
+-- Cuts elements off the head chunk, up to offset `cut`. Rewrites a chunk that has lost more than half of its bytes.
 local function cut_head(a, text, many, cut)
   a.bytes, a.first, a.skip = a.bytes - (cut - a.skip), a.first + many, cut
   if cut > CHUNK_BYTES / 2 then
@@ -57,7 +60,7 @@ local function cut_head(a, text, many, cut)
   end
 end
 
--- Drops the `many` oldest elements, fewer than there are.
+-- Drops the `many` oldest elements. The array must have more elements.
 local function drop_oldest(key, a, many)
   while many > 0 do
     local text = a.written[a.head]
@@ -67,7 +70,7 @@ local function drop_oldest(key, a, many)
       drop_head(a, size, 1)
       many = many - 1
     else
-      -- for a few elements, counting those of the chunk would cost more
+      -- for a few elements, counting all elements of the chunk would cost more
       local held = many >= STEP and held_by_head(key, a)
       local place
       if not held or many < held then
@@ -82,7 +85,7 @@ local function drop_oldest(key, a, many)
   end
 end
 
--- Removes and returns the `many` newest elements, fewer than there are, each after a line feed.
+-- Removes the `many` newest elements, and returns them, each after a line feed. The array must have more elements.
 local function take_newest(key, a, many)
   local parts = {}
   while many > 0 do

@@ -1,5 +1,6 @@
--- Turns a hash with the fields of a thread into a living thread, after `begin_life`. `t`: the values of the meta, tag and
--- text of the owner, metadata as JSON. `origin`: id and version of the copied thread, or empty. Replies like write.lua.
+-- Turns a hash with the fields of a thread into a living thread. Call it after `begin_life`. `t` has the values of the meta,
+-- tag and text of the owner, and the metadata as JSON. `origin` has the id and version of the copied thread, or is empty.
+-- Returns the reply of write.lua.
 local function begin_with(k, t, origin, ahead)
   local key, id = k.thread, id_of(k.thread)
   local sequence = events_before(k.archive) + (origin == '' and 1 or 2)
@@ -12,7 +13,7 @@ local function begin_with(k, t, origin, ahead)
   end
   local lives = lifetime(t.ttl, t.ends, ahead)
   call('PEXPIRE', key, lives + t.grace * 1000 + ahead)
-  -- reading more names than an event takes would dominate the cost
+  -- reading more key names than an event may contain would dominate the cost
   local named = t.keys > MOST_NAMED and '!' or names(call('HKEYS', key))
   log_event(k.log, CREATED, 0, now(ahead), t.version, origin == '' and sequence or sequence - 1, t.life, id, named, ahead)
   if origin ~= '' then log_event(k.log, FORKED, 0, now(ahead), t.version, sequence, t.life, id, origin, ahead) end
@@ -26,7 +27,8 @@ local function vacancy(key, ahead)
   return nil, m, left, dead
 end
 
--- Frees the id of a new thread: ends an expired thread, or removes an expired tombstone. `dead`, `left`: see `vacancy`.
+-- Frees the id of a new thread: ends an expired thread, or removes an expired tombstone. `dead` and `left` are from
+-- `vacancy`.
 local function make_way(k, dead, left, ahead, archive_ms)
   if dead then
     end_life(k, dead, EXPIRED, ended_at(dead, left, ahead), ahead, archive_ms)

@@ -1,4 +1,4 @@
--- splits decimal text of up to 19 digits into sign and limbs of 7 digits, lowest first
+-- splits decimal text of up to 19 digits into its sign and limbs of 7 digits, lowest first
 local function limbs(s)
   local negative = sub(s, 1, 1) == '-'
   if negative then s = sub(s, 2) end
@@ -13,14 +13,14 @@ local function is_past_64_bits(s)
   return #s > 19 or #s == 19 and s > (negative and '9223372036854775808' or '9223372036854775807')
 end
 
--- Lua's numbers are doubles, so sums past 15 digits use limbs
+-- Lua's numbers are doubles, so sums of numbers with more than 15 digits use limbs
 local function add(x, y)
   if #x < 16 and #y < 16 then return fmt('%.0f', tonumber(x) + tonumber(y)) end
   local a0, a1, a2 = limbs(x)
   local b0, b1, b2 = limbs(y)
   local c0, c1, c2 = a0 + b0, a1 + b1, a2 + b2
   local negative = c2 < 0 or c2 == 0 and (c1 < 0 or c1 == 0 and c0 < 0)
-  -- by subtraction: the negative of 0 is -0, which prints its sign
+  -- subtracts from 0, because the negative of 0 is -0, which prints with its sign
   if negative then c0, c1, c2 = 0 - c0, 0 - c1, 0 - c2 end
   if c0 < 0 then c0, c1 = c0 + 10000000, c1 - 1 elseif c0 >= 10000000 then c0, c1 = c0 - 10000000, c1 + 1 end
   if c1 < 0 then c1, c2 = c1 + 10000000, c2 - 1 elseif c1 >= 10000000 then c1, c2 = c1 - 10000000, c2 + 1 end

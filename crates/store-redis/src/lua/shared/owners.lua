@@ -1,16 +1,17 @@
--- If a thread has an owner, field O contains the owner, the owner's tag follows the meta, and the sets :o:TAG and :c:TAG
--- of the thread's bucket contain the thread.
+-- If a thread has an owner, field O contains the owner's text, the owner's tag follows the meta, and the sets :o:TAG and
+-- :c:TAG of the thread's bucket contain the thread.
 
--- Formats: plain, or with an owner, which older servers must not touch; each plus 1 if the last turn is exclusive.
+-- Formats: plain, or with an owner, which older servers must not touch. Each is increased by 1 if the last turn is
+-- exclusive.
 local PLAIN, OWNED, LAST_FORMAT = 1, 3, 4
 
--- Returns why a caller may not use the thread with meta `m`, or nil: see `touch`.
+-- Returns why a caller may not use the thread with meta `m`, or nil. `touch` describes `access`.
 local function owner_refusal(m, access)
   if access == '' or not m or #m == META_BYTES or access == sub(m, META_BYTES + 1) then return nil end
   return {'R', access == '-' and 'owner_required' or 'not_the_owner'}
 end
 
--- Whether the thread with meta `m` must still be bound to the owner of its caller.
+-- Returns whether the thread with meta `m` has no owner yet although its caller has one.
 local function is_unbound(m, access)
   return #m == META_BYTES and access ~= '' and access ~= '-'
 end

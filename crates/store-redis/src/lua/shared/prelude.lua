@@ -1,63 +1,68 @@
--- Shared by all scripts. No script decodes a value: JSON is opaque text. A thread is one hash:
---   M          meta: format, life, version, bytes of the members, number of keys, created, updated, ttl, end of the absolute
---              lifetime (0: none), number of the next array, grace in seconds, number of its events, time until which its
---              changes are logged; then the tag of its owner, if any
+-- Shared by all scripts. No script decodes a value: JSON is opaque text.
+-- A life is one existence of a thread, from creation to end. A new or restored thread under the same id has a new life, and
+-- so a different random life number. A thread is one hash:
+--   M          meta: format, life, version, bytes of the members, number of keys, creation time, update time, ttl, end of
+--              the absolute lifetime (0: none), number of the next array, grace in seconds, number of events so far, time
+--              until which changes are logged; then the tag of the owner, if any
 --   D          metadata as JSON text, if set
---   O          its owner, if any: see owners.lua
+--   O          the owner, if any: see owners.lua
 --   U          the last turn, if any: see turns.lua
---   P          in the archive: the numbers of its checkpoints, if any
---   E          in the archive: why it ended (flags of the event), when it ended, when it was archived
---   S          in the archive: the meta of its scope, if any
---   T          in the archive of a destroyed thread: time until which writes from this life or an earlier one are refused
---   R          in the archive: it was restored, and remains only for the event of the end
---   "key":     a value as JSON text; an array as `[` and elements, each after a line feed; a large one as `A` and its header
+--   P          in the archive: the numbers of the checkpoints, if any
+--   E          in the archive: why the thread ended (flags of the event), when it ended, when it was archived
+--   S          in the archive: the meta of the scope, if any
+--   T          in the archive of a destroyed thread: time until which writes from this life or an earlier life are refused
+--   R          in the archive: the thread was restored, and the archive remains only for the event of the end
+--   "key":     a value as JSON text; an array as `[` and elements, each after a line feed; a large one as `A` and a header
 --   cI:N       chunk N of array I: the ordinal of its first element, then elements, each after a line feed
--- The tombstone of a destroyed thread is a hash with only the field T, which is `R` if the thread has another id now.
+-- The tombstone of a destroyed thread is a hash with only the field T. T is `R` if the thread has moved to another id.
 --
--- A thread lives while the TTL of its key exceeds its grace. After that it has expired, but its data stays until it is
--- ended. `ahead`, which only tests set, shifts the clock and every expiry that is written by that many milliseconds.
+-- A thread lives while the TTL of its key exceeds its grace. Then it is expired, but its data remains until a script ends
+-- the thread. `ahead`, an argument of most scripts, is 0 in production. Tests use it to shift the clock: the script adds
+-- that many milliseconds to the time, and to each expiry that it sets.
 --
 -- Keys of a bucket, all in the slot of its threads:
---   :d         deadlines: ids by the time of their next check, which not every use moves
+--   :d         deadlines: ids by the time of their next check, which not every use postpones
 --   :n         the same ids, sorted
 --   :c:TAG     threads of an owner by their first write
---   :o:TAG     threads of an owner by the first write in the time span of the last one: see `move_owned`
+--   :o:TAG     threads of an owner by the first write in the time span of their last write: see `move_owned`
 --   :oa:TAG    lives of an owner's threads that ended or changed owner, as ID-LIFE by that time: see log.lua
---   :oe:TAG    erased lives by first write, while the log may name their keys; life 0: its data had been lost
---   :v:LIFE    ids of a moved life by the time it left them, while data can remain there; the last is the present one
+--   :oe:TAG    erased lives by first write, while the log may name their keys; life 0: the data had already been lost
+--   :v:LIFE    ids of a life whose thread was moved, by the time of the move, while data may remain
 --   :e         the log, a stream of entries as log_event in log.lua writes them
---   :ec :eb    a copy of the log without erased lives, while one is made, and its maker
+--   :ec :eb    a copy of the log without erased lives, while the copy is made, and its maker
 --   :h         the newest position that was deleted from the log
---   :a:ID      the archive of a thread's last life: its hash, with E; :a:ID:LIFE that of an earlier life
---   :x         archives: ID-LIFE by time, then by id and life: no character of an id sorts below `-`
+--   :a:ID      the archive of a thread's last life: its hash, with E; :a:ID:LIFE is the archive of an earlier life
+--   :x         archives: ID-LIFE by time, then by id and life, because no character of an id sorts below `-`
 --   :k: :y: :z: :j:    scopes: see scope.lua
 --   :u: :ue: :ud :ul:  responses: see responses.lua
---   :p:ID      the checkpoints of a thread, and :p:ID:N each of them: see checkpoints.lua
+--   :p:ID      the index of a thread's checkpoints, and :p:ID:N each checkpoint: see checkpoints.lua
 --   :l:ID:NAME counters of the rate limits of a thread or another scope: see rates.lua
 --   :m:NAME:X  staging keys of import NAME, with an expiry of a minute: X is `t` thread, `k` scope, `y` history, `z` its
 --              ids, `p` index of the checkpoints, `p:N` a checkpoint
---   :w:ID      exists while a thread is watched, so that a life which begins meanwhile is watched too
--- Names in capitals are constants, which are inlined when scripts are loaded.
+--   :w:ID      exists while a thread is watched, so that a life that begins meanwhile is watched too
+-- Names in capitals are constants. They are inlined when the scripts are loaded.
 local call, pack, unpack_ = redis.call, struct.pack, struct.unpack
 local byte, find, sub, fmt = string.byte, string.find, string.sub, string.format
 local META = '>Bc8I6I4I4I6I6I5I6I4I4I4I6'
--- Sizes in bytes of the meta, and of a write's packed policy. `access` comes right after the policy: see `touch`.
+-- Sizes in bytes of the meta, and of the packed policy of a write. `access` follows the policy directly: see `touch`.
 local META_BYTES, POLICY_BYTES = 64, 48
--- Parts of the meta, and the byte that each begins at: life and version; ttl to grace.
+-- Parts of the meta, and the byte at which each part begins: life and version; ttl to grace.
 local LIFE, LIFE_AT, LIFE_END, VERSION_END = '>c8I6', 2, 9, 15
 local TIMES, TIMES_AT = '>I5I6I4I4', 36
 local WRITTEN, WRITTEN_AT = '>I6', 30
--- Parts of the meta for a single write, without array number and events. REST_AT: first byte of the unchanged rest.
+-- Parts of the meta for a single write, without array number and events. REST_AT is the first byte of the unchanged rest.
 local FAST_META, FAST_META_AT, REST_AT = '>I6I4I4I6I6I5I6xxxxI4xxxxI6', 10, 36
--- With at least this ttl, a single write does not move the end of a thread by less than LEAST_MOVE_MS.
+-- If the ttl is at least LEAST_TTL_MS, a single write does not move the end of a thread by less than LEAST_MOVE_MS.
 local LEAST_TTL_MS, LEAST_MOVE_MS = 60000, 1000
 local ARRAY = '>I4I6I6I6I6I4I4I4'
 local HEADER_BYTES = 41
 local CHUNK_BYTES = 2032
--- Chunk limit of single pushes to small arrays: a push costs the chunk bytes that it touches; more chunks slow reads little.
+-- Limits for single pushes to small arrays. The cost of a push grows with the size of the chunk that it changes, and more
+-- chunks slow reads only a little.
 local SHORT_ARRAY_BYTES, SHORT_CHUNK_BYTES = 16384, 1016
 
--- Fails while a key's slot migrates, where scripts cannot recreate a dropped key or rename one. Call it before any change.
+-- Fails while the slot of a key is migrating: scripts can then neither rename a key nor recreate a deleted key. Call it
+-- before any change.
 local function settle(key) call('EXISTS', key, key .. ':') end
 
 local clock_ms
@@ -69,8 +74,9 @@ local function now(ahead)
   return clock_ms
 end
 
--- Moves a thread in the set of its owner, if any, for a write now. `written`: time of the last write. Only the first write
--- in a span moves it: lists read the time of the last write from the thread.
+-- Updates the position of a thread in the set of its owner, if any, for a write at the current time. `written` is the time
+-- of the previous write. Only the first write in a span changes the set, because lists read the time of the last write from
+-- the thread.
 local SPAN_MS = 10000
 local function move_owned(thread, tag, written, ahead)
   if tag == '' then return end
@@ -86,8 +92,8 @@ local function lifetime(ttl, ends, ahead)
   return math.max(0, math.min(ttl, ends - now(ahead)))
 end
 
--- Runs a write that a read does not need: a full disk or missing replicas do not matter, but a replica, which may lag,
--- fails.
+-- Runs a write on behalf of a read. The read does not depend on the write, so errors of a full disk and of missing replicas
+-- are ignored. A replica rejects the write, and this error is raised, because data of a replica may lag behind.
 local function try_to(...)
   local done = redis.pcall(...)
   if type(done) == 'table' and not find(done.err, 'MISCONF', 1, true) and not find(done.err, 'NOREPLICAS', 1, true) then
@@ -97,12 +103,14 @@ end
 
 local function renew(key, lives) try_to('PEXPIRE', key, lives) end
 
--- Fails on a replica like a write, but changes nothing, so that reads that extend no lifetime are as exact as others.
+-- Fails on a replica, like a write, but changes nothing. So a read that does not extend the lifetime never returns data that
+-- lags behind.
 local function check_writable(hash) try_to('HDEL', hash, '') end
 
--- Returns the meta of a living thread and its remaining lifetime, or nil and a refusal (false without a thread: the reply
--- nil). Extends the lifetime unless `peeks` is `g`. `access`: the threads that the caller may use: empty for all, `-` for
--- those without an owner, the tag of an owner for those and that owner's.
+-- Returns the meta of a living thread and its remaining lifetime; or nil and a refusal (false if there is no thread, for the
+-- reply nil). Extends the lifetime unless `peeks` is `g`.
+-- `access` says which threads the caller may use. Empty allows all threads, and `-` allows threads without an owner. The tag
+-- of an owner allows threads without an owner, and the threads of that owner.
 local function touch(key, ahead, access, peeks)
   local m = call('HGET', key, 'M')
   if not m then return nil, false end
@@ -148,7 +156,8 @@ local function whole(key, text)
   return chunks
 end
 
--- First call of scripts that free memory: a full Redis rejects memory use until a script has written. Changes nothing.
+-- The first call of scripts that free memory. Changes nothing: a full Redis rejects commands that use memory until the
+-- script has written.
 local function write_even_when_full(hash)
   call('HDEL', hash, '')
 end

@@ -1,12 +1,12 @@
 -- Idempotency keys. The remembered answers of a thread are one hash:
---   R          numbers of the oldest answer and of the next one, and the cost of all
---   oN         time of answer N (6 bytes), its cost (4), and the digest of its key
+--   R          numbers of the oldest answer and of the next answer, and the total cost of the answers
+--   oN         time of answer N (6 bytes), its cost (4 bytes), and the digest of its idempotency key
 --   <digest>   fingerprint of the request, and the answer as msgpack
--- An answer costs the bytes of its metadata and of removed elements, plus 8 for each result of an operation.
+-- The cost of an answer is the bytes of its metadata and of removed elements, plus 8 for each result of an operation.
 local REMEMBERED_MS, LONGEST_MS, NEWEST, MOST, MOST_COST = 60000, 86400000, 64, 65536, 16777216
 
--- Returns the earlier answer of `kind`, marked as replayed, or a refusal; else nil and, with a key, the argument of
--- `remember`.
+-- Returns the earlier answer of `kind`, marked as replayed, or a refusal. Otherwise returns nil, and the argument for
+-- `remember` if the request has an idempotency key.
 local function recall(key, idempotency, ahead, kind)
   if idempotency == '' then return nil end
   local digest, request = sub(idempotency, 1, 16), sub(idempotency, 17, 32)
@@ -32,7 +32,8 @@ local function recall(key, idempotency, ahead, kind)
   return nil, memory
 end
 
--- Remembers an answer. Drops the oldest ones after a day; beyond NEWEST answers, up to two per call after a minute.
+-- Remembers an answer. Drops the oldest answers after a day. If there are more than NEWEST, drops up to two per call that
+-- are older than a minute.
 local function remember(memory, answer, cost, lives_ms, ahead)
   local key = memory.key
   if memory.stale then call('UNLINK', key) end
@@ -61,7 +62,8 @@ local function forget_soon(key, after_ms, ahead)
   return true
 end
 
--- Whether a thread with this version and life meets a precondition. A list has tags of 15 bytes; one of them must match.
+-- Returns whether a thread with this version and life meets a precondition. A list has tags of 15 bytes, and one of them
+-- must match.
 local function is_met(precondition, version, life)
   local kind = sub(precondition, 1, 1)
   if kind == '' then return true end

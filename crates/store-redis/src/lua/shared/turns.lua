@@ -1,11 +1,12 @@
 -- The last turn of a life is field U of its thread: token, end (0: released), flags (1: exclusive, 2: another caller waits),
--- and the id of the last response that worked under it or an earlier one, if any. A thread whose last turn is exclusive has
--- an even format, which the single-operation scripts leave to those that check the turn.
+-- and the id of the last response that ran under this turn or an earlier one, if any. A thread whose last turn is exclusive
+-- has an even format. The single-operation scripts leave such a thread to the scripts that check the turn.
 local TURN, TURN_BYTES, TOKEN_END = '>c16I6B', 23, 16
 
 local function last_response(turn) return turn and sub(turn, TURN_BYTES + 1) or '' end
 
--- Returns why a write with `token` ('' for none) is refused, then whether no turn excludes others. `m`: meta of the thread.
+-- Returns why a write with `token` ('' for none) is refused, or nil. The second result is true if no turn excludes other
+-- writers. `m` is the meta of the thread.
 local function turn_refusal(key, m, token, ahead)
   local turn = m and call('HGET', key, 'U')
   if token ~= '' then

@@ -1,18 +1,20 @@
--- Added to write.lua for lists that append to the history of their thread. KEYS: 8 scope, 9 history, 10 its ids. ARGV, after
--- those of write.lua: id, value and fingerprint of each item; last packed: number of items, maximum bytes of the history,
--- 1 if the oldest items make room. Reply: the answers of write.lua, then `a` with position and 1 if repeated, of each item.
--- Refusals also as in write_scope.lua, with the number of the item.
+-- Parts that are inserted into write.lua for lists that append to the history of their thread.
+-- KEYS: as in write.lua, then 8 scope, 9 history, 10 ids of the history.
+-- ARGV: as in write.lua, then id, value and fingerprint of each item; last, packed: number of items, maximum bytes of the
+--   history, 1 if the oldest items make room.
+-- Reply: as in write.lua, then for each item `a` with its position, and 1 if the item is repeated. Refusals also as in
+--   write_scope.lua, with the number of the item.
 --+ items
 local history = {scope = KEYS[8], history = KEYS[9], ids = KEYS[10]}
 local n_items, max_history, drops_oldest = unpack_('>I4I6B', ARGV[#ARGV])
 local items, first_item = {}, #ARGV - 3 * n_items
 for j = first_item, #ARGV - 1 do items[#items + 1] = ARGV[j] end
--- the rest are operations
+-- the remaining arguments are operations
 for j = #ARGV, first_item, -1 do ARGV[j] = nil end
 --+ plan
 local scope_meta = m and call('HGET', history.scope, 'M')
 local scope = scope_meta and unpack_scope(scope_meta)
--- otherwise the scope belongs to a life whose end was never noticed
+-- a scope with a different life belongs to a thread whose end was never noticed
 local is_there = scope and scope.life == life
 if not is_there then scope = new_scope(life, 0, ahead) end
 local plan = {next = scope.next, ids = is_there and history.ids,

@@ -1,6 +1,7 @@
--- Ends expired threads. A thread that was used since gets its real deadline. KEYS: 1 log, 2 archives, 3 deadlines, then
--- thread and archive of each id. ARGV: 1 ahead, 2 lifetime of an archive, then ids. Reply: numbers of threads ended, found
--- without their data, and moved.
+-- Ends expired threads. If a thread was used after its deadline was set, its deadline is corrected.
+-- KEYS: 1 log, 2 archives, 3 deadlines, then the thread and the archive of each id.
+-- ARGV: 1 `ahead`, 2 lifetime of an archive, then ids.
+-- Reply: number of threads that ended, number of threads whose data was already lost, number of corrected deadlines.
 local ahead, archive_ms = tonumber(ARGV[1]), tonumber(ARGV[2])
 local k = {log = KEYS[1], archives = KEYS[2], deadlines = KEYS[3]}
 local ended, lost, moved = 0, 0, 0
@@ -16,7 +17,7 @@ for i = 3, #ARGV do
       local deadline = now(ahead) + left - ahead - grace * 1000
       if ends > 0 then deadline = math.min(deadline, ends) end
       if deadline ~= score then
-        -- removed first, since a full Redis would reject the addition, and nothing would be ended
+        -- The old deadline is removed first. Otherwise a full Redis would reject the addition, and no thread would end.
         call('ZREM', k.deadlines, id)
         call('ZADD', k.deadlines, deadline, id)
         moved = moved + 1

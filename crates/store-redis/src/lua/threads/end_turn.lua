@@ -1,5 +1,5 @@
--- Releases a turn, and publishes that if another caller waits for it. KEYS: 1 thread. ARGV: 1 ahead, 2 access, 3 token,
--- 4 channel. Reply: `U`, or a refusal.
+-- Releases a turn, and publishes the release if another caller waits for the turn.
+-- KEYS: 1 thread. ARGV: 1 `ahead`, 2 `access`, 3 token, 4 channel. Reply: `U`, or a refusal.
 local key, ahead = KEYS[1], tonumber(ARGV[1])
 local m, refusal = touch(key, ahead, ARGV[2])
 if not m then return refusal or {'U'} end
@@ -12,6 +12,6 @@ end
 write_even_when_full(key)
 call('HSET', key, 'U', pack(TURN, token, 0, flags % 2) .. last_response(turn))
 set_format(key, m, false)
--- pcall: the user may lack access to the channel
+-- pcall, because the user may lack access to the channel
 if flags >= 2 then redis.pcall('PUBLISH', ARGV[4], id_of(key)) end
 return {'U'}

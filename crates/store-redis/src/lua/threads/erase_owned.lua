@@ -1,7 +1,9 @@
--- Erases some threads of an owner in a bucket, then some ended lives. Leaves no archive, but lists the erased lives until
--- their events are purged from the log. KEYS: 1 the owner's threads by first write, 2 ended lives, 3 erased lives, 4 log, 5
--- archives, 6 deadlines. ARGV: 1 ahead, 2 tag of the owner, 3 lifetime of tombstones in milliseconds, 4 maximum retention of
--- the log, 5 maximum ids. Reply: number of threads ended, and of archives deleted.
+-- Erases some threads of an owner in a bucket, then some ended lives. Leaves no archives. Lists the erased lives until their
+-- events are purged from the log.
+-- KEYS: 1 the owner's threads by first write, 2 ended lives, 3 erased lives, 4 log, 5 archives, 6 deadlines.
+-- ARGV: 1 `ahead`, 2 tag of the owner, 3 lifetime of tombstones in milliseconds, 4 maximum retention of the log, 5 maximum
+--   number of ids.
+-- Reply: number of threads ended, and number of archives deleted.
 local ahead, tag, tombstone, left = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
 local k = {log = KEYS[4], archives = KEYS[5], deadlines = KEYS[6]}
 local bucket = sub(KEYS[1], 1, find(KEYS[1], '}:c:', 1, true))
@@ -15,7 +17,7 @@ local function forget_answers(id)
   call('UNLINK', bucket .. ':i:' .. id, bucket .. ':j:' .. id)
 end
 
--- Makes an id refuse writes, and forgets its answers. A tombstone of a moved thread stays one.
+-- Makes an id refuse writes, and forgets its remembered answers. The tombstone of a moved thread is not changed.
 local function entomb(id)
   local thread, archive = bucket .. ':t:' .. id, bucket .. ':a:' .. id
   forget_answers(id)
@@ -27,15 +29,17 @@ local function entomb(id)
   end
 end
 
--- `time`: of the first write; for a life whose data was lost, when that was noticed.
+-- Lists an erased life. `time` is the time of the first write. If the data of the life was lost, `time` is when the loss was
+-- noticed.
 local function note_erased(id, life, time)
   call('ZADD', KEYS[3], time, id .. '-' .. life)
 end
 
--- Ids that a life has had, the present one last.
+-- The ids that a life has had. The current id is the last.
 local function ids_of_life(life) return bucket .. ':v:' .. life end
 
--- Erases the data of a life under ids other than `id`. Returns whether that is all; the next call continues.
+-- Erases the data of a life under ids other than `id`. Returns whether all of the data is erased; if not, the next call
+-- continues.
 local function erase_other_ids(id, life, time)
   local ids = ids_of_life(life)
   for _, other in ipairs(call('ZRANGE', ids, 0, left)) do
@@ -51,14 +55,14 @@ local function erase_other_ids(id, life, time)
   return true
 end
 
--- Erases the responses of a life. Returns whether that is all.
+-- Erases the responses of a life. Returns whether all of them are erased.
 local function erase_responses(life)
   local list = bucket .. ':ul:' .. life
   local ids = call('ZRANGE', list, 0, left - 1)
   for _, id in ipairs(ids) do
     local key = bucket .. ':u:' .. id
     local r = open_response(key, ahead)
-    -- otherwise it has begun again in another life
+    -- a response with a different life has begun again in that life, and remains
     if not r or hex(r.life) == life then
       call('UNLINK', key, events_of(key))
       call('ZREM', bucket .. ':ud', id)
@@ -69,8 +73,8 @@ local function erase_responses(life)
   return left > 0
 end
 
--- Forgets the answers of a life that has another owner now: those given under `id` or earlier ids may name the old one. The
--- list gets the id to resume at.
+-- Forgets the remembered answers of a life that has another owner now. Answers given under `id` or under earlier ids may
+-- name the old owner. If there are too many ids for one call, lists the id at which the next call continues.
 local function leave_to_other(id, life, present, time)
   forget_answers(present)
   local ids = ids_of_life(life)
@@ -82,7 +86,8 @@ local function leave_to_other(id, life, present, time)
   if from > 0 then call('ZADD', KEYS[2], time, call('ZRANGE', ids, from - 1, from - 1)[1] .. '-' .. life) end
 end
 
--- Erases data of a life under an id that it had until its end or a change of id or owner. Returns whether that is all.
+-- Erases data of a life under an id that it had until it ended or changed its id or owner. Returns whether all of the data
+-- is erased.
 local function erase_ended(member)
   local id, life = string.match(member, '^(.*)%-(%x+)$')
   local present = call('ZREVRANGE', ids_of_life(life), 0, 0)[1] or id
@@ -127,7 +132,7 @@ for _, id in ipairs(call('ZRANGE', KEYS[1], 0, left - 1)) do
     threads = threads + 1
   else
     if not its then
-      -- its data is lost, and the reaper has not logged that yet
+      -- the data is lost, and the reaper has not logged the loss yet
       drop_scope(k.thread)
       note_erased(id, LOST_LIFE, now(ahead))
       entomb(id)

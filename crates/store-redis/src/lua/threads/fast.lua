@@ -1,7 +1,8 @@
--- Parts of set.lua and push.lua, which run one write per loop iteration and break out with its outcome; tell.lua has the
--- last part too. The loop body is not a function, because each function and each upvalue costs Redis time on every call.
--- Errors of commands are outcomes too, so commands run by `try`, unless an earlier one has shown that the key is a hash; and
--- missing fields are detected before use.
+-- Parts that are inserted into set.lua and push.lua. These scripts run one write per iteration of a loop, and leave the
+-- iteration with the outcome of the write. The last part is also inserted into tell.lua. The body of the loop is not a
+-- function, because Redis spends time on each function and each upvalue in every call.
+-- Errors of commands are outcomes too. So commands run through `try`, unless an earlier command has shown that the key is a
+-- hash, and missing fields are detected before use.
 --+ open
     local key, policy, f, v = KEYS[i], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
     local m, owner = try('HGET', key, 'M'), ''
@@ -19,9 +20,9 @@
     local left, kept = call('PTTL', key), grace * 1000 + ahead
     if left <= kept then break end
     if clock then
-      -- an earlier write of this call has read it
+      -- an earlier write of this call has read the clock
     elseif redis.REDIS_VERSION_NUM then
-      -- on Redis 7, the expiry of a key takes half the time of TIME
+      -- on Redis 7, reading the expiry of a key takes half the time of the command TIME
       clock = call('PEXPIRETIME', key) - left
     else
       local t = call('TIME')
@@ -38,7 +39,7 @@
       break
     end
     if keys > max_keys then outcome = {'R', 'too_many_keys'} break end
-    -- first, because a failure here changes nothing; like `move_owned`
+    -- This write comes first, because a failure here changes nothing. It does the same as `move_owned`.
     if owner ~= '' then
       local since = time - (written - written % SPAN_MS)
       if since < 0 or since >= SPAN_MS then

@@ -1,6 +1,7 @@
--- Summarizes histories for a list of threads. Does not extend their lifetimes. KEYS: thread, scope and history of each.
--- ARGV: 1 ahead, 2 number of oldest items, 3 maximum bytes of a value. Reply: for each thread nil, or the number of items,
--- the time of the newest or nil, and the values; fewer threads after MOST_GLANCED_BYTES of items.
+-- Summarizes the histories of threads for a list. Does not extend the lifetimes of the threads.
+-- KEYS: thread, scope and history of each thread. ARGV: 1 `ahead`, 2 number of oldest items, 3 maximum bytes of a value.
+-- Reply: for each thread nil, or the number of items, the time of the newest item or nil, and the values of the oldest
+--   items. After MOST_GLANCED_BYTES bytes of items, the remaining threads are left out.
 local MOST_GLANCED_BYTES = 262144
 local ahead, opening, most = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local found, bytes = {}, 0
@@ -9,7 +10,7 @@ for i = 1, #KEYS, 3 do
   local m = living(KEYS[i], ahead)
   local scope = m and call('HGET', KEYS[i + 1], 'M')
   local s = scope and unpack_scope(scope)
-  -- otherwise the scope belongs to a life whose end was never noticed
+  -- a scope with a different life belongs to a thread whose end was never noticed
   local items = s and s.life == sub(m, LIFE_AT, LIFE_END) and s.items or 0
   local newest, values, from = false, {}, '-'
   if items > 0 then

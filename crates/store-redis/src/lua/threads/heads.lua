@@ -1,13 +1,14 @@
--- Reads threads for a list, without extending their lifetimes. Unlists those that are gone or have another owner. KEYS:
--- threads. ARGV: 1 ahead, 2 tag of the owner, or empty for all, 3 lifetime of an archive. Reply: for each nil, or meta,
--- metadata or nil, milliseconds to live, now, owner or nil.
+-- Reads threads for a list, without extending their lifetimes. Removes threads from the list that are gone or have a
+-- different owner.
+-- KEYS: threads. ARGV: 1 `ahead`, 2 tag of the owner, or empty for all owners, 3 lifetime of an archive.
+-- Reply: for each thread nil, or meta, metadata or nil, milliseconds to live, current time, owner or nil.
 local ahead, tag, found = tonumber(ARGV[1]), ARGV[2], {}
 for i, key in ipairs(KEYS) do
   local m, left, dead = living(key, ahead)
   local listed = m or dead
   found[i] = false
   if tag ~= '' and (not listed or sub(listed, META_BYTES + 1) ~= tag) then
-    -- its data is lost, but the log may still name its keys
+    -- the data is lost, but the log may still name keys of the thread
     if not listed then list_ended(key, id_of(key), NO_LIFE, tag, ahead, tonumber(ARGV[3])) end
     unlist_owned(key, id_of(key), tag)
   elseif not listed then

@@ -1,10 +1,11 @@
--- Reads a thread with its scope at one moment.
--- KEYS: 1 thread, 2 scope, 3 history, 4 its ids, 5 checkpoints. ARGV: 1 ahead, 2 access, 3 `u` for a use of the thread,
--- 4 precondition, 5 turn token or empty, 6 maximum items of the history, 7 their maximum bytes; a history with more is left
--- out, and so are checkpoints with more bytes; 8 checkpoints to read: empty, `*` for all, or the number of one, which must
--- exist.
--- Reply: nil, a refusal, or meta, milliseconds to live, now, fields of the thread, meta of the scope or nil, its fields,
--- items of the history or nil, index fields of the checkpoints that are read, and the fields of each or nil.
+-- Reads a thread and its scope at one moment.
+-- KEYS: 1 thread, 2 scope, 3 history, 4 ids of the history, 5 checkpoints.
+-- ARGV: 1 `ahead`, 2 `access`, 3 `u` to count as a use of the thread, 4 precondition, 5 turn token or empty, 6 maximum
+--   number of history items, 7 their maximum bytes, 8 checkpoints to read: empty, `*` for all, or the number of one that
+--   must exist. A history beyond these limits is left out, and so are checkpoints with more bytes.
+-- Reply: nil, a refusal, or meta, milliseconds to live, current time, fields of the thread, meta of the scope or nil, its
+--   fields, items of the history or nil, index fields of the checkpoints that were requested, and the fields of each
+--   checkpoint or nil.
 local ahead = tonumber(ARGV[1])
 local k = {thread = KEYS[1], scope = KEYS[2], history = KEYS[3], ids = KEYS[4]}
 local m, left = living(k.thread, ahead)
@@ -45,7 +46,7 @@ if ARGV[3] == 'u' then
   left = call('PTTL', k.thread)
 end
 local _, ends, _, grace = unpack_(TIMES, m, TIMES_AT)
--- reports the end to the same millisecond at each read: see read_scope.lua
+-- the end must be reported to the same millisecond at each read: see read_scope.lua
 local at, key_ends = now(ahead), redis.pcall('PEXPIRETIME', k.thread)
 if type(key_ends) == 'number' then at = key_ends - left + ahead end
 local lives = left - grace * 1000 - ahead

@@ -1,5 +1,5 @@
--- Adds ids of threads from earlier versions, in batches. KEYS: 1 deadlines, 2 ids. ARGV: 1 first rank, 2 number. Reply: 1 if
--- more.
+-- Adds ids of threads from earlier versions to the sorted ids, in batches.
+-- KEYS: 1 deadlines, 2 ids. ARGV: 1 first rank, 2 number of ids. Reply: 1 if there are more, else 0.
 local from, many = tonumber(ARGV[1]), tonumber(ARGV[2])
 local ids, listed = call('ZRANGE', KEYS[1], from, from + many - 1), {}
 for _, id in ipairs(ids) do

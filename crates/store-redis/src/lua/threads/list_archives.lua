@@ -1,9 +1,9 @@
--- Many archives have the same time, since threads are ended in batches. KEYS: 1 archives. ARGV: 1 time, 2 last listed member
--- at that time, 3 maximum. Reply: members and times, in turn.
+-- Lists archives by time, then by member. Many archives have the same time, because threads are ended in batches.
+-- KEYS: 1 archives. ARGV: 1 time, 2 last listed member at that time, 3 maximum number. Reply: members and times, in turn.
 local from, after, most = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local listed, offset = {}, 0
 
--- Redis sorts by bytes, but Lua compares by the server's locale.
+-- Compares bytes, as Redis does. The operators of Lua use the locale of the server.
 local function is_after(member, other)
   for i = 1, #member do
     local ours, theirs = byte(member, i), byte(other, i) or -1
@@ -17,7 +17,7 @@ repeat
   for i = 1, #got, 2 do
     local time = tonumber(got[i + 1])
     if #listed < 2 * most and (time > from or is_after(got[i], after)) then
-      -- formatted, because some servers reply to round times with an exponent
+      -- the time is formatted, because some servers return round times with an exponent
       listed[#listed + 1], listed[#listed + 2] = got[i], fmt('%.0f', time)
     end
   end

@@ -1,8 +1,10 @@
--- Fast path: one push to each of some living threads that are not watched. It neither converts between plain and chunked
--- arrays, nor drops more than one element. Each write has its own outcome: see set.lua, also for `--+`. KEYS: threads. ARGV:
--- policy, field, element, window or 0, of each. Reply: the outcome, or an array of several: 0 to use write.lua; new meta,
--- time of the previous write, length; a refusal as in write.lua; or an error. `heavy`: after a large value, the remaining
--- writes use write.lua, one call each.
+-- Fast path: one push to each of some living threads that are not watched. The script neither converts between plain and
+-- chunked arrays, nor drops more than one element. As in set.lua, each write has its own outcome, and lines with `--+`
+-- insert parts of fast.lua.
+-- KEYS: threads. ARGV: for each thread, policy, field, element, and window or 0.
+-- Reply: the outcome, or an array of several outcomes: 0 if write.lua must do the write; new meta, time of the previous
+--   write, length; a refusal as in write.lua; or an error. After a large value (`heavy`), the remaining writes are left to
+--   write.lua, with one call each.
 local try, outcomes, clock, heavy = redis.pcall, {}, nil, false
 for i = 1, #KEYS do
   local at, outcome = 4 * (i - 1), 0
@@ -12,7 +14,8 @@ for i = 1, #KEYS do
     local window = tonumber(ARGV[at + 4])
     local text = call('HGET', key, f)
     heavy = text and #text > CHUNK_BYTES
-    -- the field's text; names and texts of the last and first chunk where they change; a name to delete
+    -- the new text of the field; names and texts of the last and first chunk where they change; the name of a chunk to
+    -- delete
     local new, length, tail_name, tail, head_name, head, gone
     if text and byte(text) == 65 then
       if #text ~= HEADER_BYTES then outcome = {err = 'ERR threadkeep: a broken header'} break end

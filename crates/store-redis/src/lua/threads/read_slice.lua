@@ -1,6 +1,10 @@
--- KEYS: 1 thread. ARGV: 1 ahead, 2 access, 3 `g` to extend no lifetime, 4 field, 5 `tail` or `range`, 6 count or offset, 7
--- limit or -1. Reply: nil, a refusal, or meta, then: nothing for an absent value; the text of a plain one; else the header,
--- the ordinals of the first element and of the one after the last, and their chunks, after the number of the first chunk.
+-- Reads a part of an array.
+-- KEYS: 1 thread.
+-- ARGV: 1 `ahead`, 2 `access`, 3 `g` to leave the lifetime unchanged, 4 field, 5 `tail` or `range`, 6 count or offset, 7
+--   limit (-1: none).
+-- Reply: nil, a refusal, or the meta, followed by nothing for an absent value; the text of a plain value; or for a chunked
+--   array the header, the ordinals of the first element and of the one after the last, the number of the first chunk, and
+--   the chunks.
 local key = KEYS[1]
 local m, refusal = touch(key, tonumber(ARGV[1]), ARGV[2], ARGV[3])
 if not m then return refusal end
@@ -20,7 +24,7 @@ else
 end
 if from >= to then return {m, text, fmt('%.0f', from), fmt('%.0f', from)} end
 
--- the last chunk whose first element is not past the requested one
+-- finds the last chunk whose first element is not past the requested one
 local function ordinal(n)
   local chunk = call('HGET', key, chunk_name(a.id, n))
   return tonumber(sub(chunk, 1, find(chunk, '\n', 1, true) - 1))

@@ -1,4 +1,5 @@
--- KEYS: 1 thread. ARGV: 1 ahead, 2 access. Reply: nil, a refusal, or the end of the held turn, and whether it is exclusive.
+-- Reads the turn of a thread. KEYS: 1 thread. ARGV: 1 `ahead`, 2 `access`.
+-- Reply: nil, a refusal, or the end of the turn if it is held, and whether it is exclusive.
 local key, ahead = KEYS[1], tonumber(ARGV[1])
 local m, refusal = touch(key, ahead, ARGV[2])
 if not m then return refusal end

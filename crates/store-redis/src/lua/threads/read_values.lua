@@ -1,5 +1,5 @@
--- KEYS: 1 thread. ARGV: 1 ahead, 2 access, 3 `g` to extend no lifetime, 4... fields. Reply: nil, a refusal, or meta, then
--- for each field nil, its text, or a chunked array's header and chunks.
+-- Reads values of a thread. KEYS: 1 thread. ARGV: 1 `ahead`, 2 `access`, 3 `g` to leave the lifetime unchanged, then fields.
+-- Reply: nil, a refusal, or meta, then for each field nil, its text, or the header and the chunks of a chunked array.
 local key = KEYS[1]
 local m, refusal = touch(key, tonumber(ARGV[1]), ARGV[2], ARGV[3])
 if not m then return refusal end

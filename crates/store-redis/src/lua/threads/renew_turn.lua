@@ -1,4 +1,5 @@
--- KEYS: 1 thread. ARGV: 1 ahead, 2 access, 3 token, 4 duration from now. Reply: as in take_turn.lua, or a refusal.
+-- Renews a turn. KEYS: 1 thread. ARGV: 1 `ahead`, 2 `access`, 3 token, 4 duration from now.
+-- Reply: as in take_turn.lua.
 local key, ahead = KEYS[1], tonumber(ARGV[1])
 local m, refusal = touch(key, ahead, ARGV[2])
 if not m then return refusal or {'R', 'turn_lost'} end

@@ -1,6 +1,8 @@
--- KEYS: 1 thread, 2 log, 3 archive, 4 archives, 5 deadlines, 6 watch. ARGV: 1 packed: ahead, maximum age (0: none), new
--- life, lifetime and retention of archives; 2 life in hex, or empty for the one that ended last; 3 trace or empty. Reply:
--- nil, or meta, metadata, milliseconds to live, now, owner or nil; or a refusal as in write.lua.
+-- Restores an ended thread from its archive.
+-- KEYS: 1 thread, 2 log, 3 archive, 4 archives, 5 deadlines, 6 watch.
+-- ARGV: 1 packed: `ahead`, maximum age (0: none), new life, lifetime and retention of archives; 2 the ended life in hex, or
+--   empty for the most recent; 3 trace or empty.
+-- Reply: nil, or meta, metadata, milliseconds to live, current time, owner or nil; or a refusal as in write.lua.
 trace = ARGV[3]
 local ahead, max_age, life, archive_ms, retention_ms = unpack_('>I6I6c8I6I6', ARGV[1])
 local k = {thread = KEYS[1], log = KEYS[2], archive = KEYS[3], archives = KEYS[4], deadlines = KEYS[5]}
@@ -23,19 +25,19 @@ if archived + retention_ms <= now(ahead) then return false end
 
 local _, its_life, version, bytes, keys, created, _, ttl, _, next_array, grace, sequence = unpack_(META, m)
 local id, ends = id_of(k.thread), max_age > 0 and now(ahead) + max_age or 0
--- later lives have continued the count
+-- later lives have continued the count of events
 sequence = math.max(sequence, events_before(k.archive)) + 1
 version = version + 1
 settle(k.thread)
--- a copy, because the event of the end may still be in flight and needs the state
+-- the archive is copied, because the event of the end may still be in flight, and its readers need the state
 call('UNLINK', k.thread)
 local lives = lifetime(ttl, ends, ahead)
--- before the scope is restored, because this drops the scope of a life whose data is lost
+-- this call comes before the scope is restored, because it drops the scope of a life whose data was lost
 begin_life(k, now(ahead) + lives, ahead)
 call('COPY', from, k.thread)
 call('HDEL', k.thread, 'E', 'P', 'S', 'T', 'U')
 call('HSET', from, 'R', '1')
--- the archive's end no longer links to a history
+-- the archive must no longer refer to a history
 call('HDEL', from, 'S')
 if call('HEXISTS', k.archive, 'T') == 1 then call('HDEL', k.archive, 'T') end
 call('ZREM', k.archives, id .. '-' .. hex(its_life))
@@ -45,7 +47,7 @@ local kept_scope = scope_key .. ':' .. hex(its_life)
 for _, moved in ipairs(segments_of(kept_scope).move(scope_key)) do
   call('PEXPIRE', moved[1], math.max(1, moved[2] - now(ahead) + ahead))
 end
--- moved, because no reader needs it there: a copy of 100,000 small items takes 0.1 s
+-- the keys are moved, because no reader needs them in the archive, and a copy of 100,000 small items takes 0.1 s
 for _, kind in ipairs(BESIDE) do
   local to = beside(k.thread, kind)
   local kept = to .. ':' .. hex(its_life)

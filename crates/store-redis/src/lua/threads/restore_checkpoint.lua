@@ -1,6 +1,8 @@
--- Replaces state and metadata with those of a checkpoint. KEYS: 1 thread, 2 remembered answers, 3 checkpoints, 4 log. ARGV:
--- 1 policy, 2 precondition, 3 idempotency key and request, 4 turn token, 5 change of the owner: each as in write.lua;
--- 6 number, 7 `d` to describe the thread, 8 trace or empty. Reply: as in write.lua, without answers of operations.
+-- Replaces the state and metadata of a thread with those of a checkpoint.
+-- KEYS: 1 thread, 2 remembered answers, 3 checkpoints, 4 log.
+-- ARGV: 1 policy, 2 precondition, 3 idempotency key and request, 4 turn token, 5 change of the owner, all as in write.lua; 6
+--   number of the checkpoint, 7 `d` to describe the thread, 8 trace or empty.
+-- Reply: as in write.lua, without answers of operations.
 local key, index = KEYS[1], KEYS[3]
 trace = ARGV[8]
 local ahead, _, _, _, _, _, _, _, _, log_all = unpack_('>I6I5I6I4I4I4c8I4I6B', ARGV[1])
@@ -26,14 +28,14 @@ if is_logged and keys <= MOST_NAMED and saved_keys <= MOST_NAMED then
   for _, field in ipairs(call('HKEYS', copy)) do fields[#fields + 1] = field end
   changed = names(fields)
 end
--- first, because a full Redis rejects it before anything has changed
+-- this write comes first, because a full Redis rejects it before anything has changed
 call('HSET', key, 'M', m)
 if its_owner ~= owner then
   list_owned(key, id_of(key), its_owner, created, now(ahead))
 else
   move_owned(key, its_owner, written, ahead)
 end
--- replacing it would free the old hash at once, which takes longer
+-- the old hash is unlinked, because replacing it would free its memory synchronously, which takes longer
 call('UNLINK', key)
 call('COPY', copy, key)
 if is_logged then sequence = sequence + 1 end

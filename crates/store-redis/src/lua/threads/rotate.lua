@@ -1,8 +1,9 @@
--- Moves a thread with all its data to another id of its bucket, and leaves a tombstone. KEYS: 1 thread, 2 remembered
--- answers, 3 log, 4 deadlines, 5 and 6 thread and remembered answers of the new id. ARGV: 1 ahead, 2 access, 3 idempotency
--- key or empty, 4 precondition, 5 turn token or empty, 6 lifetime of the tombstone in milliseconds, 7 lifetime of an
--- archive, 8 trace or empty. Reply: `X`, replayed flag, the new id, and with a thread: meta, metadata, milliseconds to live,
--- now, owner; or a refusal.
+-- Moves a thread with all its data to another id of the same bucket, and leaves a tombstone.
+-- KEYS: 1 thread, 2 remembered answers, 3 log, 4 deadlines, 5 and 6 thread and remembered answers of the new id.
+-- ARGV: 1 `ahead`, 2 `access`, 3 idempotency key or empty, 4 precondition, 5 turn token or empty, 6 lifetime of the
+--   tombstone in milliseconds, 7 lifetime of an archive, 8 trace or empty.
+-- Reply: `X`, replayed flag, the new id, and with a thread: meta, metadata, milliseconds to live, current time, owner; or a
+--   refusal.
 local key, answers, to, to_answers = KEYS[1], KEYS[2], KEYS[5], KEYS[6]
 trace = ARGV[8]
 local ahead, tombstone, archive_ms = tonumber(ARGV[1]), tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -15,11 +16,11 @@ if not m then
   if memory then remember(memory, answer, 0, 0, ahead) end
   return answer
 end
--- unlikely, since the id is random
+-- unlikely, because the id is random
 if call('EXISTS', to) == 1 then return {'R', 'changed'} end
 
 settle(key)
--- first, because a failure here changes nothing
+-- this write comes first, because a failure here changes nothing
 call('ZADD', ids_of(k), 0, to_id)
 call('ZREM', ids_of(k), id)
 call('ZADD', k.deadlines, call('ZSCORE', k.deadlines, id) or now(ahead) + lives, to_id)
@@ -28,11 +29,11 @@ local _, life, version, _, _, created, updated, _, _, _, grace, sequence = unpac
 local owner = sub(m, META_BYTES + 1)
 if owner ~= '' then
   list_owned(to, to_id, owner, created, updated)
-  -- in case its data is lost
+  -- the list is needed if the data of the thread is lost later
   list_ended(key, id, life, owner, ahead, archive_ms)
   unlist_owned(key, id, owner)
 end
--- an erasure searches all ids
+-- records both ids, because an erasure must search all ids of a life
 local ids, remain_ms = owned_key(key, ':v:', hex(life)), remains_ms(archive_ms)
 local old = call('ZRANGEBYSCORE', ids, '-inf', now(ahead) - remain_ms, 'LIMIT', 0, 2)
 if #old > 0 then call('ZREM', ids, unpack(old)) end
@@ -57,7 +58,7 @@ end
 move(index, to_index)
 move(answers, to_answers)
 if tombstone > 0 then
-  -- it rejects even clients that may begin a new life under the id of a destroyed thread
+  -- this tombstone rejects even clients that may begin a new life under the id of a destroyed thread
   call('HSET', key, 'T', 'R')
   call('PEXPIRE', key, tombstone + ahead)
 end
@@ -66,7 +67,7 @@ local metadata, its_owner = unpack(call('HMGET', to, 'D', 'O'))
 answer = {'X', 0, to_id, m, metadata or '{}', lives, fmt('%.0f', now(ahead)), its_owner or ''}
 if memory then
   local cost = #answer[5] + #answer[8]
-  -- a repeat may name either id
+  -- a retry may name either id
   remember({key = answers, digest = memory.digest, request = memory.request, first = 0, next = 0, cost = 0}, answer, cost,
     tombstone, ahead)
   memory.key = to_answers

@@ -1,7 +1,9 @@
 -- Fast path: sets one plain value in each of some living threads that are not watched. Each write has its own outcome: a
--- refused or failed write changes nothing, and does not affect the others. Two writes to one thread run in order. `--+ name`
--- marks a part of fast.lua. KEYS: threads. ARGV: policy, field and value of each. Reply: the outcome, or an array of
--- several: 0 to use write.lua; new meta, time of the previous write; a refusal as in write.lua; or an error.
+-- refused or failed write changes nothing, and does not affect the other writes. Two writes to one thread run in order. A
+-- line `--+ name` inserts a part of fast.lua.
+-- KEYS: threads. ARGV: for each thread, policy, field and value.
+-- Reply: the outcome, or an array of several outcomes: 0 if write.lua must do the write; new meta and time of the previous
+--   write; a refusal as in write.lua; or an error.
 local try, outcomes, clock = redis.pcall, {}, nil
 for i = 1, #KEYS do
   local at, outcome = 3 * (i - 1), 0

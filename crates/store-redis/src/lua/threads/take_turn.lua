@@ -1,6 +1,8 @@
--- Grants a turn, or only reports the one that an earlier request with the same idempotency key was granted. KEYS: 1 thread,
--- 2 remembered answers. ARGV: 1 ahead, 2 access, 3 idempotency key or empty, 4 token, 5 duration, 6 flags: 1 exclusive,
--- 2 the caller waits, 4 only report. Reply: `U`, replayed flag, token, end; a refusal; or nil without an earlier turn.
+-- Grants a turn. With an idempotency key, returns the turn that an earlier request with this key was granted.
+-- KEYS: 1 thread, 2 remembered answers.
+-- ARGV: 1 `ahead`, 2 `access`, 3 idempotency key or empty, 4 token, 5 duration, 6 flags: 1 exclusive, 2 the caller waits, 4
+--   only look up an earlier turn.
+-- Reply: `U`, replayed flag, token, end; a refusal; or nil without an earlier turn.
 local key, ahead, access, flags = KEYS[1], tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[6])
 local refusal = owner_refusal(access ~= '' and living(key, ahead), access)
 if refusal then return refusal end

@@ -1,5 +1,8 @@
--- Precedes a plain read in one pipeline, which counts only after a reply above 0. KEYS: 1 thread. ARGV: 1 ahead, 2 access, 3
--- `g` to extend no lifetime. Reply: remaining milliseconds, 0 without a thread; refused: -1 it has an owner, -2 another one.
+-- Extends the lifetime of a thread. A plain read follows in the same pipeline; its reply is valid only if this script
+-- replies above 0.
+-- KEYS: 1 thread. ARGV: 1 `ahead`, 2 `access`, 3 `g` to leave the lifetime unchanged.
+-- Reply: remaining milliseconds; 0 without a thread; if refused, -1 because the thread has an owner, -2 because it has a
+--   different owner.
 local m, left = touch(KEYS[1], tonumber(ARGV[1]), ARGV[2], ARGV[3])
 if m then return left end
 if not left then return 0 end

@@ -1,22 +1,29 @@
--- Applies a list of operations atomically: the script computes the result in tables and checks the limits before it writes,
--- because Redis does not roll back. `--+ name` marks a part of appends.lua and responses/in_thread.lua.
+-- Applies a list of operations atomically. The script computes the result in tables and checks the limits before it writes,
+-- because Redis does not roll back. A line `--+ name` inserts a part of appends.lua and responses/in_thread.lua.
 -- KEYS: 1 thread, 2 remembered answers, 3 log, 4 archive, 5 archives, 6 deadlines, 7 watch.
--- ARGV: 1 policy: ahead, ttl, maximum age (0: none), maximum bytes, keys and bytes of metadata, life for a new thread, its
--- grace in seconds, lifetime of an archive, whether all changes are logged, access
---       2 precondition: empty, `E` exists, `V` version, `S` version and life, `L` life, `O` and a list of tags
---       3 idempotency key (16 bytes) and request (16 bytes), or empty   4 new ttl or empty   5 `d` to describe the thread
---       6 new metadata or empty   7 the metadata that it is based on, or empty   9 turn token or empty
---       8 tombstone: empty to respect it, `I` to ignore it unless the thread was moved, `A` to respect it after its life
---       10 owner: empty for no change, `C` to remove it, or tag and text after `B` for a thread without one or `S` for any;
---       then `+` if the owner has room for another thread, else `-`
---       11 trace or empty   12 number of fields, then these, each once; operations refer to them by number, from 1
---       then guards `E` first count text..., `N` first count, for consecutive fields
---       then operations `S` first count text... and `D` first count, also for consecutive fields, `O` field count, `L` field
---       elements text (an array), `A` field elements bytes chunks chunk..., `C`, `P` or `Q` field element window (or empty;
---       `Q` skips a value that is not an array), `I` field integer
--- Reply: `W`, replayed flag, meta, answers of deletes, pushes, pops and increments in order as `kind value;`..., if
--- described: metadata, milliseconds to live, now, owner; then the elements of each pop, each after a line feed; unless
--- replayed, the time of the previous write (0: new). Or `R`, a refusal, and its data.
+-- ARGV:
+--   1 policy: ahead, ttl, maximum age (0: none), maximum bytes, keys and bytes of metadata, life for a new thread, its grace
+--     in seconds, lifetime of an archive, whether all changes are logged, access
+--   2 precondition: empty, `E` exists, `V` version, `S` version and life, `L` life, `O` and a list of tags
+--   3 idempotency key (16 bytes) and request (16 bytes), or empty
+--   4 new ttl or empty
+--   5 `d` to describe the thread
+--   6 new metadata or empty
+--   7 the metadata on which the new metadata is based, or empty
+--   8 tombstone: empty to respect it; `I` to ignore it unless the thread was moved; `A` and a life to respect it, and to
+--     refuse the write if that life has ended and the thread was destroyed a moment ago
+--   9 turn token or empty
+--   10 owner: empty for no change; `C` to remove the owner; `B` to set the owner of a thread that has none; `S` to set it in
+--     any case. After `B` and `S`, `+` or `-` says whether the owner has room for another thread; then tag and text follow
+--   11 trace or empty
+--   12 number of fields, then the fields, each once; operations refer to them by number, from 1
+--   then guards `E` first count text..., `N` first count, for consecutive fields
+--   then operations `S` first count text... and `D` first count, also for consecutive fields, `O` field count, `L` field
+--     elements text (an array), `A` field elements bytes chunks chunk..., `C`, `P` or `Q` field element window (or empty;
+--     `Q` skips a value that is not an array), `I` field integer
+-- Reply: `W`, replayed flag, meta, answers of deletes, pushes, pops and increments in order as `kind value;`...; if
+--   described, metadata, milliseconds to live, current time, owner; then the elements of each pop, each after a line feed;
+--   unless replayed, the time of the previous write (0 for a new thread). Or `R`, the code of a refusal, and its data.
 local key = KEYS[1]
 --+ items
 local k = {thread = key, log = KEYS[3], archive = KEYS[4], archives = KEYS[5], deadlines = KEYS[6]}
@@ -53,10 +60,11 @@ if not is_met(ARGV[2], version, its_life) then
 end
 local before, keys_before = keys > 0 and bytes + 1 or 2, keys
 
--- By number of a field: size, bytes of its JSON text (0: absent; nil: unread); text or array, and count, its elements, once
--- known; pushed, the elements to append, with had and has, the number of elements before and after; dirty, whether it
--- changes; stored, whether the hash has the field; old, the stored chunked array. A clear resets all of them.
--- Flat tables and few function calls, because a list may have 20,000 fields.
+-- State by number of a field. `size`: bytes of its JSON text (0: absent; nil: unread). `text` or `array`, and `count`, the
+-- number of elements, once known. `pushed`: the elements to append; `had` and `has`: the number of elements before and
+-- after. `dirty`: the field changes. `stored`: the hash has the field. `old`: the stored chunked array. A clear resets all
+-- of them.
+-- The tables are flat and there are few function calls, because a list may have 20,000 fields.
 local FIELDS, n_fields = 12, tonumber(ARGV[12])
 local size, text, array, count, dirty = {}, {}, {}, {}, {}
 local pushed, had, has = {}, {}, {}
@@ -77,7 +85,7 @@ local function note(f, found, value)
   size[f] = found
 end
 
--- Reading the values of many fields at once takes half as long as reading the size of each.
+-- Reading the values of many fields at once takes half as long as reading the size of each field.
 if n_fields > 16 and not cleared and ARGV[i] ~= 'C' then
   for from = 1, n_fields, 1000 do
     local to = math.min(from + 999, n_fields)
@@ -98,19 +106,19 @@ local function look(f)
   return size[f]
 end
 
--- Returns the text of a field; nil if it is absent or chunked.
+-- Returns the text of a field; nil if the field is absent or chunked.
 local function read(f)
   if look(f) > 0 and not text[f] and not array[f] then text[f] = call('HGET', key, ARGV[FIELDS + f]) end
   return text[f]
 end
 
--- Replaces a field with a text, an array of `elements` elements, if known, or nothing.
+-- Replaces a field with a text, an array with `elements` elements, if known, or nothing.
 local function put(f, new_text, new_array, elements)
   local before, after = size[f] or look(f), new_text and #new_text or new_array and new_array.bytes + 1 or 0
   if before > 0 then bytes, keys = bytes - before - #ARGV[FIELDS + f] - 1, keys - 1 end
   if after > 0 then bytes, keys = bytes + after + #ARGV[FIELDS + f] + 1, keys + 1 end
   size[f], dirty[f] = after, true
-  -- even nil would take room in a table
+  -- an assignment of nil to a new index would still take room in the table
   if new_text or text[f] then text[f] = new_text end
   if new_array or array[f] then array[f] = new_array end
   if elements or count[f] then count[f] = elements end
@@ -143,7 +151,7 @@ local function push(f, v, window, skips)
   return nil, 'l' .. has[f]
 end
 
--- Appends the pushed elements, and drops those beyond their windows.
+-- Appends the pushed elements, and drops elements beyond the window.
 local function settle_pushes(f, p)
   local t, a, drop, from = text[f], array[f], had[f] + #p - has[f], 1
   if drop >= had[f] then
@@ -303,7 +311,7 @@ elseif cleared and m then
     if kept[i] then call('HSET', key, f, kept[i]) end
   end
 end
--- first, because a failure here changes nothing
+-- this write comes first, because a failure here changes nothing
 if its_owner ~= owner and its_owner ~= '' then
   list_owned(key, id_of(key), its_owner, created, now(ahead))
 else
@@ -353,7 +361,7 @@ in_slices('HSET', key, puts)
 local lives = lifetime(ttl, ends, ahead)
 call('PEXPIRE', key, lives + grace * 1000 + ahead)
 if owner ~= '' and owner ~= its_owner then
-  -- remembered answers may name it
+  -- remembered answers may name the old owner
   list_ended(key, id_of(key), life, owner, ahead, archive_ms)
   unlist_owned(key, id_of(key), owner)
 end

@@ -22,13 +22,13 @@ pub(super) struct FoundCheckpoints {
 }
 
 impl FoundCheckpoints {
-    /// Parses the fields of the index and of the checkpoints, which may be nil.
+    /// Parses the index and the checkpoints. The fields of a checkpoint may be nil.
     pub(super) fn read(life: Life, index: &Value, copies: &Value) -> Result<Self, StoreError> {
         let mut last = 0;
         let mut heads = Vec::new();
         for (name, value) in pairs(index)? {
             match name {
-                // after the life
+                // the number follows the life
                 b"L" => last = take(&mut value.get(8..12).ok_or(CORRUPT)?, 4) as u32,
                 number => heads.push(read_head(
                     str::from_utf8(number).map_err(|_| UNKNOWN)?,
@@ -55,7 +55,7 @@ impl FoundCheckpoints {
         })
     }
 
-    /// Returns all checkpoints, and reads those that were left out. Returns `None` if one is gone.
+    /// Returns all checkpoints, and reads those that were left out. Returns `None` if a checkpoint no longer exists.
     pub(super) async fn whole(
         self,
         link: &Link,
@@ -129,7 +129,7 @@ pub(super) fn index(life: Life, image: &CheckpointImages) -> Vec<(Vec<u8>, Vec<u
     newest.into_iter().chain(entries).collect()
 }
 
-/// Packs the meta of a checkpoint with `arrays` chunked arrays. Its other parts are never read.
+/// Packs the meta of a checkpoint with `arrays` chunked arrays. The numbers that are 0 here are never read.
 pub(super) fn meta(life: Life, saved: &CheckpointImage, arrays: u64) -> Vec<u8> {
     let state = &saved.state;
     let member_bytes = if state.is_empty() {
@@ -144,7 +144,7 @@ pub(super) fn meta(life: Life, saved: &CheckpointImage, arrays: u64) -> Vec<u8> 
         (saved.version, 6),
         (member_bytes, 4),
         (state.len().into(), 4),
-        // created, updated, TTL and the end of the absolute lifetime
+        // created, updated, TTL, and the end of the absolute lifetime
         (0, 6),
         (0, 6),
         (0, 5),

@@ -1,5 +1,6 @@
-//! Whole threads. One script forks a thread with its whole history within a bucket; all other forks read an image and import
-//! it. Each call has its own deadline, because the largest thread takes hundreds of them.
+//! Exports, imports and forks of whole threads. A fork with the whole history within a bucket is one script; all other
+//! forks read an image and import it. Each call has its own deadline, because the largest thread takes hundreds of
+//! calls.
 
 mod checkpoints;
 mod preparing;
@@ -20,9 +21,9 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Images, Imported, StoreError, WriteError, millis};
 
-/// Concurrent forks that hold a whole thread in memory. Any caller with a thread can request one.
+/// Maximum number of concurrent forks that hold a whole thread in memory. Any caller with a thread can request a fork.
 pub(crate) const FORKING: usize = 2;
-/// Items of a history that one script copies, in 5 ms.
+/// Maximum number of history items that one script copies, in 5 ms.
 const COPIED_ITEMS: u64 = 5_000;
 
 #[async_trait]
@@ -33,7 +34,7 @@ impl Images for RedisStore {
 
     async fn import(&self, id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError> {
         let prepared = Prepared::new(self.names.bucket_of(id), import.image);
-        // an unwanted image is not sent
+        // asks first, so that an unwanted image is not sent
         let asking = self.importing(id, import, &prepared, "p");
         let asked = self.link.calls().read(asking).await?;
         if let Some(imported) = imported(asked, import)? {
@@ -132,7 +133,7 @@ impl RedisStore {
         cmd
     }
 
-    /// Copies a thread within its bucket. Returns `None` if its history is too long for one script.
+    /// Copies a thread within its bucket. Returns `None` if the history is too long for one script.
     async fn copy(
         &self,
         source: &ThreadId,
@@ -266,7 +267,7 @@ impl RedisStore {
     }
 }
 
-/// Returns `None` if more must be done.
+/// Returns `None` if the import must continue.
 fn imported(reply: Value, import: &Import<'_>) -> Result<Option<Imported>, WriteError> {
     let reply = accepted(array(reply)?, import.policy)?;
     match text(reply.first().ok_or(UNKNOWN)?)? {
@@ -279,7 +280,7 @@ fn imported(reply: Value, import: &Import<'_>) -> Result<Option<Imported>, Write
     }
 }
 
-/// Returns `None` if there is too much for one script.
+/// Returns `None` if the history is too long for one script.
 fn copied(reply: Value, fork: &Fork<'_>) -> Result<Option<Written>, WriteError> {
     let reply = accepted(array(reply)?, fork.policy)?;
     match text(reply.first().ok_or(UNKNOWN)?)? {

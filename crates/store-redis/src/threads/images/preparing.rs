@@ -1,4 +1,4 @@
-//! Staging keys of an import next to its thread, sent in several calls, so that the final step moves no values.
+//! Stages the keys of an import next to its thread, in several calls, so that the final step moves no values.
 
 use super::checkpoints;
 use crate::scopes::images as scope_images;
@@ -9,12 +9,12 @@ use crate::{Bucket, Script};
 use threadkeep_domain::{CheckpointImages, Document, Image, Life, Value};
 use threadkeep_store::StoreError;
 
-/// Approximate words and bytes per call.
+/// Approximate number of words and of bytes per call.
 const PORTION_WORDS: usize = 2_000;
 const PORTION_BYTES: usize = 262_144;
-/// Lifetime of staged keys without the final step.
+/// Lifetime of staged keys until the final step.
 const STAYS_MS: u64 = 60_000;
-/// Fields of a checkpoint besides its state.
+/// Number of fields of a checkpoint besides its state.
 const OWN_FIELDS: u64 = 2;
 
 pub(super) struct Prepared {
@@ -25,9 +25,9 @@ pub(super) struct Prepared {
     ids: String,
     index: String,
     pub(super) fields: u64,
-    /// Chunked arrays of the state.
+    /// Number of chunked arrays in the state.
     pub(super) arrays: u64,
-    /// Meta of the scope without its life; empty without a scope.
+    /// The meta of the scope without its life; empty without a scope.
     pub(super) scope_meta: Vec<u8>,
     pub(super) scope_fields: u64,
     pub(super) items: u64,
@@ -61,7 +61,7 @@ impl Prepared {
         }
     }
 
-    /// In the order of the script's KEYS.
+    /// Returns the keys in the order of the script's KEYS.
     pub(super) fn keys(&self) -> [&String; 5] {
         [
             &self.thread,
@@ -158,7 +158,7 @@ async fn add_state(portion: &mut Portion<'_>, state: &Document) -> Result<(), St
     Ok(())
 }
 
-/// Collects words, and sends them once they fill a call. A repeated call has no effect.
+/// Collects words, and sends them once they fill a call. Repeating a call has no further effect.
 struct Portion<'a> {
     link: &'a Link,
     script: Script,

@@ -10,11 +10,12 @@ use threadkeep_domain::scope::{ScopeId, StoredItem};
 use threadkeep_domain::{Access, CheckpointImages, Conditions, Document, Fork, Image, ThreadId};
 use threadkeep_store::{StoreError, WriteError};
 
-/// Limits of a history that is read in the same step as the rest of the thread. Longer ones are read in portions of about
-/// this size.
+/// Limits of a history that is read in the same step as the rest of the thread. A longer history is read in portions of
+/// about this size.
 const PORTION_ITEMS: u64 = 1_000;
 const PORTION_BYTES: u64 = 262_144;
-/// Attempts to read a history that loses items meanwhile. The last attempt reads it in one step.
+/// Maximum number of attempts to read a history that loses items meanwhile. The last attempt reads the history in one
+/// step.
 const ATTEMPTS: usize = 4;
 
 pub(super) struct Reading {
@@ -25,12 +26,12 @@ pub(super) struct Reading {
 
 enum Wanted {
     All,
-    /// The number of the checkpoint, which must exist; `None` for no checkpoint.
+    /// The number of the checkpoint, which must exist, or `None` for no checkpoint.
     One(Option<u32>),
 }
 
 impl Reading {
-    /// Reads for an export, which does not extend the thread's lifetime.
+    /// Reads for an export, which does not extend the lifetime of the thread.
     pub(super) fn of(access: Access) -> Self {
         Self {
             conditions: Conditions {
@@ -52,8 +53,9 @@ impl Reading {
 }
 
 impl RedisStore {
-    /// Reads a thread at one moment. A history that exceeds one step is read afterwards: its items never change, and their
-    /// bytes show whether all are still present. Checkpoints never change either.
+    /// Reads a thread as of one moment. A history that is too long for one step is read afterwards. This is possible
+    /// because items never change, and because their bytes show whether all of them are still present. Checkpoints
+    /// never change either.
     pub(super) async fn read_image(
         &self,
         id: &ThreadId,
@@ -126,7 +128,7 @@ struct FoundImage {
 #[derive(Default)]
 struct FoundHistory {
     left: Option<LeftItems>,
-    /// Expected bytes of all items.
+    /// Expected total bytes of the items.
     bytes: u64,
 }
 

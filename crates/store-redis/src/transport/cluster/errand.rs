@@ -7,7 +7,7 @@ use crate::transport::fault::Fault;
 pub(super) struct Errand {
     pub(super) index: usize,
     pub(super) unit: Unit,
-    /// The node of a redirection, and whether it needs ASKING.
+    /// The node of a redirection, and whether that node requires ASKING.
     pub(super) sent_to: Option<(Host, bool)>,
 }
 
@@ -15,7 +15,7 @@ pub(super) struct Errand {
 pub(super) struct Round {
     pub(super) done: Vec<(usize, Vec<Value>)>,
     pub(super) left: Vec<Errand>,
-    /// Why the remaining errands must wait; `None`: send them at once.
+    /// Why the remaining units must wait. If `None`, the units are sent at once.
     pub(super) waits_for: Option<Fault>,
 }
 
@@ -30,7 +30,7 @@ impl Errand {
 }
 
 impl Round {
-    /// Repeats errands after a pause, at the node that owns the slot then.
+    /// Repeats units after a pause, at the node that owns the slot by then.
     pub(super) fn wait(&mut self, errands: impl IntoIterator<Item = Errand>, fault: Fault) {
         let errands = errands.into_iter().map(|errand| Errand {
             sent_to: None,

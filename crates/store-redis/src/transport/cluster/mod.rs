@@ -1,6 +1,7 @@
-//! A cluster: routes commands to nodes, and handles redirections
-//! ([specification](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)). A command that a node did
-//! not run is redirected or repeated until the deadline. One that may have run is not repeated unless that is safe.
+//! Routes commands to the nodes of a cluster, and handles redirections
+//! ([specification](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)). A command that a node
+//! did not run is redirected, or repeated until the deadline. A command that may have run is repeated only if that is
+//! safe.
 
 mod errand;
 mod slots;
@@ -40,13 +41,13 @@ struct Nodes {
     registry: Arc<ConnectionRegistry>,
 }
 
-/// When to repeat a command without a reply.
+/// When to repeat a command that got no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeat {
-    /// While it has not run, and once if it may have run.
+    /// Repeat a command that has not run. Repeat a command that may have run only once.
     Once,
     Unrun,
-    /// Never: the caller continues without the reply.
+    /// Never repeat, because the caller can continue without the reply.
     Never,
 }
 
@@ -81,7 +82,7 @@ impl Cluster {
         self.topology.open()
     }
 
-    /// Sends commands in order, those of one slot as one unit.
+    /// Sends commands in order. Consecutive commands of one slot form one unit.
     pub(super) async fn call_all(
         &self,
         cmds: impl IntoIterator<Item = Command>,
@@ -133,7 +134,8 @@ impl Cluster {
         self.run(units, deadline, Repeat::Once).await
     }
 
-    /// Checks that any master accepts a write. Each master gets the first probe whose key it owns; each probe has one key.
+    /// Checks that some master accepts a write. Each master gets the first probe whose key it owns. Each probe has one
+    /// key.
     pub(super) async fn probe(
         &self,
         probes: impl Iterator<Item = Command>,
@@ -167,7 +169,8 @@ impl Cluster {
         written.map(drop).inspect_err(|_| self.topology.doubt())
     }
 
-    /// Returns the replies in the order of the units. Boxed: this keeps single-server futures six times smaller.
+    /// Returns the replies in the order of the units. Boxed, because this makes the futures for a single server six
+    /// times smaller.
     fn run(
         &self,
         units: Vec<Unit>,
@@ -202,7 +205,7 @@ impl Cluster {
             left = round.left;
             if let Some(fault) = round.waits_for {
                 if repeat == Repeat::Never || Instant::now() + pause >= deadline {
-                    // not a timeout: nothing was done
+                    // this is not a timeout, because nothing was done
                     return Err(fault);
                 }
                 sleep(pause).await;
@@ -253,7 +256,7 @@ impl Cluster {
                 }
                 Err(fault) => {
                     self.topology.doubt();
-                    // a replaced or restarted node is back by then
+                    // a replaced or restarted node would have been back by then
                     if fault.lasts(self.timeout) && !errands.iter().all(Errand::is_for_any) {
                         return Err(fault);
                     }
@@ -347,7 +350,7 @@ impl Nodes {
         }
     }
 
-    /// Also forgets nodes that have left the cluster.
+    /// Returns the node at `host`. Before it adds a new node, forgets nodes that have left the cluster.
     fn get(&self, topology: &Topology, host: &Host) -> Arc<Node> {
         let mut nodes = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(node) = nodes.get(host) {

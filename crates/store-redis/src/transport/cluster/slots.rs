@@ -7,7 +7,7 @@ const NOBODY: u16 = u16::MAX;
 #[derive(Debug)]
 pub(super) struct SlotMap {
     masters: Vec<Host>,
-    /// Not used for data, but they know the cluster when a master is down.
+    /// Replicas are not asked for data, but they can report the cluster's slots when a master is down.
     replicas: Vec<Host>,
     /// Index of each slot's master.
     owners: Box<[u16]>,
@@ -22,8 +22,8 @@ impl SlotMap {
         }
     }
 
-    /// Parses a reply to [CLUSTER SLOTS](https://redis.io/docs/latest/commands/cluster-slots/). Returns `None` without
-    /// slots. A node without a host is `asked`.
+    /// Parses a reply to [CLUSTER SLOTS](https://redis.io/docs/latest/commands/cluster-slots/). Returns `None` if there
+    /// are no slots. A node without a host name is the node `asked`.
     pub(super) fn read(reply: &Value, asked: &Host) -> Option<Self> {
         let Value::Array(ranges) = reply else {
             return None;
@@ -73,7 +73,7 @@ impl SlotMap {
     }
 }
 
-/// An unknown host is nil, empty or `?`, depending on version and settings.
+/// Returns the address of a node. An unknown host is nil, empty or `?`, depending on version and settings.
 fn host(node: &Value, asked: &Host) -> Option<Host> {
     let Value::Array(node) = node else {
         return None;

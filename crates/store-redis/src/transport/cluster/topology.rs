@@ -19,15 +19,15 @@ pub(super) struct Topology {
     seeds: Vec<Host>,
     like: Box<Endpoint>,
     map: RwLock<Arc<SlotMap>>,
-    /// Kept while a connection to the server exists.
+    /// Entries remain while a connection to the server exists.
     servers: std::sync::Mutex<HashMap<Host, Weak<Server>>>,
-    /// Number of contradictions to the map, now and when it was made.
+    /// How many replies have contradicted the map so far. `settled` is this number at the time when the map was made.
     doubts: AtomicU64,
     settled: AtomicU64,
     /// Time of the last refresh. The holder of the lock refreshes.
     asked: Mutex<Option<Instant>>,
     failure: std::sync::Mutex<Option<RedisError>>,
-    /// Rotates the node that is tried first.
+    /// Counter that rotates which node is tried first.
     choices: AtomicUsize,
     timeout: Duration,
 }
@@ -71,7 +71,7 @@ impl Topology {
         Arc::clone(&self.map.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Records a contradiction to the map.
+    /// Records a reply that contradicts the map.
     pub(super) fn doubt(&self) {
         self.doubts.fetch_add(1, Ordering::Relaxed);
     }
@@ -93,9 +93,10 @@ impl Topology {
         self.seeds.contains(host) || self.map().nodes().any(|known| known == host)
     }
 
-    /// Refreshes a doubtful map, unless another caller does or it was just done. Callers without a map wait.
+    /// Refreshes the map if a reply has contradicted it. Does nothing if another caller is refreshing, or if the last
+    /// refresh was a moment ago. Callers without a map wait.
     pub(super) async fn refresh(&self, nodes: &Nodes) {
-        // read first: later contradictions are new doubts
+        // read first, so that later contradictions count as new
         let doubts = self.doubts.load(Ordering::Relaxed);
         if doubts == self.settled.load(Ordering::Relaxed) {
             return;
@@ -118,7 +119,7 @@ impl Topology {
         }
     }
 
-    /// Asks nodes in turn, starting with a different one each time, so that a hung or isolated node does not affect
+    /// Asks nodes in turn, and starts with a different node each time, so that a hung or isolated node does not affect
     /// every caller.
     async fn fetch(&self, nodes: &Nodes) -> Option<SlotMap> {
         let map = self.map();

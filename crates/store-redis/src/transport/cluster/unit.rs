@@ -4,12 +4,12 @@ use super::slots::redirected;
 use crate::transport::node::Fault;
 use crate::transport::{Command, Confirmation, Host, command, key_of, mark_beside, slot_of};
 
-/// Commands that run together on one node: several form a transaction.
+/// Commands that run together on one node. Several commands form a transaction.
 #[derive(Debug)]
 pub(super) struct Unit {
     cmds: Vec<Command>,
     pub(super) to: To,
-    /// With a confirmation, the unit is sent alone.
+    /// If set, the unit is sent alone.
     confirmation: Option<Confirmation>,
 }
 
@@ -17,20 +17,20 @@ pub(super) struct Unit {
 pub(super) enum To {
     Slot(u16),
     Master(Host),
-    /// Any master, because there is no key.
+    /// Any master, because the command has no key.
     Any,
 }
 
-/// The outcome of a unit. All except the last two guarantee that nothing changed.
+/// The outcome of a unit. All outcomes except `Done`, `Failed` and `Unconfirmed` guarantee that nothing changed.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Done(Vec<Value>),
-    /// The node owns the slot now.
+    /// The node with this address owns the slot now.
     Moved(Host, RedisError),
-    /// The node already has the key. The unit needs ASKING.
+    /// The node with this address already has the key. The unit must follow ASKING.
     Ask(Host),
     Unknown(RedisError),
-    /// The node cannot run it now.
+    /// The node cannot run the unit now.
     Later(RedisError),
     Failed(RedisError),
     /// The command ran, but too few replicas have it.
@@ -46,8 +46,8 @@ impl Unit {
         }
     }
 
-    /// A write that waits for replicas. The mark precedes it, because on a migrating slot a key that the write drops could
-    /// not be written afterwards. Nothing runs in between.
+    /// Builds a write that waits for replicas, as a transaction. The mark precedes the write: on a migrating slot, the
+    /// mark could not be set on a key that the write has deleted. Nothing runs between mark and write.
     pub(super) fn confirmed(cmd: Command, confirmation: &Confirmation) -> Self {
         let mark = mark_beside(&cmd);
         let mut unit = Self::of(cmd);
@@ -64,7 +64,7 @@ impl Unit {
         }
     }
 
-    /// Groups commands in order: those of one slot form one unit.
+    /// Groups commands in order: consecutive commands of one slot form one unit.
     pub(super) fn of_all(cmds: impl IntoIterator<Item = Command>) -> Vec<Self> {
         let mut units: Vec<Self> = Vec::new();
         for cmd in cmds {
@@ -81,7 +81,7 @@ impl Unit {
 
     pub(super) fn write(&self, asking: bool, commands: &mut Vec<Command>) {
         if asking {
-            // applies to the next command or transaction
+            // ASKING applies to the next command or transaction
             commands.push(command("ASKING"));
         }
         if let [cmd] = &self.cmds[..] {
@@ -124,7 +124,7 @@ impl Unit {
 
     fn read(&self, replies: impl Iterator<Item = Value>) -> Result<Vec<Value>, RedisError> {
         let (mut failed, mut aborted, mut last) = (None, None, None);
-        // reads to the last reply, because the next unit's replies follow
+        // reads all replies of the unit, because the replies of the next unit follow
         for reply in replies {
             match reply.extract_error() {
                 // the cause was reported before

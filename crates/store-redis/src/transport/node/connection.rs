@@ -16,28 +16,28 @@ use crate::transport::fault::Fault;
 use crate::transport::{Call, Multiplexer, values};
 use threadkeep_store::millis;
 
-/// Pause after a failed connection attempt. Calls fail with its error meanwhile, which prevents a storm of connections to a
-/// server that is unavailable or rejects writes.
+/// Pause after a failed connection attempt. During the pause, calls fail with the error of the attempt. This prevents a
+/// storm of connections to a server that is unavailable or rejects writes.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum idle time of a connection before it is replaced.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(super) struct Connection {
-    /// Shared by all callers. The attempt continues when one gives up, so a hanging Redis gets one connection, not one per
-    /// request.
+    /// The connection attempt, or its result. All callers share it. The attempt continues when a caller gives up, so a
+    /// hanging Redis gets one connection instead of one per request.
     connection: Shared<BoxFuture<'static, Result<Multiplexer, RedisError>>>,
     is_given_up: AtomicBool,
     /// The server rejects writes.
     is_unwilling: AtomicBool,
     made: Instant,
-    /// Last use, in milliseconds since `made`.
+    /// Time of the last use, in milliseconds since `made`.
     used_ms: AtomicU64,
     silences: u64,
 }
 
 impl Connection {
-    /// The first caller makes the connection, on its own runtime or on `runtime`.
+    /// Prepares a connection. The first caller makes the connection, on the caller's runtime or on `runtime`.
     pub(super) fn new(
         server: &Arc<Server>,
         after: Option<&Self>,
@@ -68,8 +68,8 @@ impl Connection {
         }
     }
 
-    /// Whether calls can use the connection. A failed attempt answers calls for a short time. A connection that was idle for
-    /// long is replaced, because its peer may be gone.
+    /// Returns whether calls can use the connection. For a short time, calls also use a failed attempt, and get its
+    /// error. A connection that was idle for long is replaced, because its peer may be gone.
     pub(super) fn is_usable(&self) -> bool {
         let is_usable = match self.connection.peek() {
             None => true,
@@ -79,7 +79,8 @@ impl Connection {
         is_usable && !self.is_given_up.load(Ordering::Relaxed)
     }
 
-    /// Whether it is usable, and newer than the server's last silence, in which older connections may have lost their peer.
+    /// Returns whether the connection is usable, and was made after the server's last silence. Older connections may
+    /// have lost their peer in the silence.
     pub(super) fn is_trusted(&self, server: &Server) -> bool {
         self.silences == server.breaker.silences() && self.is_usable()
     }
@@ -102,7 +103,7 @@ impl Connection {
     pub(super) async fn exchange(&self, call: &Call<'_>) -> Result<Bytes, Fault> {
         let made = match self.connection.peek() {
             Some(made) => made.clone(),
-            // boxed: this happens once per connection
+            // boxed, because this happens once per connection
             None => Box::pin(timeout_at(call.deadline.into(), self.connection.clone()))
                 .await
                 .map_err(|_| Fault::Timeout)?,
@@ -134,7 +135,7 @@ impl Connection {
     }
 }
 
-/// Makes the connection on `runtime`, unless all callers give up.
+/// Makes the connection on `runtime`. Stops if all callers give up.
 async fn on(
     runtime: Handle,
     connecting: impl Future<Output = Result<Multiplexer, RedisError>> + Send + 'static,

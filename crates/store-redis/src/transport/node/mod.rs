@@ -36,7 +36,7 @@ pub(super) use server::Server;
 pub(super) struct Node {
     server: Arc<Server>,
     mode: Mode,
-    /// The multiplexed connection, made at first use on the calling runtime, and again after it breaks.
+    /// The multiplexed connection. It is made at first use on the calling runtime, and again after it breaks.
     current: Mutex<Option<Arc<Connection>>>,
     limiter: Arc<CallLimiter>,
     pool: OnceLock<Arc<Pool>>,
@@ -46,7 +46,8 @@ pub(super) struct Node {
 pub(super) enum Mode {
     /// A multiplexed connection that only its own runtime uses.
     Own,
-    /// A multiplexed connection of several runtimes. The given one drives it, or the first that uses it.
+    /// A multiplexed connection that several runtimes use. The given runtime drives the connection, or the first
+    /// runtime that uses it.
     Shared(Option<Handle>),
     /// Each call has its own connection.
     Pooled,
@@ -85,8 +86,8 @@ impl Node {
         }
     }
 
-    /// Returns raw replies, errors included. In pooled mode, returns `None` and sends nothing, because pooled connections
-    /// parse replies themselves.
+    /// Returns raw replies, including errors. In pooled mode, returns `None` and sends nothing, because pooled
+    /// connections parse replies themselves.
     pub(super) async fn call_raw(&self, call: &Call<'_>) -> Result<Option<Bytes>, Fault> {
         if self.is_pooled() {
             return Ok(None);
@@ -95,8 +96,9 @@ impl Node {
         Ok(Some(replies))
     }
 
-    /// Sends a write followed by reads, and waits for replicas. Reports only an error of the write unchanged; later ones
-    /// come after it is done. Boxed, so that callers without replicas have a small future.
+    /// Sends a write followed by reads, and waits for replicas. Returns an error of the write unchanged. Any later
+    /// error becomes [`Fault::Late`], because the write is done by then. Boxed, so that callers without replicas have a
+    /// small future.
     pub(super) fn write_confirmed<'a>(
         &'a self,
         confirmation: &'a Confirmation,
@@ -133,10 +135,10 @@ impl Node {
         connection.read(&replies, call)
     }
 
-    /// Calls over the multiplexed connection. Gives it up after a timeout, because a connection that silently lost its peer
-    /// stays broken for a quarter of an hour.
+    /// Calls over the multiplexed connection. Gives up the connection after a timeout, because a connection that
+    /// silently lost its peer stays broken for a quarter of an hour.
     async fn exchange(&self, call: &Call<'_>) -> Result<(Arc<Connection>, Bytes), Fault> {
-        // before the permit: a refused call need not wait for one
+        // checked before the permit, because a refused call need not wait for a permit
         self.admit(call.deadline).await?;
         let _permit = match call.is_limited {
             true => Some(self.limiter.acquire(call.deadline).await?),
@@ -150,7 +152,7 @@ impl Node {
             let exchange = pin!(connection.exchange(call));
             match self.mode {
                 Mode::Own | Mode::Pooled => exchange.await,
-                // the driving runtime may be stuck, and must not block this one
+                // the driving runtime may be stuck, and must not block this runtime
                 Mode::Shared(_) => timeout_at(call.deadline.into(), exchange)
                     .await
                     .unwrap_or(Err(Fault::Timeout)),
@@ -171,7 +173,7 @@ impl Node {
         self.pool.get_or_init(new).call(&call).await
     }
 
-    /// Rejects the call if the server is known not to answer, after a probe in flight has ended.
+    /// Rejects the call if the server is known not to answer. May first wait for a probe in flight.
     async fn admit(&self, deadline: Instant) -> Result<(), Fault> {
         if !self.server.breaker.is_closed() {
             self.probe_if_due();
@@ -194,14 +196,15 @@ impl Node {
         self.server.breaker.judge(has_connection)
     }
 
-    /// Runs on the caller's runtime, and to its end even if the caller gives up.
+    /// Starts a probe if one is due. The probe runs on the caller's runtime, and to its end even if the caller gives
+    /// up.
     fn probe_if_due(&self) {
         let Some(probe) = Probe::begin(&self.server) else {
             return;
         };
         let connection = Arc::new(Connection::new(&self.server, None, None));
         let is_replaced = !probe.spares_connections() || !self.has_connection();
-        // unless calls are pooled or use another runtime
+        // pooled calls, and calls on a different runtime, do not use the connection of the probe
         if is_replaced && matches!(self.mode, Mode::Own | Mode::Shared(None)) {
             *self.current() = Some(Arc::clone(&connection));
         }

@@ -7,7 +7,7 @@ use crate::transport::{Endpoint, Multiplexer};
 
 pub(crate) enum Origin {
     Server(Box<Endpoint>),
-    /// The server that the sentinels name, asked for each connection.
+    /// The server that the sentinels name. The sentinels are asked before each connection.
     Sentinels(Sentinels),
 }
 

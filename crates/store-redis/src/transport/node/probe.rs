@@ -8,7 +8,7 @@ use super::server::Server;
 use crate::transport::fault::Fault;
 use crate::transport::{Begun, Call, command};
 
-/// Ends when dropped.
+/// A probe in progress. It ends when dropped.
 #[derive(Debug)]
 pub(super) struct Probe {
     server: Arc<Server>,
@@ -28,8 +28,9 @@ impl Probe {
         self.begun.spares_connections
     }
 
-    /// Sends PING over a new connection, because the old one alone may be broken. It takes up to a call's timeout, or slow
-    /// connections would never succeed; but after a timed-out call, the server counts as silent after a quarter of that.
+    /// Sends PING over a new connection, because only the old connection may be broken. The PING may take up to the
+    /// timeout of a call, because slow connections would otherwise never succeed. But if a call has timed out before,
+    /// the server already counts as silent after a quarter of this limit.
     pub(super) async fn run(self, connection: Arc<Connection>) {
         let deadline = Instant::now() + self.server.timeout;
         let ping = [command("PING")];
@@ -47,7 +48,7 @@ impl Probe {
         }
     }
 
-    /// A failed connection attempt reports to the breaker itself.
+    /// Reports an answer to the breaker. A connection attempt reports its own failure.
     fn tell(&self, is_answered: bool) {
         if is_answered {
             self.server.breaker.answered();

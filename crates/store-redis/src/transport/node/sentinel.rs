@@ -1,4 +1,4 @@
-//! A master behind sentinels ([protocol](https://redis.io/docs/latest/develop/reference/sentinel-clients/)).
+//! Finds a master behind sentinels ([protocol](https://redis.io/docs/latest/develop/reference/sentinel-clients/)).
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub(crate) struct Sentinels {
     sentinels: Vec<Endpoint>,
     master: String,
     server: Box<Endpoint>,
-    /// Time limit for each sentinel, and for each server that one names.
+    /// Time limit for each sentinel, and for each server that a sentinel names.
     timeout: Duration,
 }
 
@@ -37,8 +37,8 @@ impl Sentinels {
         &self.master
     }
 
-    /// Connects to the master. Asks all sentinels at once, and takes the first named server that confirms the role itself:
-    /// an isolated sentinel may name an old master.
+    /// Connects to the master. Asks all sentinels at once, and takes the first named server that confirms its role,
+    /// because an isolated sentinel may name an old master.
     pub(super) async fn find(&self) -> Result<(Endpoint, Multiplexer), RedisError> {
         let asked = self
             .sentinels
@@ -97,7 +97,7 @@ impl Sentinels {
     }
 }
 
-/// `wanted`: `master`, `slave` or `sentinel`.
+/// Returns whether the server has the role `wanted`: `master`, `slave` or `sentinel`.
 async fn has_role(connection: &Multiplexer, wanted: &[u8]) -> Result<bool, RedisError> {
     let role = one(connection, command("ROLE")).await?;
     let Value::Array(role) = role else {

@@ -13,7 +13,7 @@ pub(crate) struct Server {
     pub(super) breaker: Breaker,
     pub(super) registry: Arc<ConnectionRegistry>,
     pub(super) timeout: Duration,
-    /// Process and data history of the last new connection; `None` if unknown.
+    /// Ids of the process and of the data history on the last new connection; `None` if unknown.
     history: Mutex<Option<String>>,
 }
 
@@ -59,7 +59,8 @@ pub(super) fn history_questions() -> [Command; 2] {
     })
 }
 
-/// Returns the ids of the process, new after a restart, and of the replication, new after a role change, if both exist.
+/// Returns the process id, which changes with a restart, and the replication id, which changes with the role. Returns
+/// `None` if either is missing.
 fn history(replies: &[Value]) -> Option<String> {
     let found = ["run_id:", "master_replid:"].iter().zip(replies);
     let ids = found.map(|(name, reply)| {

@@ -14,7 +14,7 @@ const BETWEEN: Duration = Duration::from_secs(1);
 pub(crate) struct CurrentCertificate {
     files: ClientCertificate,
     pair: Mutex<Arc<Pair>>,
-    /// Held while the files are read. Concurrent connections use the previous pair.
+    /// Locked while the files are read. Concurrent connections use the previous pair.
     last: tokio::sync::Mutex<Look>,
 }
 
@@ -37,7 +37,7 @@ impl CurrentCertificate {
         })
     }
 
-    /// Returns the pair in the files, or the last usable one.
+    /// Returns the certificate and key from the files, or the last usable pair.
     pub(crate) async fn get(&self) -> Arc<Pair> {
         if let Ok(mut last) = self.last.try_lock()
             && last.at.elapsed() >= BETWEEN

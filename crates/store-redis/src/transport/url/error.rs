@@ -1,16 +1,16 @@
-/// Messages never contain a part of the URL.
+/// The reason why a Redis URL is rejected. Messages never contain a part of the URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it must be {}", self.rule())]
 pub enum RedisUrlError {
     Scheme,
     Host,
-    /// The master's name is missing, or followed by more than a database.
+    /// The master's name is missing, or is followed by more than a database.
     Master,
-    /// A cluster has no databases.
+    /// A cluster has no numbered databases.
     Cluster,
-    /// Without effect: an unknown parameter, a part after `#`, or a user without a password.
+    /// A part without effect: an unknown parameter, a part after `#`, or a user without a password.
     Parameter,
-    /// The URL needs TLS, which requires the crate's feature `tls`.
+    /// The URL requires TLS, which needs the crate's feature `tls`.
     Encryption,
 }
 

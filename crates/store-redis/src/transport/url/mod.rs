@@ -1,4 +1,4 @@
-//! Splits a Redis URL. Parts without effect are rejected.
+//! Splits a Redis URL into its parts. Rejects parts without effect.
 
 mod error;
 mod login;
@@ -84,7 +84,7 @@ fn split_query(rest: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// A name, an IPv4 address or an IPv6 address in brackets, and an optional port.
+/// Parses a name, an IPv4 address, or an IPv6 address in brackets, with an optional port.
 fn host(text: &str, default_port: u16) -> Result<Host, RedisUrlError> {
     let (name, port) = match text.strip_prefix('[') {
         Some(rest) => {
@@ -115,7 +115,7 @@ fn host(text: &str, default_port: u16) -> Result<Host, RedisUrlError> {
     }
 }
 
-/// Parses digits only: `FromStr` also accepts a sign.
+/// Parses digits only, because `FromStr` would also accept a sign.
 fn number<T: FromStr>(text: &str) -> Result<T, RedisUrlError> {
     let number = text.parse().ok();
     let number = number.filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));

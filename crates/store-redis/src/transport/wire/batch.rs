@@ -1,11 +1,12 @@
 use super::{Calls, ReplyKind, Waiter};
 use crate::transport::{OneOfMany, write_count, write_word};
 
-/// Keeps one script call well under a millisecond.
+/// Maximum number of calls in a batch, which keeps one script call well under a millisecond.
 const MOST_CALLS: usize = 32;
 pub(super) const MOST_BYTES: usize = 16_384;
 
-/// Unsent calls of one script, each with one key and its own reply. A call costs Redis as much as a small write.
+/// Unsent calls of one script, each with one key and its own reply. They are sent as one script call, because a script
+/// call costs Redis as much as a small write.
 #[derive(Default)]
 pub(super) struct Batch {
     head: Vec<u8>,
@@ -27,7 +28,7 @@ impl Batch {
         self.head == call.head
     }
 
-    /// Adds a call. First moves earlier ones to `calls` if the batch would exceed its limits.
+    /// Adds a call. If the batch would exceed its limits, first moves its calls to `calls`.
     pub(super) fn add(&mut self, call: &OneOfMany<'_>, waiter: Waiter, calls: &mut Calls) {
         let is_too_long = self.arguments.len() + call.arguments.len() > MOST_BYTES;
         if self.waiters.len() == MOST_CALLS || is_too_long {
@@ -45,7 +46,7 @@ impl Batch {
             return;
         }
         let out = &mut calls.bytes;
-        // name, digest and number of keys come first
+        // the name, the digest and the number of keys come first
         write_count(3 + keys + self.count, out);
         out.extend_from_slice(&self.head);
         write_word(itoa::Buffer::new().format(keys).as_bytes(), out);

@@ -15,9 +15,9 @@ use crate::transport::fault::Fault;
 use threadkeep_store::Alarm;
 
 const READ_BYTES: usize = 64 * 1024;
-/// With less room, the buffer grows.
+/// Minimum free room in the buffer for a read. With less room, the buffer grows.
 const MIN_READ_BYTES: usize = 4 * 1024;
-/// A larger buffer is released.
+/// Maximum size of a buffer that is kept. A larger buffer is released.
 const KEPT_BYTES: usize = 64 * 1024;
 
 pub(super) struct Driver<S> {
@@ -30,9 +30,10 @@ pub(super) struct Driver<S> {
     waiting: VecDeque<Waiter>,
     read: BytesMut,
     scan: Option<Scan>,
-    /// Errors for the next callers, instead of their replies.
+    /// Errors that the next callers get instead of their replies.
     refusals: iter::RepeatN<Bytes>,
-    /// Next check for missed deadlines, which may be too early. One timer serves all calls, because few miss theirs.
+    /// Time of the next check for missed deadlines. It may be earlier than all deadlines. One timer serves all calls,
+    /// because few calls miss their deadline.
     earliest: Option<Instant>,
     alarm: Alarm,
 }
@@ -59,8 +60,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         self.end(&error);
     }
 
-    /// Resolves to the error when the connection ends. Reads replies first, even while the server rejects commands, so that
-    /// those sent before it hung up are delivered.
+    /// Resolves to the error when the connection ends. Reads replies first, even while the server rejects commands. So
+    /// replies that the server sent before it closed the connection are delivered.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<RedisError> {
         if let Poll::Ready(error) = self.poll_read(context) {
             return Poll::Ready(error);
@@ -84,7 +85,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             };
             let is_set = self.alarm.poll(context, earliest.into()).is_pending();
             let now = Instant::now();
-            // a task that has used its coop budget, such as a constant reader, sees no timer fire
+            // the clock is checked too: in a task that has used up its coop budget, such as a constant reader, a timer
+            // never fires
             if is_set && now < earliest {
                 return;
             }
@@ -122,7 +124,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
                 Poll::Ready(Ok(0)) => return Poll::Ready(super::ended()),
                 Poll::Ready(Ok(count)) => self.sent += count,
                 Poll::Ready(Err(error)) => return Poll::Ready(error.into()),
-                // do not wait for a hanging server once all callers are gone
+                // does not wait for a hanging server once all callers are gone
                 Poll::Pending if self.queue.is_left(context.waker()) => {
                     return Poll::Ready(super::ended());
                 }
@@ -195,8 +197,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
 }
 
 impl<S> Driver<S> {
-    /// Opens an array with one element for each of the next callers, or gives its error to all of them. Returns whether the
-    /// line has arrived.
+    /// Reads the line that opens an array with one element for each of the next callers. If the line is an error, all
+    /// of them get the error. Returns whether the line has arrived.
     fn open(&mut self, callers: usize) -> Result<bool, RedisError> {
         let Some(line) = self.line() else {
             return Ok(false);
@@ -216,7 +218,8 @@ impl<S> Driver<S> {
         }
     }
 
-    /// Passes a guard, or gives its error to the next callers. Returns whether the reply has arrived.
+    /// Reads the reply to a guard. If the reply is an error, the next callers get the error. Returns whether the reply
+    /// has arrived.
     fn pass(&mut self, callers: usize) -> bool {
         let Some(line) = self.line() else {
             return false;
@@ -227,7 +230,7 @@ impl<S> Driver<S> {
         true
     }
 
-    /// Takes a line that no caller waits for, once it has arrived.
+    /// Takes a line that no caller waits for, once the line has arrived.
     fn line(&mut self) -> Option<Bytes> {
         let end = memchr::memchr(b'\n', &self.read)?;
         self.waiting.pop_front();
@@ -242,7 +245,7 @@ impl<S> Driver<S> {
     }
 }
 
-/// Even if the runtime ends first.
+/// Fails all waiting calls, even if the runtime ends first.
 impl<S> Drop for Driver<S> {
     fn drop(&mut self) {
         self.end(&super::ended());

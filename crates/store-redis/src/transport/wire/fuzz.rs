@@ -3,21 +3,22 @@ use redis::parse_redis_value;
 use super::{Reader, Scan, value};
 use threadkeep_fuzzing::{Bound, fuzz};
 
-/// Scanning copies nothing.
+/// Bound for scanning, which copies nothing.
 const SCAN: Bound = Bound {
     held: 0,
     allocated: 0,
     nanos: 1_000,
 };
-/// The shortest value, 3 bytes, parses to 56. The library, which parses rare types, uses an 8 KB buffer for each.
+/// Bound for parsing. The shortest value, of 3 bytes, is parsed to 56 bytes. Rare types are parsed by the `redis`
+/// crate, which uses a buffer of 8 KB for each.
 const READ: Bound = Bound {
     held: 64,
     allocated: 4_000,
     nanos: 3_000,
 };
-/// An input that arrives byte by byte is scanned once per byte.
+/// Maximum size of an input that arrives byte by byte, because it is scanned once per byte.
 const BYTE_BY_BYTE: usize = 4_096;
-/// Size of arrays of short replies: random changes never produce a long array with a correct count.
+/// Size of generated arrays of short replies. Random changes never produce a long array with a correct count.
 const ARRAY_BYTES: usize = 20_000;
 
 #[test]
@@ -45,7 +46,7 @@ fn array(reply: &[u8]) -> Vec<u8> {
     [format!("*{count}\r\n").as_bytes(), &reply.repeat(count)].concat()
 }
 
-/// An error may be detected late, but an end may not.
+/// Checks that a scan of a growing input finds the same end. An error may be detected late, but an end may not.
 fn ends_there_byte_by_byte(bytes: &[u8], replies: usize, whole: Option<Option<usize>>) {
     let mut scan = Scan::of(replies);
     let steps = (0..=bytes.len()).map(|come| (come, scan.end(&bytes[..come])));
@@ -72,7 +73,7 @@ fn is_as_of_the_library(replies: &[u8], count: usize) {
     let mut library = Vec::new();
     for _ in 0..count {
         let end = Scan::of(1).end(&replies[at..]).unwrap().unwrap();
-        // excludes deep values, which would overflow the library's stack
+        // excludes deep values, which would overflow the stack of the `redis` crate
         if let (Ok(_), Ok(value)) = (&values, parse_redis_value(&replies[at..at + end])) {
             library.push(value);
         }

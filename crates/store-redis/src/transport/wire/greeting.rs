@@ -21,7 +21,7 @@ pub(super) async fn greet(
         rest.push(select);
     }
     let needed = rest.len();
-    // older servers reject these, which only inform readers of the client list
+    // older servers reject these commands, which only inform readers of the client list
     for (name, value) in [
         ("LIB-NAME", "threadkeep"),
         ("LIB-VER", env!("CARGO_PKG_VERSION")),
@@ -30,7 +30,7 @@ pub(super) async fn greet(
         client.arg("SETINFO").arg(name).arg(value);
         rest.push(client);
     }
-    // a server with too many clients reports that in the first reply, and hangs up
+    // a server with too many clients reports that in the first reply, and closes the connection
     let (hello, rest) = tokio::join!(wire.call(&hello), wire.call(&rest));
     for reply in hello? {
         reply.extract_error().map_err(unechoed)?;
@@ -41,7 +41,7 @@ pub(super) async fn greet(
     Ok(())
 }
 
-/// A server without HELLO echoes its arguments, including the password.
+/// Replaces an error that may contain the password: a server without HELLO echoes the arguments.
 pub(in crate::transport) fn unechoed(error: RedisError) -> RedisError {
     match error.detail() {
         Some(detail) if detail.starts_with("unknown command") => (

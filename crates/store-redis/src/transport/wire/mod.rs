@@ -1,7 +1,9 @@
 //! A multiplexed connection. Replies arrive in the order of the commands
-//! ([protocol](https://redis.io/docs/latest/develop/reference/protocol-spec/)). Our own, because the library's costs more: a
-//! task on the callers' runtime sends all queued commands in one system call, and passes on replies as slices of its read
-//! buffer, which callers can parse in place.
+//! ([protocol](https://redis.io/docs/latest/develop/reference/protocol-spec/)).
+//!
+//! The multiplexed connection of the `redis` crate takes more CPU. Here, a task on the callers' runtime sends all
+//! queued commands in one system call. It passes on replies as slices of its read buffer, which callers can parse in
+//! place.
 
 mod batch;
 mod driver;
@@ -35,10 +37,10 @@ use reader::integer;
 use scan::{Scan, length, malformed};
 pub(super) use value::values;
 
-/// Shared by all clones. Closes when the last one is dropped.
+/// A handle of a connection, shared by all clones. The connection closes when the last handle is dropped.
 #[derive(Debug, Clone)]
 pub(super) struct Multiplexer {
-    /// Counts callers separately from the task's reference, so that the drop of the last one is noticed.
+    /// Counts callers separately from the task's reference, so that the task notices when the last caller is gone.
     caller: Arc<Caller>,
 }
 
@@ -64,7 +66,7 @@ impl Multiplexer {
         self.caller.0.has_ended()
     }
 
-    /// Returns one reply per command, which may be an error. Callers limit the time.
+    /// Returns one reply per command, which may be an error. Callers must limit the time.
     pub(super) async fn call(&self, commands: &[Command]) -> Result<Vec<Value>, RedisError> {
         match self.exchange(commands, None).await {
             Ok(replies) => values(&replies, commands.len()),
@@ -74,7 +76,8 @@ impl Multiplexer {
         }
     }
 
-    /// Returns raw replies. Fails with [`Fault::Timeout`] at the deadline, or [`Fault::Call`] if the connection ends first.
+    /// Returns raw replies. Fails with [`Fault::Timeout`] at the deadline, or with [`Fault::Call`] if the connection
+    /// ends first.
     pub(super) async fn exchange(
         &self,
         commands: &[Command],

@@ -1,8 +1,8 @@
 use super::{Calls, ReplyKind, Waiter};
 use crate::transport::{Command, command, key_of};
 
-/// Unsent reads for a server that accepts writes. A guard precedes them: a write without effect, which a demoted server
-/// rejects, because its data may lag behind.
+/// Unsent reads for a server that accepts writes. A guard precedes the reads: a write without effect. A server that has
+/// become a replica rejects the guard, so its data, which may lag behind, is not used.
 #[derive(Default)]
 pub(super) struct PrimaryReads(Calls);
 
@@ -11,7 +11,7 @@ impl PrimaryReads {
         let Calls { bytes, waiters } = &mut self.0;
         if waiters.is_empty() {
             let mut guard = command("HDEL");
-            // access may be limited to keys of the store
+            // the access of the user may be limited to keys of the store
             guard.arg(commands.first().and_then(key_of).unwrap_or_default());
             guard.arg("");
             guard.write(bytes);

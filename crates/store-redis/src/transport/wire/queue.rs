@@ -12,7 +12,8 @@ use super::primary_reads::PrimaryReads;
 use crate::transport::Command;
 use crate::transport::fault::Fault;
 
-/// Unsent calls, in order. Batched and guarded calls are sent last; each caller waits for its own reply anyway.
+/// Unsent calls, in order. Batched and guarded calls are sent last. Their order does not matter, because each caller
+/// waits for its own reply.
 #[derive(Default)]
 pub(super) struct Queue(Mutex<State>);
 
@@ -21,10 +22,10 @@ struct State {
     calls: Calls,
     batches: Vec<Batch>,
     guarded: PrimaryReads,
-    /// The driver's waker, while it sleeps.
+    /// The driver's waker while the driver sleeps.
     sender: Option<Waker>,
     earliest: Option<Instant>,
-    /// Why the connection ended; further calls fail with it.
+    /// Why the connection ended. Further calls fail with this error.
     end: Option<RedisError>,
     is_left: bool,
 }
@@ -35,7 +36,7 @@ pub(super) struct Calls {
     pub(super) waiters: Vec<Waiter>,
 }
 
-/// A caller that waits for replies. After a missed deadline it has no sender, and its replies are discarded.
+/// A caller that waits for replies. After a missed deadline, there is no sender, and the replies are discarded.
 pub(super) struct Waiter {
     pub(super) expected: ReplyKind,
     deadline: Option<Instant>,
@@ -48,19 +49,19 @@ pub(super) enum ReplyKind {
     Replies(usize),
     /// An array with one element for each of the next callers, or an error for all of them.
     OfAll(usize),
-    /// A reply without a caller. Its error replaces the replies of the given number of callers.
+    /// A reply without a caller. If it is an error, it replaces the replies of the given number of callers.
     Guard(usize),
 }
 
 pub(super) enum Taken {
     Calls(Option<Instant>),
     Nothing,
-    /// All callers are gone, so no call can follow.
+    /// All callers are gone, so no further call can follow.
     Left,
 }
 
 impl Queue {
-    /// Adds a call. Its replies come unless the connection ends first.
+    /// Adds a call. The receiver gets the replies, unless the connection ends first.
     pub(super) fn push(
         &self,
         commands: &[Command],
@@ -87,7 +88,7 @@ impl Queue {
         Ok(receiver)
     }
 
-    /// Swaps the queued calls with `calls`, which must be empty. If the queue is empty, new calls wake the driver.
+    /// Swaps the queued calls with `calls`, which must be empty. If the queue is empty, the next call wakes the driver.
     pub(super) fn take(&self, calls: &mut Calls, waker: &Waker) -> Taken {
         let mut state = self.lock();
         state.drain_batches();
@@ -105,7 +106,8 @@ impl Queue {
         Taken::Nothing
     }
 
-    /// Whether all callers are gone. If not, the driver wakes when the last one leaves, or when there is more to send.
+    /// Returns whether all callers are gone. Otherwise, the driver wakes when the last caller is gone, or when there is
+    /// more to send.
     pub(super) fn is_left(&self, waker: &Waker) -> bool {
         let mut state = self.lock();
         state.sender = Some(waker.clone());
@@ -136,7 +138,7 @@ impl Queue {
         self.lock().end.is_some()
     }
 
-    /// Rejects further calls, and fails unsent ones.
+    /// Rejects further calls, and fails unsent calls.
     pub(super) fn end(&self, error: &RedisError) {
         let mut state = self.lock();
         state.end.get_or_insert_with(|| error.clone());
@@ -200,7 +202,7 @@ impl Waiter {
         }
     }
 
-    /// Returns the deadline, unless it was missed already.
+    /// Returns the deadline, unless it was already missed.
     fn due(&self) -> Option<Instant> {
         self.deadline.filter(|_| self.sender.is_some())
     }
@@ -213,7 +215,7 @@ pub(super) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<In
     }
 }
 
-/// Fails calls past their deadline. Returns the earliest deadline of the others.
+/// Fails calls past their deadline. Returns the earliest deadline of the other calls.
 pub(super) fn give_up_late<'a>(
     waiters: impl IntoIterator<Item = &'a mut Waiter>,
     now: Instant,

@@ -17,7 +17,7 @@ impl<'a> Reader<'a> {
         self.rest.first().copied().ok_or_else(malformed)
     }
 
-    /// Returns the line of a value, without its type.
+    /// Returns the line of a value, without the type.
     pub(super) fn line(&mut self) -> Result<&'a [u8], RedisError> {
         let end = memchr::memchr(b'\n', self.rest).ok_or_else(malformed)?;
         let (line, rest) = self.rest.split_at(end + 1);
@@ -50,7 +50,7 @@ impl<'a> Reader<'a> {
         self.rest
     }
 
-    /// Returns `None` unless the next value is an integer.
+    /// Returns `None` if the next value is not an integer.
     pub(crate) fn integer(&mut self) -> Result<Option<i64>, RedisError> {
         match self.kind()? {
             b':' => integer(self.line()?).map(Some),
@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the number of pairs, which follow, or `None` unless the next value is a map.
+    /// Returns the number of pairs in the next value, or `None` if it is not a map. The pairs follow.
     pub(crate) fn map(&mut self) -> Result<Option<usize>, RedisError> {
         match self.kind()? {
             b'%' => self.length(),

@@ -4,9 +4,9 @@ const MAX_DIGITS: usize = 9;
 
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    /// Scanned up to here, which may be past the received bytes.
+    /// Offset up to which replies were scanned. It may be past the received bytes.
     at: usize,
-    /// Values still to scan.
+    /// Number of values that must still be scanned.
     left: usize,
 }
 
@@ -18,7 +18,7 @@ impl Scan {
         }
     }
 
-    /// Returns the end of the replies, once complete. `bytes` must begin with those of the last call.
+    /// Returns the end of the replies once they are complete. `bytes` must begin with the bytes of the previous call.
     pub(super) fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>, RedisError> {
         while self.left > 0 {
             let Some(rest) = bytes.get(self.at..) else {
@@ -46,7 +46,7 @@ impl Scan {
                     };
                     end + 1
                 }
-                // pushes and attributes, to which no caller subscribes, or an unknown type
+                // pushes and attributes, which no caller requests, and unknown types
                 _ => return Err(malformed()),
             };
             self.at += 1 + used;
@@ -60,8 +60,8 @@ impl Scan {
     }
 }
 
-/// Parses a length or count, and its size with the line end. Returns `None` for an incomplete line; -1 gives no number.
-/// Redis has no value above 512 MB, and no larger count.
+/// Parses a length or count, and returns it with the size of its line. Returns `None` if the line is incomplete. The
+/// number is `None` for -1. Redis has no value above 512 MB, and no larger count.
 pub(super) fn length(text: &[u8]) -> Result<Option<(Option<usize>, usize)>, RedisError> {
     if text.first() == Some(&b'-') {
         return match text.len() < 4 {

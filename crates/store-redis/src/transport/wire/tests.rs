@@ -170,7 +170,7 @@ async fn what_is_too_much_for_one_call_is_sent_as_several() {
     let all = many.iter().chain(&long).map(|call| wire.call(call));
     let calls = futures_util::future::join_all(all);
     let answered = async {
-        // batches of 32, 32 and 7, because the last has room for the first long call
+        // Batches of 32, 32 and 7. The last batch has room for the first long call.
         for writes in [32, 32, 7, 1, 1] {
             let mut line = vec![0; format!("*{}\r\n", 3 + 2 * writes).len()];
             theirs.read_exact(&mut line).await.unwrap();
@@ -238,7 +238,7 @@ async fn a_server_that_does_not_speak_the_protocol_is_hung_up_on() {
         let answer = async {
             read_pings(&mut theirs, 2).await;
             theirs.write_all(reply.as_bytes()).await.unwrap();
-            // an unexpected reply ends the connection
+            // a reply that no command expects ends the connection
             theirs.write_all(reply.as_bytes()).await.ok();
             assert_eq!(theirs.read(&mut [0]).await.unwrap(), 0);
         };
@@ -342,7 +342,7 @@ async fn who_could_not_be_sent_in_time_is_told_too() {
     assert!(!wire.has_ended());
 }
 
-/// Any RESP reply except a push.
+/// Generates any RESP reply except a push.
 fn reply() -> impl Strategy<Value = Vec<u8>> {
     let line = "[ -~]{0,12}";
     let leaf = prop_oneof![

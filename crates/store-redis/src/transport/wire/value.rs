@@ -2,9 +2,9 @@ use redis::{RedisError, Value, parse_redis_value};
 
 use super::{Reader, Scan, integer, malformed};
 
-/// More nesting than any of our scripts returns.
+/// Maximum nesting of values, more than any of our scripts returns.
 const MAX_DEPTH: usize = 32;
-/// `_` and the line end.
+/// Size of the shortest value: `_` and the line end.
 const SHORTEST: usize = 3;
 
 pub(in crate::transport) fn values(replies: &[u8], count: usize) -> Result<Vec<Value>, RedisError> {
@@ -36,7 +36,7 @@ fn one(reader: &mut Reader<'_>, depth: usize) -> Result<Value, RedisError> {
             reader.line()?;
             Value::Nil
         }
-        // rare types, and errors, whose kinds the library parses
+        // left to the `redis` crate: rare types, and errors, because it distinguishes the kinds of errors
         _ => {
             let end = Scan::of(1).end(reader.rest())?.ok_or_else(malformed)?;
             parse_redis_value(reader.raw(end)?)?
@@ -45,7 +45,7 @@ fn one(reader: &mut Reader<'_>, depth: usize) -> Result<Value, RedisError> {
 }
 
 fn some(reader: &mut Reader<'_>, count: usize, depth: usize) -> Result<Vec<Value>, RedisError> {
-    // never trusts the server's count beyond the values that can have arrived
+    // trusts the count of the server only up to the number of values that can have arrived
     let mut values = Vec::with_capacity(count.min(reader.rest().len() / SHORTEST));
     for _ in 0..count {
         values.push(one(reader, depth)?);

@@ -6,7 +6,7 @@ use crate::names::Names;
 use threadkeep_domain::{CallForm, PromptItem, quoted};
 use threadkeep_responses::Question;
 
-/// Precedes a conversation that begins with the assistant: the API requires the user's message first.
+/// Inserted before a conversation that begins with an assistant message, because the API requires a user message first.
 const BEGIN: &str = r#"{"type":"text","text":"(The conversation begins.)"}"#;
 
 pub(super) struct Conversation {
@@ -16,9 +16,9 @@ pub(super) struct Conversation {
 
 /// Converts the instructions and the conversation.
 ///
-/// `system` and `developer` messages all become part of the system prompt, in order. Adjacent messages of one role become
-/// one message, so roles alternate and the results of one step form one message. Texts without visible characters are
-/// omitted, because the API rejects them.
+/// All `system` and `developer` messages become part of the system prompt, in order. Adjacent messages with the same
+/// role are merged. Roles therefore alternate, and the results of one step share a message. Texts without visible
+/// characters are omitted, because the API rejects them.
 pub(super) fn conversation(question: &Question<'_>, names: &mut Names) -> Conversation {
     let mut writer = Writer {
         system: Vec::new(),
@@ -52,7 +52,7 @@ struct Message {
 
 struct Block {
     json: String,
-    /// Thinking must not end its message.
+    /// Marks a thinking block. A message must not end with such a block.
     is_thinking: bool,
 }
 
@@ -113,7 +113,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the blocks of the last message if it has this role, or those of a new message.
+    /// Returns the blocks of the last message if its role is `role`, or else the blocks of a new message.
     fn blocks(&mut self, role: &'static str) -> &mut Vec<Block> {
         if self.messages.last().is_none_or(|last| last.role != role) {
             self.end_message();
@@ -127,7 +127,7 @@ impl Writer<'_> {
         &mut last.expect("a message was added").blocks
     }
 
-    /// Removes trailing thinking. If the message is then empty, the previous message continues.
+    /// Removes trailing thinking blocks, and the message itself if no block is left.
     fn end_message(&mut self) {
         if let Some(message) = self.messages.last_mut() {
             while message.blocks.last().is_some_and(|block| block.is_thinking) {
@@ -181,7 +181,7 @@ fn block(part: Part<'_>) -> Option<String> {
     }
 }
 
-/// Returns `None` if the text has no visible characters. `inside` is JSON-escaped.
+/// Returns a text block, or `None` if the text has no visible characters. `inside` is JSON-escaped.
 fn text_block(inside: &str) -> Option<String> {
     let json = format!("\"{inside}\"");
     if text(&json).is_none_or(|text| text.trim().is_empty()) {
@@ -190,7 +190,7 @@ fn text_block(inside: &str) -> Option<String> {
     Some(Object::of_type("text").json("text", &json).close())
 }
 
-/// Converts the content of a result: to a text, or to blocks if it has media.
+/// Converts a tool's output to a string, or to an array of blocks if it contains media.
 fn result_content(output: &str) -> String {
     match inside(output) {
         Some(_) => output.into(),

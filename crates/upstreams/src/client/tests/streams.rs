@@ -67,7 +67,7 @@ async fn streamed_by(model: &dyn Model) -> (Result<ModelAnswer, UpstreamError>, 
     (result, pieces)
 }
 
-/// Returns the texts of pieces, and `!` for [`Piece::Void`].
+/// Returns the texts of `pieces`, with `!` for each [`Piece::Void`].
 fn shown(pieces: &[Piece]) -> Vec<&str> {
     let shown = pieces.iter().filter_map(|piece| match piece {
         Piece::Message { .. } => None,
@@ -98,7 +98,7 @@ async fn a_stream_is_asked_for_and_its_connection_is_used_again() {
         assert_eq!((one_text(&answer), answer.finish), ("a", Finish::Done));
         let [begun, piece] = [receiver.recv().await, receiver.recv().await];
         assert_eq!(shown(&[begun.unwrap(), piece.unwrap()]), ["a"]);
-        // a spawned task reads the rest
+        // gives the spawned task time to read the rest of the stream
         for _ in 0..500 {
             tokio::task::yield_now().await;
         }

@@ -2,9 +2,10 @@ use crate::content::{Part, part, parts, plain_text};
 use crate::json::{Object, array, inside_member};
 use threadkeep_domain::member;
 
-/// Converts a content: to a string if it is only text, which every compatible server accepts, otherwise to an array.
+/// Converts content to an array if it has media that this API accepts, and otherwise to a string.
 ///
-/// Refusals become text for the same reason. `None` if this API can express none of the content.
+/// All compatible servers accept a string, so refusals become text too. Returns `None` if this API can express none of
+/// the content.
 pub(super) fn content(content: &str, takes_media: bool) -> Option<String> {
     let is_text = |part: &Part<'_>| matches!(part, Part::Text(_));
     let has_media =
@@ -31,7 +32,7 @@ fn write(part: Part<'_>) -> Option<String> {
     }
 }
 
-/// An image by URL. This API accepts no ids of images.
+/// Converts an image with a URL. This API accepts no image ids.
 fn image(part: &str) -> String {
     let url = Object::new()
         .optional("url", member(part, "image_url"))
@@ -40,7 +41,7 @@ fn image(part: &str) -> String {
     image.json("image_url", &url.close()).close()
 }
 
-/// A file by id or as data. This API accepts no URLs of files.
+/// Converts a file with an id or data. This API accepts no file URLs.
 fn file(part: &str) -> Option<String> {
     inside_member(part, "file_id").or_else(|| inside_member(part, "file_data"))?;
     let file = Object::new().members_of(part, &["file_id", "filename", "file_data"]);

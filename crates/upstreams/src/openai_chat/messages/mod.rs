@@ -11,9 +11,9 @@ use threadkeep_responses::Question;
 
 /// Converts the instructions and the conversation to messages.
 ///
-/// Other types of items, and media in messages of roles other than `user`, are omitted, because this API cannot express
-/// them. The roles `system` and `developer` become `system`: compatible servers accept no other, and OpenAI reads it as
-/// `developer` where a model has that role.
+/// Omits items of other types, and media in messages with roles other than `user`, because this API cannot express
+/// them. The roles `system` and `developer` become `system`. Compatible servers accept only `system`, and OpenAI treats
+/// it as `developer` for models that have that role.
 pub(super) fn messages(question: &Question<'_>, dialect: Dialect) -> String {
     let mut messages = Messages {
         question,
@@ -38,7 +38,7 @@ struct Messages<'a> {
     dialect: Dialect,
 }
 
-/// An unfinished message of the assistant. Reasoning, content and calls form one message in this API.
+/// An unfinished assistant message. Reasoning, content and calls form one message in this API.
 #[derive(Default)]
 struct Answer {
     reasoning: Reasoning,
@@ -84,7 +84,7 @@ impl Messages<'_> {
         }
     }
 
-    /// Adds a message of the assistant. After calls without a result, it belongs to the same answer.
+    /// Adds an assistant message. If calls still have no result, the message extends the current answer.
     fn answer(&mut self, parts: &str) {
         let goes_on = !self.answer.calls.is_empty();
         if self.answer.content.is_some() && !goes_on {
@@ -97,8 +97,8 @@ impl Messages<'_> {
         };
     }
 
-    /// Adds a call. A custom tool's call becomes a function call if the request does not have the tool: the server may not
-    /// support custom tools, and the conversation may have begun elsewhere.
+    /// Adds a call. A call of a custom tool that the request does not declare becomes a function call. The conversation
+    /// may come from a different upstream, and this server may not support custom tools.
     fn call(&mut self, form: CallForm, id: &str, name: &str, arguments: &str) {
         let has_tool = self.question.form_of(name) == CallForm::Custom;
         let (kind, member, arguments) = match form {
@@ -131,7 +131,7 @@ impl Messages<'_> {
         self.written.push(message.close());
     }
 
-    /// Writes the assistant's message, unless it only has reasoning.
+    /// Writes the assistant message, unless it contains only reasoning.
     fn end_answer(&mut self) {
         let answer = std::mem::take(&mut self.answer);
         if answer.content.is_none() && answer.calls.is_empty() {

@@ -27,14 +27,14 @@ async fn a_client_that_does_not_read_waits_and_costs_no_memory_without_end() {
             .request(&number.to_string(), "restore", &about(&id, &[]))
             .await;
     }
-    // other sockets of the same worker are served
+    // other sockets of the same worker are still served
     let mut others = [Socket::open(&server).await, Socket::open(&server).await];
     for other in &mut others {
         assert!(other.restore(&id).await.is_some());
     }
     let meanwhile = resident_bytes(&server).await;
 
-    // 128 answers and those in flight, not 60 MB
+    // the server buffers 128 answers and the answers in flight, but not all 60 MB
     let more = meanwhile.saturating_sub(before);
     assert!(more < 45 * MIB, "{more}");
     for _ in 0..REQUESTS {

@@ -9,7 +9,7 @@ use crate::support::until;
 const GOING_AWAY: u16 = 1001;
 
 async fn a_server_that_stops_sends_its_clients_elsewhere(backend: Backend) {
-    // longer than the test waits for a server to stop
+    // the shutdown limit is longer than the test waits for the server to stop
     let server = Server::builder(backend)
         .set("THREADKEEP_SHUTDOWN_SECONDS", 600)
         .start();
@@ -21,7 +21,7 @@ async fn a_server_that_stops_sends_its_clients_elsewhere(backend: Backend) {
 
     assert_eq!(socket.closed().await, GOING_AWAY);
     assert_eq!(silent.closed().await, GOING_AWAY);
-    // the server did not reach the time limit of the stop
+    // exit code 0 shows that the server stopped before the shutdown limit
     assert_eq!(stopping.await.unwrap().code(), Some(0));
 }
 

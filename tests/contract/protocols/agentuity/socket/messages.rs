@@ -218,13 +218,13 @@ async fn other_kinds_of_messages_are_told_and_do_not_close(server: &Server) {
 async fn what_is_not_the_protocol_closes_with_its_code(server: &Server) {
     for bytes in [
         vec![FIN | TEXT, 1, b'a'],
-        // as if compression had been negotiated
+        // the bit for compression, although no compression was negotiated
         frame(FIN | 0x40 | TEXT, b"a"),
-        // of a message that has not begun
+        // a continuation without a beginning
         frame(FIN | CONTINUATION, b"a"),
         // an undefined opcode
         frame(FIN | 3, b"a"),
-        // a ping over the limit of 125 bytes
+        // a ping that exceeds 125 bytes
         frame(FIN | PING, &[0; 126]),
         [frame(TEXT, b"a"), frame(TEXT, b"b")].concat(),
     ] {

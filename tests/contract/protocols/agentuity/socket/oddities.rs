@@ -1,4 +1,4 @@
-//! Odd but legal messages that the published client sends.
+//! Tests unusual but valid messages that the published client sends.
 
 use serde_json::Value;
 
@@ -140,7 +140,7 @@ async fn a_merge_that_says_nothing_sets_the_metadata_to_nothing(server: &Server)
     let data = about(&id, &[("operations", set), ("metadata", r#"{"m":1}"#)]);
     socket.ok("merge", &data).await;
 
-    // metadata alone keeps the state, and a merge with operations keeps the metadata
+    // a merge of metadata alone preserves the state, and a merge of operations preserves the metadata
     let data = about(&id, &[("operations", "[]"), ("metadata", r#"{"m":2}"#)]);
     socket.ok("merge", &data).await;
     socket.merge(&id, set).await;

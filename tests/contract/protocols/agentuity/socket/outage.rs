@@ -17,7 +17,7 @@ use crate::support::until;
 const POLICY: u16 = 1008;
 const GOING_AWAY: u16 = 1001;
 
-/// A server that waits for Redis while the proxy delays it.
+/// Starts a server whose store timeout is long enough for the proxy's delays.
 fn patient() -> (Server, Proxy) {
     let redis = redis::shared();
     let proxy = Proxy::start(([127, 0, 0, 1], redis.port()).into());
@@ -81,14 +81,14 @@ async fn a_thread_does_not_wait_for_another() {
     let (server, proxy) = patient();
     let mut socket = Socket::open(&server).await;
     let threads: Vec<_> = (0..20).map(|_| new_id()).collect();
-    // after a first merge, a write is a single command for a while
+    // after one successful merge, the server sends each write as a single command for a while
     socket.merge(&new_id(), "[]").await;
 
     proxy.set(Mode::Hanging);
     for thread in &threads {
         socket.request(thread, "merge", &push(thread, 1)).await;
     }
-    // all are in flight, and none is done
+    // all writes are in flight, and none has completed
     until(async || threads.iter().all(|thread| proxy.is_holding(thread))).await;
     proxy.set(Mode::Open);
 
@@ -117,7 +117,7 @@ async fn a_client_that_sends_too_much_at_once_waits() {
     for _ in 0..LARGE_REQUESTS {
         assert_eq!(socket.answer().await["success"], true);
     }
-    // before the first request is abandoned
+    // shorter than the store timeout of the first request
     let long_enough = (2 * start.elapsed()).clamp(Duration::from_secs(2), Duration::from_secs(6));
     let before = resident_bytes(&server).await;
 
@@ -128,11 +128,11 @@ async fn a_client_that_sends_too_much_at_once_waits() {
     let meanwhile = resident_bytes(&server).await;
     proxy.set(Mode::Open);
 
-    // 32 MiB in flight, one message being sent, and the socket buffers
+    // the server holds 32 MiB of requests in flight, the message being sent, and socket buffers
     assert!(is_blocked, "all are sent");
     let more = meanwhile.saturating_sub(before);
     assert!(more < 64 * MIB, "{more}");
-    // the last one was not sent whole, so the socket is unusable for requests
+    // the last message was cut off, so the socket accepts no further requests
     for _ in 0..sent.get() {
         assert_eq!(socket.answer().await["id"], "1");
     }
@@ -142,7 +142,7 @@ async fn a_client_that_sends_too_much_at_once_waits() {
 async fn what_is_in_flight_is_answered_before_a_server_stops() {
     let (server, proxy) = patient();
     let (mut socket, id) = (Socket::open(&server).await, new_id());
-    // after a first merge, a write is a single command for a while
+    // after one successful merge, the server sends each write as a single command for a while
     socket.merge(&new_id(), "[]").await;
 
     proxy.set(Mode::Hanging);
@@ -150,7 +150,7 @@ async fn what_is_in_flight_is_answered_before_a_server_stops() {
         let text = request(&number.to_string(), "merge", &push(&id, number));
         frame(FIN | TEXT, text.as_bytes())
     });
-    // at once, so that all are read before the server stops
+    // send all frames together, so that the server has read all of them before it stops
     socket
         .send_bytes(&frames.collect::<Vec<_>>().concat())
         .await;
@@ -177,7 +177,7 @@ async fn what_crosses_the_last_word_of_a_server_is_done() {
 
     server.signal("TERM");
     until_it_stops_listening(&server).await;
-    // the client has not read the end of the socket yet
+    // the client sends a request before it has seen the close frame
     let late = request("late", "merge", &push(&id, 2));
     socket.send_frame(FIN | TEXT, late.as_bytes()).await;
 
@@ -193,7 +193,7 @@ async fn what_was_sent_before_a_client_left_is_done_before_a_server_stops() {
     let (server, proxy) = patient();
     let other = server.settings().start();
     let (mut socket, id) = (Socket::open(&server).await, new_id());
-    // after a first merge, a write is a single command for a while
+    // after one successful merge, the server sends each write as a single command for a while
     socket.merge(&new_id(), "[]").await;
 
     proxy.set(Mode::Hanging);
@@ -207,7 +207,7 @@ async fn what_was_sent_before_a_client_left_is_done_before_a_server_stops() {
     assert!(!socket.bytes().await.is_empty());
     server.signal("TERM");
     server.await_log(|line| line.contains(r#""stopping""#));
-    // a server that did not wait for its output would exit within this time
+    // if the server did not wait for its pending answers, it would exit within this time
     sleep(Duration::from_millis(500)).await;
     proxy.set(Mode::Open);
 

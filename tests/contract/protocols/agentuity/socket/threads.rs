@@ -22,7 +22,7 @@ async fn a_thread_is_saved_restored_and_deleted(server: &Server) {
     let saved = socket.restore(&id).await;
     socket.ok("delete", &about(&id, &[])).await;
     let deleted = socket.restore(&id).await;
-    // the client's cookie gives the next request the same id
+    // after a deletion, the client keeps its cookie, so its next request uses the same id
     socket.save(&id, r#"{"b":1}"#).await;
 
     let expected = r#"{"state":{"a":[1,2]},"metadata":{"m":1}}"#;
@@ -45,7 +45,7 @@ async fn a_save_replaces_the_state_that_was_restored(server: &Server) {
 
     socket.save(&id, r#"{"b":3}"#).await;
     let replaced = socket.restore(&id).await;
-    // an app that has emptied its state
+    // a client sends an empty state after its app has removed all keys
     socket.ok("save", &saving(&id, "", None)).await;
     let emptied = socket.restore(&id).await;
 

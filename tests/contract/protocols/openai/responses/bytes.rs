@@ -25,7 +25,8 @@ fn sent(redis: &RedisServer) -> usize {
         .unwrap()
 }
 
-/// Returns a server with connections and loaded scripts: each new connection sends half a megabyte.
+/// Returns a server that already has connections and has loaded its scripts. Each new connection to Redis sends half a
+/// megabyte of scripts.
 async fn warm_server(redis: &RedisServer, upstream: &Upstream) -> Server {
     upstream.answer_with(|request| Reply::text(request.user_text()));
     let plain = Server::builder(Backend::Memory).redis(&redis.url()).start();
@@ -54,7 +55,7 @@ async fn a_large_request_is_sent_to_redis_once_and_kept_once() {
         let answer = run(&program, &body).ok().await.json();
 
         let sent = sent(&redis) - before.0;
-        // allocations of two megabytes are rounded up by at most half a megabyte
+        // allocations of two megabytes may be rounded up by as much as half a megabyte
         let kept = kept(&redis) - before.1;
         assert!(sent < LARGE * 2, "{sent} bytes were sent");
         assert!(kept < LARGE * 3 / 2, "{kept} bytes are kept");

@@ -10,7 +10,7 @@ use crate::support::server::Server;
 use crate::support::upstream::{Call, Reply, Upstream};
 
 const KINDS: [&str; 2] = ["openai-chat", "openai-responses"];
-/// Not JSON.
+/// Input of a custom tool, which is not JSON.
 const PATCH: &str = "*** Begin\n+\"é\" 🙂\n";
 
 fn grammar() -> Value {
@@ -134,7 +134,7 @@ async fn the_text_for_a_custom_tool_is_streamed(server: &Server) {
         assert_eq!(ended["type"], "response.completed");
         let item = &first("response.output_item.done")["item"];
         assert_eq!(ended["response"]["output"], json!([item]));
-        // every reader gets the same events
+        // every later reader gets the same events
         let path = format!(
             "/responses/{}?stream=true",
             ended["response"]["id"].as_str().unwrap()

@@ -46,7 +46,7 @@ async fn an_earlier_response_is_followed_in_a_copy(server: &Server) {
     assert_eq!(repeat.header("idempotency-replayed"), Some("true"));
     assert_eq!(repeat.json(), forked);
     assert_eq!(upstream.count(), 7);
-    // the copy has the keys, and changes independently
+    // the fork starts with the keys of its source, and changes independently
     assert_eq!(forked["output"][0]["output"], r#"{"ok":true,"value":2}"#);
     let list = async |response: &Value| {
         let conversation = response["conversation"]["id"].as_str().unwrap();
@@ -65,7 +65,7 @@ async fn an_earlier_response_is_followed_in_a_copy(server: &Server) {
         source.as_array().unwrap()[..3]
     );
 
-    // the content of earlier responses must still exist
+    // a response cannot be continued after one of its items was deleted
     let conversation = first["conversation"]["id"].as_str().unwrap();
     let last = source[2]["id"].as_str().unwrap();
     let path = format!("/conversations/{conversation}/items/{last}");
@@ -120,7 +120,7 @@ async fn the_state_keeps_a_window_of_messages_for_pages(server: &Server) {
     assert_eq!(window[1]["content"], "Again.");
     assert_eq!(window[2]["id"], second["output"][0]["id"]);
 
-    // a value that is not an array is rejected before the upstream is called
+    // if the state value is not an array, the request is rejected before the upstream is called
     let path = format!("/v1/threads/{id}/state/title");
     let put = |path: &str, json: &str| {
         let request = server.client().request(Method::PUT, path);
@@ -137,7 +137,7 @@ async fn the_state_keeps_a_window_of_messages_for_pages(server: &Server) {
     .await;
     assert_eq!(upstream.count(), 3);
 
-    // an array without room fails only after the response, whose items are stored
+    // if the array is full, the request fails only after the response, whose items are already stored
     let path = format!("/v1/threads/{id}/state/filling");
     let filling = format!(r#""{}""#, "x".repeat(1_048_576 - 700));
     put(&path, &filling).ok().await;
@@ -174,7 +174,7 @@ async fn items_of_others_do_not_come_between_a_response_and_the_next(server: &Se
     program.post(&path, &items).ok().await;
     let listed = program.conversation(conversation).list("order=asc").await;
 
-    // items that are already in the conversation are not new messages
+    // input items that the conversation already contains are not stored again
     let again = json!([listed["data"][0], {"role": "user", "content": "two"}]);
     let second = run(&program, &body(&first, &again)).ok().await.json();
 
@@ -197,7 +197,7 @@ async fn items_of_others_do_not_come_between_a_response_and_the_next(server: &Se
         .map(|said| &said["content"])
         .collect();
     assert_eq!(said, ["one", "one", "two", "two"]);
-    // a request with other faults makes no copy
+    // a request that is rejected for a different reason creates no copy
     let mut wrong = body(&first, &json!("three"));
     wrong["model"] = json!("other");
     refused(
@@ -252,7 +252,7 @@ async fn a_request_without_input_answers_what_the_conversation_has(server: &Serv
     let roles = |message: &Value| message["role"].as_str().unwrap().to_owned();
     let asked: Vec<_> = last.messages().iter().map(roles).collect();
     assert_eq!(asked, ["user", "assistant", "assistant"]);
-    // another client may have added the message
+    // a request without input is rejected, unless a different client has already added a message
     let conversation = program.create(&json!({})).await;
     let body = json!({"model": "m", "conversation": conversation.id});
     let param = Some("input");
@@ -297,7 +297,7 @@ async fn a_turn_that_is_not_stored_continues_a_response_and_leaves_it_as_it_was(
     let asked = upstream.requests().pop().unwrap();
     let again = aside(&first).ok().await;
 
-    // the items up to the first response, the input, and the call with its result
+    // the upstream gets the items up to the first response, the input, and the call with its result
     assert_eq!(asked.messages().len(), 5, "{:?}", asked.messages());
     assert_eq!(asked.user_text(), "Aside?");
     assert_eq!(answer["conversation"], Value::Null);
@@ -307,17 +307,17 @@ async fn a_turn_that_is_not_stored_continues_a_response_and_leaves_it_as_it_was(
     upstream.script([Reply::calls([count()]), Reply::text("Three.")]);
     let third = run(&program, &stored(&second, "3")).ok().await.json();
     assert_eq!(third["conversation"], second["conversation"]);
-    // the count of the omitted response is gone as well
+    // the increment made by the response that was not stored is undone
     assert_eq!(third["output"][0]["output"], r#"{"ok":true,"value":1}"#);
 
-    // outputs of calls are checked as in the conversation itself
+    // outputs of calls are checked as they are in a stored conversation
     let body = json!({
         "model": "m", "previous_response_id": first["id"], "store": false,
         "input": [{"type": "function_call_output", "call_id": "call_unknown", "output": "x"}],
     });
     let param = Some("input[0].call_id");
     refused(run(&program, &body), 400, Some("invalid_value"), param).await;
-    // a response that has lost its items cannot be continued
+    // a response whose items were deleted cannot be continued
     let last = before["data"][1]["id"].as_str().unwrap();
     conversation.delete(last).ok().await;
     let mut body = stored(&first, "Once more?");

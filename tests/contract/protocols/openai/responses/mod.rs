@@ -21,7 +21,8 @@ pub(super) use streams::Events;
 
 const STATE: &str = "threadkeep:memory";
 
-/// How long a server waits for a scripted upstream that hangs. Others answer well before, even on half a core.
+/// Upstream timeout in milliseconds, for scripted upstreams that hang. Other upstreams answer far sooner, even on half
+/// a processor core.
 pub(in crate::protocols) const PATIENCE_MS: u64 = 3_000;
 
 pub(in crate::protocols) fn with_models(server: &Server, upstream: &Upstream) -> Builder {
@@ -37,7 +38,7 @@ pub(in crate::protocols) fn with_models(server: &Server, upstream: &Upstream) ->
         .set("THREADKEEP_UPSTREAM_RETRIES", 0)
 }
 
-/// Two replicas. When one is killed or stopped, the other soon continues its responses.
+/// Starts two replicas. If one replica is killed or stopped, the other soon continues its responses.
 pub(in crate::protocols) fn two_replicas(shared: &Server, upstream: &Upstream) -> [Server; 2] {
     [(); 2].map(|()| {
         with_models(shared, upstream)

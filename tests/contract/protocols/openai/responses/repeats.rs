@@ -36,8 +36,8 @@ async fn a_repeat_with_a_key_is_replayed_and_the_key_is_for_one_request(server: 
     assert_eq!(upstream.count(), 2);
 }
 
-/// Sends a request again while its model has yet to answer. Streams, to show when it has joined the response: the abandoned
-/// answer may count as written if the response ends earlier.
+/// Repeats a request while its model has not answered yet. Streams the answer, because the first event shows that the
+/// repeat has joined the running response. If that response ended first, the abandoned answer could count as delivered.
 async fn sent_again(program: &Program, mut body: Value, gate: &Gate) -> Value {
     body["stream"] = json!(true);
     let again = run(program, &body).header("x-stainless-retry-count", "1");
@@ -59,14 +59,14 @@ async fn a_client_that_sends_a_request_again_by_itself_gets_the_same_turn(server
         run(&program, &body(text)).header("x-stainless-retry-count", count)
     };
     let gate = upstream.hold();
-    // the connection breaks before the answer
+    // the client disconnects before the answer
     let lost = tokio::spawn(ask("yes", "0").try_send());
     gate.waiting(1).await;
     lost.abort();
     drop(lost.await);
     let again = sent_again(&program, body("yes"), &gate).await;
     assert_eq!(again["output"][0]["content"][0]["text"], "one");
-    // after a complete answer, the repeat returns it
+    // once the server knows that the first answer was delivered, the same request starts a new response
     until(async || {
         let next = ask("yes", "1").ok().await;
         next.json()["output"][0]["content"][0]["text"] != "one"
@@ -100,7 +100,7 @@ async fn a_request_sent_again_that_follows_a_response_is_the_same_turn(server: &
 
     assert_eq!(again["output"][0]["content"][0]["text"], "two");
     assert_eq!(again["conversation"], first["conversation"]);
-    // its answer is complete, so another request continues the first response in a copy
+    // once the first answer is complete, a new request continues the first response in a copy of its conversation
     until(async || {
         let next = ask("1").ok().await.json();
         next["conversation"] != first["conversation"]

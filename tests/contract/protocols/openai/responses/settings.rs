@@ -8,7 +8,7 @@ use crate::protocols::openai::{Program, refused};
 use crate::support::server::Server;
 use crate::support::upstream::{Reply, Upstream};
 
-/// The members that the schema `ResponseResource` of Open Responses requires.
+/// Members that the schema `ResponseResource` of Open Responses requires.
 const REQUIRED: [&str; 31] = [
     "id",
     "object",
@@ -76,7 +76,7 @@ async fn a_response_has_the_settings_that_were_used(server: &Server) {
     let path = format!("/responses/{}", answer["id"].as_str().unwrap());
     let read = program.ask(Method::GET, &path).ok().await.json();
     assert_eq!(read, answer);
-    // these settings concern the server and are not sent upstream
+    // these settings are only echoed, and are not sent upstream
     let asked = upstream.requests().pop().unwrap().body;
     for name in ["temperature", "top_p", "presence_penalty", "service_tier"] {
         assert_eq!(asked.get(name), None::<&Value>, "{asked}");
@@ -177,7 +177,7 @@ async fn details_of_an_answer_are_asked_of_the_upstream_and_reach_the_client(ser
             assert_eq!(answer["frequency_penalty"], -2);
         }
     }
-    // either setting suffices for a model that reasons by default
+    // a model that reasons by default needs only one of the two settings
     let body = json!({
         "model": "openai-responses", "input": "hi", "include": ["reasoning.encrypted_content"],
     });
@@ -236,7 +236,7 @@ async fn details_that_an_upstream_cannot_give_are_refused(server: &Server) {
     assert_eq!(upstream.count(), 0);
 }
 
-/// Clients request these from each model, even if they use none of the tools.
+/// Clients request these details from every model, even if they use none of the tools.
 async fn details_that_change_nothing_are_accepted_by_each_kind(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();

@@ -11,7 +11,7 @@ use crate::support::client::{Request, new_id};
 use crate::support::server::Server;
 use crate::support::upstream::{Call, Failure, Gate, PRIVATE_DETAIL, Reply, Upstream};
 
-/// Longer than any event takes here, even on half a core.
+/// Time limit for each event of a stream. Long enough for half a processor core.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(in crate::protocols::openai) struct Events {
@@ -61,7 +61,7 @@ impl Events {
         Some(())
     }
 
-    /// Returns the next event. `None` at the end, which every stream of a completed response has.
+    /// Returns the next event. Returns `None` after `[DONE]`, which must end every completed stream.
     async fn next(&mut self) -> Option<Value> {
         let block = self.block().await.expect("an end");
         if block == "data: [DONE]" {
@@ -155,7 +155,7 @@ async fn a_stream_shows_the_answer_while_it_is_written(server: &Server) {
         .json();
     assert_eq!(whole["status"], "in_progress");
     assert_eq!(kinds(&whole["output"]), ["mcp_call"]);
-    // another reader resumes in the middle, and a browser after the header's event
+    // a second reader resumes in the middle with `starting_after`, and a browser with `last-event-id`
     let at = first["sequence_number"].as_u64().unwrap();
     let here = Events::after(listen(&program, id, "&starting_after=0"), 1).await;
     let again = listen(&program, id, "").header("last-event-id", (at - 1).to_string());
@@ -219,7 +219,7 @@ async fn calls_for_the_client_are_streamed_too(server: &Server) {
     let last = events.last().unwrap();
     let output = &last["response"]["output"];
     assert_eq!(kinds(output), ["message", "function_call", "mcp_call"]);
-    // the client executes its calls when their events arrive, so those of the server come first
+    // the client executes its calls as soon as their events arrive, so the server's calls must come first
     let done = |kind: &str| {
         let is_it = |event: &Value| {
             event["type"] == "response.output_item.done" && event["item"]["type"] == kind
@@ -530,7 +530,7 @@ async fn a_silent_stream_sends_comments(server: &Server) {
         "{created}"
     );
     events.block().await.unwrap();
-    // an empty line would be an event without data to OpenAI's client for Python
+    // `OpenAI`'s client for Python would treat an empty line as an event without data
     events.await_text(":\n:\n").await;
     gate.open();
 

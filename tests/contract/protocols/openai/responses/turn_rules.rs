@@ -58,13 +58,13 @@ async fn a_response_that_is_not_stored_leaves_nothing(server: &Server) {
         let refused = run(&program, &body).send().await;
         let error = &refused.json()["error"];
         let param = match more.get("previous_response_id") {
-            // the previous response was not stored
+            // the previous response was not stored, so it cannot be continued
             Some(_) => "previous_response_id",
             None => "store",
         };
         assert_eq!(error["param"], param, "{more}: {error}");
     }
-    // a failed response has no id that a client could name, so it has ended
+    // a failed response is not stored either, so it cannot be read
     upstream.script([Reply::status(503)]);
     let mut body = body;
     body["stream"] = json!(true);
@@ -189,13 +189,13 @@ async fn what_no_prompt_would_have_is_refused(server: &Server) {
     ] {
         refused(run(&program, &body(input)), 400, Some(code), Some(param)).await;
     }
-    // without a conversation, the input is rejected before one is created
+    // without a conversation, the input is rejected before a conversation is created
     let before = all_threads(&server).await;
     let alone = json!({"model": "m", "input": [unknown]});
     let param = Some("input[0].call_id");
     refused(run(&program, &alone), 400, Some("invalid_value"), param).await;
     assert_eq!(all_threads(&server).await, before);
-    // members of other items are not checked
+    // the members of other items are not validated
     let odd =
         json!([{"type": "reasoning", "summary": [], "content": [7, null, "a", [1]]}, of_call]);
     upstream.script([Reply::text("done"), Reply::text("again")]);
@@ -213,7 +213,7 @@ async fn calls_that_are_too_many_end_no_turn_as_a_failure(server: &Server) {
     let program = Program::of(&server);
     let mut body =
         json!({"model": "m", "input": "hi", "tools": state_tools(), "max_tool_calls": 1});
-    // a model that continues to call although no tools are offered
+    // the model continues to send calls, although it is offered no tools
     upstream.script([Reply::calls([count(); 300]), Reply::calls([count()])]);
 
     let answer = run(&program, &body).ok().await.json();
@@ -225,7 +225,7 @@ async fn calls_that_are_too_many_end_no_turn_as_a_failure(server: &Server) {
     assert_eq!(output[0]["output"], r#"{"ok":true,"value":1}"#);
     assert!(output[1..].iter().all(|call| call["status"] == "failed"));
 
-    // the client's tools are not checked
+    // calls of the client's tools are not validated
     body["tools"]
         .as_array_mut()
         .unwrap()
@@ -294,7 +294,7 @@ async fn a_turn_whose_time_is_up_is_incomplete(server: &Server) {
                 with_a_call += 1;
             }
         }
-        // on a busy machine, the time limit may pass before the call
+        // on a busy machine, the time limit may pass before the first call
         assert!(without < 20, "{answer}");
     }
 }
@@ -315,7 +315,7 @@ async fn a_failure_stays_what_it_was(server: &Server) {
     assert_eq!(again.header("idempotency-replayed"), Some("true"));
     assert_eq!(upstream.count(), 1);
 
-    // a failure that a repeat can resume
+    // a repeated request can resume this failed response
     let mut body = body;
     body["stream"] = json!(true);
     upstream.script([Reply::text("a").fails(Failure::CutOff)]);
@@ -399,7 +399,7 @@ async fn readers_of_a_turn_that_nobody_drives_are_let_go() {
 
     first.kill();
 
-    // no last event, because the response may continue
+    // the stream has no final event, because the response may be resumed
     let rest = events.broken_off().await;
     assert!(!rest.contains("response.failed"), "{rest}");
     let whole = Events::of(ask(&second)).await.rest().await;

@@ -212,7 +212,7 @@ async fn an_image_is_in_the_response_and_neither_in_the_history_nor_in_prompts(s
     );
     assert_eq!(told["usage"], json!({"images": 1}));
 
-    // a client that stores its history itself may send the item back unchanged
+    // a client that stores its history may send the item back unchanged
     upstream.script([Reply::text("A cat."), Reply::text("A cat.")]);
     let next = json!({"model": "m", "conversation": id, "input": "What is it?"});
     run(&program, &next).ok().await;
@@ -384,7 +384,7 @@ async fn no_internal_host_receives_a_request(server: &Server) {
     for (item, url) in direct.iter().chain(&behind).zip(targets.iter().cycle()) {
         assert_eq!(item["code"], "WEB_FETCH_FAILED", "{url}");
         let text = "web.fetch: the host has no public address";
-        // a redirect with characters that are invalid in URLs is not followed
+        // a redirect to a URL with invalid characters is not followed
         assert!(item["error"] == text || !url.is_ascii(), "{url}: {item}");
     }
     assert_eq!(direct.len() + behind.len(), 2 * targets.len());
@@ -435,7 +435,7 @@ async fn hostile_pages_cost_no_more_than_their_limits(server: &Server) {
 
     let items = fetched(&server, &upstream, &urls).await;
 
-    // some of the pages never end
+    // the server stops reading pages that never end
     assert!(start.elapsed() < Duration::from_secs(600));
     assert_eq!(items[0]["output"].as_str().unwrap().len(), 20_000);
     for item in &items[1..5] {
@@ -450,7 +450,7 @@ async fn hostile_pages_cost_no_more_than_their_limits(server: &Server) {
         );
         assert_eq!(item["code"], "WEB_FETCH_FAILED");
     }
-    // the pages are read one after another
+    // the server reads one page at a time, so it holds only one page in memory
     let grown = server.peak_bytes().saturating_sub(peak);
     assert!(grown < 64 * 1_048_576, "{grown}");
 }

@@ -41,7 +41,7 @@ async fn a_response_runs_its_tools_and_can_be_read_again(server: &Server) {
 
     let path = format!("/responses/{}", answer["id"].as_str().unwrap());
     assert_eq!(program.ask(Method::GET, &path).ok().await.json(), answer);
-    // likewise below the other base URL
+    // the response is also available below `/v1`
     let other = server
         .client()
         .get(&format!("/v1{path}"))
@@ -105,7 +105,7 @@ async fn a_call_of_the_client_ends_the_turn_and_is_answered_in_the_next(server: 
     let second = run(&program, &body(result)).ok().await.json();
     assert_eq!(second["output"][0]["content"][0]["text"], "Cold.");
 
-    // a call without an answer does not break the conversation
+    // a call that the client never answers does not block the conversation
     upstream.script([Reply::calls([weather]), Reply::text("Never mind.")]);
     run(&program, &body(json!("And tomorrow?"))).ok().await;
     run(&program, &body(json!("Forget it."))).ok().await;
@@ -182,7 +182,7 @@ async fn each_failure_of_the_upstream_has_its_error_and_the_next_turn_works(serv
         assert_eq!(answer.status, status, "{code}: {text}");
         assert_eq!(answer.json()["error"]["code"], code, "{text}");
         assert!(!text.contains(PRIVATE_DETAIL), "{text}");
-        // a repeat in the conversation resumes the response
+        // a client may retry, because a repeated request in the conversation resumes the response
         assert_eq!(answer.header("x-should-retry"), None);
         let alone = json!({"model": "m", "input": "fails"});
         upstream.script([Reply::status(500)]);

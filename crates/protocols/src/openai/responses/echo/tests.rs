@@ -32,7 +32,7 @@ fn shown(request: &ResponseRequest) -> Value {
 fn kept_of(body: &Value) -> Value {
     let body = ObjectBody::read(&body.to_string()).unwrap();
     let kept = kept(&body, &[], [false, true], None, 5_000).unwrap();
-    // replicas of the previous version expect `tools` last
+    // replicas of the previous version expect `tools` to be the last member
     assert!(kept.as_str().ends_with(r#","tools":[]}"#));
     serde_json::from_str(kept.as_str()).unwrap()
 }

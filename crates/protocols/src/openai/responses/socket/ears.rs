@@ -1,4 +1,4 @@
-//! Receives the messages of a client, even while one of them is answered.
+//! Receives the messages of a client, even while the server is answering an earlier message.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -8,7 +8,8 @@ use actix_ws::{AggregatedMessage, AggregatedMessageStream, Session};
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
 
-/// Maximum number and size of waiting messages. At either limit, the server answers some before it reads more.
+/// Maximum number and size of received messages that wait for an answer. At either limit, the server stops reading
+/// until a message is answered.
 const WAITING_MAX: usize = 4;
 const WAITING_BYTES: usize = 1_048_576;
 const PING_EVERY: Duration = Duration::from_secs(20);
@@ -48,7 +49,7 @@ impl Ears {
         }
     }
 
-    /// Does `work`, and listens meanwhile.
+    /// Awaits `work`, and receives messages meanwhile.
     pub(super) async fn beside<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Gone> {
         tokio::pin!(work);
         loop {
@@ -65,7 +66,7 @@ impl Ears {
         let waiting_bytes: usize = self.waiting.iter().map(Bytes::len).sum();
         let has_room = self.waiting.len() < WAITING_MAX && waiting_bytes < WAITING_BYTES;
         if !has_room {
-            // reading is paused, so silence proves nothing
+            // while the server does not read, the client does not count as silent
             self.heard = Instant::now();
         }
         let message = async {
@@ -79,7 +80,7 @@ impl Ears {
             () = sleep_until(self.ping_at) => {
                 self.ping_at = Instant::now() + PING_EVERY;
                 let is_silent = self.heard.elapsed() > SILENCE_MAX;
-                // a full channel needs no ping: its messages prove that the server is alive
+                // skips the ping if the channel is full, because its messages already prove that the server is alive
                 let pinged = tokio::time::timeout(Duration::ZERO, self.session.ping(b"")).await;
                 return match (is_silent, pinged) {
                     (true, _) | (_, Ok(Err(_))) => Err(Gone),

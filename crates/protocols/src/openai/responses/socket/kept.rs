@@ -1,4 +1,5 @@
-//! The last response of a socket if it is not stored. The next message can continue from it.
+//! Keeps the last response of a socket in memory if the response is not stored. The next message can continue from that
+//! response.
 
 use crate::openai::body::ObjectBody;
 use crate::openai::edit::{Edit, edited};
@@ -6,19 +7,19 @@ use crate::openai::responses::input::is_input_kind;
 use threadkeep_domain::{Json, ResponseId, Status, elements};
 use threadkeep_responses::{EndedResponse, ResponseRequest};
 
-/// Maximum size of a kept response. To continue from a larger one, the client sends all items again.
+/// Maximum size of a response in memory. To continue from a larger response, the client must send all items again.
 const KEPT_MAX_BYTES: usize = 1_048_576;
 
 pub(super) struct Kept {
     id: ResponseId,
-    /// The stored response that this one continues, as JSON, or `null`.
+    /// The stored response that this response continues, as JSON, or `null`.
     base: String,
     /// The input and output, as elements of an array.
     items: String,
 }
 
 impl Kept {
-    /// Keeps a response that ended well, unless it is stored or too large.
+    /// Returns `None` if the response failed, is already stored, or is too large.
     pub(super) fn of(request: &ResponseRequest, base: &str, ended: &EndedResponse) -> Option<Self> {
         let is_whole = matches!(
             ended.outcome.status,
@@ -29,7 +30,7 @@ impl Kept {
         }
         let input = request.input.iter().map(|item| &item.value);
         let items = input.chain(&ended.outcome.output).map(Json::as_str);
-        // a model cannot use the other items
+        // a model cannot use items of other kinds
         let items: Vec<_> = items.filter(|item| is_input_kind(item)).collect();
         let items = items.join(",");
         (items.len() <= KEPT_MAX_BYTES).then_some(Self {
@@ -39,7 +40,7 @@ impl Kept {
         })
     }
 
-    /// The id as JSON.
+    /// Returns the id as JSON.
     pub(super) fn name(&self) -> String {
         format!("\"{}\"", self.id)
     }
@@ -61,7 +62,7 @@ impl Kept {
         edited(body.as_str(), &edits)
     }
 
-    /// Names this response in the response that continues it.
+    /// Sets the id of this response as the previous response of `request`.
     pub(super) fn name_in(&self, request: &mut ResponseRequest) {
         let name = self.name();
         let edit = Edit {

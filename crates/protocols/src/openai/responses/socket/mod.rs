@@ -1,4 +1,5 @@
-//! Responses over a WebSocket: each message requests one, and the events of its stream are sent back as messages.
+//! Responses over a WebSocket. Each message requests a response, and the events of the response are sent back as
+//! messages.
 //!
 //! The format is that of [OpenAI's WebSocket mode](https://developers.openai.com/api/docs/guides/websocket-mode).
 
@@ -28,9 +29,9 @@ use threadkeep_responses::StreamItem;
 use threadkeep_service::rates::RateSubject;
 use warm_up::{warm_up, warm_up_body};
 
-/// The maximum size of a body.
+/// Maximum size of a message, the same as for a body.
 const MESSAGE_MAX_BYTES: usize = 8 * 1_048_576;
-/// How long a client may take to make room for the next message.
+/// Time limit for sending a message to a client that does not read.
 const SEND_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// `GET /responses` as a WebSocket
@@ -59,7 +60,7 @@ struct Socket {
     request: OpenAiRequest,
     ears: Ears,
     mouth: Mouth,
-    /// The last response, if only this socket keeps it.
+    /// The last response, if it is stored only in this socket.
     kept: Option<Kept>,
 }
 
@@ -75,7 +76,7 @@ impl Mouth {
 }
 
 impl Socket {
-    /// Runs until either side closes the socket. A response in progress continues without it.
+    /// Runs until either side closes the socket. A response that is in progress then continues without the socket.
     async fn run(mut self, stop: CancellationToken) {
         let code = loop {
             let text = tokio::select! {
@@ -114,7 +115,7 @@ async fn answer(
     Ok(())
 }
 
-/// Sends the events of the requested response. Returns the response to continue from.
+/// Sends the events of the requested response. Returns the response from which the next message can continue.
 async fn tell(
     request: &OpenAiRequest,
     mouth: &mut Mouth,
@@ -134,9 +135,9 @@ async fn tell(
 /// A message that requests a response.
 struct Asking {
     body: ObjectBody,
-    /// The stored response that it continues, as JSON, or `null`.
+    /// The stored response that the new response continues, as JSON, or `null`.
     base: String,
-    /// The unstored response that it continues.
+    /// The unstored response that the new response continues.
     earlier: Option<Kept>,
     is_warm_up: bool,
 }

@@ -1,5 +1,5 @@
-//! Warm-ups: messages with `generate: false`. They get a response without output, and the next message continues from its
-//! items.
+//! Answers warm-ups: messages with `generate: false`. Such a message gets a response without output, and the next
+//! message can continue from its items.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use threadkeep_domain::{Outcome, Status, Usage};
 use threadkeep_responses::{EndedResponse, StreamItem};
 use threadkeep_store::Clock;
 
-/// Returns the body of a warm-up. Only its socket keeps the response.
+/// Returns the body of a warm-up. The response is stored only in its socket.
 pub(super) fn warm_up_body(body: &ObjectBody) -> Result<ObjectBody, OpenAiError> {
     if body.given("conversation").is_some() {
         let wanted = "true, as the request names a conversation";
@@ -27,7 +27,7 @@ pub(super) fn warm_up_body(body: &ObjectBody) -> Result<ObjectBody, OpenAiError>
     Ok(body.with(&[("store", "false"), ("background", "false")]))
 }
 
-/// Answers a warm-up. Returns the response to continue from.
+/// Answers a warm-up. Returns the response from which the next message can continue.
 pub(super) async fn warm_up(
     request: &OpenAiRequest,
     mouth: &mut Mouth,
@@ -52,7 +52,7 @@ pub(super) async fn warm_up(
     Ok(Ok(kept))
 }
 
-/// Checks a warm-up like any request. Calls no model, and stores nothing.
+/// Checks a warm-up like any request, but calls no model and stores nothing.
 async fn ended(
     request: &OpenAiRequest,
     body: ObjectBody,

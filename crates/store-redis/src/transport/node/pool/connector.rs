@@ -14,11 +14,11 @@ use super::PAUSE;
 use crate::transport::node::server::{Server, history_questions};
 use crate::transport::unechoed;
 
-/// How long a connection needs no PING after its last use.
+/// How long after its last use a connection needs no PING.
 pub(super) const FRESH: Duration = Duration::from_secs(1);
 
-/// Makes connections by [`deadpool_redis::Manager`], but skips its UNWATCH and PING for those used within the last second:
-/// no call uses WATCH, and PING costs a round trip.
+/// Makes connections with [`deadpool_redis::Manager`]. Skips the manager's UNWATCH and PING for connections used within
+/// the last second: no call uses WATCH, and PING costs a round trip.
 #[derive(Debug)]
 pub(super) struct Connector {
     pub(super) server: Arc<Server>,
@@ -35,7 +35,8 @@ pub(super) struct Pooled {
     era: Era,
 }
 
-/// Number of discards and of silences. A change of either invalidates earlier connections.
+/// Number of discards, and number of silences. A connection is invalid if either has changed since the connection was
+/// made.
 type Era = (u64, u64);
 
 impl Connector {
@@ -55,14 +56,14 @@ impl Connector {
     pub(super) fn discard(&self, pooled: &Pooled) {
         let (discards, _) = pooled.era;
         let relaxed = Ordering::Relaxed;
-        // one discard for all failing connections of an era
+        // one discard covers all failing connections of an era
         let discarded = self
             .discards
             .compare_exchange(discards, discards + 1, relaxed, relaxed);
         discarded.ok();
     }
 
-    /// Discards connections to a server that rejects writes, and delays the next one.
+    /// Discards connections to a server that rejects writes, and delays the next connection.
     pub(super) fn discard_unwilling(&self, pooled: &Pooled) {
         *self.not_before() = Some(pooled.made + PAUSE);
         self.discard(pooled);
@@ -84,7 +85,7 @@ impl Manager for Connector {
     type Type = Pooled;
     type Error = RedisError;
 
-    /// Connects to the present server, which may be another one that sentinels name.
+    /// Connects to the current server. Sentinels may name a different server each time.
     async fn create(&self) -> Result<Pooled, RedisError> {
         let not_before = self.not_before().take();
         if let Some(not_before) = not_before {
@@ -136,7 +137,7 @@ fn manager(
     let settings = settings
         .set_protocol(ProtocolVersion::RESP3)
         .set_lib_name("threadkeep", env!("CARGO_PKG_VERSION"));
-    // callers limit both times; by default, replies time out after half a second
+    // Callers limit both times. By default, replies would time out after half a second.
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(None)
         .set_response_timeout(None)

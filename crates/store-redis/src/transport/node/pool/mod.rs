@@ -19,22 +19,24 @@ use connector::{Connector, FRESH};
 use exclusive::ExclusiveConnection;
 use threadkeep_store::CallRejected;
 
-/// Per server and user of the store. 15 writes that each wait 1 ms for a replica make 15,000 a second.
+/// Maximum number of connections per server and user of the store. If each write waits 1 ms for a replica, 15
+/// connections allow 15,000 writes a second.
 const MAX_CONNECTIONS: usize = 16;
-/// Leaves one connection for calls without a permit: one CLUSTER SLOTS at a time, and the loading of scripts. So calls
+/// Leaves one connection for calls without a permit: CLUSTER SLOTS, one at a time, and the loading of scripts. So calls
 /// rarely wait for the pool itself.
 const MAX_IN_FLIGHT: usize = MAX_CONNECTIONS - 1;
 const UNUSED: Duration = Duration::from_secs(10);
-/// How long a failed attempt answers callers, and the pause after a server rejected writes: prevents connection storms.
+/// Pause after a failed attempt, and after a server has rejected writes. During the pause, callers get the error of the
+/// failed attempt. The pause prevents a storm of connections.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Exclusive connections to one server, made one at a time: a hanging server gets one per call timeout, and a recovered one
-/// no storm.
+/// Exclusive connections to one server. They are made one at a time. So a hanging server gets one connection per call
+/// timeout, and a recovered server gets no storm of connections.
 #[derive(Debug)]
 pub(super) struct Pool {
     connections: managed::Pool<Connector>,
     limiter: Arc<CallLimiter>,
-    /// Held while a connection is made or checked by PING.
+    /// Locked while a connection is made or checked by PING.
     attempt: Arc<Mutex<LastFailure>>,
 }
 
@@ -43,7 +45,7 @@ type LastFailure = Option<(Instant, RedisError)>;
 impl Pool {
     pub(super) fn new(server: &Arc<Server>, bounds: CallLimits) -> Arc<Self> {
         let config = PoolConfig {
-            // so that surplus connections become idle
+            // last in, first out, so that surplus connections become idle
             queue_mode: QueueMode::Lifo,
             ..PoolConfig::new(MAX_CONNECTIONS)
         };
@@ -86,7 +88,7 @@ impl Pool {
         self: &Arc<Self>,
         deadline: Instant,
     ) -> Result<ExclusiveConnection<'_>, Fault> {
-        // one deadline for all steps, because the pool's timeouts add up
+        // one deadline for all steps, because the timeouts of the pool add up
         let by = CallLimiter::last_of_use(deadline);
         match timeout_at(by.into(), self.find()).await {
             Ok(found) => Ok(ExclusiveConnection::new(self, found?)),
@@ -109,7 +111,7 @@ impl Pool {
             return Err(Fault::Connect(error.clone()));
         }
         let pool = Arc::clone(self);
-        // runs to its end even if the caller gives up, so that the next one gets the connection or the error
+        // runs to its end even if the caller gives up, so that the next caller gets the connection or the error
         let got = tokio::spawn(async move {
             let got = timeout(pool.server().timeout, pool.get()).await;
             let got = got.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()));
@@ -130,7 +132,7 @@ impl Pool {
         })
     }
 
-    /// Returns the last use of the next idle connection. Closes unusable ones.
+    /// Returns the last use of the next idle connection. Closes unusable connections.
     fn last_use(&self) -> Option<Instant> {
         let connector = self.connections.manager();
         let mut last_use = None;
@@ -160,7 +162,7 @@ impl Pool {
     }
 }
 
-/// Never returned by our pools, which are not closed and have no timeouts.
+/// Returns an error that never occurs, because our pools are not closed and have no timeouts.
 fn unusable() -> RedisError {
     (ErrorKind::Client, "the pool has no connection").into()
 }
