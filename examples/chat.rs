@@ -18,7 +18,7 @@ async fn chat(thread: Thread, text: String) -> Result<Json<Vec<Value>>, ApiError
 }
 
 /// Called on one replica when a chat ends, which is an hour after its last message.
-async fn say_goodbye(notice: Notice) -> Result<(), Infallible> {
+async fn on_chat_end(notice: Notice) -> Result<(), Infallible> {
     let bytes = notice.archive.map_or(0, |left| left.state.len());
     println!("a chat of {bytes} bytes is over");
     Ok(())
@@ -37,7 +37,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let events = threads.events().expect("they are on by default").clone();
     let ends = [EventType::ThreadDestroyed].into_iter().collect();
-    events.subscribe("goodbyes", ends, say_goodbye).await?;
+    events.subscribe("goodbyes", ends, on_chat_end).await?;
     let shared = threads.clone();
     let server = HttpServer::new(move || App::new().wrap(shared.clone()).service(chat));
     server.bind("127.0.0.1:3000")?.run().await?;

@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 # pages whose shell blocks are skipped here, and the reason
-ELSEWHERE = {
+SKIPPED_PAGES = {
     "docs/agentuity.md": "tests/agentuity.sh runs the apps",
     "docs/limits.md": "it takes an hour",
     "docs/model-loop.md": "tests/openai.sh runs turns of a model",
@@ -62,7 +62,7 @@ def main(url, api_key):
         text = text.replace("a-secret-of-32-characters-or-more", api_key)
         blocks = FENCE.findall(text)
         shell = [block for language, block in blocks if language == "sh"]
-        if not shell or str(page) in ELSEWHERE:
+        if not shell or str(page) in SKIPPED_PAGES:
             continue
         with tempfile.TemporaryDirectory() as directory:
             said = run(["bash", "-c"], PRELUDE + "".join(shell), directory, environment)

@@ -77,16 +77,16 @@ def digest(inputs: tuple[str, ...]) -> str:
     return content.hexdigest()
 
 
-class Green:
+class PassedStages:
     """Records which stages have passed, and with which inputs. All checkouts share the record."""
 
-    def __init__(self, stages: list[Stage], leaves_out: bool) -> None:
-        self.leaves_out = leaves_out
+    def __init__(self, stages: list[Stage], skips_passed: bool) -> None:
+        self.skips_passed = skips_passed
         # computed before any stage runs, because a stage may change inputs
         self.marks = {stage.name: self.mark_of(stage) for stage in stages if stage.inputs}
 
     def has(self, stage: Stage) -> bool:
-        return self.leaves_out and stage.inputs != () and self.marks[stage.name].exists()
+        return self.skips_passed and stage.inputs != () and self.marks[stage.name].exists()
 
     def add(self, stage: Stage) -> None:
         # do not record the stage if its inputs have changed during the run
@@ -102,7 +102,7 @@ class Green:
 
 
 class Run:
-    def __init__(self, stages: list[Stage], cores: float, green: Green) -> None:
+    def __init__(self, stages: list[Stage], cores: float, green: PassedStages) -> None:
         names = {stage.name for stage in stages}
         for stage in stages:
             unknown = set(stage.after) - names
@@ -236,7 +236,7 @@ def main() -> int:
     (ROOT / "target" / "logs").mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     stages = stages_of(form)
-    results = Run(stages, MACHINE, Green(stages, form != "long")).all()
+    results = Run(stages, MACHINE, PassedStages(stages, form != "long")).all()
     times = table(results, time.monotonic() - started)
     (ROOT / "target" / "times.tsv").write_text(times)
     print("\n" + aligned(times))

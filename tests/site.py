@@ -11,7 +11,7 @@ sys.path.insert(0, "docs/site")
 import build
 
 # Markdown that was not rendered: a fence, a table or a list.
-UNREAD = re.compile(r"^```|^\|.*\|$|^[-*] ", re.M)
+UNRENDERED = re.compile(r"^```|^\|.*\|$|^[-*] ", re.M)
 
 
 class Page(html.parser.HTMLParser):
@@ -76,7 +76,7 @@ def faults():
     for path, page in pages.items():
         name = path.relative_to(build.SITE.resolve())
         yield from (f"{name} loads {target}" for target in page.loaded if is_other(target) and not target.startswith("data:"))
-        yield from (f"{name} shows Markdown: {text}" for text in page.paragraphs if UNREAD.search(text))
+        yield from (f"{name} shows Markdown: {text}" for text in page.paragraphs if UNRENDERED.search(text))
         for target in sorted({*page.links, *page.loaded}):
             if not is_other(target) and not leads_somewhere(path, target, pages):
                 yield f"{name} links to {target}"

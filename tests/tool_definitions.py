@@ -75,7 +75,7 @@ def hold_definitions():
     return schemas
 
 
-def hold_results():
+def check_results():
     """Checks that each tool's results match the output schema that MCP clients get."""
     tools = {tool["name"]: tool for tool in get("/v1/tools?format=mcp")["tools"]}
     assert list(tools) == [name for name, _ in CALLS]
@@ -86,7 +86,7 @@ def hold_results():
         Draft202012Validator(schema).validate(answer["result"])
 
 
-def hold_schemas(schemas):
+def check_schemas(schemas):
     """Checks that each schema accepts and rejects the same arguments as its tool."""
     for calls, is_right in [(CALLS, True), (WRONG, False)]:
         for name, arguments in calls:
@@ -128,7 +128,7 @@ def hold_messages():
         assert wrong == [False] * len(CALLS) + [True] * (len(WRONG) + 1)
 
 
-hold_schemas(hold_definitions())
-hold_results()
+check_schemas(hold_definitions())
+check_results()
 hold_messages()
 print("definitions and messages are of the types of openai and anthropic")

@@ -19,7 +19,7 @@ pub(super) const MODE: &str = "expiry";
 const SHORTEST: Duration = Duration::from_secs(60);
 const CONNECTIONS: usize = 16;
 /// Minimum number of threads created per second.
-const SLOWEST: u64 = 4_000;
+const CREATED_PER_SECOND_MIN: u64 = 4_000;
 
 /// Creates `threads` threads that expire in the same second. Waits until all of them have ended.
 pub(super) async fn measure(threads: u64) -> Result<(), Box<dyn Error>> {
@@ -31,7 +31,7 @@ pub(super) async fn measure(threads: u64) -> Result<(), Box<dyn Error>> {
         workers: 1,
     };
     let server = product.start()?;
-    let making = Duration::from_secs(threads / SLOWEST + 1);
+    let making = Duration::from_secs(threads / CREATED_PER_SECOND_MIN + 1);
     let end = now() + making + SHORTEST + Duration::from_secs(1);
     eprintln!("making {threads} threads");
     let shares = (0..CONNECTIONS as u64).map(|n| {

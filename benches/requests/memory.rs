@@ -17,7 +17,7 @@ use super::request::request;
 pub(super) const MODE: &str = "memory";
 
 const MAKERS: usize = 16;
-const OPENED: usize = 100;
+const CONNECTING_MAX: usize = 100;
 const STATE_BYTES: usize = 10 * 1024;
 const STARTS: usize = 9;
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -135,7 +135,7 @@ async fn idle(server: SocketAddr, count: usize) -> io::Result<Vec<Connection>> {
     let mut open = Vec::with_capacity(count);
     let health = request("GET /v1/threads/current", None, "");
     while open.len() < count {
-        let some = (0..OPENED.min(count - open.len())).map(|_| async {
+        let some = (0..CONNECTING_MAX.min(count - open.len())).map(|_| async {
             let mut connection = Connection::open(server).await?;
             connection.exchange(&health).await?;
             Ok::<_, io::Error>(connection)

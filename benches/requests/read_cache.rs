@@ -5,7 +5,7 @@ use super::connection::Connection;
 use super::request::request;
 
 /// Minimum share of reads that must hit or miss as expected. Some cannot, such as the first read of each thread.
-const NEARLY_ALL: f64 = 0.98;
+const EXPECTED_SHARE_MIN: f64 = 0.98;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Reads {
@@ -53,8 +53,8 @@ impl Reads {
 impl Expected {
     pub(super) fn is_met_by(self, hit_rate: f64) -> bool {
         match self {
-            Self::Hits => hit_rate >= NEARLY_ALL,
-            Self::Misses => hit_rate <= 1.0 - NEARLY_ALL,
+            Self::Hits => hit_rate >= EXPECTED_SHARE_MIN,
+            Self::Misses => hit_rate <= 1.0 - EXPECTED_SHARE_MIN,
         }
     }
 }

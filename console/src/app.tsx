@@ -18,7 +18,7 @@ import { ThreadPage } from "./pages/thread/page.js";
 import { ThreadsPage } from "./pages/threads/page.js";
 import { WebhooksPage } from "./pages/webhooks.js";
 import { type Route, route, shownPart } from "./route.js";
-import { can, docs, meet, openAtStart, session } from "./session.js";
+import { can, docs, loadServerInfo, openAtStart, session } from "./session.js";
 import "./forget.js";
 import "./stats/collector.js";
 import { Announcements } from "./ui/announce.js";
@@ -29,10 +29,10 @@ import { Empty, Failure, Missing } from "./ui/notices.js";
 export function App() {
   const [isStarted, setStarted] = useState(false);
   useEffect(() => {
-    void Promise.all([openAtStart(), meet()]).then(() => setStarted(true));
+    void Promise.all([openAtStart(), loadServerInfo()]).then(() => setStarted(true));
   }, []);
   useEffect(() => {
-    if (returns.value > 0) void meet();
+    if (returns.value > 0) void loadServerInfo();
   }, [returns.value]);
   return (
     <>

@@ -72,7 +72,7 @@ async function openByLink(token: string): Promise<void> {
 }
 
 /** Reads the service's name and version. Failures are ignored, because the console works without them. */
-export async function meet(): Promise<void> {
+export async function loadServerInfo(): Promise<void> {
   try {
     server.value = await callJson<ServerInfo>("/", { headers: { accept: "application/json" } });
   } catch {

@@ -10,7 +10,7 @@ const SCREENSHOTS = process.env["SCREENSHOTS"]!;
 const MADE = join(SCREENSHOTS, STORE, "picture.png");
 const SHOWN = join(SCREENSHOTS, "../../../docs/console.png");
 /** Maximum share of inked blocks that may differ. Different fonts change up to 8 %, a different tab at least 47 %. */
-const MOST_DIFFERENT = 0.25;
+const DIFFERENCE_MAX = 0.25;
 
 let server: Server;
 before(async () => {
@@ -41,7 +41,7 @@ test("the picture in docs/console.md shows the console as it is, and no other pa
 
   const blank = await (await newContext()).newPage();
   const different = await differenceOf(blank, MADE, SHOWN);
-  assert.ok(different <= MOST_DIFFERENT, `${different} of the picture differ: cp ${MADE} docs/console.png, and commit it`);
+  assert.ok(different <= DIFFERENCE_MAX, `${different} of the picture differ: cp ${MADE} docs/console.png, and commit it`);
 
   const take = async (name: string) => {
     const path = join(SCREENSHOTS, STORE, `picture-${name}.png`);
@@ -51,7 +51,7 @@ test("the picture in docs/console.md shows the console as it is, and no other pa
   for (const font of ["serif", "monospace"]) {
     const style = await page.addStyleTag({ content: `body { font-family: ${font} }` });
     const share = await take(font);
-    assert.ok(share <= MOST_DIFFERENT, `${share} differ in ${font}`);
+    assert.ok(share <= DIFFERENCE_MAX, `${share} differ in ${font}`);
     await style.evaluate((element) => (element as HTMLElement).remove());
   }
   for (const [name, fragment, shown] of [
@@ -67,7 +67,7 @@ test("the picture in docs/console.md shows the console as it is, and no other pa
     await visit(page, fragment);
     await page.getByText(shown).first().waitFor();
     const share = await take(name);
-    assert.ok(share > MOST_DIFFERENT, `${name} passes: ${share}`);
+    assert.ok(share > DIFFERENCE_MAX, `${name} passes: ${share}`);
   }
   await noErrors();
 });

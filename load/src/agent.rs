@@ -25,10 +25,10 @@ pub(crate) trait Agent: Sized + Send + 'static {
     fn finish(&mut self, http: &mut Http<'_>) -> impl Future<Output = ()> + Send;
 }
 
-struct Resting<A>(Arc<Mutex<A>>);
+struct SharedAgent<A>(Arc<Mutex<A>>);
 
 // a derived `Clone` would require that the agent is `Clone`
-impl<A> Clone for Resting<A> {
+impl<A> Clone for SharedAgent<A> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
@@ -43,7 +43,7 @@ pub(crate) fn scenario<A: Agent>(run: &Arc<Run>) -> Scenario {
                 if let Some(client) = A::client(&run) {
                     user.set_client_builder(client).await?;
                 }
-                user.set_session_data(Resting(Arc::new(Mutex::new(A::new(&run)))));
+                user.set_session_data(SharedAgent(Arc::new(Mutex::new(A::new(&run)))));
                 Ok(())
             })
         })
@@ -53,7 +53,7 @@ pub(crate) fn scenario<A: Agent>(run: &Arc<Run>) -> Scenario {
         Arc::new(move |user| {
             let run = Arc::clone(&run);
             Box::pin(async move {
-                if let Some(agent) = resting::<A>(user) {
+                if let Some(agent) = shared_agent::<A>(user) {
                     let mut agent = agent.0.lock().await;
                     agent.step(&mut Http::new(user, &run, A::NAME)).await;
                 }
@@ -66,7 +66,7 @@ pub(crate) fn scenario<A: Agent>(run: &Arc<Run>) -> Scenario {
         Arc::new(move |user| {
             let run = Arc::clone(&run);
             Box::pin(async move {
-                if let Some(agent) = resting::<A>(user) {
+                if let Some(agent) = shared_agent::<A>(user) {
                     let mut agent = agent.0.lock().await;
                     agent.finish(&mut Http::new(user, &run, A::NAME)).await;
                 }
@@ -80,6 +80,6 @@ pub(crate) fn scenario<A: Agent>(run: &Arc<Run>) -> Scenario {
         .register_transaction(Transaction::new(finish).set_name("verify").set_on_stop())
 }
 
-fn resting<A: Agent>(user: &GooseUser) -> Option<Resting<A>> {
+fn shared_agent<A: Agent>(user: &GooseUser) -> Option<SharedAgent<A>> {
     user.get_session_data().cloned()
 }

@@ -12,7 +12,7 @@ use crate::run::Run;
 use crate::silence::Silence;
 
 /// Maximum time to retry a write. The service remembers an idempotency key only for a minute.
-const KEY_LASTS: Duration = Duration::from_secs(50);
+const WRITE_RETRY_MAX: Duration = Duration::from_secs(50);
 
 /// Pause before the first retry. Each pause is twice the previous pause, up to `LAST_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -55,7 +55,7 @@ impl<'a> Http<'a> {
     ) -> Result<T, Failure> {
         let mut retry_time = self.run.retry_time;
         if ask.method != Method::GET {
-            retry_time = retry_time.min(KEY_LASTS);
+            retry_time = retry_time.min(WRITE_RETRY_MAX);
         }
         let deadline = Instant::now() + retry_time;
         let mut pause = FIRST_PAUSE;

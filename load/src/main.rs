@@ -35,7 +35,7 @@ use run::Run;
 /// Exit codes: success, a fault of the service, and a fault of the test.
 const GOOD: u8 = 0;
 const BAD: u8 = 1;
-const NOT_MADE: u8 = 2;
+const TEST_FAILED: u8 = 2;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -49,7 +49,7 @@ async fn main() -> ExitCode {
                 eprintln!("  because {error}");
                 cause = error.source();
             }
-            NOT_MADE.into()
+            TEST_FAILED.into()
         }
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct Mark {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Strange {
+pub(crate) enum PushValueError {
     Unknown,
     /// The value names this push, but the push sent a different value.
     Changed(Mark),
@@ -64,17 +64,17 @@ impl Mark {
     }
 
     /// Returns the push that sent `value`, or an error if no push of `run` sent exactly this value.
-    pub(crate) fn of(run: &str, value: &str) -> Result<Self, Strange> {
+    pub(crate) fn of(run: &str, value: &str) -> Result<Self, PushValueError> {
         #[derive(Deserialize)]
         struct Named {
             id: String,
         }
-        let named: Named = serde_json::from_str(value).map_err(|_| Strange::Unknown)?;
-        let mark = Self::parse(run, &named.id).ok_or(Strange::Unknown)?;
+        let named: Named = serde_json::from_str(value).map_err(|_| PushValueError::Unknown)?;
+        let mark = Self::parse(run, &named.id).ok_or(PushValueError::Unknown)?;
         if *mark.text(run) == *value {
             Ok(mark)
         } else {
-            Err(Strange::Changed(mark))
+            Err(PushValueError::Changed(mark))
         }
     }
 
@@ -114,8 +114,11 @@ mod tests {
         let text = mark.text("run");
 
         let changed = text.replace("assistant", "user");
-        assert_eq!(Mark::of("run", &changed), Err(Strange::Changed(mark)));
-        assert_eq!(Mark::of("other", &text), Err(Strange::Unknown));
-        assert_eq!(Mark::of("run", "[]"), Err(Strange::Unknown));
+        assert_eq!(
+            Mark::of("run", &changed),
+            Err(PushValueError::Changed(mark))
+        );
+        assert_eq!(Mark::of("other", &text), Err(PushValueError::Unknown));
+        assert_eq!(Mark::of("run", "[]"), Err(PushValueError::Unknown));
     }
 }

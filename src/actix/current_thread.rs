@@ -35,7 +35,7 @@ pub(super) struct CurrentThread {
     endings: Option<Endings>,
     /// Callbacks that wait for the end of a thread that does not exist yet. The callbacks are dropped unless this
     /// request creates the thread.
-    vain: Mutex<Vec<Ticket>>,
+    waiting_for_creation: Mutex<Vec<Ticket>>,
     is_answered: AtomicBool,
     pending: Mutex<PendingWrites>,
     /// Held during each store call, because a load in the middle of a flush would see the flushed writes twice or not
@@ -54,7 +54,7 @@ impl CurrentThread {
             worker,
             app,
             endings,
-            vain: Mutex::default(),
+            waiting_for_creation: Mutex::default(),
             is_answered: AtomicBool::new(false),
             pending: Mutex::new(PendingWrites::new(caller)),
             queue: tokio::sync::Mutex::default(),
@@ -152,7 +152,7 @@ impl CurrentThread {
                 caller
             }
         };
-        self.pending().begin_anew(next);
+        self.pending().restart_with(next);
         Ok(())
     }
 
@@ -212,13 +212,15 @@ impl CurrentThread {
         }
         let (ticket, exists) = endings.add(self.id(), callback).await?;
         if !exists {
-            self.vain().push(ticket);
+            self.waiting_for_creation().push(ticket);
         }
         Ok(())
     }
 
-    fn vain(&self) -> MutexGuard<'_, Vec<Ticket>> {
-        self.vain.lock().unwrap_or_else(PoisonError::into_inner)
+    fn waiting_for_creation(&self) -> MutexGuard<'_, Vec<Ticket>> {
+        self.waiting_for_creation
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn queue(&self, operation: Operation) {
@@ -296,8 +298,8 @@ impl CurrentThread {
     }
 
     /// Adds `token` to later writes if `id` is still the request's thread.
-    pub(super) fn hold_turn(&self, id: &ThreadId, token: TurnToken) {
-        self.pending().hold_turn(id, token);
+    pub(super) fn set_turn(&self, id: &ThreadId, token: TurnToken) {
+        self.pending().set_turn(id, token);
         self.note_stored(id);
     }
 
@@ -332,7 +334,7 @@ impl Drop for CurrentThread {
         if pending.is_in_flight() {
             tracing::warn!(thread.id = ?thread, "flush cancelled: its writes may or may not be stored");
         } else if let Some(endings) = self.endings.as_ref().filter(|_| !pending.has_stored()) {
-            for ticket in self.vain().drain(..) {
+            for ticket in self.waiting_for_creation().drain(..) {
                 endings.forget(ticket);
             }
         }

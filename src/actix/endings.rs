@@ -16,7 +16,7 @@ use threadkeep_web::ApiError;
 /// Maximum number of waiting callbacks for all threads together.
 const MOST: usize = 10_000;
 /// Maximum number of waiting callbacks for one thread.
-const MOST_OF_ONE: usize = 100;
+const PER_THREAD_MAX: usize = 100;
 const PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
@@ -71,7 +71,7 @@ impl Endings {
         callback: Repeatable<Notice>,
     ) -> Result<(Ticket, bool), ApiError> {
         let _reading = loop {
-            self.read_on().await.map_err(ServiceError::Store)?;
+            self.ensure_reading().await.map_err(ServiceError::Store)?;
             let is_reading = self.waiting.is_reading.read().await;
             // the reader may have stopped in the meantime because no callback was waiting
             if *is_reading {
@@ -94,7 +94,7 @@ impl Endings {
         self.waiting.list().forget(ticket);
     }
 
-    async fn read_on(&self) -> Result<(), StoreError> {
+    async fn ensure_reading(&self) -> Result<(), StoreError> {
         if *self.waiting.is_reading.read().await {
             return Ok(());
         }
@@ -131,7 +131,7 @@ impl Reader {
                     let waiters = {
                         let mut list = self.waiting.list();
                         *is_reading = list.count > 0;
-                        list.affected_by(&event)
+                        list.take_affected_by(&event)
                     };
                     let goes_on = *is_reading;
                     drop(is_reading);
@@ -181,7 +181,7 @@ impl List {
         callback: Repeatable<Notice>,
     ) -> Result<Ticket, ApiError> {
         let of_thread = self.threads.get(&thread).map_or(0, Vec::len);
-        if self.count >= MOST || of_thread >= MOST_OF_ONE {
+        if self.count >= MOST || of_thread >= PER_THREAD_MAX {
             let what = "too many callbacks wait for the ends of threads";
             return Err(ApiError::Internal { what, source: None });
         }
@@ -202,7 +202,7 @@ impl List {
 
     /// Removes and returns the callbacks for `event`. For a rotation, moves the callbacks to the thread's new id and
     /// returns none.
-    fn affected_by(&mut self, event: &Event) -> Vec<Waiter> {
+    fn take_affected_by(&mut self, event: &Event) -> Vec<Waiter> {
         let (Some(id), position) = (event.thread(), event.id.position) else {
             return Vec::new();
         };

@@ -80,7 +80,7 @@ impl PendingWrites {
         self.has_stored |= self.caller.id == *id;
     }
 
-    pub(super) fn hold_turn(&mut self, id: &ThreadId, token: TurnToken) {
+    pub(super) fn set_turn(&mut self, id: &ThreadId, token: TurnToken) {
         if self.caller.id == *id {
             self.turn = Some(token);
         }
@@ -210,7 +210,7 @@ impl PendingWrites {
     }
 
     /// Continues with the empty thread of `next` after the current thread was destroyed.
-    pub(super) fn begin_anew(&mut self, next: Caller) {
+    pub(super) fn restart_with(&mut self, next: Caller) {
         *self = Self {
             has_stored: true,
             metadata: Some(Json::empty_object()),

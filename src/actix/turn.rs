@@ -99,7 +99,7 @@ impl TakeTurn {
         let place = self.thread.pending().place();
         let id = self.thread.id();
         let granted = turns.service.take(&id, &self.request).await?;
-        self.thread.hold_turn(&id, granted.token);
+        self.thread.set_turn(&id, granted.token);
         let held = Arc::new(Held {
             service: turns.service,
             place,

@@ -178,7 +178,7 @@ impl Application {
             let watching = store::watch(Arc::clone(&shared.backend), readiness.clone());
             events.spawn_until_stopped(watching);
         }
-        let its_responses = shared.responses.clone();
+        let response_service = shared.responses.clone();
         let listener = Listener::bind(settings.listen);
         let listener = listener.map_err(|error| AppError::Listen(settings.listen, error))?;
         let address = listener.address();
@@ -225,7 +225,7 @@ impl Application {
             body_memory: (settings.worker_max_body_bytes, largest_body_bytes),
             keep_alive: settings.keep_alive,
             // connections must stay open until the responses are released, because their clients still get an answer
-            shutdown: match its_responses {
+            shutdown: match response_service {
                 Some(_) => settings.shutdown + RELEASE,
                 None => settings.shutdown,
             },
@@ -236,7 +236,7 @@ impl Application {
             metrics,
             events,
             sockets,
-            responses: its_responses,
+            responses: response_service,
             _responses_thread: responses_thread,
             console,
             readiness,
@@ -297,7 +297,7 @@ impl Application {
         sleep(self.drain).await;
         // streams would otherwise run as long as their clients listen
         self.events.end_streams();
-        timeout(self.shutdown, until_none_is_left(&self.sockets))
+        timeout(self.shutdown, wait_for_sockets(&self.sockets))
             .await
             .ok();
         let responses = async {
@@ -326,7 +326,7 @@ impl fmt::Debug for Application {
 
 /// Waits for the requests of web sockets whose connection has closed. A stopping worker without connections would
 /// cancel these requests immediately.
-async fn until_none_is_left(sockets: &SocketCounters) {
+async fn wait_for_sockets(sockets: &SocketCounters) {
     while sockets.left() > 0 {
         sleep(POLL_INTERVAL).await;
     }

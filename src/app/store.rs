@@ -10,12 +10,12 @@ use threadkeep_store_memory::{MemorySettings, MemoryStore};
 use threadkeep_store_redis::{CallLimits, RedisSettings, RedisStore};
 
 /// Interval of store checks, in case no client probes `/readyz`.
-const CHECK_EVERY: Duration = Duration::from_secs(5);
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Checks the store periodically. The check logs an error if Redis is configured to evict keys.
 pub(super) async fn watch(backend: Arc<dyn Backend>, readiness: Readiness) {
     loop {
-        sleep(CHECK_EVERY).await;
+        sleep(CHECK_INTERVAL).await;
         if !readiness.is_fresh() && backend.ping().await.is_ok() {
             readiness.confirm();
         }

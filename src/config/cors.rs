@@ -46,14 +46,14 @@ fn is_origin(text: &str) -> bool {
     let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
         return false;
     };
-    let is_own_port = matches!(
+    let is_default_port = matches!(
         (scheme, uri.port_u16()),
         ("http", Some(80)) | ("https", Some(443))
     );
     text == format!("{scheme}://{authority}")
         && text == text.to_ascii_lowercase()
         && !authority.as_str().contains(['@', '*'])
-        && !is_own_port
+        && !is_default_port
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ impl Layers {
         let mut builder = Config::builder().add_source(defaults.clone());
         let mut found = BTreeSet::new();
         for layer in [self.file()?, Some(self.environment()), Some(self.flags())] {
-            let layer = layer.unwrap_or_default().with_present_names(&mut found);
+            let layer = layer.unwrap_or_default().with_current_names(&mut found);
             layer.check(&known)?;
             builder = builder.add_source(layer);
         }
@@ -112,7 +112,7 @@ struct Layer(Map<String, Value>);
 impl Layer {
     /// Replaces earlier names of settings with the current names, and adds the renamed settings to `found`. If both
     /// names are given, the value of the current name takes precedence.
-    fn with_present_names(self, found: &mut BTreeSet<Renamed>) -> Self {
+    fn with_current_names(self, found: &mut BTreeSet<Renamed>) -> Self {
         let is_earlier = |(name, _): &(String, Value)| renamed(name).is_some();
         let (earlier, mut present): (Map<_, _>, Map<_, _>) =
             self.0.into_iter().partition(is_earlier);

@@ -90,7 +90,7 @@ pub(super) fn read(
     let mut upstreams = upstreams(&values.take("upstreams"))?;
     let file = values.take("upstream_keys_file");
     let keys = values.take("upstream_keys").or_file(file)?;
-    give_keys(&mut upstreams, &keys)?;
+    assign_keys(&mut upstreams, &keys)?;
     let models = models(&values.take("models"), &upstreams)?;
     let rule = "a number of milliseconds, 100 to 3600000";
     let timeout_ms = values
@@ -172,7 +172,7 @@ pub(super) fn url_of(text: &str) -> Result<String, &'static str> {
     Ok(text.strip_suffix('/').unwrap_or(text).into())
 }
 
-fn give_keys(upstreams: &mut [UpstreamSetting], given: &Given) -> Result<(), SettingsError> {
+fn assign_keys(upstreams: &mut [UpstreamSetting], given: &Given) -> Result<(), SettingsError> {
     for (index, key) in named_secrets(given)?.into_iter().enumerate() {
         let fault = |rule| {
             let number = index + 1;

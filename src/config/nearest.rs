@@ -1,12 +1,12 @@
 //! Suggests the setting whose name is closest to a misspelled name.
 
 /// Minimum similarity of a suggestion, from 0 to 1, as in clap.
-const ALIKE: f64 = 0.7;
+const SIMILARITY_MIN: f64 = 0.7;
 
 pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = |known| strsim::jaro(name, known);
     let alike = known.map(|known| (likeness(known), known));
-    let alike = alike.filter(|(likeness, _)| *likeness > ALIKE);
+    let alike = alike.filter(|(likeness, _)| *likeness > SIMILARITY_MIN);
     let best = alike.max_by(|(one, _), (other, _)| one.total_cmp(other));
     best.map(|(_, name)| name)
 }

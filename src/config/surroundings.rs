@@ -9,13 +9,13 @@ const PROGRAM: &str = "THREADKEEP_BIN";
 pub(super) fn setting<'a>(variable: &'a str, value: &str) -> Option<&'a str> {
     let name = variable.strip_prefix(PREFIX)?;
     let is_other = [CONFIG, CLIENT_URL, CLIENT_API_KEY, PROGRAM].contains(&variable);
-    (!is_other && !is_of_a_service(name, value)).then_some(name)
+    (!is_other && !is_kubernetes_service(name, value)).then_some(name)
 }
 
 /// Returns whether Kubernetes has set the variable for a Service called `threadkeep` or `threadkeep-...`
 /// (<https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables>). A variable whose value
 /// is only a port number is a misspelled setting.
-fn is_of_a_service(name: &str, value: &str) -> bool {
+fn is_kubernetes_service(name: &str, value: &str) -> bool {
     let words: Vec<_> = name.split('_').collect();
     match words[..] {
         [.., "SERVICE", "HOST"] => true,

@@ -18,7 +18,7 @@ use super::current::{counter, register};
 /// Maximum bytes of queued lines. Further lines are dropped.
 const WAITING_MAX: usize = 4 * 1_048_576;
 /// How long the process waits at exit for queued lines.
-const LAST_WAIT: Duration = Duration::from_secs(1);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(50);
 
 static WRITER: OnceLock<LogWriter> = OnceLock::new();
@@ -66,7 +66,7 @@ pub fn flush_log() {
     };
     let (done, written) = sync_channel(1);
     if queue.send(Message::Flush(done)).is_ok() {
-        let _ = written.recv_timeout(LAST_WAIT);
+        let _ = written.recv_timeout(FLUSH_TIMEOUT);
     }
 }
 

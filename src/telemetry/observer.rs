@@ -158,7 +158,7 @@ impl Observer {
             status,
             duration,
             parent,
-            is_planned: problem_code == Some("shutting_down"),
+            is_shutdown_error: problem_code == Some("shutting_down"),
         };
         line.log(error.and_then(cause), self.logs.all);
         if let Some(recording) = context.and_then(Context::recording) {
@@ -267,7 +267,7 @@ fn cause(error: &Error) -> Option<&(dyn std::error::Error + 'static)> {
         .or_else(|| known::<UseAgentError>(error))
 }
 
-fn is_of_a_call_that_was_not_sent(error: &(dyn std::error::Error + 'static)) -> bool {
+fn is_unsent_call(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut errors = std::iter::successors(Some(error), |error| error.source());
     errors.any(<dyn std::error::Error>::is::<CallRejected>)
 }
@@ -287,7 +287,7 @@ struct Line<'a> {
     duration: Duration,
     parent: Option<TraceParent>,
     /// True if the request failed only because the server is shutting down.
-    is_planned: bool,
+    is_shutdown_error: bool,
 }
 
 impl Line<'_> {
@@ -304,7 +304,7 @@ impl Line<'_> {
             );
         }
         // the store's unavailability has already been logged
-        let is_told = self.is_planned || error.is_some_and(is_of_a_call_that_was_not_sent);
+        let is_told = self.is_shutdown_error || error.is_some_and(is_unsent_call);
         let error = error.map(|error| display(Chain(error)));
         macro_rules! line {
             ($level:ident, $message:literal) => {

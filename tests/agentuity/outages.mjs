@@ -75,7 +75,7 @@ class Traffic {
   }
 }
 
-async function cutAndMend(stage) {
+async function reconnectApps(stage) {
   const before = stage.wire.authenticated;
   stage.door.cut();
   stage.door.mend();
@@ -111,7 +111,7 @@ export const outages = [
       assert.ok(tries < 50, "it is never cut off");
       visitor = new Visitor(stage);
       await visitor.do(b, ["set", "name", "Ada"], ["set", "log", [1]]);
-      const reconnected = cutAndMend(stage);
+      const reconnected = reconnectApps(stage);
       const request = visitor.run(a, ["get", "name"], ["hold", "blind"], ["set", "blind", true]);
       await reconnected;
       await release(a, "blind");
@@ -129,7 +129,7 @@ export const outages = [
     const calls = stage.wire.of(visitor.id).length;
     const request = visitor.run(a, ["get", "name"], ["hold", "cut"], ["set", "late", true]);
     await eventually(() => assert.ok(stage.wire.of(visitor.id)[calls]?.answer, "nothing was read"));
-    await cutAndMend(stage);
+    await reconnectApps(stage);
     await visitor.do(b, ["set", "meanwhile", true]);
     await release(a, "cut");
     assert.equal((await request)[0], "Ada");

@@ -7,7 +7,7 @@ import { Visitor, eventually, range, release, settled } from "./visitor.mjs";
 const sorted = (numbers) => [...numbers].sort((a, b) => a - b);
 
 // Runs `act` once for each number below `count`. The elements of `apps` run concurrently, each one call at a time.
-async function inTurn(apps, count, act) {
+async function runInterleaved(apps, count, act) {
   let next = 0;
   const go = async (app) => {
     while (next < count) await act(app, next++);
@@ -28,7 +28,7 @@ export const together = [
     const visitor = new Visitor(stage);
     await visitor.do(stage.apps[0], ["set", "log", []]);
     const read = ["get", "log"];
-    await inTurn(stage.apps, 50, (app, n) => visitor.do(app, read, ["push", "log", n]));
+    await runInterleaved(stage.apps, 50, (app, n) => visitor.do(app, read, ["push", "log", n]));
     await eventually(async () => assert.deepEqual(sorted((await visitor.state()).log), range(50)));
   }],
 
@@ -36,7 +36,7 @@ export const together = [
     const visitor = new Visitor(stage);
     await visitor.do(stage.apps[0], ["set", "first", true], ["set", "second", true]);
     const change = (n) => (n === 10 ? ["delete", "second"] : ["set", `key ${n}`, n]);
-    await inTurn(stage.apps, 20, (app, n) => visitor.do(app, ["entries"], change(n)));
+    await runInterleaved(stage.apps, 20, (app, n) => visitor.do(app, ["entries"], change(n)));
     const keys = range(20).filter((n) => n !== 10).map((n) => [`key ${n}`, n]);
     await visitor.has({ first: true, ...Object.fromEntries(keys) });
   }],
@@ -60,7 +60,7 @@ export const together = [
   ["requests that overlap in both processes lose nothing", async (stage) => {
     const visitor = new Visitor(stage);
     await visitor.do(stage.apps[0], ["set", "log", []]);
-    await inTurn(range(10).flatMap(() => stage.apps), 50, (app, n) =>
+    await runInterleaved(range(10).flatMap(() => stage.apps), 50, (app, n) =>
       visitor.run(app, ["get", "log"], ["push", "log", n]));
     await Promise.all(stage.apps.map(settled));
     assert.deepEqual(sorted((await visitor.state()).log), range(50));

@@ -15,7 +15,7 @@ use crate::support::until;
 const NEW_SECRET: &str = "a-new-hmac-secret-of-the-tests-that-is-long-enough";
 
 #[derive(Debug)]
-struct Fleet {
+struct TwoReplicas {
     base: Builder,
     /// A replica is `None` while it restarts.
     replicas: [RwLock<Option<Server>>; 2],
@@ -29,7 +29,7 @@ enum Keeps {
 }
 
 struct Load {
-    fleet: Arc<Fleet>,
+    fleet: Arc<TwoReplicas>,
     is_over: Arc<AtomicBool>,
     done: Arc<AtomicUsize>,
     clients: JoinSet<()>,
@@ -43,7 +43,7 @@ fn new_key() -> String {
     format!("new:{NEW_SECRET}")
 }
 
-impl Fleet {
+impl TwoReplicas {
     /// Starts two replicas with the old key. `wait_seconds` is how long a stopped replica still counts as a replica
     /// without the new key.
     fn start(wait_seconds: u64) -> Arc<Self> {
@@ -129,7 +129,7 @@ impl Keeps {
 }
 
 impl Load {
-    fn start(fleet: &Arc<Fleet>) -> Self {
+    fn start(fleet: &Arc<TwoReplicas>) -> Self {
         let mut load = Self {
             fleet: Arc::clone(fleet),
             is_over: Arc::default(),
@@ -168,7 +168,7 @@ impl Load {
     }
 }
 
-async fn converse(fleet: &Fleet, keeps: Keeps, is_over: &AtomicBool, done: &AtomicUsize) {
+async fn converse(fleet: &TwoReplicas, keeps: Keeps, is_over: &AtomicBool, done: &AtomicUsize) {
     let push = "state/messages/push";
     let first = fleet.send(Method::POST, push, None).await;
     let id = signed_id(&first).0.to_owned();
@@ -191,7 +191,7 @@ async fn converse(fleet: &Fleet, keeps: Keeps, is_over: &AtomicBool, done: &Atom
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_documented_order_loses_no_conversation() {
-    let fleet = Fleet::start(5);
+    let fleet = TwoReplicas::start(5);
     let load = Load::start(&fleet);
     load.go_on().await;
 
@@ -217,7 +217,7 @@ async fn the_documented_order_loses_no_conversation() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_that_signs_before_all_replicas_have_it_loses_no_conversation() {
-    let fleet = Fleet::start(5);
+    let fleet = TwoReplicas::start(5);
     let load = Load::start(&fleet);
     load.go_on().await;
 
@@ -242,7 +242,7 @@ async fn a_key_that_signs_before_all_replicas_have_it_loses_no_conversation() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_replica_that_is_away_for_a_while_still_counts() {
-    let fleet = Fleet::start(600);
+    let fleet = TwoReplicas::start(600);
     let load = Load::start(&fleet);
     fleet.restart(0, &[new_key(), old_key()], "").await;
 
@@ -258,7 +258,7 @@ async fn a_replica_that_is_away_for_a_while_still_counts() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fleet_that_was_stopped_goes_on_with_the_key_that_was_in_use() {
-    let fleet = Fleet::start(600);
+    let fleet = TwoReplicas::start(600);
     for replica in &fleet.replicas {
         let server = replica.write().await.take().unwrap();
         spawn_blocking(move || server.stop()).await.unwrap();
@@ -273,7 +273,7 @@ async fn a_fleet_that_was_stopped_goes_on_with_the_key_that_was_in_use() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_replica_that_says_nothing_of_its_keys_holds_a_new_one_back() {
-    let fleet = Fleet::start(5);
+    let fleet = TwoReplicas::start(5);
     let replica = fleet.replicas[0].read().await;
     let settings = replica.as_ref().unwrap().settings();
     drop(replica);

@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 
 use crate::http::with_own_servers;
 use crate::support::client::Request;
-use crate::support::receiver::{Mood, Receiver};
+use crate::support::receiver::{AnswerMode, Receiver};
 use crate::support::server::{API_SECRET, Backend, Builder, Server};
 use crate::support::until;
 
@@ -198,7 +198,7 @@ async fn a_request_its_calls_and_the_delivery_are_one_trace(backend: Backend) {
 #[tokio::test]
 async fn a_trace_goes_on_at_the_replica_that_delivers() {
     let collector = Receiver::start().await;
-    collector.set("/hook", Mood::Failing(500));
+    collector.set("/hook", AnswerMode::Failing(500));
     let one = to(&collector, Backend::Redis).start();
     make_endpoint(&one, &collector.url("/hook")).await;
     traced(one.client().thread().put("state/k", "1"), "01")
@@ -207,7 +207,7 @@ async fn a_trace_goes_on_at_the_replica_that_delivers() {
     collector.await_got("/hook", 1).await;
     // the server sends its last spans before it exits
     let one = stopped(one).await;
-    collector.set("/hook", Mood::Well);
+    collector.set("/hook", AnswerMode::Well);
 
     let other = one.settings().start();
 
@@ -249,19 +249,19 @@ async fn traces_that_their_callers_do_not_record_are_not_recorded(backend: Backe
 
 async fn a_collector_that_fails_for_a_while_gets_the_spans_later(backend: Backend) {
     let collector = Receiver::start().await;
-    collector.set(TRACES, Mood::Failing(503));
+    collector.set(TRACES, AnswerMode::Failing(503));
     let server = to(&collector, backend).start();
     server.client().thread().put("state/k", "1").ok().await;
     collector.await_got(TRACES, 1).await;
 
-    collector.set(TRACES, Mood::Well);
+    collector.set(TRACES, AnswerMode::Well);
 
     until(async || !arrived(&collector).is_empty()).await;
     by_name(&arrived(&collector), PUT);
     let sent = r#"threadkeep_spans_total{outcome="sent"}"#;
     until(async || server.metric(sent).await > 0).await;
     // an export that the collector rejects is not retried
-    collector.set(TRACES, Mood::Failing(400));
+    collector.set(TRACES, AnswerMode::Failing(400));
     server.client().thread().put("state/k", "1").ok().await;
     let failed = r#"threadkeep_spans_total{outcome="failed"}"#;
     until(async || server.metric(failed).await > 0).await;
@@ -269,7 +269,7 @@ async fn a_collector_that_fails_for_a_while_gets_the_spans_later(backend: Backen
 
 async fn a_collector_that_hangs_delays_no_request_and_no_end_for_long(backend: Backend) {
     let collector = Receiver::start().await;
-    collector.set(TRACES, Mood::Hanging);
+    collector.set(TRACES, AnswerMode::Hanging);
     let server = to(&collector, backend).start();
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;

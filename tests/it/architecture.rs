@@ -61,7 +61,7 @@ impl Source {
     }
 
     /// Returns the rooms named in paths that begin with `crate::`, or with as many `super::` as lead to the crate root.
-    fn rooms_named(&self) -> BTreeSet<String> {
+    fn referenced_rooms(&self) -> BTreeSet<String> {
         let from_the_root = self.text.split("crate::").skip(1);
         let up = "super::".repeat(self.depth);
         let from_below = self.text.split(&up).skip(1);
@@ -235,7 +235,7 @@ fn rooms_of_the_program_know_only_the_rooms_below() {
         let Some(allowed) = rooms.get(source.place.as_str()) else {
             continue;
         };
-        for named in source.rooms_named() {
+        for named in source.referenced_rooms() {
             if named == source.place || !rooms.contains_key(named.as_str()) {
                 continue;
             }

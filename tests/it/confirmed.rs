@@ -17,7 +17,7 @@ use crate::support::replicated::Replicated;
 use crate::support::until;
 
 /// Runs writes that change nothing, such as replays. Calls `look` before the first of these writes and after each.
-async fn change_nothing(room: &Room, thread: &Subject, look: impl Fn(&str)) {
+async fn run_ineffective_writes(room: &Room, thread: &Subject, look: impl Fn(&str)) {
     let written = once("a", "request");
     let end = threadkeep_store::Destroy {
         conditions: Conditions {
@@ -78,7 +78,7 @@ async fn what_changes_nothing_is_confirmed_by_something_that_is_written() {
     let thread = room.subject();
     let before = std::cell::Cell::new(0);
 
-    change_nothing(&room, &thread, |what| {
+    run_ineffective_writes(&room, &thread, |what| {
         let told = servers.told();
         assert!(told > before.replace(told), "{what}");
     })
@@ -103,7 +103,7 @@ async fn without_it_nothing_is_written() {
     };
     let before = std::cell::RefCell::new(String::new());
 
-    change_nothing(&room, &thread, |what| {
+    run_ineffective_writes(&room, &thread, |what| {
         let changes = changes();
         let before = before.replace(changes.clone());
         assert!(what == "nothing yet" || before == changes, "{what}");

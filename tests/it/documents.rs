@@ -277,7 +277,7 @@ fn metrics_of_page() -> BTreeMap<String, MetricRow> {
 #[test]
 fn the_page_of_metrics_has_the_names_of_the_source() {
     // code that precedes the name of a metric
-    const BEFORE: [&str; 6] = [
+    const NAME_PREFIXES: [&str; 6] = [
         "encoder,",
         "register(",
         "register_with_unit(",
@@ -286,7 +286,7 @@ fn the_page_of_metrics_has_the_names_of_the_source() {
         "encode_descriptor(",
     ];
     // names in the source lack these suffixes for the unit and the type
-    const ENDINGS: [&str; 7] = [
+    const NAME_SUFFIXES: [&str; 7] = [
         "",
         "_total",
         "_seconds",
@@ -305,7 +305,7 @@ fn the_page_of_metrics_has_the_names_of_the_source() {
             let is_name = text
                 .chars()
                 .all(|letter| letter.is_ascii_lowercase() || letter == '_');
-            if is_name && BEFORE.iter().any(|before| code.ends_with(*before)) {
+            if is_name && NAME_PREFIXES.iter().any(|before| code.ends_with(*before)) {
                 registered.insert(text.to_owned());
             }
         }
@@ -315,7 +315,7 @@ fn the_page_of_metrics_has_the_names_of_the_source() {
         let metric = metric.strip_prefix("threadkeep_").unwrap_or(metric);
         let name = name.strip_prefix("threadkeep_").unwrap_or(name);
         let ending = metric.strip_prefix(name);
-        ending.is_some_and(|ending| ENDINGS.contains(&ending))
+        ending.is_some_and(|ending| NAME_SUFFIXES.contains(&ending))
     };
 
     assert!(registered.len() > 60);

@@ -7,7 +7,7 @@ use threadkeep_http::Api;
 use crate::conformance::over_every_store;
 use crate::conformance::room::{Room, Subject, set};
 use crate::in_process;
-use crate::support::receiver::{Mood, Receiver};
+use crate::support::receiver::{AnswerMode, Receiver};
 use crate::support::until;
 
 fn api(room: &Room) -> Api {
@@ -46,7 +46,7 @@ async fn what_was_given_up_is_listed_and_replayed(room: Room) {
     let (status, made) = send(&api, Method::POST, "", &new).await;
     assert_eq!(status, 201);
     let id = made["id"].as_str().unwrap();
-    receiver.set("/a", Mood::Failing(500));
+    receiver.set("/a", AnswerMode::Failing(500));
 
     let threads = [room.subject(), room.subject()];
     for thread in &threads {
@@ -70,7 +70,7 @@ async fn what_was_given_up_is_listed_and_replayed(room: Room) {
     assert!(one["time"].as_str().unwrap().ends_with('Z'));
     assert!(!first.to_string().contains("secret 1"), "{first}");
 
-    receiver.set("/a", Mood::Well);
+    receiver.set("/a", AnswerMode::Well);
     let replay = format!("/{id}/replay");
     let chosen = json!({"events": [ids(&second)[0]]});
     let (_, replayed) = send(&api, Method::POST, &replay, &chosen).await;
@@ -102,7 +102,7 @@ async fn what_is_to_be_tried_again_is_listed(room: Room) {
     };
     assert_eq!(pending("").await, json!({"pending": [], "total": 0}));
 
-    receiver.set("/a", Mood::Failing(500));
+    receiver.set("/a", AnswerMode::Failing(500));
     let threads = [room.subject(), room.subject()];
     for thread in &threads {
         thread.merge(&[set("k", "1")]).await;
@@ -136,7 +136,7 @@ async fn what_is_to_be_tried_again_is_listed(room: Room) {
         (1, &json!(4))
     );
 
-    receiver.set("/a", Mood::Well);
+    receiver.set("/a", AnswerMode::Well);
     receiver.await_taken("/a", 4).await;
     until(async || pending("").await["total"] == 0).await;
 }

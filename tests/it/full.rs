@@ -137,7 +137,7 @@ async fn what_is_written_is_counted() {
     room.backend.give_back_rates(address, &rates).await.unwrap();
 }
 
-async fn assert_every_protocol_says_so(server: &Server, living: &OwnThread) {
+async fn assert_full_in_every_protocol(server: &Server, living: &OwnThread) {
     for request in [
         living.put("state/k", "1"),
         living.post("state/k/push", "1"),
@@ -203,7 +203,7 @@ async fn a_full_redis_is_told_by_every_protocol() {
     thread.post("history", THREE_ITEMS).ok().await;
     fill(&mut redis.connection());
 
-    assert_every_protocol_says_so(&server, &thread).await;
+    assert_full_in_every_protocol(&server, &thread).await;
     assert_items_are_removed(&thread).await;
 
     assert_eq!(thread.state().await, r#"{"k":[1]}"#);
@@ -220,7 +220,7 @@ async fn a_full_embedded_store_is_told_by_every_protocol() {
     let large = format!(r#"["{}"]"#, "x".repeat(900_000));
     thread.put("state/k", &large).ok().await;
 
-    assert_every_protocol_says_so(&server, &thread).await;
+    assert_full_in_every_protocol(&server, &thread).await;
     assert_items_are_removed(&thread).await;
 
     assert_eq!(thread.get("state/k").ok().await.text(), large);

@@ -23,8 +23,8 @@ use threadkeep_store::{
 };
 
 use crate::conformance::room::{
-    Room, Subject, cluster_within, delete, increment, json, key, numbered_once, push, push_window,
-    redis_on, set, still_no_object,
+    Room, Subject, cluster_within, delete, guard_not_an_object, increment, json, key,
+    numbered_once, push, push_window, redis_on, set,
 };
 use crate::conformance::space::seconds;
 use crate::support::cluster::RedisCluster;
@@ -673,7 +673,7 @@ async fn write_everything(thread: &Subject) {
                 increment("n", i64::MAX),
                 delete("k"),
             ],
-            guards: &[still_no_object("k")],
+            guards: &[guard_not_an_object("k")],
             metadata: Some(&metadata),
             ttl: Some(thread.policy.ttl),
             describe: true,

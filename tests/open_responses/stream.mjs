@@ -11,18 +11,18 @@ export const isEnd = ({ type }) => ENDS.includes(type);
 class Texts {
   #texts = new Map();
 
-  static placeOf({ item_id, content_index, summary_index }) {
+  static partKey({ item_id, content_index, summary_index }) {
     return JSON.stringify([item_id, content_index, summary_index]);
   }
 
   add(event) {
-    const place = Texts.placeOf(event);
+    const place = Texts.partKey(event);
     this.#texts.set(place, (this.#texts.get(place) ?? "") + event.delta);
   }
 
   end(event) {
     const whole = event.text ?? event.refusal ?? event.arguments;
-    assert.equal(this.#texts.get(Texts.placeOf(event)) ?? "", whole, "deltas differ from the whole text");
+    assert.equal(this.#texts.get(Texts.partKey(event)) ?? "", whole, "deltas differ from the whole text");
   }
 }
 

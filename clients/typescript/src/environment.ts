@@ -9,7 +9,7 @@ const platform = globalThis as Platform;
 export const isPage: boolean = typeof platform.document === "object";
 
 /** Whether `fetch` accepts the option `cache`. In older Cloudflare Workers, the option throws. */
-export const knowsCache: boolean = platform.navigator?.userAgent !== "Cloudflare-Workers";
+export const supportsCacheOption: boolean = platform.navigator?.userAgent !== "Cloudflare-Workers";
 
 export function variable(name: string): string | undefined {
   try {

@@ -14,8 +14,8 @@ import { Tree } from "../ui/tree.js";
 import { VirtualList } from "../ui/virtual-list.js";
 
 /** Maximum number of events in memory, and their total JSON length. One event can contain a state of 256 KiB. */
-const KEPT = 2_000;
-const KEPT_UNITS = 16 * 1_048_576;
+const EVENTS_MAX = 2_000;
+const EVENT_UNITS_MAX = 16 * 1_048_576;
 const GATHER_MS = 200;
 const PRETTY_MAX = 100_000;
 
@@ -58,7 +58,7 @@ export function EventsPage() {
       onEvent: ({ type, data }) => {
         if (type === "reset") return;
         waiting.push(read(type, data, number++));
-        if (waiting.length > KEPT) waiting.shift();
+        if (waiting.length > EVENTS_MAX) waiting.shift();
       },
       onState: (state) => setOpen(state === "open"),
       onProblem: setProblem,
@@ -105,7 +105,7 @@ export function EventsPage() {
       {problem && <Failure problem={problem} />}
       <p class="dim">
         {count(found.length)} {found.length === 1 ? "event" : "events"}, newest first
-        {events.length === KEPT && "; older events were dropped"}
+        {events.length === EVENTS_MAX && "; older events were dropped"}
       </p>
       {found.length === 0 && !problem && (
         <Empty title={events.length > 0 ? "No event fits." : "No event has happened since this page was opened."}>
@@ -157,8 +157,8 @@ export function EventsPage() {
 
 function bounded(events: readonly ShownEvent[]): readonly ShownEvent[] {
   let units = 0;
-  const end = events.findIndex(({ json }) => (units += json.length) > KEPT_UNITS);
-  return events.slice(0, Math.min(KEPT, end < 0 ? KEPT : end));
+  const end = events.findIndex(({ json }) => (units += json.length) > EVENT_UNITS_MAX);
+  return events.slice(0, Math.min(EVENTS_MAX, end < 0 ? EVENTS_MAX : end));
 }
 
 function read(type: string, json: string, number: number): ShownEvent {

@@ -9,14 +9,14 @@ export interface Line {
   values: (number | null)[];
 }
 
-const LEAST_SECONDS = 60;
+const MIN_SPAN_SECONDS = 60;
 /** Minimum distance in pixels between time labels. Labels may include seconds. */
 const TIME_PIXELS = 64;
 
 /** Returns the time range of a plot. By default, uPlot would show several years for a single point. */
 function span(times: ArrayLike<number>): [number, number] {
   const last = times[times.length - 1] ?? Date.now() / 1_000;
-  return [Math.min(times[0] ?? last, last - LEAST_SECONDS), last];
+  return [Math.min(times[0] ?? last, last - MIN_SPAN_SECONDS), last];
 }
 
 /** Shows the newest values in the legend, unless the pointer is on the plot. */

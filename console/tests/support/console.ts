@@ -37,13 +37,13 @@ export async function openPage(server: Server, context: BrowserContext, fragment
   page.on("request", (request) => {
     if (!/^blob:|^data:/.test(request.url()) && new URL(request.url()).origin !== server.url) errors.push(`a request to ${request.url()}`);
   });
-  await page.addInitScript(noteWhatEnds);
+  await page.addInitScript(recordTransientContent);
   await page.goto(`${server.url}/console/${fragment}`);
   return page;
 }
 
 /** Records announcements and changed rows, because a page shows them for only a few seconds. */
-function noteWhatEnds(): void {
+function recordTransientContent(): void {
   const noted = ((globalThis as unknown as { noted: Set<string> }).noted = new Set());
   const note = () => document.querySelectorAll(".announcement, .tree-row.changed").forEach(({ textContent }) => noted.add(textContent!));
   new MutationObserver(note).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });

@@ -9,9 +9,9 @@ use super::threads::thread_id::ThreadId;
 use super::{Fingerprint, Heap, TraceParent, heap};
 
 /// Maximum number of keys that an event names. If more keys changed, the event names no keys.
-pub const MOST_KEYS_NAMED: usize = 1_000;
+pub const NAMED_KEYS_MAX: usize = 1_000;
 /// Maximum bytes of the named keys, encoded as JSON strings.
-pub const MOST_KEY_BYTES_NAMED: usize = 65_536;
+pub const NAMED_KEY_BYTES_MAX: usize = 65_536;
 
 /// The position of an event in the log of its bucket. Positions increase even if the clock is set back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -194,7 +194,7 @@ impl Event {
     /// Returns whether the event is a change of the keys or tasks of a scope.
     #[doc(hidden)]
     #[must_use]
-    pub fn is_of_scope(&self) -> bool {
+    pub fn is_scope_change(&self) -> bool {
         matches!(
             self.kind,
             EventKind::KvUpdated { .. } | EventKind::TaskListUpdated
@@ -204,7 +204,7 @@ impl Event {
     /// Returns whether the event reports a change. The end of a thread, a move and a completed request are not changes.
     #[doc(hidden)]
     #[must_use]
-    pub fn is_of_change(&self) -> bool {
+    pub fn is_state_change(&self) -> bool {
         !matches!(
             self.kind,
             EventKind::Destroyed { .. } | EventKind::Rotated { .. } | EventKind::Completed(_)
@@ -248,7 +248,7 @@ impl EventKind {
     /// Returns whether the thread expired. An expiry belongs to no request, even if a request detected it.
     #[doc(hidden)]
     #[must_use]
-    pub fn is_of_time(&self) -> bool {
+    pub fn is_expiry(&self) -> bool {
         let reason = EndReason::Expired;
         matches!(self, Self::Destroyed { reason: of, .. } if *of == reason)
     }

@@ -20,7 +20,7 @@ pub const MOST: u64 = 65_536;
 /// Name of the limit that a 429 response reports when no further answer can be stored.
 pub const LIMIT_NAME: &str = "idempotency_keys";
 /// Maximum cost of the stored answers. The cost is the bytes of their metadata plus 8 bytes per result.
-pub const MOST_COST_BYTES: u64 = 16 * 1_048_576;
+pub const COST_BYTES_MAX: u64 = 16 * 1_048_576;
 
 /// A client's idempotency key and a fingerprint of its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

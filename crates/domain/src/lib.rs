@@ -30,7 +30,7 @@ use json::integer;
 pub use event::subject_digest;
 pub use event::{
     Completed, EndReason, Event, EventId, EventIdError, EventKind, EventType, EventTypeError,
-    EventTypes, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Position,
+    EventTypes, NAMED_KEY_BYTES_MAX, NAMED_KEYS_MAX, Position,
 };
 pub use excerpt::Excerpt;
 pub use idempotency::{Fingerprint, IdempotencyKey};

@@ -101,7 +101,7 @@ fn head(event: &Event) -> String {
     if let Some(id) = thread {
         push(&mut json, format_args!(r#""thread_id":"{id}","#));
     }
-    if event.is_of_scope() {
+    if event.is_scope_change() {
         let scope = quoted(&scope.to_string());
         push(&mut json, format_args!(r#""scope":{scope},"#));
     }

@@ -38,7 +38,7 @@ pub(super) struct Erasures {
 struct State {
     running: HashMap<OwnerTag, Running>,
     /// Results of ended erasures that no caller has received, with the time of the end.
-    untold: HashMap<OwnerTag, (Instant, Erased)>,
+    unclaimed: HashMap<OwnerTag, (Instant, Erased)>,
 }
 
 #[derive(Debug)]
@@ -122,9 +122,9 @@ impl Events {
         } else if state.running.len() >= MOST {
             return None;
         }
-        let untold = state.untold.remove(&owner);
+        let unclaimed = state.unclaimed.remove(&owner);
         let (sender, receiver) = watch::channel(Progress {
-            erased: untold
+            erased: unclaimed
                 .filter(is_remembered)
                 .map(|(_, erased)| erased)
                 .unwrap_or_default(),
@@ -179,10 +179,12 @@ impl Run {
         }
         state.running.remove(&self.owner);
         if self.progress.receiver_count() == 0 {
-            state.untold.retain(|_, untold| is_remembered(untold));
-            if state.untold.len() < MOST {
+            state
+                .unclaimed
+                .retain(|_, unclaimed| is_remembered(unclaimed));
+            if state.unclaimed.len() < MOST {
                 let erased = self.progress.borrow().erased;
-                state.untold.insert(self.owner, (Instant::now(), erased));
+                state.unclaimed.insert(self.owner, (Instant::now(), erased));
             }
         }
         None

@@ -56,7 +56,7 @@ pub struct GlobalStream {
     /// When all logs were last read to their end, by the log's clock.
     arrived_ms: u64,
     /// Time up to which missing events have been reported to the reader, by the log's clock.
-    told_ms: u64,
+    reported_ms: u64,
     changes: Option<Changes>,
     counters: Arc<EventCounters>,
     stop: CancellationToken,
@@ -101,7 +101,7 @@ impl GlobalStream {
             reached: now,
             ready: VecDeque::new(),
             arrived_ms: heads.now_ms,
-            told_ms: 0,
+            reported_ms: 0,
             changes,
             _open: Open::new(&parts.counters, |counters| &counters.global_streams),
             counters: parts.counters,
@@ -123,7 +123,7 @@ impl GlobalStream {
         }
         self.reached = cursor;
         if cursor.0 < since {
-            self.told_ms = now.0;
+            self.reported_ms = now.0;
             self.ready.push_back(GlobalItem::Reset { cursor });
         }
         let before = Position {
@@ -219,7 +219,7 @@ impl GlobalStream {
         let is_near = heads.now_ms.saturating_sub(self.arrived_ms) < NEAR_MS;
         let may_be_trimmed = !is_near || self.log.memory_use().is_some();
         if may_be_trimmed && self.is_trimmed(&behind).await? {
-            self.told_ms = heads.now_ms;
+            self.reported_ms = heads.now_ms;
             let cursor = self.reached;
             self.ready.push_back(GlobalItem::Reset { cursor });
         }
@@ -285,7 +285,8 @@ impl GlobalStream {
         let buckets: Vec<_> = logs.iter().map(|(bucket, _)| *bucket).collect();
         let horizons = self.log.log_horizons(&buckets).await?;
         let mut both = logs.iter().zip(horizons);
-        Ok(both.any(|((_, position), horizon)| horizon > *position && horizon.ms >= self.told_ms))
+        Ok(both
+            .any(|((_, position), horizon)| horizon > *position && horizon.ms >= self.reported_ms))
     }
 }
 

@@ -18,7 +18,7 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Maximum difference between the clocks of the store and this process. If the difference is larger, one clock is
 /// wrong, and threads in use could be ended.
-const MOST_SKEW: Duration = Duration::from_secs(60);
+const SKEW_MAX: Duration = Duration::from_secs(60);
 
 pub(super) fn pool() -> Pool {
     Pool {
@@ -88,7 +88,7 @@ impl Reaper {
         let mut round = Round::Idle;
         for some in buckets.chunks(AT_ONCE) {
             let due = self.upkeep.due(some, MOST).await?;
-            if due.skew_ms.unsigned_abs() > MOST_SKEW.as_millis() as u64 {
+            if due.skew_ms.unsigned_abs() > SKEW_MAX.as_millis() as u64 {
                 return Ok(Round::Skewed(due.skew_ms));
             }
             for (bucket, ids) in some.iter().zip(due.ids) {

@@ -160,7 +160,7 @@ impl Shared {
             }
             let cut = match horizon > *from {
                 true => self.listeners.cut_off(*bucket, *from, horizon),
-                false => self.listeners.hand_out(*bucket, *from, events),
+                false => self.listeners.deliver_to_listeners(*bucket, *from, events),
             };
             self.counters.streams_cut_off.add(cut as u64);
         }

@@ -2,7 +2,7 @@ use actix_web::web::{self, ServiceConfig};
 use actix_web::{Resource, Route};
 
 use super::fallback::{not_allowed, not_found};
-use super::request::{AnyAnswer, Target, is_for_back_ends};
+use super::request::{AnyAcceptBackEnd, Target, is_for_back_ends};
 use super::routes::{OF_A_THREAD, OF_THREADS, OTHERS, Path};
 use super::{Api, openapi};
 
@@ -36,7 +36,7 @@ impl Api {
 fn add(config: &mut ServiceConfig, paths: &[Path]) {
     for path in paths {
         let not_allowed = match is_for_back_ends(path.path) {
-            true => not_allowed::<AnyAnswer>,
+            true => not_allowed::<AnyAcceptBackEnd>,
             false => not_allowed::<()>,
         };
         config.service(path.below("", not_allowed));

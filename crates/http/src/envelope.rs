@@ -105,21 +105,21 @@ async fn fit(response: ServiceResponse) -> ServiceResponse {
     let (response, body) = response.into_parts();
     let held = match body.try_into_bytes() {
         Ok(answer) if is_read => memory.hold(answer).await.map(BoxBody::new),
-        Ok(answer) => Ok(BoxBody::new(memory.hold_now(answer))),
+        Ok(answer) => Ok(BoxBody::new(memory.hold_or_evict(answer))),
         Err(body) => Ok(body),
     };
     match held {
         Ok(body) => ServiceResponse::new(request, response.set_body(body)),
         Err(NoRoom) => {
             let mut refused = ServiceResponse::from_err(ApiError::Overloaded, request);
-            keep_cors(response.headers(), refused.headers_mut());
+            copy_cors(response.headers(), refused.headers_mut());
             refused
         }
     }
 }
 
 /// Copies the CORS headers. Without them, a browser would hide the error from the page.
-fn keep_cors(from: &HeaderMap, to: &mut HeaderMap) {
+fn copy_cors(from: &HeaderMap, to: &mut HeaderMap) {
     for (name, value) in from {
         if name.as_str().starts_with("access-control-") {
             to.insert(name.clone(), value.clone());

@@ -199,7 +199,7 @@ pub(super) struct WebhookParam {
 /// Query parameters for a page of a history.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct PlaceParams {
+pub(super) struct HistoryPageParams {
     /// Return items after this position, oldest first. By default, starts at the beginning.
     after: Option<u64>,
     /// Return items before this position, newest first. Cannot be combined with `after`.

@@ -334,7 +334,7 @@ impl Identity {
         headers: &mut HeaderMap,
     ) {
         // false if the client already has this id, signed with the newest key
-        let is_news = caller.signed.is_none();
+        let must_set_id = caller.signed.is_none();
         let signed = match &caller.signed {
             Some(signed) => signed.clone(),
             None => self.signed_id(&caller.id),
@@ -343,7 +343,7 @@ impl Identity {
             is_cross_site(request) && self.cookie.settings.same_site != SameSite::None;
         let is_stranger =
             caller.source == Source::Minted && (is_withheld || self.check_origin(request).is_err());
-        if caller.source != Source::Provider && !is_stranger && (is_news || renews) {
+        if caller.source != Source::Provider && !is_stranger && (must_set_id || renews) {
             let is_https = self.proxies.is_https(request);
             headers.append(SET_COOKIE, self.cookie.set(&signed, is_https));
             if let Some(replaced) = &caller.replaced {

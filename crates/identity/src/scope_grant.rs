@@ -47,7 +47,7 @@ impl ScopeGrant {
         now_ms: u64,
     ) -> Option<Self> {
         let tag: [u8; TAG_BYTES] = URL_SAFE_NO_PAD.decode(signature).ok()?.try_into().ok()?;
-        if !ring.has_made(&tag, PURPOSE, &parts(scope, expires)) {
+        if !ring.verify_tag(&tag, PURPOSE, &parts(scope, expires)) {
             return None;
         }
         let expires: Option<u64> = expires.map(str::parse).transpose().ok()?;

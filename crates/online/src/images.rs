@@ -24,12 +24,12 @@ pub struct ImageSettings {
 }
 
 #[derive(Debug)]
-pub(super) struct Painter {
+pub(super) struct ImageGenerator {
     api: OpenAiImages,
     requests: Requests,
 }
 
-impl Painter {
+impl ImageGenerator {
     pub(super) fn new(settings: ImageSettings) -> Self {
         let upstream = UpstreamSettings {
             max_answer_bytes: ANSWER_MAX_BYTES,
@@ -133,8 +133,8 @@ mod tests {
     const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and so on";
     const MINUTE: Duration = Duration::from_secs(60);
 
-    fn painter(url: &str) -> Painter {
-        Painter::new(ImageSettings {
+    fn painter(url: &str) -> ImageGenerator {
+        ImageGenerator::new(ImageSettings {
             http: HttpClient::new(),
             upstream: UpstreamSettings {
                 name: "main".into(),

@@ -19,7 +19,7 @@ pub use images::ImageSettings;
 pub use search::{SearchKind, SearchSettings};
 
 use fetch::PageReader;
-use images::Painter;
+use images::ImageGenerator;
 use search::Searcher;
 use threadkeep_responses::{GeneratedImage, SearchResult, StatelessError, StatelessTools};
 use threadkeep_service::tools::{WebFetch, WebSearch};
@@ -29,7 +29,7 @@ use threadkeep_service::tools::{WebFetch, WebSearch};
 pub struct OnlineTools {
     search: Option<Searcher>,
     pages: Option<PageReader>,
-    images: Option<Painter>,
+    images: Option<ImageGenerator>,
 }
 
 impl OnlineTools {
@@ -42,7 +42,7 @@ impl OnlineTools {
         Self {
             search: search.map(Searcher::new),
             pages: fetch.map(PageReader::new),
-            images: images.map(Painter::new),
+            images: images.map(ImageGenerator::new),
         }
     }
 }

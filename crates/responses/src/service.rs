@@ -217,14 +217,14 @@ impl ResponseService {
         let buckets: Vec<u16> = (0..self.0.buckets).collect();
         let due = self.0.responses.due_responses(&buckets, SWEPT).await;
         for id in due? {
-            if let Err(error) = self.look_after(&id).await {
+            if let Err(error) = self.recover(&id).await {
                 tracing::warn!(%error, response = %id, "cannot close an interrupted response yet");
             }
         }
         Ok(())
     }
 
-    async fn look_after(&self, id: &ResponseId) -> Result<(), ResponseError> {
+    async fn recover(&self, id: &ResponseId) -> Result<(), ResponseError> {
         let view = self.0.responses.get_response(id).await?;
         let Some(view) = view.filter(|view| view.driven.is_none() && view.answer.is_none()) else {
             return Ok(());

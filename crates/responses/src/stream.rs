@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use crate::driver::closing::{Closing, EVENTS_KEPT};
+use crate::driver::closing::{Closing, EVENT_RETENTION};
 use crate::shared::Shared;
 use crate::telling::broadcast::{Broadcast, Progress, ResponseResult};
 use crate::telling::whole;
@@ -290,7 +290,7 @@ impl ResponseStream {
                     // the end
                     let shown = progress.borrow_and_update().clone();
                     let told = match self.request.is_streamed {
-                        true => broadcast.told_from(place),
+                        true => broadcast.events_from(place),
                         false => Some(Vec::new()),
                     };
                     match (told, shown) {
@@ -439,5 +439,5 @@ fn events_of(request: &ResponseRequest, view: &ResponseView, ended: Option<&Outc
 
 fn are_expired(shared: &Shared, outcome: &Outcome) -> bool {
     let since = shared.clock.now_ms().saturating_sub(outcome.ended_ms);
-    Duration::from_millis(since) >= EVENTS_KEPT
+    Duration::from_millis(since) >= EVENT_RETENTION
 }

@@ -21,12 +21,12 @@ pub(super) struct OwnerLimit {
 }
 
 /// Lifetime of a slot that is not released. By then, a write in flight has succeeded or failed.
-const PLACE_LASTS: Duration = Duration::from_secs(60);
+const SLOT_TTL: Duration = Duration::from_secs(60);
 /// Maximum number of attempts to reserve a slot while concurrent writes compete for the last slots.
 const ATTEMPTS: u32 = 20;
 /// Time limit for the write of a whole thread, which may take several calls. Must be shorter than the lifetime of a
 /// slot.
-const WHOLE_THREAD: Duration = Duration::from_secs(45);
+const WHOLE_THREAD_TIMEOUT: Duration = Duration::from_secs(45);
 
 impl OwnerLimit {
     /// `timeout` bounds a write as a whole. `owners` bounds its own calls.
@@ -63,7 +63,7 @@ impl OwnerLimit {
     /// Returns a copy with the time limit for writes of whole threads.
     pub(super) fn for_whole_threads(&self) -> Self {
         Self {
-            timeout: self.timeout.max(WHOLE_THREAD),
+            timeout: self.timeout.max(WHOLE_THREAD_TIMEOUT),
             ..self.clone()
         }
     }
@@ -71,7 +71,7 @@ impl OwnerLimit {
     async fn reserve(&self, owner: OwnerTag) -> Result<PlaceToken, ServiceError> {
         for _ in 0..ATTEMPTS {
             let place = PlaceToken(rand::random());
-            let others = self.owners.reserve_place(owner, place, PLACE_LASTS).await?;
+            let others = self.owners.reserve_place(owner, place, SLOT_TTL).await?;
             if others + self.owners.count_owned(owner).await? < self.limit_threads {
                 return Ok(place);
             }

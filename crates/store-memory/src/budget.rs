@@ -68,7 +68,7 @@ impl Budget {
 
     /// Returns the size below which a full store accepts writes again. It is a sixteenth below the limit, because the
     /// store would otherwise become full again after a few writes.
-    pub(super) fn relaxed_bytes(&self) -> u64 {
+    pub(super) fn reopen_bytes(&self) -> u64 {
         self.limit_bytes - self.limit_bytes / 16
     }
 
@@ -96,7 +96,7 @@ impl Budget {
     }
 
     pub(super) fn look(&self) {
-        if self.is_full() && self.excess(self.relaxed_bytes()).is_none() {
+        if self.is_full() && self.excess(self.reopen_bytes()).is_none() {
             self.is_full.store(false, Ordering::Relaxed);
             tracing::info!("store no longer full: writes are accepted");
         }

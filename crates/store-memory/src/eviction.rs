@@ -3,12 +3,12 @@ use threadkeep_store::StoreError;
 
 /// Maximum number of archives and events that one write evicts. Even if all of them are small, they are together larger
 /// than the largest write, so a flood of writes cannot outrun eviction.
-const MOST_FOR_A_WRITE: usize = 4_096;
+const EVICTED_PER_WRITE_MAX: usize = 4_096;
 
 enum Eviction {
     /// There is room, because a different writer freed memory. That memory may be in use again.
-    Needless,
-    Impossible,
+    HasRoom,
+    NothingEvictable,
     /// Number of evicted archives and events; 0 if a different task removed the oldest ones first.
     Done(usize),
 }
@@ -26,14 +26,14 @@ impl Shards {
     /// Returns whether there is room. Evicts the oldest archives and events if necessary.
     pub(super) fn has_room(&self) -> bool {
         let limit_bytes = self.budget.limit_bytes();
-        let mut left = MOST_FOR_A_WRITE;
+        let mut left = EVICTED_PER_WRITE_MAX;
         // concurrent writers may use the freed memory at once
         while self.budget.excess(limit_bytes).is_some() {
             match self.evict(limit_bytes) {
-                Eviction::Needless => return true,
+                Eviction::HasRoom => return true,
                 Eviction::Done(evicted) if evicted < left => left -= evicted.max(1),
                 Eviction::Done(_) => return self.budget.excess(limit_bytes).is_none(),
-                Eviction::Impossible => return false,
+                Eviction::NothingEvictable => return false,
             }
         }
         true
@@ -41,9 +41,9 @@ impl Shards {
 
     /// Frees memory until the store is below the limit. A full store frees more, so that the next write does not fill
     /// it again.
-    pub(super) fn relax(&self) {
+    pub(super) fn free_excess(&self) {
         let below_bytes = match self.budget.is_full() {
-            true => self.budget.relaxed_bytes(),
+            true => self.budget.reopen_bytes(),
             false => self.budget.limit_bytes(),
         };
         while let Eviction::Done(_) = self.evict(below_bytes) {}
@@ -57,10 +57,10 @@ impl Shards {
         // one eviction at a time, because concurrent evictions would free too much, and not only the oldest data
         let _alone = super::lock(&self.evicting);
         let Some(excess) = self.budget.excess(below_bytes) else {
-            return Eviction::Needless;
+            return Eviction::HasRoom;
         };
         let Some((index, until_ms)) = self.oldest() else {
-            return Eviction::Impossible;
+            return Eviction::NothingEvictable;
         };
         let mut shard = self.hold(index);
         let evicted = shard.past.evict(until_ms, excess, BATCH, &mut gone);

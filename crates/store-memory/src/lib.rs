@@ -44,7 +44,7 @@ use threadkeep_store::{
 use threads::entry::Entry;
 use threads::live_thread::LiveThread;
 use threads::owner_reservations::OwnerReservations;
-use threads::turns::ENDED_KEPT;
+use threads::turns::ENDED_TURNS_BUFFERED;
 
 const SHARDS: usize = 64;
 /// Maximum number of items that are ended, freed or deleted under one lock, which takes about a tenth of a millisecond.
@@ -116,7 +116,7 @@ impl MemoryStore {
             counters: Locked::new(Counters::default()),
             reservations: Locked::new(OwnerReservations::default()),
             budget: Budget::new(settings.max_bytes),
-            ended_turns: broadcast::Sender::new(ENDED_KEPT),
+            ended_turns: broadcast::Sender::new(ENDED_TURNS_BUFFERED),
             evicting: Mutex::default(),
         });
         sweeper::start(&shards);
@@ -372,7 +372,7 @@ impl Store for MemoryStore {
         let has_room = self.0.has_room();
         let mut shard = self.0.of(id);
         let now_ms = self.0.clock.now_ms();
-        if !has_room && !shard.lets_in(id, write, now_ms) {
+        if !has_room && !shard.accepts_when_full(id, write, now_ms) {
             return Err(self.0.budget.refuse().into());
         }
         Ok(shard.change(id, now_ms, |entry, step| entry.write(write, step))?)

@@ -100,7 +100,7 @@ impl Past {
     }
 
     fn event(&self, subject: ScopeId, stamp: Stamp, sequence: u64, kind: EventKind) -> Event {
-        let trace = match kind.is_of_time() {
+        let trace = match kind.is_expiry() {
             true => None,
             false => trace::parent(),
         };
@@ -132,12 +132,12 @@ impl Past {
         now_ms: u64,
     ) -> Option<&EndedThread> {
         let last = self.ended_threads.get(id, life)?;
-        let is_kept = last.archived_ms > self.too_old_ms(now_ms);
+        let is_kept = last.archived_ms > self.archive_cutoff_ms(now_ms);
         (is_kept && !last.is_restored).then_some(last)
     }
 
     /// Returns the newest archive time that is past the retention.
-    pub(super) fn too_old_ms(&self, now_ms: u64) -> u64 {
+    pub(super) fn archive_cutoff_ms(&self, now_ms: u64) -> u64 {
         now_ms.saturating_sub(millis(self.retention.archive))
     }
 
@@ -151,10 +151,10 @@ impl Past {
         gone: &mut Vec<EndedThread>,
     ) -> bool {
         let more = self.log.tidy(now_ms, slowest, &self.retention, limit);
-        let too_old_ms = self.too_old_ms(now_ms);
+        let archive_cutoff_ms = self.archive_cutoff_ms(now_ms);
         let horizon = self.log.horizon();
         for _ in 0..limit {
-            let Some(last) = self.ended_threads.pop_oldest(too_old_ms, horizon) else {
+            let Some(last) = self.ended_threads.pop_oldest(archive_cutoff_ms, horizon) else {
                 self.ended_threads.shrink();
                 return more;
             };

@@ -294,12 +294,17 @@ impl Shard {
     }
 
     /// Returns whether a full store accepts `write`. Retries and writes that only delete data are accepted.
-    pub(super) fn lets_in(&mut self, id: &ThreadId, write: &Write<'_>, now_ms: u64) -> bool {
+    pub(super) fn accepts_when_full(
+        &mut self,
+        id: &ThreadId,
+        write: &Write<'_>,
+        now_ms: u64,
+    ) -> bool {
         self.has_answered(id, write.conditions.idempotency, now_ms)
             || write.only_deletes() && self.living_mut(id, now_ms).is_some()
     }
 
-    pub(super) fn lets_in_scope(
+    pub(super) fn accepts_scope_when_full(
         &mut self,
         scope: &ScopeId,
         write: &ScopeWrite<'_>,
@@ -356,7 +361,7 @@ impl Shard {
     }
 
     /// Returns whether a compaction is a retry whose result is remembered.
-    pub(super) fn knows_compaction(
+    pub(super) fn has_compaction_answer(
         &self,
         id: &ThreadId,
         compaction: &Compaction<'_>,

@@ -33,6 +33,6 @@ fn sweep(shards: &Weak<Shards>) -> bool {
     }
     while shards.purge(now_ms) {}
     while shards.counters().sweep(now_ms) {}
-    shards.relax();
+    shards.free_excess();
     true
 }

@@ -36,7 +36,7 @@ use keys::{
 use kv::known::KnownNamespaces;
 use log::interest::Interest;
 use read_cache::ReadCache;
-use refusals::{Limits, accepted, unless_foreign, unless_refused};
+use refusals::{Limits, accepted, unless_access_refused, unless_refused};
 use scripts::Script;
 use threadkeep_domain::Retention;
 use threadkeep_store::{Backend, Clock, StoreError};
@@ -145,7 +145,7 @@ impl RedisStore {
             retention: settings.retention,
             clock,
             ended_turns: EndedTurns::default(),
-            forking: Arc::new(Semaphore::new(threads::images::FORKING)),
+            forking: Arc::new(Semaphore::new(threads::images::CONCURRENT_FORKS_MAX)),
             unconfirmed,
             unreadable: Arc::default(),
             cache: ReadCache::of_bytes(settings.read_cache_bytes).map(Arc::new),

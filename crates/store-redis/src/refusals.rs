@@ -65,7 +65,7 @@ pub(super) fn unless_refused(reply: Vec<Value>) -> Result<Vec<Value>, WriteError
 }
 
 /// Returns the reply of a read unless the caller lacks access.
-pub(super) fn unless_foreign(reply: Value) -> Result<Value, WriteError> {
+pub(super) fn unless_access_refused(reply: Value) -> Result<Value, WriteError> {
     match &reply {
         Value::Array(parts) if matches!(parts.first(), Some(Value::BulkString(tag)) if tag == b"R") => {
             unless_refused(array(reply)?).map(Value::Array)

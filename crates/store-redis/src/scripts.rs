@@ -202,7 +202,7 @@ struct Piece<'a> {
 impl<'a> Piece<'a> {
     fn words(&self) -> impl Iterator<Item = &'a str> {
         let lines = self.lines.iter();
-        lines.flat_map(|line| line.split(|c| !is_of_word(c)))
+        lines.flat_map(|line| line.split(|c| !is_word_character(c)))
     }
 }
 
@@ -261,8 +261,8 @@ fn fold(code: &str) -> String {
             folded.push_str(line);
         } else {
             // a word and the character after it
-            for part in line.split_inclusive(|c| !is_of_word(c)) {
-                let word = part.trim_end_matches(|c| !is_of_word(c));
+            for part in line.split_inclusive(|c| !is_word_character(c)) {
+                let word = part.trim_end_matches(|c| !is_word_character(c));
                 folded.push_str(constants.get(word).unwrap_or(&word));
                 folded.push_str(&part[word.len()..]);
             }
@@ -272,7 +272,7 @@ fn fold(code: &str) -> String {
     folded
 }
 
-fn is_of_word(c: char) -> bool {
+fn is_word_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 

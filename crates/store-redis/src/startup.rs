@@ -99,7 +99,7 @@ fn check_eviction(info: &str) -> Result<(), StoreError> {
 }
 
 /// Checks that no server was set to evict threads after the start. If any server does not answer, none is checked.
-pub(super) async fn check_that_threads_stay(link: &Link) -> Result<(), StoreError> {
+pub(super) async fn check_no_eviction(link: &Link) -> Result<(), StoreError> {
     let mut info = command("INFO");
     info.arg("memory");
     let infos = link.calls().read_everywhere(info).await;

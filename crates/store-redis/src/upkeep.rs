@@ -14,7 +14,7 @@ const LOOKED_AT: usize = 16;
 const SWEPT: usize = 100;
 /// Approximate number of events per call. Usual events take Redis 0.1 ms per call. The largest events, which name keys
 /// of 64 KiB, take 30 ms.
-const CUT: usize = 5_000;
+const TRIMMED_MAX: usize = 5_000;
 
 #[async_trait]
 impl Upkeep for RedisStore {
@@ -125,7 +125,7 @@ impl RedisStore {
             .arg(slowest.map_or_else(String::new, |slowest| slowest.to_string()))
             .arg(arguments::bounded_ms(self.retention.archive))
             .arg(SWEPT)
-            .arg(CUT);
+            .arg(TRIMMED_MAX);
         cmd
     }
 

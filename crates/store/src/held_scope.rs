@@ -12,7 +12,7 @@ use threadkeep_domain::scope::{
     ScopeValue, ScopeWrite, ScopeWritten, Segment,
 };
 use threadkeep_domain::{
-    EventKind, Json, Life, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Refusal, Stamp,
+    EventKind, Json, Life, NAMED_KEY_BYTES_MAX, NAMED_KEYS_MAX, Refusal, Stamp,
 };
 
 /// A scope in memory, with its document, version, life and times. Version 0 means that the scope has not been written
@@ -270,7 +270,7 @@ impl ScopeDone {
 fn names(keys: &BTreeSet<ScopeKey>) -> Option<Json> {
     let texts: Vec<_> = keys.iter().map(|key| key.as_str().to_owned()).collect();
     let names = Json::from_strings(&texts);
-    let is_short = keys.len() <= MOST_KEYS_NAMED && names.as_str().len() <= MOST_KEY_BYTES_NAMED;
+    let is_short = keys.len() <= NAMED_KEYS_MAX && names.as_str().len() <= NAMED_KEY_BYTES_MAX;
     is_short.then_some(names)
 }
 

@@ -31,20 +31,20 @@ pub(super) fn usage(body: &str, input: &str, output: &str) -> Usage {
 
 /// Adds an empty message to an answer that has no message and no call. Fails if an answer without text or calls ended
 /// normally, unless `may_be_silent` is true.
-pub(super) fn with_words(
+pub(super) fn ensure_message(
     mut answer: ModelAnswer,
     may_be_silent: bool,
 ) -> Result<ModelAnswer, Failure> {
-    let has_words = answer.parts.iter().any(|part| match part {
+    let has_output = answer.parts.iter().any(|part| match part {
         AnswerPart::Item(_) => false,
         AnswerPart::Message(message) => has_text(content_of(message)),
         AnswerPart::Call { .. } => true,
     });
     let is_message = |part: &AnswerPart| matches!(part, AnswerPart::Message(_));
-    if !has_words && answer.finish == Finish::Done && !may_be_silent {
+    if !has_output && answer.finish == Finish::Done && !may_be_silent {
         return Err(Failure::malformed());
     }
-    if !has_words && !answer.parts.iter().any(is_message) {
+    if !has_output && !answer.parts.iter().any(is_message) {
         answer.parts.push(message(&[output_text("")]));
     }
     Ok(answer)

@@ -3,9 +3,9 @@ use serde::{Deserialize, Serialize};
 use super::Secret;
 
 /// How long a former secret continues to sign, for receivers that do not have the new secret yet.
-const FORMER_LASTS_MS: u64 = 86_400_000;
+const FORMER_SECRET_TTL_MS: u64 = 86_400_000;
 /// Maximum number of former secrets that sign. Each secret makes the header longer.
-const FORMER_MOST: usize = 4;
+const FORMER_SECRETS_MAX: usize = 4;
 
 /// The current secret of an endpoint, and former secrets that still sign.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,17 +60,17 @@ impl Secrets {
         &self.current
     }
 
-    /// Replaces the current secret. The old secret continues to sign for [`FORMER_LASTS_MS`].
+    /// Replaces the current secret. The old secret continues to sign for [`FORMER_SECRET_TTL_MS`].
     pub(super) fn rotate(&mut self, new: Secret, now_ms: u64) {
         if new == self.current {
             return;
         }
         let secret = std::mem::replace(&mut self.current, new);
-        let until_ms = Some(now_ms + FORMER_LASTS_MS);
+        let until_ms = Some(now_ms + FORMER_SECRET_TTL_MS);
         self.former
             .retain(|former| former.is_valid(now_ms) && former.secret != self.current);
         self.former.insert(0, Former { secret, until_ms });
-        self.former.truncate(FORMER_MOST);
+        self.former.truncate(FORMER_SECRETS_MAX);
     }
 
     /// Returns the value of the `webhook-signature` header.

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use crate::mark::{Mark, Strange};
+use crate::mark::{Mark, PushValueError};
 
 /// The pushes to one list, in the order of their answers.
 #[derive(Debug, Default)]
@@ -65,13 +65,13 @@ impl Pushes {
         });
     }
 
-    pub(crate) fn see_newest(&mut self, count: usize) {
+    pub(crate) fn mark_newest_read(&mut self, count: usize) {
         let first = self.sent.len().saturating_sub(count);
         self.see(first);
     }
 
     /// Notes that a read returned all pushes in the window.
-    pub(crate) fn see_all(&mut self) {
+    pub(crate) fn mark_all_read(&mut self) {
         let first = self.window.map_or(0, |window| {
             let there = self.acknowledged().count();
             there.saturating_sub(window)
@@ -94,7 +94,7 @@ impl Pushes {
     }
 
     /// Compares by earlier reads, without the content. `open_are_there` is true if unacknowledged pushes were found.
-    pub(crate) fn as_seen(&self, open_are_there: bool) -> Comparison {
+    pub(crate) fn compare_by_reads(&self, open_are_there: bool) -> Comparison {
         let mut comparison = Comparison::default();
         if open_are_there {
             let open = self.sent.len() - self.acknowledged().count();
@@ -109,7 +109,7 @@ impl Pushes {
         comparison
     }
 
-    pub(crate) fn compare(&self, found: &[Result<Mark, Strange>]) -> Comparison {
+    pub(crate) fn compare(&self, found: &[Result<Mark, PushValueError>]) -> Comparison {
         let mut comparison = Comparison::default();
         let mut places: HashMap<Mark, usize> = HashMap::new();
         // elements that displace other elements from a window
@@ -124,8 +124,8 @@ impl Pushes {
                 }
                 Err(strange) => {
                     comparison.strange.push(match strange {
-                        Strange::Unknown => "a value names no push of this run".to_owned(),
-                        Strange::Changed(mark) => format!("the value of {mark} was changed"),
+                        PushValueError::Unknown => "a value names no push of this run".to_owned(),
+                        PushValueError::Changed(mark) => format!("the value of {mark} was changed"),
                     });
                     extra += 1;
                 }
@@ -161,12 +161,12 @@ impl Pushes {
         comparison
             .strange
             .extend(foreign.map(|mark| format!("{mark} was not pushed here")));
-        self.judge_absent(&absent, found.len(), extra, &mut comparison);
+        self.classify_absent(&absent, found.len(), extra, &mut comparison);
         comparison
     }
 
     /// Classifies absent pushes as missing, or as displaced by newer pushes.
-    fn judge_absent(
+    fn classify_absent(
         &self,
         absent: &[(usize, Mark, Option<u64>, bool)],
         length: usize,
@@ -199,7 +199,7 @@ mod tests {
         Mark { writer: 1, number }
     }
 
-    fn list(numbers: &[u32]) -> Vec<Result<Mark, Strange>> {
+    fn list(numbers: &[u32]) -> Vec<Result<Mark, PushValueError>> {
         numbers.iter().map(|number| Ok(mark(*number))).collect()
     }
 
@@ -259,7 +259,7 @@ mod tests {
         for number in 0..6 {
             pushes.acknowledge(mark(number), None);
             if number < 2 {
-                pushes.see_newest(1);
+                pushes.mark_newest_read(1);
             }
         }
 
@@ -299,8 +299,8 @@ mod tests {
         let found = [
             Ok(mark(0)),
             Ok(foreign),
-            Err(Strange::Unknown),
-            Err(Strange::Changed(mark(0))),
+            Err(PushValueError::Unknown),
+            Err(PushValueError::Changed(mark(0))),
         ];
 
         let comparison = pushed(Pushes::default(), 1).compare(&found);

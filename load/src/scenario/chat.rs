@@ -86,7 +86,7 @@ async fn turn(story: &mut Story, http: &mut Http<'_>) -> Result<(), Ended> {
     let path = format!("/state/{LIST}?tail={SHOWN}");
     let ask = story.ask(Method::GET, "read the tail", &path);
     story.read(http, &ask, check_tail).await?;
-    story.see_newest(SHOWN);
+    story.mark_newest_read(SHOWN);
     Ok(())
 }
 

@@ -92,7 +92,7 @@ async fn round(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result<()
         patch(story, http, number).await?;
     }
     if number % 10 == 9 {
-        be_too_large(story, http).await?;
+        write_too_large_value(story, http).await?;
     }
     Ok(())
 }
@@ -158,7 +158,7 @@ async fn patch(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result<()
 }
 
 /// Sends a write that exceeds the limit. The next read verifies that nothing changed.
-async fn be_too_large(story: &mut Story, http: &mut Http<'_>) -> Result<(), Ended> {
+async fn write_too_large_value(story: &mut Story, http: &mut Http<'_>) -> Result<(), Ended> {
     let value = quoted(&"x".repeat(TOO_MANY));
     let mut after = story.state().clone();
     after.apply(&Op::Set {
@@ -177,7 +177,7 @@ async fn be_too_large(story: &mut Story, http: &mut Http<'_>) -> Result<(), Ende
             Some(attempted),
         )
     };
-    story.be_refused(http, &ask, check).await
+    story.expect_rejection(http, &ask, check).await
 }
 
 /// Like `same`, but omits the texts from the finding.

@@ -7,7 +7,7 @@ use super::{LIST, Story};
 use crate::answer::{Answer, Wrong};
 use crate::ask::Ask;
 use crate::http::Http;
-use crate::mark::{Mark, Strange};
+use crate::mark::{Mark, PushValueError};
 
 impl Story {
     /// Compares the content with the writes, and destroys the thread. Returns true only if the thread is destroyed and
@@ -23,7 +23,7 @@ impl Story {
         if settled {
             http.run.account.count(|tally| tally.threads_verified += 1);
         } else {
-            let comparison = self.pushes.as_seen(false);
+            let comparison = self.pushes.compare_by_reads(false);
             http.run.account.settle(http.scenario(), &id, &comparison);
             http.note_unverified(&id);
         }
@@ -66,8 +66,8 @@ impl Story {
             http.note_wrong(&ask, &Wrong::new("version at the end", detail));
         }
         if text == expected || open.as_ref() == Some(&text) {
-            self.pushes.see_all();
-            let comparison = self.pushes.as_seen(text != expected);
+            self.pushes.mark_all_read();
+            let comparison = self.pushes.compare_by_reads(text != expected);
             http.run.account.settle(http.scenario(), id, &comparison);
             return true;
         }
@@ -78,7 +78,7 @@ impl Story {
     }
 }
 
-fn marks(run: &str, state: &str) -> Vec<Result<Mark, Strange>> {
+fn marks(run: &str, state: &str) -> Vec<Result<Mark, PushValueError>> {
     let lists: BTreeMap<&str, &RawValue> = serde_json::from_str(state).unwrap_or_default();
     let list = lists.get(LIST).map_or("[]", |list| list.get());
     let elements: Vec<&RawValue> = serde_json::from_str(list).unwrap_or_default();

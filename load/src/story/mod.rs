@@ -122,7 +122,7 @@ impl Story {
         let told = OnceLock::new();
         let check = |answer: &Answer| {
             answer.expect(200)?;
-            if let Some(id) = told_id(&this.place, answer)? {
+            if let Some(id) = id_from_answer(&this.place, answer)? {
                 told.get_or_init(|| id);
             }
             let receipt = answer.receipt()?;
@@ -201,7 +201,7 @@ impl Story {
         self.end_if_wrong(asked)
     }
 
-    pub(crate) async fn be_refused(
+    pub(crate) async fn expect_rejection(
         &mut self,
         http: &mut Http<'_>,
         ask: &Ask,
@@ -211,8 +211,8 @@ impl Story {
         self.end_if_wrong(asked)
     }
 
-    pub(crate) fn see_newest(&mut self, count: usize) {
-        self.pushes.see_newest(count);
+    pub(crate) fn mark_newest_read(&mut self, count: usize) {
+        self.pushes.mark_newest_read(count);
     }
 
     /// Checks that an answer does not name a different thread.
@@ -252,7 +252,7 @@ impl Story {
     }
 }
 
-fn told_id(place: &Place, answer: &Answer) -> Result<Option<SignedId>, Wrong> {
+fn id_from_answer(place: &Place, answer: &Answer) -> Result<Option<SignedId>, Wrong> {
     match place {
         Place::Cookie { told: None, .. } => Ok(Some(SignedId {
             id: answer.thread()?.into(),

@@ -12,7 +12,7 @@ use threadkeep_store::{
 };
 
 /// One push in this many fails.
-const RARELY: u64 = 1_000;
+const FAULT_PERIOD: u64 = 1_000;
 /// Number of the first push that fails, small enough for the first run on most machines.
 const FIRST: u64 = 100;
 
@@ -56,9 +56,9 @@ impl FaultyStore {
     fn is_due(&self) -> bool {
         let period = match self.fault {
             Fault::None => return false,
-            Fault::Drop | Fault::Double => RARELY,
-            Fault::DoubleFirst => RARELY / 50,
-            Fault::Mute => RARELY / 20,
+            Fault::Drop | Fault::Double => FAULT_PERIOD,
+            Fault::DoubleFirst => FAULT_PERIOD / 50,
+            Fault::Mute => FAULT_PERIOD / 20,
         };
         let number = self.pushes.fetch_add(1, Ordering::SeqCst);
         number % period == FIRST % period

@@ -17,7 +17,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::idleness::{HEAD, Idleness};
 use super::outbox::Outbox;
-use super::sockets::give_up_on_silence;
+use super::sockets::set_send_timeout;
 use super::stream::PacedStream;
 use crate::telemetry::Connections;
 use threadkeep_http::{AnswerMemory, BodyAlarm, BodyMemory, ConnectionState};
@@ -141,7 +141,7 @@ fn prepare(stream: TcpStream, keep_alive: Duration, outbox: Outbox) -> PacedStre
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY on a connection");
     }
-    give_up_on_silence(&stream);
+    set_send_timeout(&stream);
     let idleness = Idleness::new(ConnectionState::default(), keep_alive);
     PacedStream::new(stream, idleness, outbox)
 }

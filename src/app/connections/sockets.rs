@@ -13,14 +13,14 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(60);
 /// Makes the system close a connection whose client acknowledges nothing for [`SEND_TIMEOUT`] (`TCP_USER_TIMEOUT`,
 /// `tcp(7)`).
 #[cfg(target_os = "linux")]
-pub(super) fn give_up_on_silence(stream: &TcpStream) {
+pub(super) fn set_send_timeout(stream: &TcpStream) {
     if let Err(error) = SockRef::from(stream).set_tcp_user_timeout(Some(SEND_TIMEOUT)) {
         tracing::debug!(%error, "cannot set TCP_USER_TIMEOUT on a connection");
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn give_up_on_silence(_: &TcpStream) {}
+pub(super) fn set_send_timeout(_: &TcpStream) {}
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
@@ -34,7 +34,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let stream = TcpStream::connect(address).await.unwrap();
 
-        give_up_on_silence(&stream);
+        set_send_timeout(&stream);
 
         let limit = SockRef::from(&stream).tcp_user_timeout().unwrap();
         assert_eq!(limit, Some(SEND_TIMEOUT));

@@ -64,7 +64,7 @@ pub(super) async fn start() -> Upstream {
 fn reply(request: &ModelRequest) -> Reply {
     let text = request.user_text();
     let is_noted = !request.results().is_empty();
-    let fact = fact_in(&text);
+    let fact = fact_to_remember(&text);
     if let (Some(fact), Some(tool), false) = (fact, memory_tool(&request.body), is_noted) {
         let arguments = json!({"key": key_of(fact), "value": fact}).to_string();
         return Reply::calls([(tool, arguments.as_str())])
@@ -84,7 +84,7 @@ fn reply(request: &ModelRequest) -> Reply {
 }
 
 /// Returns the fact that a request asks to remember.
-fn fact_in(text: &str) -> Option<&str> {
+fn fact_to_remember(text: &str) -> Option<&str> {
     let asks = text.to_ascii_lowercase().contains("remember") && !text.ends_with('?');
     let fact = text
         .strip_prefix("Remember that ")

@@ -17,7 +17,7 @@ const WINDOW: u32 = 20;
 /// Number of exchanges with the model before the history is cleared, which keeps a long demo small.
 const EXCHANGES: usize = 24;
 
-const PAGE_PAUSE: Duration = Duration::from_millis(2_300);
+const PAGE_INTERVAL: Duration = Duration::from_millis(2_300);
 const AGENT_PAUSE: Duration = Duration::from_millis(1_700);
 /// How long the agent holds its turn.
 const AGENT_WORK: Duration = Duration::from_millis(900);
@@ -42,7 +42,7 @@ const ANSWERS: [&str; 4] = [
 pub(super) async fn run(remote: &Remote, id: &str) {
     let writers = Writers { remote, id };
     join3(
-        forever(PAGE_PAUSE, async |round| writers.ask(round).await),
+        forever(PAGE_INTERVAL, async |round| writers.ask(round).await),
         forever(AGENT_PAUSE, async |round| writers.answer(round).await),
         forever(MODEL_PAUSE, async |round| writers.converse(round).await),
     )

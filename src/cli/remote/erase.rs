@@ -27,7 +27,7 @@ struct Erased {
 
 impl Erased {
     /// Returns whether these counts belong to a later erasure than `last`.
-    fn is_of_another(&self, last: &Self) -> bool {
+    fn is_later_erasure(&self, last: &Self) -> bool {
         self.threads < last.threads || self.archives < last.archives
     }
 
@@ -57,7 +57,7 @@ pub(super) async fn erase(
     loop {
         let erase = remote.request(Method::DELETE, &["owners", owner], &[]);
         let now: Erased = serde_json::from_str(&text(erase).await?).map_err(CliError::Answer)?;
-        if now.is_of_another(&last) {
+        if now.is_later_erasure(&last) {
             before = before.plus(&last);
         }
         last = now;
@@ -120,8 +120,8 @@ mod tests {
             archives,
             complete: false,
         };
-        assert!(!erased(5, 1).is_of_another(&erased(4, 1)));
-        assert!(erased(0, 1).is_of_another(&erased(4, 1)));
+        assert!(!erased(5, 1).is_later_erasure(&erased(4, 1)));
+        assert!(erased(0, 1).is_later_erasure(&erased(4, 1)));
         let all = erased(4, 1).plus(&erased(2, 2));
         assert_eq!(all.to_text(), "6 threads and 3 archives");
     }

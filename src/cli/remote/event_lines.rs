@@ -22,7 +22,7 @@ pub(super) struct Sent {
 
 impl EventLines {
     /// Prepares for a new stream that starts after `id`. Drops a partial event, because the server sends it again.
-    pub(super) fn begin_anew(&mut self) {
+    pub(super) fn restart_with(&mut self) {
         *self = Self {
             id: self.id.take(),
             ..Self::default()
@@ -90,7 +90,7 @@ mod tests {
         let mut lines = EventLines::default();
         lines.take(b"event: x\nid: a\ndata: 1\n\nevent: x\nid: b\ndata: 2");
 
-        lines.begin_anew();
+        lines.restart_with();
 
         assert_eq!(lines.id.as_deref(), Some("a"));
         lines.take(b"data: 3\n\n");

@@ -31,7 +31,7 @@ pub(super) async fn tail(remote: &Remote, types: &[String]) -> Result<(), CliErr
             Err(error) => return Err(error),
         };
         is_open = true;
-        lines.begin_anew();
+        lines.restart_with();
         while let Ok(Some(bytes)) = response.chunk().await {
             for sent in lines.take(&bytes) {
                 if sent.event == "reset" {

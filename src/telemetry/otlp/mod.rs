@@ -83,7 +83,7 @@ struct Sender {
     replica: String,
     counts: Arc<Counts>,
     /// True if the log has reported that the collector is unavailable.
-    is_away: bool,
+    is_unavailable: bool,
     stop: CancellationToken,
 }
 
@@ -120,7 +120,7 @@ impl Exporter {
             collector,
             replica,
             counts: Arc::clone(&counts),
-            is_away: false,
+            is_unavailable: false,
             stop: stop.clone(),
         };
         let task = tokio::spawn(sender.run(spans));
@@ -189,12 +189,12 @@ impl Sender {
         for attempt in 1.. {
             let Err(error) = self.attempt(body.clone()).await else {
                 self.counts.sent.fetch_add(count, Ordering::Relaxed);
-                if std::mem::take(&mut self.is_away) {
+                if std::mem::take(&mut self.is_unavailable) {
                     tracing::info!("the collector accepts spans again");
                 }
                 return;
             };
-            if !std::mem::replace(&mut self.is_away, true) {
+            if !std::mem::replace(&mut self.is_unavailable, true) {
                 tracing::warn!(
                     error = &error as &dyn Error,
                     "the collector does not accept spans"

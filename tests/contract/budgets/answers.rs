@@ -21,7 +21,7 @@ const MEMORY_BYTES: u64 = 16 * 1_048_576;
 /// returned.
 const CONNECTION_BYTES: u64 = 150_000;
 /// Time limit for the server to close all connections whose clients read nothing.
-const GIVEN_UP: Duration = Duration::from_secs(120);
+const CLOSE_LIMIT: Duration = Duration::from_secs(120);
 
 async fn unread(server: &Server, head: &str) -> TcpStream {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
@@ -44,7 +44,7 @@ async fn read_large(thread: &OwnThread) {
             assert_eq!(answer.header("retry-after"), Some("1"));
             answer.problem(503, "overloaded");
         }
-        assert!(start.elapsed() < GIVEN_UP, "nobody is given up");
+        assert!(start.elapsed() < CLOSE_LIMIT, "nobody is given up");
         sleep(Duration::from_millis(100)).await;
     }
 }
@@ -84,7 +84,7 @@ async fn a_page_of_an_allowed_origin_sees_that_there_is_no_memory_for_its_answer
         if !refused.is_empty() {
             return;
         }
-        assert!(start.elapsed() < GIVEN_UP, "there is always memory");
+        assert!(start.elapsed() < CLOSE_LIMIT, "there is always memory");
     }
 }
 

@@ -18,9 +18,9 @@ const MEMORY_BYTES: u64 = 16 * 1_048_576;
 /// Maximum other memory per connection: buffers, and memory that the allocator has not returned.
 const CONNECTION_BYTES: u64 = 350_000;
 /// How long a write may block before the test assumes that the server has stopped reading.
-const STILL: Duration = Duration::from_secs(2);
+const STALL_LIMIT: Duration = Duration::from_secs(2);
 /// Time limit for the server to close all connections with unfinished bodies.
-const GIVEN_UP: Duration = Duration::from_secs(120);
+const CLOSE_LIMIT: Duration = Duration::from_secs(120);
 
 async fn unfinished(server: &Server) -> TcpStream {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
@@ -30,7 +30,7 @@ async fn unfinished(server: &Server) -> TcpStream {
     let sending = async {
         stream.write_all(head.as_bytes()).await?;
         for part in body.chunks(65_536) {
-            if timeout(STILL, stream.write_all(part)).await.is_err() {
+            if timeout(STALL_LIMIT, stream.write_all(part)).await.is_err() {
                 break;
             }
         }
@@ -50,7 +50,7 @@ async fn put_large(thread: &OwnThread) {
             assert_eq!(answer.status, 200);
             return;
         }
-        assert!(start.elapsed() < GIVEN_UP, "nobody is given up");
+        assert!(start.elapsed() < CLOSE_LIMIT, "nobody is given up");
         assert_eq!(answer.header("retry-after"), Some("1"));
         answer.problem(503, "overloaded");
     }

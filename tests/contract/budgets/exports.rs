@@ -59,7 +59,7 @@ async fn peak_bytes(server: &Server, command: &str, input: Option<&Path>, output
     }
 }
 
-fn grew_little(what: &str, before: u64, after: u64) {
+fn assert_small_growth(what: &str, before: u64, after: u64) {
     let grown = after.saturating_sub(before);
     assert!(grown < GROWTH_BYTES, "{what} grew by {grown} bytes");
 }
@@ -77,8 +77,8 @@ async fn a_service_streams_through_little_memory_on_both_sides() {
     let all = peak_bytes(&from, "export", None, &large).await;
     let moved = fs::metadata(&large).unwrap().len();
     assert!(moved > (THREADS * STATE_BYTES) as u64, "{moved}");
-    grew_little("the command that exports", one, all);
-    grew_little("the server that exports", before.0, from.peak_bytes());
+    assert_small_growth("the command that exports", one, all);
+    assert_small_growth("the server that exports", before.0, from.peak_bytes());
 
     let text = fs::read(&large).unwrap();
     // skip the short line, because the target already has this thread
@@ -90,8 +90,8 @@ async fn a_service_streams_through_little_memory_on_both_sides() {
         .collect();
     fs::write(&large, rest).unwrap();
     let all_in = peak_bytes(&to, "import", Some(&large), &told).await;
-    grew_little("the command that imports", one_in, all_in);
-    grew_little("the server that imports", before.1, to.peak_bytes());
+    assert_small_growth("the command that imports", one_in, all_in);
+    assert_small_growth("the server that imports", before.1, to.peak_bytes());
     assert!(
         fs::read_to_string(&told)
             .unwrap()

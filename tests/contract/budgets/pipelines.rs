@@ -15,7 +15,7 @@ const CONNECTIONS: usize = 200;
 const REQUEST: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
 const SENT_BYTES: usize = 1_400_000;
 /// How long a write may block before the test assumes that the server has stopped reading.
-const STILL: Duration = Duration::from_secs(2);
+const STALL_LIMIT: Duration = Duration::from_secs(2);
 
 /// Sends requests until all are sent or the server stops reading. Returns `None` if the server closed the connection.
 async fn pipeline(server: &Server) -> Option<TcpStream> {
@@ -24,7 +24,7 @@ async fn pipeline(server: &Server) -> Option<TcpStream> {
     SockRef::from(&stream).set_recv_buffer_size(4_096).unwrap();
     let requests = REQUEST.repeat(500);
     for _ in 0..SENT_BYTES / requests.len() {
-        match timeout(STILL, stream.write_all(&requests)).await {
+        match timeout(STALL_LIMIT, stream.write_all(&requests)).await {
             Ok(Ok(())) => {}
             // the rest of a head came too late, because the machine was busy
             Ok(Err(_)) => return None,

@@ -3,10 +3,10 @@ use crate::support::client::OwnThread;
 use crate::support::heartbeat::Heartbeat;
 use crate::support::server::{Backend, Server};
 
-/// Memory limit of the store. The allocator may need half as much again. [`MOST_RESIDENT`] adds the memory for
+/// Memory limit of the store. The allocator may need half as much again. [`RESIDENT_BYTES_MAX`] adds the memory for
 /// connections and bodies.
 const LIMIT: u64 = 24 * MB;
-const MOST_RESIDENT: u64 = LIMIT * 3 / 2 + 20 * MB;
+const RESIDENT_BYTES_MAX: u64 = LIMIT * 3 / 2 + 20 * MB;
 
 /// Starts a server with one worker. Each worker has its own allocator arena, which keeps freed memory for 10 s. A
 /// second worker would add 15 to 30 MB, depending on how connections are distributed.
@@ -21,7 +21,7 @@ async fn assert_bounded(server: &Server, before: u64) {
     let used = server.metric("threadkeep_store_memory_bytes").await;
     assert!(used < LIMIT + 5 * MB, "{used}");
     let grown = server.peak_bytes() - before;
-    assert!(grown < MOST_RESIDENT, "{grown}");
+    assert!(grown < RESIDENT_BYTES_MAX, "{grown}");
 }
 
 async fn until_full(write: impl AsyncFn(u64) -> u16) {

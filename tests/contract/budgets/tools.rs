@@ -11,7 +11,7 @@ const REQUESTS: usize = 6;
 const BODY_BYTES: usize = 1_000_000;
 
 /// Maximum growth of memory, in bytes.
-const MOST_GROWN: u64 = 100 * MB;
+const GROWTH_BYTES_MAX: u64 = 100 * MB;
 
 fn filled(before: &str, part: &str, after: &str) -> String {
     let count = (BODY_BYTES - before.len() - after.len()) / (part.len() + 1);
@@ -36,7 +36,7 @@ async fn cost(bodies: &[(&str, String)]) -> Vec<Answer> {
     let answers = join_all(sent.map(send)).await;
 
     let grown = server.peak_bytes() - before;
-    assert!(grown < MOST_GROWN, "{grown}");
+    assert!(grown < GROWTH_BYTES_MAX, "{grown}");
     let wait = heartbeat.longest_wait().await;
     assert!(wait < LONGEST_WAIT, "{wait:?}");
     answers

@@ -9,7 +9,7 @@ use super::schema::Schemas;
 use super::world::{World, bearer, cookie, percent, signed};
 
 /// An optional parameter or header appears in one of this many requests.
-const RARE: usize = 6;
+const OPTIONAL_ONE_IN: usize = 6;
 
 #[derive(Debug)]
 pub(super) struct Catalog {
@@ -105,7 +105,7 @@ impl Catalog {
             let name = &parameter["name"].as_str().unwrap().replace("<key>", "user");
             let place = parameter["in"].as_str().unwrap();
             let known_as = name.to_ascii_lowercase();
-            if parameter["required"] != true && !dice.one_in(RARE) {
+            if parameter["required"] != true && !dice.one_in(OPTIONAL_ONE_IN) {
                 continue;
             }
             let value = match place {

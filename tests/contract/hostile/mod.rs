@@ -123,7 +123,7 @@ async fn nothing_that_is_sent_brings_the_server_down(backend: Backend) {
     let before = server.resident_bytes();
 
     let start = Instant::now();
-    let unfinished = tokio::spawn(unfinished::are_given_up(address));
+    let unfinished = tokio::spawn(unfinished::assert_timeouts(address));
     let outcome = run(all, address, &catalog).await;
     let took = start.elapsed();
     unfinished.await.unwrap();

@@ -21,8 +21,8 @@ const THREADS: usize = 2;
 const LANES: usize = 4;
 const TOLD: u64 = 50_000;
 /// Number of cases after which the server's objects are created again, because requests have ended some of the objects.
-const NEW_WORLD: u64 = 8 * BLOCK;
-const ENOUGH: usize = 5;
+const CASES_PER_WORLD: u64 = 8 * BLOCK;
+const FAULTS_MAX: usize = 5;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
@@ -96,7 +96,7 @@ async fn lane(shared: &Shared<'_>) {
     let mut link = None;
     while !shared.is_over.load(Ordering::Relaxed) {
         let index = shared.next.fetch_add(1, Ordering::Relaxed);
-        if index > first && index.is_multiple_of(NEW_WORLD) {
+        if index > first && index.is_multiple_of(CASES_PER_WORLD) {
             // needs a new client, because the connections of a client belong to one runtime
             if let Some(made) = Made::on(&Client::new(shared.address)).await {
                 *shared.made.write().unwrap() = made;
@@ -142,7 +142,7 @@ impl Shared<'_> {
             let kind = kind.split(['(', ' ']).next().unwrap_or_default();
             let fault = format!("case {index} ({kind}), after {took:?}: {fault}\nsent: {sent}");
             outcome.faults.push(fault);
-            if outcome.faults.len() >= ENOUGH {
+            if outcome.faults.len() >= FAULTS_MAX {
                 self.is_over.store(true, Ordering::Relaxed);
             }
         }

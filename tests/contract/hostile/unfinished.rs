@@ -31,7 +31,7 @@ const UNFINISHED: [(&[u8], &[u16]); 14] = [
     (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", &[400]),
 ];
 
-pub(super) async fn are_given_up(address: SocketAddr) {
+pub(super) async fn assert_timeouts(address: SocketAddr) {
     let mut waiting = JoinSet::new();
     for (sent, statuses) in UNFINISHED {
         waiting.spawn(async move {

@@ -18,7 +18,7 @@ use crate::support::server::{API_SECRET, RELAY_SECRET, SIGNING_SECRET};
 
 pub(super) const BLOCK: u64 = 256;
 const THREADS: usize = 6;
-const MADE: usize = 3;
+const OBJECTS_PER_KIND: usize = 3;
 const KEYS: [&str; 8] = [
     "a",
     "b",
@@ -70,7 +70,7 @@ impl Made {
     /// Creates some objects of each kind with valid requests. Returns `None` if a request fails.
     pub(super) async fn on(client: &Client) -> Option<Self> {
         let mut made = Self::default();
-        for place in 0..MADE {
+        for place in 0..OBJECTS_PER_KIND {
             let make = async |path: &str, body: Value, id: &str| {
                 let request = client.post(path).bearer(API_SECRET);
                 let answer = request.json(&body.to_string()).send().await.json();

@@ -433,7 +433,7 @@ async fn all(client: &Client, query: &str) -> (Vec<String>, Value) {
 }
 
 /// Environment variable: the number of threads to move. The documented promise is for 10,000.
-const MOVING: &str = "THREADKEEP_TEST_THREADS";
+const THREAD_COUNT_VARIABLE: &str = "THREADKEEP_TEST_THREADS";
 
 async fn make_one(client: &Client, number: usize) {
     match number % 10 {
@@ -458,7 +458,7 @@ async fn threads_move_between_stores_without_loss(backend: Backend) {
         Backend::Memory => Backend::Redis,
         _ => Backend::Memory,
     };
-    let count = std::env::var(MOVING).map_or(1_000, |count| count.parse().unwrap());
+    let count = std::env::var(THREAD_COUNT_VARIABLE).map_or(1_000, |count| count.parse().unwrap());
     let mut server = Server::start(backend);
     let client = server.client();
     stream::iter(0..count)

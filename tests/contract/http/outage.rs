@@ -11,7 +11,7 @@ use crate::support::until;
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// The test assumes that a request that takes this long has no time limit. Much longer than [`TIMEOUT`], because the
 /// machine may be busy. machine may be busy.
-const HANGS: Duration = Duration::from_secs(60);
+const HANG_LIMIT: Duration = Duration::from_secs(60);
 
 /// Retries a write until it succeeds, because a busy Redis may answer too late at first.
 async fn write(thread: &OwnThread, json: &str) {
@@ -67,7 +67,7 @@ async fn assert_unavailable(request: Request) {
     let problem = answer.problem(503, "store_unavailable");
     let seconds: u32 = answer.header("retry-after").unwrap().parse().unwrap();
     assert!(seconds >= 1);
-    assert!(took < HANGS, "{took:?}");
+    assert!(took < HANG_LIMIT, "{took:?}");
     let detail = problem["detail"].as_str().unwrap().to_lowercase();
     assert!(!detail.contains("redis") && !detail.contains("127.0.0.1"));
 }

@@ -37,7 +37,7 @@ struct Case {
     expected: Result<(), (u16, &'static str)>,
 }
 
-struct Door {
+struct EndpointRequest {
     method: Method,
     path: String,
     body: Option<Value>,
@@ -222,7 +222,7 @@ async fn case(
     })
 }
 
-fn doors(id: &str) -> Vec<Door> {
+fn thread_requests(id: &str) -> Vec<EndpointRequest> {
     let scope = |more: Value| {
         let mut body = json!({"scope": "thread:current"});
         body.as_object_mut()
@@ -232,7 +232,7 @@ fn doors(id: &str) -> Vec<Door> {
     };
     let set = json!({"op": "set", "key": "k", "value": 2});
     let call = json!({"id": "call_1", "type": "function", "function": {"name": "kv_list", "arguments": "{}"}});
-    let doors: Vec<(Method, &str, Option<Value>)> = vec![
+    let thread_requests: Vec<(Method, &str, Option<Value>)> = vec![
         (Method::GET, "", None),
         (Method::GET, "?peek=true", None),
         (Method::GET, "/state?peek=true", None),
@@ -265,15 +265,18 @@ fn doors(id: &str) -> Vec<Door> {
             Some(json!({"wait_seconds": 0, "ttl_seconds": 1})),
         ),
     ];
-    let mut all: Vec<Door> = Vec::new();
+    let mut all: Vec<EndpointRequest> = Vec::new();
     let roots = [
         "/v1/threads/current".to_owned(),
         format!("/v1/threads/{id}"),
     ];
     // only one root requests the turn, because a second request would be rejected
-    for (root, count) in roots.iter().zip([doors.len(), doors.len() - 1]) {
-        for (method, path, body) in &doors[..count] {
-            all.push(Door {
+    for (root, count) in roots
+        .iter()
+        .zip([thread_requests.len(), thread_requests.len() - 1])
+    {
+        for (method, path, body) in &thread_requests[..count] {
+            all.push(EndpointRequest {
                 method: method.clone(),
                 path: format!("{root}{path}"),
                 body: body.clone(),
@@ -293,7 +296,7 @@ fn doors(id: &str) -> Vec<Door> {
         ("/v1/tools/kv_list", scope(json!({"arguments": {}}))),
         ("/v1/tool-calls", scope(json!({"tool_calls": [call]}))),
     ] {
-        all.push(Door {
+        all.push(EndpointRequest {
             method: Method::POST,
             path: path.into(),
             body,
@@ -304,14 +307,14 @@ fn doors(id: &str) -> Vec<Door> {
 
 /// Returns requests to the API of `@inngest/use-agent`, and their expected statuses. This API requires an owner, and
 /// serves owners only their own threads.
-fn use_agent_doors(id: &str, setting: Setting, case: &Case) -> Vec<(Door, u16)> {
+fn use_agent_requests(id: &str, setting: Setting, case: &Case) -> Vec<(EndpointRequest, u16)> {
     let (own, unowned) = match (setting.owner, case.caller.as_ref(), case.owner.as_ref()) {
         (By::Own, ..) | (_, None, _) => (401, 401),
         (_, Some(caller), Some(owner)) if caller == owner => (200, 200),
         (_, Some(_), _) => (403, 200),
     };
     let path = format!("/api/threads/{id}");
-    let door = |method, path: &str, body| Door {
+    let door = |method, path: &str, body| EndpointRequest {
         method,
         path: path.into(),
         body,
@@ -326,7 +329,7 @@ fn use_agent_doors(id: &str, setting: Setting, case: &Case) -> Vec<(Door, u16)> 
 }
 
 /// Returns requests to `OpenAI`'s conversations API, which requires an API key.
-fn openai_doors(id: &str) -> Vec<(Door, u16)> {
+fn openai_requests(id: &str) -> Vec<(EndpointRequest, u16)> {
     let conversation = format!("/v1/conversations/conv_{}", &id["thrd_".len()..]);
     let item = json!({"items": [{"role": "user", "content": "hi"}]});
     let requests = [
@@ -338,7 +341,7 @@ fn openai_doors(id: &str) -> Vec<(Door, u16)> {
         (Method::GET, "/items/a", None),
         (Method::DELETE, "/items/a", None),
     ];
-    let door = |(method, path, body)| Door {
+    let door = |(method, path, body)| EndpointRequest {
         method,
         path: format!("{conversation}{path}"),
         body,
@@ -381,8 +384,8 @@ fn check(case: &Case, door: &str, answer: &Answer) {
 
 async fn try_doors(client: &Client, setting: Setting, case: &Case) {
     let before = version(client, &case.id).await;
-    let doors_of_others = use_agent_doors(&case.id, setting, case).into_iter();
-    for (door, status) in doors_of_others.chain(openai_doors(&case.id)) {
+    let doors_of_others = use_agent_requests(&case.id, setting, case).into_iter();
+    for (door, status) in doors_of_others.chain(openai_requests(&case.id)) {
         let request = ask(client, &case.headers, door.method.clone(), &door.path);
         let answer = match &door.body {
             Some(body) => request.json(&body.to_string()).send().await,
@@ -392,7 +395,7 @@ async fn try_doors(client: &Client, setting: Setting, case: &Case) {
         assert_eq!(answer.status, status, "{told} {}", answer.text());
         assert!(status == 200 || !answer.text().contains(HIDDEN), "{told}");
     }
-    for door in doors(&case.id) {
+    for door in thread_requests(&case.id) {
         let request = ask(client, &case.headers, door.method.clone(), &door.path);
         let answer = match &door.body {
             Some(body) => request.json(&body.to_string()).send().await,

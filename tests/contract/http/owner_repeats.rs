@@ -73,7 +73,7 @@ async fn done(server: &Server, ann: &str, case: &Case) -> (OwnThread, Answer) {
     (thread, first)
 }
 
-fn tells_nothing(answer: &Answer, first: &Answer, case: &Case) {
+fn assert_no_secret(answer: &Answer, first: &Answer, case: &Case) {
     let (text, path) = (answer.text(), case.path);
     assert_eq!(answer.header("idempotency-replayed"), None, "{path} {text}");
     // a request whose body contains the secret may get the secret back
@@ -99,13 +99,13 @@ async fn an_answer_is_repeated_to_its_owner_alone(backend: Backend) {
             if case.path != "rotate" {
                 assert_eq!(answer.status, refusal, "{}", case.path);
             }
-            tells_nothing(&answer, &first, &case);
+            assert_no_secret(&answer, &first, &case);
         }
 
         ask(&thread, Some(&ann), Method::DELETE, "").send().await;
 
         let answer = repeat(&thread, Some(&unique()), &case).await;
-        tells_nothing(&answer, &first, &case);
+        assert_no_secret(&answer, &first, &case);
     }
 }
 

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 use super::{hooks, make, open_builder, open_server, path_of};
 use crate::http::with_own_servers;
 use crate::support::client::OwnThread;
-use crate::support::receiver::{Mood, Receiver};
+use crate::support::receiver::{AnswerMode, Receiver};
 use crate::support::server::{API_SECRET, Backend, Server};
 use crate::support::until;
 
@@ -95,11 +95,11 @@ async fn what_fails_comes_again_in_order_and_under_the_same_id(backend: Backend)
     make(&server.client(), &receiver.url("/a"), &LIFE).await;
     let thread = server.client().thread();
 
-    receiver.set("/a", Mood::Failing(503));
+    receiver.set("/a", AnswerMode::Failing(503));
     thread.put("state/k", "1").ok().await;
     thread.delete("").ok().await;
     receiver.await_got("/a", 2).await;
-    receiver.set("/a", Mood::Well);
+    receiver.set("/a", AnswerMode::Well);
 
     let taken = receiver.await_taken("/a", 2).await;
     assert_eq!(taken[0].words(), said("thread.created", &thread));
@@ -123,7 +123,7 @@ async fn one_that_hangs_delays_no_other(backend: Backend) {
         let receiver = Receiver::start().await;
         make(&server.client(), &receiver.url("/slow"), &LIFE).await;
         make(&server.client(), &receiver.url("/good"), &LIFE).await;
-        receiver.set("/slow", Mood::Hanging);
+        receiver.set("/slow", AnswerMode::Hanging);
 
         let start = Instant::now();
         for _ in 0..THREADS {
@@ -146,7 +146,7 @@ async fn a_redirect_is_not_followed(backend: Backend) {
     let server = open_server(backend);
     let receiver = Receiver::start().await;
     make(&server.client(), &receiver.url("/a"), &LIFE).await;
-    receiver.set("/a", Mood::Redirecting(receiver.url("/b")));
+    receiver.set("/a", AnswerMode::Redirecting(receiver.url("/b")));
 
     server.client().thread().put("state/k", "1").ok().await;
     receiver.await_got("/a", 2).await;

@@ -171,11 +171,11 @@ with_own_servers!(
 
 #[tokio::test]
 async fn an_event_keeps_its_trace_until_another_replica_delivers_it() {
-    use crate::support::receiver::Mood;
+    use crate::support::receiver::AnswerMode;
 
     let one = open_server(Backend::Redis);
     let receiver = Receiver::start().await;
-    receiver.set("/a", Mood::Failing(500));
+    receiver.set("/a", AnswerMode::Failing(500));
     make(&one.client(), &receiver.url("/a"), &["thread.created"]).await;
     traced(one.client().thread().put("state/k", "1"), 1)
         .ok()
@@ -183,7 +183,7 @@ async fn an_event_keeps_its_trace_until_another_replica_delivers_it() {
     // the event is recorded after its first attempt, and a later replica finds it in the record
     receiver.await_got("/a", 1).await;
     one.stop();
-    receiver.set("/a", Mood::Well);
+    receiver.set("/a", AnswerMode::Well);
 
     let _other = one.settings().start();
 

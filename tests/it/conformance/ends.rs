@@ -7,7 +7,7 @@ use super::room::{Room, Subject, in_parallel, increment, once, push, set};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// Tolerance for a pause of Redis during a script, in milliseconds. A wrong time would be off by much more.
-const ROUGHLY_MS: u64 = 10_000;
+const TOLERANCE_MS: u64 = 10_000;
 
 fn living_for(ttl_seconds: u32) -> ThreadPolicy {
     ThreadPolicy {
@@ -32,8 +32,8 @@ async fn an_expired_thread_is_ended_with_its_state(room: Room) {
         [r#"#1 v1 created ["k","l"]"#, "#2 v2 expired"]
     );
     assert_eq!(end.life, last.stamp.life);
-    assert!(end.time_ms.abs_diff(last.expires_ms) <= ROUGHLY_MS);
-    assert!(end.id.position.ms >= end.time_ms + 100_000 - ROUGHLY_MS);
+    assert!(end.time_ms.abs_diff(last.expires_ms) <= TOLERANCE_MS);
+    assert!(end.id.position.ms >= end.time_ms + 100_000 - TOLERANCE_MS);
     assert_eq!(&archive.state[..], br#"{"k":1.0,"l":[[]]}"#);
     assert_eq!(archive.head.id, thread.id);
     assert_eq!(archive.head.life, last.stamp.life);
@@ -41,7 +41,7 @@ async fn an_expired_thread_is_ended_with_its_state(room: Room) {
     assert_eq!(archive.head.size_bytes, last.size_bytes);
     assert_eq!(archive.head.reason, EndReason::Expired);
     assert_eq!(archive.head.ended_ms, end.time_ms);
-    assert!(archive.head.archived_ms.abs_diff(end.id.position.ms) <= ROUGHLY_MS);
+    assert!(archive.head.archived_ms.abs_diff(end.id.position.ms) <= TOLERANCE_MS);
     assert_eq!(archive.head.metadata.as_str(), r#"{"a":1}"#);
     assert!(!room.is_due(&thread).await);
     assert!(!thread.exists().await);
@@ -118,7 +118,7 @@ async fn every_way_to_write_ends_an_expired_life_and_begins_a_new_one(room: Room
             ]
         );
         assert_eq!(end.life, former.life);
-        assert!(end.time_ms.abs_diff(last.expires_ms) <= ROUGHLY_MS);
+        assert!(end.time_ms.abs_diff(last.expires_ms) <= TOLERANCE_MS);
         assert_ne!(events[2].life, former.life);
         let archive = room.archive(&thread).await.unwrap();
         assert_eq!(&archive.state[..], br#"{"k":[],"old":[1]}"#);
@@ -173,7 +173,7 @@ async fn destroying_an_expired_thread_tells_that_it_expired(room: Room) {
         room.story(&thread).await,
         [r#"#1 v1 created ["k"]"#, "#2 v1 expired"]
     );
-    assert!(end.time_ms.abs_diff(last.expires_ms) <= ROUGHLY_MS);
+    assert!(end.time_ms.abs_diff(last.expires_ms) <= TOLERANCE_MS);
     // no tombstone rejects the next write
     assert_eq!(thread.merge(&[]).await.stamp.version, 1);
 }

@@ -275,7 +275,10 @@ async fn an_absolute_lifetime_ends_a_thread_however_often_it_is_used(room: Room)
     assert!(thread.exists().await);
     room.advance(10 * SECOND);
 
-    assert_eq!(made.expires_ms - made.created_ms, 100_000 + slack(&made));
+    assert_eq!(
+        made.expires_ms - made.created_ms,
+        100_000 + read_delay_ms(&made)
+    );
     assert_eq!(capped.expires_ms - capped.created_ms, 250_000);
     assert!(!thread.exists().await);
     let reborn = thread.merge(&[]).await.stamp;
@@ -286,7 +289,7 @@ async fn an_absolute_lifetime_ends_a_thread_however_often_it_is_used(room: Room)
 }
 
 /// Returns the milliseconds between the last write and the last read.
-fn slack(thread: &threadkeep_domain::Thread) -> u64 {
+fn read_delay_ms(thread: &threadkeep_domain::Thread) -> u64 {
     let ttl_ms = u64::try_from(thread.ttl.as_millis()).unwrap();
     thread.expires_ms - ttl_ms - thread.updated_ms
 }

@@ -6,7 +6,7 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{ThreadOrder, WriteError};
 
-use super::images::{content, export, filled, without_end};
+use super::images::{content, export, filled, without_expiry};
 use super::room::{Room, Subject, json, once, set};
 use super::scope_room::{self, item};
 
@@ -64,8 +64,8 @@ async fn a_fork_has_all_that_the_source_had(room: Room) {
 
         assert_eq!(written.stamp.version, 1);
         assert_ne!(written.stamp.life, image.thread.stamp.life);
-        let object = copy.thread().await.map(without_end);
-        assert_eq!(written.thread.map(without_end), object);
+        let object = copy.thread().await.map(without_expiry);
+        assert_eq!(written.thread.map(without_expiry), object);
         let forked = export(&copy, &room).await.unwrap();
         let (thread, state, scope) = content(&forked);
         assert_eq!((state, scope), (content(&image).1, image.scope.clone()));

@@ -1,6 +1,6 @@
 use threadkeep_domain::{Guard, MetadataChange, Operation, Refusal, Write, Written};
 
-use super::room::{Room, Subject, json, push, set, still, still_no_object};
+use super::room::{Room, Subject, guard_not_an_object, json, push, set, still};
 
 async fn merge_while(
     thread: &Subject,
@@ -76,10 +76,10 @@ async fn a_guard_on_no_object_holds_for_anything_else(room: Room) {
         .await;
 
     for key in ["array", "long", "text", "null", "absent"] {
-        let held = merge_while(&thread, &[still_no_object(key)], &[]).await;
+        let held = merge_while(&thread, &[guard_not_an_object(key)], &[]).await;
         assert!(held.is_ok(), "{key}");
     }
-    let refused = merge_while(&thread, &[still_no_object("object")], &[]).await;
+    let refused = merge_while(&thread, &[guard_not_an_object("object")], &[]).await;
     assert_eq!(refused, Err(Refusal::Changed));
 }
 
@@ -89,7 +89,7 @@ async fn guards_are_judged_on_the_values_before_the_write(room: Room) {
 
     let written = merge_while(
         &thread,
-        &[still("k", r#"{"a":1}"#), still_no_object("new")],
+        &[still("k", r#"{"a":1}"#), guard_not_an_object("new")],
         &[Operation::Clear, set("new", "{}"), set("k", "2")],
     )
     .await;
@@ -118,7 +118,7 @@ async fn a_guard_on_an_absent_thread_sees_an_empty_state(room: Room) {
     let thread = room.subject();
 
     let on_object = merge_while(&thread, &[still("k", "{}")], &[set("k", "1")]).await;
-    let on_nothing = merge_while(&thread, &[still_no_object("k")], &[set("k", "{}")]).await;
+    let on_nothing = merge_while(&thread, &[guard_not_an_object("k")], &[set("k", "{}")]).await;
 
     assert_eq!(on_object, Err(Refusal::Changed));
     assert_eq!(on_nothing.unwrap().stamp.version, 1);

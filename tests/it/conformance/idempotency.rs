@@ -7,7 +7,7 @@ use threadkeep_domain::{
 use threadkeep_store::{Destroy, Destroyed};
 
 use super::room::{
-    Room, Subject, delete, increment, json, numbered_once, once, push, set, still_no_object,
+    Room, Subject, delete, guard_not_an_object, increment, json, numbered_once, once, push, set,
 };
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -118,7 +118,7 @@ async fn a_key_is_used_by_the_thread_that_it_came_to(room: Room) {
 
 async fn a_replay_comes_before_preconditions_guards_and_limits(room: Room) {
     let thread = room.subject();
-    let guards = [still_no_object("k")];
+    let guards = [guard_not_an_object("k")];
     let write = Write {
         operations: &[set("k", "{}")],
         guards: &guards,

@@ -29,7 +29,7 @@ pub(crate) fn content(image: &Image) -> (Thread, String, Option<ScopeImage>) {
 }
 
 /// Clears `expires_ms`, which every read changes.
-pub(crate) fn without_end(thread: Thread) -> Thread {
+pub(crate) fn without_expiry(thread: Thread) -> Thread {
     Thread {
         expires_ms: 0,
         ..thread
@@ -122,8 +122,8 @@ async fn an_import_makes_the_thread_that_was_exported(room: Room) {
 
     let again = export(&copy, &room).await.unwrap();
     assert_eq!(content(&again), content(&image));
-    let object = copy.thread().await.map(without_end);
-    assert_eq!(written.thread.map(without_end), object);
+    let object = copy.thread().await.map(without_expiry);
+    assert_eq!(written.thread.map(without_expiry), object);
     assert_eq!(written.stamp.version, image.thread.stamp.version);
     assert_ne!(written.stamp.life, image.thread.stamp.life);
     assert_eq!(copy.state().await, thread.state().await);
@@ -212,7 +212,7 @@ async fn an_export_is_no_use_and_shows_no_thread_of_others(room: Room) {
     // Redis computes the expiry from two clock readings and may pause between them
     let moved_ms = image.thread.expires_ms.abs_diff(before.expires_ms);
     assert!(moved_ms < 50_000, "{moved_ms}");
-    assert_eq!(without_end(image.thread), without_end(before));
+    assert_eq!(without_expiry(image.thread), without_expiry(before));
     let other = Owner::new("another").unwrap();
     for (access, refusal) in [
         (Access::Of(other.tag()), Refusal::NotTheOwner),
@@ -244,7 +244,7 @@ async fn a_thread_that_exists_is_replaced_or_stays(room: Room) {
     };
     let before = thread.thread().await.unwrap();
     match try_import(&room, &thread, &skipping).await.unwrap() {
-        Imported::Skipped(thread) => assert_eq!(without_end(thread), without_end(before)),
+        Imported::Skipped(thread) => assert_eq!(without_expiry(thread), without_expiry(before)),
         made => panic!("{made:?}"),
     }
     assert_eq!(thread.state().await.unwrap(), r#"{"old":1}"#);

@@ -12,7 +12,7 @@ use futures_util::FutureExt as _;
 use room::Room;
 
 /// Minimum remaining lifetime of data that a case expects to exist, unless the case tests lifetimes.
-const LEFT: Duration = Duration::from_secs(1);
+const MIN_REMAINING: Duration = Duration::from_secs(1);
 const ATTEMPTS: usize = 10;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T>>>;
@@ -26,7 +26,7 @@ pub(crate) async fn in_time(room: &dyn Fn() -> Boxed<Room>, case: &dyn Fn(Room) 
         let Err(panic) = AssertUnwindSafe(case(room)).catch_unwind().await else {
             return;
         };
-        let proves_nothing = clock.ahead_ms() > 0 && start.elapsed() > LEFT;
+        let proves_nothing = clock.ahead_ms() > 0 && start.elapsed() > MIN_REMAINING;
         if !proves_nothing || attempt == ATTEMPTS {
             resume_unwind(panic);
         }

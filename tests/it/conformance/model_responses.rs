@@ -173,7 +173,7 @@ async fn say(pieces: &Sender<Piece>, calls: bool, thinks: bool) {
 }
 
 /// A back end whose calls never return from call `dies_at` on. If `is_done`, the store still executes that call.
-pub(super) struct Dying {
+pub(super) struct DyingResponses {
     backend: Arc<dyn Responses>,
     calls: AtomicU64,
     dies_at: u64,
@@ -181,13 +181,13 @@ pub(super) struct Dying {
     pub(super) died: Notify,
 }
 
-impl fmt::Debug for Dying {
+impl fmt::Debug for DyingResponses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Dying")
+        f.write_str("DyingResponses")
     }
 }
 
-impl Dying {
+impl DyingResponses {
     pub(super) fn driver(
         room: &Room,
         model: &Arc<Counting>,
@@ -224,7 +224,7 @@ impl Dying {
 }
 
 #[async_trait]
-impl Responses for Dying {
+impl Responses for DyingResponses {
     fn bucket_of_scope(&self, scope: &ScopeId) -> u8 {
         self.backend.bucket_of_scope(scope)
     }
@@ -505,7 +505,7 @@ async fn each_call_runs_once_wherever_the_driver_dies(room: Room) {
                 steps: 2,
                 ..Counting::default()
             });
-            let (dying, first) = Dying::driver(&room, &model, dies_at, is_done);
+            let (dying, first) = DyingResponses::driver(&room, &model, dies_at, is_done);
             let second = responses(&room, &model, ResponseLimits::DEFAULT);
             let thread = ThreadId::random();
             let mut new = response(&second, &thread, "one");

@@ -219,7 +219,7 @@ async fn a_deleted_namespace_leaves_nothing_and_others_alone(room: Room) {
 }
 
 /// Returns `count` keys that a store keeps in the same bucket if it hashes the namespace and the key.
-fn keys_of_one_place(space: &Space, count: usize) -> Vec<String> {
+fn keys_of_one_bucket(space: &Space, count: usize) -> Vec<String> {
     let namespace = space.namespace.as_str().as_bytes();
     let names = (0_u32..).map(|number| number.to_string());
     let of_one = names.filter(|name| Fingerprint::of(&[namespace, name.as_bytes()]).0[0] == 7);
@@ -228,7 +228,7 @@ fn keys_of_one_place(space: &Space, count: usize) -> Vec<String> {
 
 async fn however_many_entries_are_in_one_place_all_are_listed_purged_and_deleted(room: Room) {
     let space = room.space("n");
-    let mut keys = keys_of_one_place(&space, 260);
+    let mut keys = keys_of_one_bucket(&space, 260);
     for (place, key) in keys.iter().enumerate() {
         let lifetime = seconds(10).filter(|_| place < 130);
         space.put_for(key, "xx", lifetime).await;

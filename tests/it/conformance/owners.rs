@@ -21,7 +21,7 @@ use super::scope_room;
 const SECOND: Duration = Duration::from_secs(1);
 /// Tolerance for an expiry, because Redis computes it from two clock readings and may pause between them. A use would
 /// move the expiry by ten minutes.
-const ROUGHLY_MS: u64 = 60_000;
+const TOLERANCE_MS: u64 = 60_000;
 
 pub(super) fn owner(text: &str) -> Owner {
     Owner::new(text).unwrap()
@@ -324,7 +324,7 @@ async fn others_are_refused_by_every_call_and_change_nothing(room: Room) {
     assert_eq!((before.stamp, &before.owner), (after.stamp, &after.owner));
     // rejected calls do not extend the lifetime
     assert!(
-        after.expires_ms <= before.expires_ms + ROUGHLY_MS,
+        after.expires_ms <= before.expires_ms + TOLERANCE_MS,
         "{after:?} {before:?}"
     );
     assert_eq!(
@@ -347,7 +347,7 @@ async fn a_thread_that_is_peeked_at_ends_no_later(room: Room) {
     let peeked = peek().await.unwrap();
     assert_eq!((peeked.stamp, &peeked.owner), (before.stamp, &before.owner));
     assert!(
-        peeked.expires_ms <= before.expires_ms + ROUGHLY_MS,
+        peeked.expires_ms <= before.expires_ms + TOLERANCE_MS,
         "{peeked:?} {before:?}"
     );
     room.advance(ThreadPolicy::THREAD.ttl - 600 * SECOND);

@@ -14,7 +14,7 @@ const PEEK: Reader = Reader {
     ..Reader::ALL
 };
 
-const WAYS: u32 = 11;
+const LAST_METHOD: u32 = 11;
 
 /// Reads a thread by method `way`. Returns the answer without the expiry, or `None` if there is no thread.
 async fn read(
@@ -96,14 +96,14 @@ async fn a_peek_leaves_the_end_of_a_thread_where_it_is_to_the_millisecond(room: 
     let thread = full(&room, 1_000 * SECOND, None).await;
     let end = end_of(&room, &thread).await;
 
-    for way in 0..=WAYS {
+    for way in 0..=LAST_METHOD {
         room.advance(60 * SECOND);
         assert!(read(&room, &thread, way, PEEK).await.unwrap().is_some());
         until(async || end_of(&room, &thread).await == end).await;
     }
 
-    room.advance(1_000 * SECOND - (WAYS + 1) * 60 * SECOND);
-    for way in 0..=WAYS {
+    room.advance(1_000 * SECOND - (LAST_METHOD + 1) * 60 * SECOND);
+    for way in 0..=LAST_METHOD {
         assert_eq!(
             read(&room, &thread, way, PEEK).await.unwrap(),
             None,
@@ -114,7 +114,7 @@ async fn a_peek_leaves_the_end_of_a_thread_where_it_is_to_the_millisecond(room: 
 
 async fn a_peek_finds_what_every_read_finds(room: Room) {
     let thread = full(&room, 1_000 * SECOND, None).await;
-    for way in 0..=WAYS {
+    for way in 0..=LAST_METHOD {
         // peek before and after a use, because within a second of a use, reads skip part of their work
         let peeked = read(&room, &thread, way, PEEK).await.unwrap();
         let used = read(&room, &thread, way, Reader::ALL).await.unwrap();
@@ -125,13 +125,13 @@ async fn a_peek_finds_what_every_read_finds(room: Room) {
     }
 
     let none = room.subject();
-    for way in 0..=WAYS {
+    for way in 0..=LAST_METHOD {
         assert_eq!(read(&room, &none, way, PEEK).await.unwrap(), None, "{way}");
     }
 }
 
 async fn a_use_after_a_peek_moves_the_end(room: Room) {
-    for way in 0..=WAYS {
+    for way in 0..=LAST_METHOD {
         let thread = full(&room, 100 * SECOND, None).await;
         room.advance(90 * SECOND);
 
@@ -146,7 +146,7 @@ async fn a_use_after_a_peek_moves_the_end(room: Room) {
 async fn a_peek_is_refused_to_callers_that_may_not_read(room: Room) {
     let [ann, bob] = ["ann", "bob"].map(|name| Owner::new(name).unwrap());
     let thread = full(&room, 1_000 * SECOND, Some(&ann)).await;
-    for way in 0..=WAYS {
+    for way in 0..=LAST_METHOD {
         for access in [Access::Unowned, Access::Of(bob.tag())] {
             let peek = Reader { access, ..PEEK };
             let refused = read(&room, &thread, way, peek).await;

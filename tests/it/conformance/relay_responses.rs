@@ -12,7 +12,7 @@ use threadkeep_service::{Making, SessionMetadata, SessionService};
 use threadkeep_store::{HistoryFrom, Reader};
 use tokio::time::timeout;
 
-use super::model_responses::{Counting, Dying, LEASE, PATIENCE, response, responses};
+use super::model_responses::{Counting, DyingResponses, LEASE, PATIENCE, response, responses};
 use super::room::Room;
 
 fn response_in(
@@ -77,7 +77,7 @@ async fn each_call_runs_once_in_each_context_wherever_the_driver_dies(room: Room
                 steps: 2,
                 ..Counting::default()
             });
-            let (dying, first) = Dying::driver(&room, &model, dies_at, is_done);
+            let (dying, first) = DyingResponses::driver(&room, &model, dies_at, is_done);
             let second = responses(&room, &model, ResponseLimits::DEFAULT);
             let scope = session(&room).await;
             let new = response_in(&second, &scope, context);

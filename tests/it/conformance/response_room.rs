@@ -135,7 +135,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Writes a journal entry with `events`: the number of the first event, and the text of each event.
-    pub(crate) async fn note_telling(
+    pub(crate) async fn note_with_events(
         &self,
         token: TurnToken,
         number: u64,

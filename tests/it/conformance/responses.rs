@@ -147,11 +147,13 @@ async fn an_entry_and_its_events_are_one_step(room: Room) {
     let token = turn.begun().await;
 
     turn.tell(token, 0, &["a"]).await.unwrap();
-    let first = turn.note_telling(token, 1, "first", (1, &["b", "c"])).await;
-    let repeat = turn.note_telling(token, 1, "again", (3, &["d"])).await;
-    let gap = turn.note_telling(token, 2, "second", (4, &["e"])).await;
+    let first = turn
+        .note_with_events(token, 1, "first", (1, &["b", "c"]))
+        .await;
+    let repeat = turn.note_with_events(token, 1, "again", (3, &["d"])).await;
+    let gap = turn.note_with_events(token, 2, "second", (4, &["e"])).await;
     let known = turn
-        .note_telling(token, 2, "second", (2, &["x", "d"]))
+        .note_with_events(token, 2, "second", (2, &["x", "d"]))
         .await;
 
     assert_eq!(first, Ok(Journaled::New(None)));

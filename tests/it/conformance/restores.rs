@@ -10,7 +10,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(10_000);
 /// Tolerance for an expiry, because Redis computes it from two clock readings and may pause between them. A wrong
 /// expiry would be off by at least ten seconds.
-const ROUGHLY_MS: u64 = 5_000;
+const TOLERANCE_MS: u64 = 5_000;
 const START: ArchivePlace = ArchivePlace {
     archived_ms: 0,
     archive: None,
@@ -50,7 +50,7 @@ async fn all_comes_back_as_it_was_in_a_new_life(room: Room) {
     assert_eq!(back.ttl, 100 * SECOND);
     assert_eq!(back.created_ms, last.created_ms);
     assert!(back.updated_ms >= last.updated_ms + 10_000);
-    assert!(back.expires_ms.abs_diff(back.updated_ms + 100_000) <= ROUGHLY_MS);
+    assert!(back.expires_ms.abs_diff(back.updated_ms + 100_000) <= TOLERANCE_MS);
     let read = thread.thread().await.unwrap();
     assert_eq!((read.stamp, read.metadata), (back.stamp, back.metadata));
     assert_eq!(
@@ -296,7 +296,7 @@ async fn an_absolute_lifetime_begins_anew(room: Room) {
     let used = thread.thread().await.unwrap();
     room.advance(60 * SECOND);
 
-    assert!(used.expires_ms.abs_diff(back.updated_ms + 150_000) <= ROUGHLY_MS);
+    assert!(used.expires_ms.abs_diff(back.updated_ms + 150_000) <= TOLERANCE_MS);
     assert!(!thread.exists().await);
 }
 

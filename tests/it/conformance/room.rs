@@ -495,7 +495,7 @@ pub(crate) fn still(key_text: &str, object: &str) -> Guard {
     }
 }
 
-pub(crate) fn still_no_object(key_text: &str) -> Guard {
+pub(crate) fn guard_not_an_object(key_text: &str) -> Guard {
     Guard {
         key: key(key_text),
         expected: GuardedValue::NotAnObject,

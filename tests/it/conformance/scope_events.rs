@@ -56,7 +56,7 @@ impl Room {
         written.unwrap().stamp
     }
 
-    async fn told_of(&self, scope: &ScopeId) -> Vec<Event> {
+    async fn logged_events_of(&self, scope: &ScopeId) -> Vec<Event> {
         let mut told = Vec::new();
         for bucket in 0..self.backend.buckets() {
             let events = self.log(bucket, Position::default()).await;
@@ -96,7 +96,7 @@ async fn changes_of_a_scope_are_told_while_somebody_wants_to_know(room: Room) {
     room.write_to(&scope, &[KvOperation::Clear, put("x", "")], None)
         .await;
 
-    let told = room.told_of(&scope).await;
+    let told = room.logged_events_of(&scope).await;
     assert_eq!(
         in_words(&told),
         [
@@ -135,7 +135,7 @@ async fn changes_of_a_threads_scope_are_numbered_with_those_of_the_thread(room: 
             "#6 v2 destroyed",
         ]
     );
-    assert_eq!(room.told_of(&scope).await[1].life, stamp.life);
+    assert_eq!(room.logged_events_of(&scope).await[1].life, stamp.life);
 }
 
 async fn nothing_is_told_of_scopes_that_nobody_wants_to_know_of(room: Room) {
@@ -150,7 +150,7 @@ async fn nothing_is_told_of_scopes_that_nobody_wants_to_know_of(room: Room) {
     }
 
     assert_eq!(room.story(&thread).await, [r#"#1 v1 created ["k"]"#]);
-    assert!(room.told_of(&scopes[1]).await.is_empty());
+    assert!(room.logged_events_of(&scopes[1]).await.is_empty());
 }
 
 super::over_every_store!(

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::model_responses::{
-    Counting, Dying, LEASE, PATIENCE, count, response, responses, until_begun,
+    Counting, DyingResponses, LEASE, PATIENCE, count, response, responses, until_begun,
 };
 use super::room::Room;
 
@@ -189,7 +189,7 @@ async fn no_event_is_missing_or_told_twice_wherever_the_driver_dies(room: Room) 
                 thinks: true,
                 ..Counting::default()
             });
-            let (dying, first) = Dying::driver(&room, &model, dies_at, is_done);
+            let (dying, first) = DyingResponses::driver(&room, &model, dies_at, is_done);
             let second = responses(&room, &model, ResponseLimits::DEFAULT);
             let thread = ThreadId::random();
             let new = streamed(&second, &thread);

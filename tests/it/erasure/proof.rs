@@ -16,14 +16,14 @@ use threadkeep_store::Clock;
 
 use super::replica::Replica;
 use crate::conformance::room::{self, redis_on};
-use crate::support::receiver::{Mood, Receiver};
+use crate::support::receiver::{AnswerMode, Receiver};
 use crate::support::redis::RedisServer;
 use crate::support::until;
 
 const OWNER: &str = "owner-to-erase";
 /// The markers, each with part of the name of a key that stores it. These keys belong to threads, checkpoints, scopes,
 /// remembered answers, archives, the log and consumers.
-const PLANTED: [(&str, &str); 34] = [
+const MARKERS: [(&str, &str); 34] = [
     (OWNER, "}:t:"),
     ("mark-key-name", "}:t:"),
     ("mark-state", "}:t:"),
@@ -60,9 +60,9 @@ const PLANTED: [(&str, &str); 34] = [
     (OWNER, "}:a:"),
 ];
 
-struct Dumped(Arc<RedisServer>);
+struct DumpableRedis(Arc<RedisServer>);
 
-impl Dumped {
+impl DumpableRedis {
     fn start() -> Self {
         let options = ["--rdbcompression", "no"];
         Self(Arc::new(RedisServer::start_with(&options)))
@@ -224,11 +224,11 @@ async fn end(replica: &Replica, id: &str) {
 
 #[tokio::test]
 async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
-    let redis = Dumped::start();
+    let redis = DumpableRedis::start();
     let clock = Clock::system();
     let room = redis_on(Arc::clone(&redis.0), clock.clone()).await;
     let receiver = Receiver::start().await;
-    receiver.set("/a", Mood::Failing(500));
+    receiver.set("/a", AnswerMode::Failing(500));
     // this replica gives up on events immediately
     let first = Replica::giving_up_after(Duration::ZERO, &room);
     let hook = json!({"url": receiver.url("/a"), "events": [
@@ -274,11 +274,11 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
     set(&replica, &other, "mark-of-another", "mark-of-another").await;
 
     until(async || redis.holds("mark-moved-key", "}:pending")).await;
-    for (mark, kind) in PLANTED {
+    for (mark, kind) in MARKERS {
         assert!(redis.holds(mark, kind), "{mark} is not in {kind}");
     }
     let before = redis.dump();
-    let marks = PLANTED.map(|(mark, _)| mark);
+    let marks = MARKERS.map(|(mark, _)| mark);
     for mark in marks.iter().chain(&["mark-restored"]) {
         assert!(find(&before, mark.as_bytes()).is_some(), "{mark}");
     }
@@ -297,7 +297,7 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
     };
     assert_clean(&redis.dump());
     // consumers must not write back events that they read before the erasure
-    receiver.set("/a", Mood::Well);
+    receiver.set("/a", AnswerMode::Well);
     set(&replica, &other, "k", "1").await;
     let path = "/v1/webhooks";
     let hooks = replica.ok(Method::GET, path, &Value::Null).await;
@@ -330,7 +330,7 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
 #[tokio::test]
 async fn nor_has_it_any_of_events_that_have_left_the_log() {
     const DAY: Duration = Duration::from_secs(86_400);
-    let redis = Dumped::start();
+    let redis = DumpableRedis::start();
     let room = redis_on(Arc::clone(&redis.0), Clock::system()).await;
     let policy = ThreadPolicy {
         ttl: 30 * DAY,

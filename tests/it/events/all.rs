@@ -3,7 +3,7 @@ use std::time::Duration;
 use threadkeep_domain::{EventType, EventTypes, Retention};
 use threadkeep_events::Watermark;
 
-use super::{Ears, UNWATCHED, over_every_store, replica, soon};
+use super::{Ears, WATCH_EXPIRY, over_every_store, replica, soon};
 use crate::conformance::room::{Room, Subject, set};
 use crate::support::until;
 
@@ -144,7 +144,7 @@ async fn events_that_were_trimmed_are_a_reset(room: Room) {
     let cursor = Ears::of(&events, types).await.cursor;
     let (old, new) = (room.subject(), room.subject());
     old.merge(&[set("k", "1")]).await;
-    room.advance(UNWATCHED);
+    room.advance(WATCH_EXPIRY);
     room.tidy().await;
     new.merge(&[set("k", "1")]).await;
 
@@ -172,7 +172,7 @@ async fn logs_that_were_all_trimmed_are_one_reset(room: Room) {
     for _ in 0..500 {
         room.subject().merge(&[set("k", "1")]).await;
     }
-    room.advance(UNWATCHED);
+    room.advance(WATCH_EXPIRY);
     room.tidy().await;
     let new = room.subject();
 
@@ -194,7 +194,7 @@ async fn logs_that_were_all_trimmed_are_one_reset(room: Room) {
 async fn changes_that_were_not_logged_are_a_reset(room: Room) {
     let events = replica(&room);
     let cursor = Ears::of(&events, EventTypes::ALL).await.cursor;
-    room.advance(UNWATCHED);
+    room.advance(WATCH_EXPIRY);
 
     let mut ears = Ears::after(&events, EventTypes::ALL, Some(cursor)).await;
 

@@ -21,7 +21,7 @@ use crate::conformance::story::words;
 /// Time limit until an event arrives, on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 /// Time after which a thread is no longer watched, once its last subscriber has disconnected.
-const UNWATCHED: Duration = Duration::from_secs(100);
+const WATCH_EXPIRY: Duration = Duration::from_secs(100);
 
 fn replica(room: &Room) -> Events {
     replica_with(room, EventSettings::default())

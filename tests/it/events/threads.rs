@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use threadkeep_domain::{Retention, ThreadPolicy};
 
-use super::{Ear, UNWATCHED, over_every_store, replica, soon};
+use super::{Ear, WATCH_EXPIRY, over_every_store, replica, soon};
 use crate::conformance::room::{Room, delete, push, set};
 use crate::conformance::scope_room::numbered;
 
@@ -111,7 +111,7 @@ async fn who_comes_back_to_what_is_as_it_was_hears_nothing(room: Room) {
     let cursor = Ear::of(&events, &thread).await.cursor;
 
     neighbour.merge(&[set("k", "1")]).await;
-    room.advance(UNWATCHED);
+    room.advance(WATCH_EXPIRY);
     let mut ear = Ear::after(&events, &thread, Some(cursor)).await;
 
     ear.is_quiet().await;
@@ -152,7 +152,7 @@ async fn an_append_that_was_not_logged_is_a_reset(room: Room) {
     let history = room.scope_of(&thread);
     thread.merge(&[set("k", "1")]).await;
     let cursor = Ear::of(&events, &thread).await.cursor;
-    room.advance(UNWATCHED);
+    room.advance(WATCH_EXPIRY);
 
     history.add(&numbered(1..3)).await;
     let mut ear = Ear::after(&events, &thread, Some(cursor)).await;
@@ -191,7 +191,7 @@ async fn a_change_that_was_not_logged_is_a_reset(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("k", "1")]).await;
     let cursor = Ear::of(&events, &thread).await.cursor;
-    room.advance(UNWATCHED);
+    room.advance(WATCH_EXPIRY);
 
     thread.merge(&[set("k", "2")]).await;
     thread.merge(&[set("k", "3")]).await;
@@ -211,7 +211,7 @@ async fn a_reset_comes_before_what_is_still_in_the_log(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("k", "1")]).await;
     let cursor = Ear::of(&events, &thread).await.cursor;
-    room.advance(UNWATCHED);
+    room.advance(WATCH_EXPIRY);
     thread.merge(&[set("k", "2")]).await;
     thread.destroy().await;
 
@@ -239,7 +239,7 @@ async fn an_event_that_was_trimmed_is_a_reset(room: Room) {
     ear.hear().await.unwrap();
     drop(ear);
 
-    room.advance(UNWATCHED);
+    room.advance(WATCH_EXPIRY);
     room.tidy().await;
     let mut ear = Ear::after(&events, &thread, Some(cursor)).await;
 
@@ -251,7 +251,7 @@ async fn a_life_that_came_and_went_meanwhile_is_heard(room: Room) {
     let events = replica(&room);
     let thread = room.subject();
     let cursor = Ear::of(&events, &thread).await.cursor;
-    room.advance(UNWATCHED);
+    room.advance(WATCH_EXPIRY);
     thread.merge(&[set("k", "1")]).await;
     thread.destroy().await;
 

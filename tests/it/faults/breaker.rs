@@ -106,7 +106,7 @@ fn new_threads(server: &Server, count: usize) -> Vec<OwnThread> {
     (0..count).map(|_| server.client().thread()).collect()
 }
 
-fn assert_said_once(server: &Server, text: &str) {
+fn assert_logged_once(server: &Server, text: &str) {
     server.await_log(|line| line.contains(text));
     assert_eq!(server.log().matches(text).count(), 1, "{text}");
 }
@@ -153,8 +153,8 @@ async fn a_redis_that_was_killed_is_not_waited_for_and_found_when_it_is_back() {
     assert!(attempts < most, "{attempts} in {lasted:?}");
     assert_eq!(server.metric(OPEN).await, 0);
     assert_eq!(server.metric(OPENINGS).await, 1);
-    assert_said_once(server, "Redis unreachable, circuit open");
-    assert_said_once(server, "Redis answers again, circuit closed");
+    assert_logged_once(server, "Redis unreachable, circuit open");
+    assert_logged_once(server, "Redis answers again, circuit closed");
 }
 
 #[tokio::test]
@@ -204,8 +204,8 @@ async fn a_redis_that_hangs_is_waited_for_once_and_served_from_when_it_goes_on()
     let most = 16 + lasted.as_secs();
     assert!(made < most, "{made} in {lasted:?}");
     assert_eq!(server.metric(OPENINGS).await, 1);
-    assert_said_once(server, "Redis does not answer, circuit open");
-    assert_said_once(server, "Redis answers again, circuit closed");
+    assert_logged_once(server, "Redis does not answer, circuit open");
+    assert_logged_once(server, "Redis answers again, circuit closed");
 }
 
 #[tokio::test]

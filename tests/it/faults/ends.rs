@@ -21,7 +21,7 @@ use crate::support::server::{API_SECRET, Builder, Server};
 const THREADS: usize = 5_000;
 const WRITERS: usize = 20;
 const REPLICAS: usize = 3;
-const TROUBLE: Duration = Duration::from_secs(20);
+const FAULT_DURATION: Duration = Duration::from_secs(20);
 /// Minimum number of replicas to kill, even if a busy machine is slow to start others.
 const KILLS: usize = 10;
 const TTL_SECONDS: u64 = 2;
@@ -92,7 +92,7 @@ async fn an_end_is_told_once_though_redis_is_killed() {
 
     each_end_is_told_once(&redis, async |_, over| {
         while Instant::now() < over {
-            sleep(TROUBLE / 5).await;
+            sleep(FAULT_DURATION / 5).await;
             redis.kill();
             let back = Arc::clone(&redis);
             spawn_blocking(move || back.restart()).await.unwrap();
@@ -113,12 +113,12 @@ async fn each_end_is_told_once(redis: &RedisServer, trouble: impl AsyncFn(Arc<Re
     made.ok().await;
 
     let ids: Vec<_> = (0..THREADS).map(|_| new_id()).collect();
-    let over = Instant::now() + TROUBLE;
+    let over = Instant::now() + FAULT_DURATION;
     let shares = ids.chunks(THREADS / WRITERS);
     let writing = join_all(shares.map(|share| write(&replicas, share)));
     join(writing, trouble(Arc::clone(&replicas), over)).await;
 
-    let told = all_told(&receiver).await;
+    let told = await_all_deliveries(&receiver).await;
     assert_eq!(told.len(), THREADS);
     let threads: HashSet<_> = ids.iter().cloned().collect();
     for (subject, state) in told.into_values() {
@@ -128,9 +128,9 @@ async fn each_end_is_told_once(redis: &RedisServer, trouble: impl AsyncFn(Arc<Re
     assert_eq!(ends_in_the_log(redis).await, ids.into_iter().collect());
 }
 
-/// Creates each thread exactly once, with retries, over a period of about `TROUBLE`.
+/// Creates each thread exactly once, with retries, over a period of about `FAULT_DURATION`.
 async fn write(replicas: &Replicas, ids: &[String]) {
-    let pause = TROUBLE / ids.len() as u32;
+    let pause = FAULT_DURATION / ids.len() as u32;
     for id in ids {
         let body = format!(r#"{{"id":"{id}","state":{{"its":"{id}"}}}}"#);
         let start = Instant::now();
@@ -152,7 +152,7 @@ async fn write(replicas: &Replicas, ids: &[String]) {
 }
 
 /// Waits for all deliveries and returns them. The lease of a dead replica may have to expire first.
-async fn all_told(receiver: &Receiver) -> HashMap<String, (String, serde_json::Value)> {
+async fn await_all_deliveries(receiver: &Receiver) -> HashMap<String, (String, serde_json::Value)> {
     let start = Instant::now();
     loop {
         let told = distinct(receiver);

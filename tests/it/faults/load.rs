@@ -19,7 +19,7 @@ pub(super) struct Load {
 struct Writer {
     threads: Vec<OwnThread>,
     /// If true, each push has an idempotency key and is retried until it succeeds.
-    is_sure: bool,
+    is_idempotent: bool,
     done: AtomicU64,
     seen: Mutex<Seen>,
 }
@@ -47,7 +47,7 @@ impl Load {
     pub(super) fn new(writers: usize, addresses: &[SocketAddr]) -> Self {
         let writer = |number: usize| Writer {
             threads: threads(addresses),
-            is_sure: number.is_multiple_of(2),
+            is_idempotent: number.is_multiple_of(2),
             done: AtomicU64::new(0),
             seen: Mutex::default(),
         };
@@ -99,7 +99,7 @@ impl Writer {
     async fn run(&self, is_over: &AtomicBool) {
         for number in 0.. {
             let mut attempts = 0;
-            while !self.push(number, attempts).await && self.is_sure {
+            while !self.push(number, attempts).await && self.is_idempotent {
                 attempts += 1;
                 // pause as a client would, which also leaves CPU time for Redis
                 sleep(Duration::from_millis(10)).await;
@@ -116,7 +116,7 @@ impl Writer {
         let place = (number + attempts) as usize % self.threads.len();
         let thread = &self.threads[place];
         let push = thread.post("state/messages/push", &number.to_string());
-        let push = match self.is_sure {
+        let push = match self.is_idempotent {
             true => push.header("idempotency-key", format!("message-{number}")),
             false => push,
         };

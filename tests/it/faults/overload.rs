@@ -20,12 +20,12 @@ use crate::support::unless_paused;
 const LATENESS: Duration = Duration::from_millis(20);
 const IN_FLIGHT: usize = 4;
 const TICK: Duration = Duration::from_millis(5);
-const BEGUN: usize = 3;
+const CALLS_PER_TICK: usize = 3;
 const TIMEOUT: Duration = Duration::from_secs(1);
 const SECONDS: usize = 4;
 
 /// Starts a proxy that delays replies. Returns its address and the counter of its connections.
-async fn late_link(server: SocketAddr) -> (SocketAddr, Arc<AtomicU64>) {
+async fn delaying_proxy(server: SocketAddr) -> (SocketAddr, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let link = listener.local_addr().unwrap();
     let connections = Arc::<AtomicU64>::default();
@@ -33,13 +33,13 @@ async fn late_link(server: SocketAddr) -> (SocketAddr, Arc<AtomicU64>) {
     tokio::spawn(async move {
         while let Ok((client, _)) = listener.accept().await {
             counted.fetch_add(1, Ordering::Relaxed);
-            tokio::spawn(hand_on(client, server));
+            tokio::spawn(relay(client, server));
         }
     });
     (link, connections)
 }
 
-async fn hand_on(client: TcpStream, server: SocketAddr) {
+async fn relay(client: TcpStream, server: SocketAddr) {
     let server = TcpStream::connect(server).await.unwrap();
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
@@ -67,7 +67,7 @@ async fn a_redis_that_gets_too_much_does_what_it_can_and_keeps_its_connection() 
 
 async fn overload() {
     let redis = RedisServer::start();
-    let (link, connections) = late_link(address(&redis)).await;
+    let (link, connections) = delaying_proxy(address(&redis)).await;
     let settings = RedisSettings {
         timeout: TIMEOUT,
         bounds: CallLimits {
@@ -85,7 +85,7 @@ async fn overload() {
     let mut calls = Vec::new();
     while start.elapsed() < Duration::from_secs(SECONDS as u64) {
         tick.tick().await;
-        for _ in 0..BEGUN {
+        for _ in 0..CALLS_PER_TICK {
             let store = Arc::clone(&store);
             calls.push(tokio::spawn(async move {
                 let answer = store.get_thread(&id, Reader::ALL).await;
@@ -93,18 +93,18 @@ async fn overload() {
             }));
         }
     }
-    let (mut done, mut in_vain) = ([0; SECONDS + 2], 0);
+    let (mut done, mut timed_out) = ([0; SECONDS + 2], 0);
     for call in calls {
         match call.await.unwrap() {
             (second, Ok(())) => done[second] += 1,
             (_, Err(WriteError::Store(StoreError::Unavailable(_)))) => {}
-            (_, Err(_)) => in_vain += 1,
+            (_, Err(_)) => timed_out += 1,
         }
     }
 
     // even a busy machine completes some calls in each second
     assert!(done[1..SECONDS].iter().all(|done| *done > 50), "{done:?}");
-    assert!(in_vain < 50, "{in_vain} were sent and not waited for");
+    assert!(timed_out < 50, "{timed_out} were sent and not waited for");
     let made = connections.load(Ordering::Relaxed) - before;
     assert!(made < 5, "{made} connections");
 }

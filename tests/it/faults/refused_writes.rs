@@ -95,7 +95,7 @@ fn reads(server: &Server, thread: &OwnThread) -> Vec<Request> {
     reads
 }
 
-async fn reads_go_on(cause: Cause) {
+async fn assert_reads_succeed(cause: Cause) {
     let redis = RedisServer::start();
     // each read must call Redis
     let builder = Server::builder(Backend::Memory).redis(&redis.url());
@@ -161,15 +161,15 @@ async fn reads_go_on(cause: Cause) {
 
 #[tokio::test]
 async fn reads_go_on_while_the_disk_of_redis_fails() {
-    reads_go_on(Cause::Disk).await;
+    assert_reads_succeed(Cause::Disk).await;
 }
 
 #[tokio::test]
 async fn reads_go_on_while_redis_has_too_few_replicas() {
-    reads_go_on(Cause::Replicas).await;
+    assert_reads_succeed(Cause::Replicas).await;
 }
 
 #[tokio::test]
 async fn reads_go_on_while_the_memory_of_redis_is_full() {
-    reads_go_on(Cause::Memory).await;
+    assert_reads_succeed(Cause::Memory).await;
 }

@@ -12,7 +12,7 @@ use crate::support::cluster::RedisCluster;
 const WRITERS: usize = 12;
 const LASTS: Duration = Duration::from_secs(10);
 /// Maximum time to move slots until clients have received every kind of redirection.
-const LASTS_AT_MOST: Duration = Duration::from_secs(300);
+const MOVING_TIME_LIMIT: Duration = Duration::from_secs(300);
 /// Redirections for keys of a slot that is moving or has moved. `TRYAGAIN` is missing, because it is too rare: a call
 /// must meet the moment when only some of its keys have moved. None of 71,000 calls in 90 s did so on a slow machine.
 const REDIRECTIONS: [&str; 2] = ["ASK", "MOVED"];
@@ -66,9 +66,11 @@ async fn move_slots_under_load(wait_replicas: u16, lasts: Duration) {
 
 fn move_slots(cluster: &RedisCluster, lasts: Duration) -> usize {
     let start = Instant::now();
-    let told_each = || REDIRECTIONS.iter().all(|kind| cluster.errors(kind) > 0);
+    let saw_each_redirection = || REDIRECTIONS.iter().all(|kind| cluster.errors(kind) > 0);
     let mut moved = 0;
-    while start.elapsed() < lasts || (start.elapsed() < LASTS_AT_MOST && !told_each()) {
+    while start.elapsed() < lasts
+        || (start.elapsed() < MOVING_TIME_LIMIT && !saw_each_redirection())
+    {
         let [mut from, mut to] = [&cluster.nodes[0], &cluster.nodes[1]];
         for _ in 0..2 {
             for slot in RedisCluster::filled_slots(from) {

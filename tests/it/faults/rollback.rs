@@ -7,7 +7,7 @@ use crate::support::redis::RedisServer;
 use crate::support::server::{Backend, Server};
 use crate::support::until;
 
-async fn comes_back(redis: &Arc<RedisServer>, thread: &OwnThread) {
+async fn kill_and_restart(redis: &Arc<RedisServer>, thread: &OwnThread) {
     redis.kill();
     let back = Arc::clone(redis);
     spawn_blocking(move || back.restart()).await.unwrap();
@@ -33,7 +33,7 @@ async fn a_tag_of_a_lost_version_names_other_content_only_once_that_version_is_w
     let lost = thread.put("state/k", "2").ok().await;
     let later = thread.put("state/k", "3").ok().await;
 
-    comes_back(&redis, &thread).await;
+    kill_and_restart(&redis, &thread).await;
 
     assert_eq!(thread.state().await, r#"{"k":1}"#);
     assert!(is_known(&thread, kept.etag()).await);
@@ -62,7 +62,7 @@ async fn a_tag_names_no_other_content_if_the_thread_is_gone() {
         }
         match round {
             // Redis restarts without any data
-            0 => comes_back(&redis, &thread).await,
+            0 => kill_and_restart(&redis, &thread).await,
             1 => drop(redis.call(&["FLUSHALL"])),
             _ => drop(thread.by_api_key(reqwest::Method::DELETE, "").ok().await),
         }

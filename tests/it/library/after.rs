@@ -51,7 +51,7 @@ async fn work_after_the_response_is_awaited_at_shutdown(room: Room) {
         App::new()
             .wrap(threads.clone())
             .app_data(waiting.clone())
-            .default_service(web::to(put_off))
+            .default_service(web::to(defer_work))
     });
     let server = server.workers(1).disable_signals();
     let server = server.bind(("127.0.0.1", 0)).unwrap();
@@ -73,7 +73,7 @@ async fn work_after_the_response_is_awaited_at_shutdown(room: Room) {
 }
 
 /// Queues work that resumes only after the worker that served the request has ended.
-async fn put_off(thread: Thread, session: Session, go: web::Data<Notify>) -> HttpResponse {
+async fn defer_work(thread: Thread, session: Session, go: web::Data<Notify>) -> HttpResponse {
     thread.state().set("before", true).unwrap();
     session.wait_until(async move {
         go.notified().await;
@@ -134,10 +134,10 @@ async fn a_flush_without_an_outcome_is_no_success(room: Room) {
         let calls = Arc::clone(&calls);
         async move {
             thread.state().increment("n", 1).unwrap();
-            calls.set_mute(true);
+            calls.set_drops_answers(true);
             let flush = tokio::time::timeout(Duration::from_millis(50), thread.flush());
             assert!(flush.await.is_err());
-            calls.set_mute(false);
+            calls.set_drops_answers(false);
             HttpResponse::Ok().finish()
         }
     };

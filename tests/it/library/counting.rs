@@ -23,7 +23,7 @@ pub(super) struct Calls {
     writes: AtomicU32,
     is_down: AtomicBool,
     /// If true, writes take effect but are never answered.
-    is_mute: AtomicBool,
+    drops_answers: AtomicBool,
 }
 
 impl CountingStore {
@@ -47,8 +47,8 @@ impl Calls {
         self.is_down.store(is_down, Ordering::SeqCst);
     }
 
-    pub(super) fn set_mute(&self, is_mute: bool) {
-        self.is_mute.store(is_mute, Ordering::SeqCst);
+    pub(super) fn set_drops_answers(&self, drops_answers: bool) {
+        self.drops_answers.store(drops_answers, Ordering::SeqCst);
     }
 
     fn read(&self) -> Result<(), StoreError> {
@@ -159,7 +159,7 @@ impl Store for CountingStore {
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
         self.calls.write()?;
         let written = self.inner.write(id, write).await;
-        if self.calls.is_mute.load(Ordering::SeqCst) {
+        if self.calls.drops_answers.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
         }
         written

@@ -35,7 +35,7 @@ pub(super) fn check(history: &History, may_fail: bool) -> Checked {
     let lives = first_seen(&reads, &writes);
     for read in reads.iter() {
         checked.bounded += usize::from(is_bounded(read, &writes, &events));
-        shows_no_ended_life(read, &lives, &events);
+        assert_life_not_ended(read, &lives, &events);
     }
     compare(&reads, &writes, &events, may_fail, &mut checked);
     checked
@@ -76,7 +76,7 @@ fn first_seen(reads: &[Read], writes: &[Written]) -> HashMap<Life, Instant> {
 }
 
 /// Asserts that `read` shows no life that had ended before the read began.
-fn shows_no_ended_life(
+fn assert_life_not_ended(
     read: &Read,
     first_seen: &HashMap<Life, Instant>,
     events: &[(Interval, Event)],

@@ -37,8 +37,8 @@ pub(super) fn compare(
     for (place, seen) in versions(reads, writes, events) {
         let (era, life, version) = place;
         assert!(may_fail || seen.write.is_some(), "no write made {place:?}");
-        let before_it = before.filter(|(before, _)| *before == (era, life, version - 1));
-        let mut content = before_it.map_or_else(Content::default, |(_, content)| content);
+        let predecessor = before.filter(|(before, _)| *before == (era, life, version - 1));
+        let mut content = predecessor.map_or_else(Content::default, |(_, content)| content);
         match seen.write.map(|write| (write, &write.change)) {
             Some((write, Some(change))) => {
                 if version == 1 {

@@ -28,7 +28,7 @@ pub(super) async fn read(
     let found = found?;
     let thread = found.as_ref().and_then(|(_, shown)| shown.thread());
     if let Some(thread) = thread {
-        ends_when_it_should(thread, before_ms, clock.now_ms(), policy);
+        assert_expiry(thread, before_ms, clock.now_ms(), policy);
     }
     history.read(at, found);
     Ok(())
@@ -118,7 +118,7 @@ fn part() -> (Key, Option<Slice>) {
 }
 
 /// Asserts that this read, or a read up to a second earlier, extended the lifetime, but not beyond the maximum age.
-fn ends_when_it_should(thread: &Thread, before_ms: u64, after_ms: u64, policy: &ThreadPolicy) {
+fn assert_expiry(thread: &Thread, before_ms: u64, after_ms: u64, policy: &ThreadPolicy) {
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap();
     let oldest_ms = policy
         .max_age

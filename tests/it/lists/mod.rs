@@ -71,7 +71,7 @@ pub(crate) struct WriteStep {
     pub(crate) metadata: Option<(String, Option<Expects>)>,
     pub(crate) ttl: Option<Duration>,
     pub(crate) precondition: Option<Wanted>,
-    pub(crate) tombstone: Heed,
+    pub(crate) tombstone: TombstoneCheck,
     /// Number of an idempotency key, whose request is this step.
     pub(crate) idempotency: Option<u8>,
     pub(crate) describe: bool,
@@ -103,7 +103,7 @@ impl WriteStep {
             metadata: None,
             ttl: None,
             precondition: None,
-            tombstone: Heed::Always,
+            tombstone: TombstoneCheck::Always,
             idempotency: None,
             describe: false,
             caller: Caller::BackEnd,
@@ -155,7 +155,7 @@ pub(crate) enum Expects {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Heed {
+pub(crate) enum TombstoneCheck {
     Always,
     Never,
     /// Only if the tombstone is newer than the life of a seen stamp, with an index as in [`Wanted::Seen`].

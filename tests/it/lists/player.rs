@@ -15,8 +15,8 @@ use threadkeep_store::{
 
 use super::history::{History, WATCHED};
 use super::{
-    Caller, CheckpointStep, CopyStep, Expects, Heed, List, Mark, Op, OwnerStep, ReadStep, Step,
-    Wanted, WriteStep,
+    Caller, CheckpointStep, CopyStep, Expects, List, Mark, Op, OwnerStep, ReadStep, Step,
+    TombstoneCheck, Wanted, WriteStep,
 };
 use crate::conformance::room::{Room, Subject, delete, increment, json, key, set};
 use crate::conformance::scope_room::item;
@@ -609,11 +609,11 @@ impl Player {
         (stamp.version, place)
     }
 
-    fn tombstone(&self, heed: Heed) -> Tombstone {
+    fn tombstone(&self, heed: TombstoneCheck) -> Tombstone {
         match heed {
-            Heed::Always => Tombstone::Heeded,
-            Heed::Never => Tombstone::Ignored,
-            Heed::After(back) => Tombstone::HeededAfter(self.seen_before(back).life),
+            TombstoneCheck::Always => Tombstone::Heeded,
+            TombstoneCheck::Never => Tombstone::Ignored,
+            TombstoneCheck::After(back) => Tombstone::HeededAfter(self.seen_before(back).life),
         }
     }
 

@@ -7,8 +7,8 @@ use proptest::sample::select;
 use threadkeep_domain::{Mismatch, Owner, Slice, ThreadPolicy};
 
 use super::{
-    Caller, CheckpointStep, CopyStep, Expects, Heed, List, Op, OwnerStep, ReadStep, Step, Wanted,
-    WriteStep,
+    Caller, CheckpointStep, CopyStep, Expects, List, Op, OwnerStep, ReadStep, Step, TombstoneCheck,
+    Wanted, WriteStep,
 };
 
 /// Keys, few enough that steps often share a key. A store might confuse each key with its own names.
@@ -236,9 +236,9 @@ fn write() -> impl Strategy<Value = WriteStep> {
         ),
         option::weighted(0.15, wanted()),
         prop_oneof![
-            6 => Just(Heed::Always),
-            2 => Just(Heed::Never),
-            2 => (0usize..6).prop_map(Heed::After),
+            6 => Just(TombstoneCheck::Always),
+            2 => Just(TombstoneCheck::Never),
+            2 => (0usize..6).prop_map(TombstoneCheck::After),
         ],
         option::weighted(0.3, 0u8..3),
         any::<bool>(),

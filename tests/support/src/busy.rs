@@ -35,7 +35,7 @@ pub struct Busy {
 
 /// CPU time that Redis spent on a request. Unlike elapsed time, it does not include waits for other processes.
 #[derive(Debug, Clone, Copy)]
-struct Spent {
+struct CpuTime {
     all: Duration,
     longest: Duration,
 }
@@ -115,7 +115,7 @@ impl Busy {
     async fn assert<P>(
         &self,
         most: Duration,
-        measure: fn(Spent) -> Duration,
+        measure: fn(CpuTime) -> Duration,
         prepare: impl AsyncFn() -> P,
         request: impl AsyncFn(&P),
     ) {
@@ -126,7 +126,7 @@ impl Busy {
             *self.meter.longest.lock().unwrap() = Duration::ZERO;
             let before = self.cpu();
             request(&prepared).await;
-            let spent = Spent {
+            let spent = CpuTime {
                 all: self.cpu() - before,
                 longest: *self.meter.longest.lock().unwrap(),
             };

@@ -25,7 +25,7 @@ pub struct Receiver {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Mood {
+pub enum AnswerMode {
     #[default]
     Well,
     Failing(u16),
@@ -43,7 +43,7 @@ pub struct Delivery {
 
 #[derive(Debug, Default)]
 struct State {
-    moods: HashMap<String, Mood>,
+    moods: HashMap<String, AnswerMode>,
     deliveries: Vec<Delivery>,
 }
 
@@ -75,7 +75,7 @@ impl Receiver {
         self.address.port()
     }
 
-    pub fn set(&self, path: &str, mood: Mood) {
+    pub fn set(&self, path: &str, mood: AnswerMode) {
         lock(&self.state).moods.insert(path.into(), mood);
     }
 
@@ -173,14 +173,14 @@ async fn serve(stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
         stream.read_exact(&mut body).await?;
         let mood = note(state, path, headers, body.into());
         let answer = match mood {
-            Mood::Well => "HTTP/1.1 204 No Content\r\n\r\n".into(),
-            Mood::Failing(status) => {
+            AnswerMode::Well => "HTTP/1.1 204 No Content\r\n\r\n".into(),
+            AnswerMode::Failing(status) => {
                 format!("HTTP/1.1 {status} Failing\r\ncontent-length: 8\r\n\r\nsecret 1")
             }
-            Mood::Redirecting(to) => {
+            AnswerMode::Redirecting(to) => {
                 format!("HTTP/1.1 307 Elsewhere\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n")
             }
-            Mood::Hanging => {
+            AnswerMode::Hanging => {
                 tokio::time::sleep(Duration::from_secs(3_600)).await;
                 return Ok(());
             }
@@ -189,14 +189,19 @@ async fn serve(stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
     }
 }
 
-fn note(state: &Mutex<State>, path: String, headers: HashMap<String, String>, body: Bytes) -> Mood {
+fn note(
+    state: &Mutex<State>,
+    path: String,
+    headers: HashMap<String, String>,
+    body: Bytes,
+) -> AnswerMode {
     let mut state = lock(state);
     let mood = state.moods.get(&path).cloned().unwrap_or_default();
     state.deliveries.push(Delivery {
         path,
         headers,
         body,
-        is_taken: mood == Mood::Well,
+        is_taken: mood == AnswerMode::Well,
     });
     mood
 }

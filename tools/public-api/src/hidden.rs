@@ -15,7 +15,7 @@ pub(crate) fn strip(crate_json: &mut Value) {
     for item in items.values_mut() {
         strip_lists(&mut item["inner"], &hidden);
     }
-    let impls = ids_of(items, |item| is_impl_of_nothing(item, &hidden));
+    let impls = ids_of(items, |item| is_hidden_impl(item, &hidden));
     for item in items.values_mut() {
         strip_lists(&mut item["inner"], &impls);
     }
@@ -27,7 +27,7 @@ fn ids_of(items: &Map<String, Value>, is_one: impl Fn(&Value) -> bool) -> HashSe
 }
 
 /// Returns whether an `impl` has a hidden trait, or no trait and only hidden items.
-fn is_impl_of_nothing(item: &Value, hidden: &HashSet<u64>) -> bool {
+fn is_hidden_impl(item: &Value, hidden: &HashSet<u64>) -> bool {
     let Some(implementation) = item["inner"].get("impl") else {
         return false;
     };

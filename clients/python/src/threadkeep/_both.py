@@ -24,7 +24,7 @@ B = TypeVar("B", bound="Both")
 
 BLOCK = 32
 BINARY = "application/octet-stream"
-FOREVER = 0
+NEVER_EXPIRES = 0
 """TTL of an entry that never expires, regardless of the server's default."""
 
 
@@ -157,7 +157,7 @@ def together(flows: Sequence[Flow[R]]) -> Flow[list[R]]:
 
 
 def putting(
-    namespace: Place, key: str, body: bytes, *, ttl_seconds: int = FOREVER, content_type: str = BINARY
+    namespace: Place, key: str, body: bytes, *, ttl_seconds: int = NEVER_EXPIRES, content_type: str = BINARY
 ) -> Request:
     headers = {"content-type": content_type}
     return namespace.write("PUT", f"/{segment(key)}", body, query={"ttl_seconds": ttl_seconds}, headers=headers)

@@ -112,7 +112,7 @@ class TurnContext:
                     lease.failed(error)
 
 
-_returning: set[asyncio.Future[None]] = set()
+_release_tasks: set[asyncio.Future[None]] = set()
 """Tasks that release turns. Needed because event loops hold only weak references to tasks."""
 
 
@@ -132,8 +132,8 @@ class AsyncTurnContext:
             token = await asyncio.shield(taking)
         except asyncio.CancelledError:
             returning = asyncio.ensure_future(self._give_back(taking))
-            _returning.add(returning)
-            returning.add_done_callback(_returning.discard)
+            _release_tasks.add(returning)
+            returning.add_done_callback(_release_tasks.discard)
             raise
         self._lease = _Lease(self._wanted[0], time.monotonic())
         self._token = token

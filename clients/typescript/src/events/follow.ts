@@ -15,26 +15,26 @@ export interface Step {
   cursor: string;
 }
 
-export interface Following {
+export interface FollowOptions {
   signal: AbortSignal;
   lastEventId?: string | undefined;
   timeoutMs: number;
   onOpen?: (() => void) | undefined;
   onClose?: (() => void) | undefined;
   /** Called before each connection attempt and for each received chunk. */
-  onSign?: (() => void) | undefined;
+  onActivity?: (() => void) | undefined;
 }
 
 export type Connect = (cursor: string | undefined, signal: AbortSignal) => Promise<Response>;
 
 /** Follows a stream. Reconnects after interruptions without gaps or duplicates. */
-export async function* follow(connect: Connect, o: Following): AsyncGenerator<Step, void> {
+export async function* follow(connect: Connect, o: FollowOptions): AsyncGenerator<Step, void> {
   let cursor = o.lastEventId;
   let retryMs = DEFAULT_RETRY_MS;
   for (let failures = 0; ; failures++) {
     let leastMs = 0;
     let isOpen = false;
-    o.onSign?.();
+    o.onActivity?.();
     try {
       for await (const message of connection(connect, cursor, o)) {
         if (!message) {
@@ -78,7 +78,7 @@ function retryAfter(error: unknown, signal: AbortSignal): number {
 async function* connection(
   connect: Connect,
   cursor: string | undefined,
-  o: Following,
+  o: FollowOptions,
 ): AsyncGenerator<Message | undefined, void> {
   const controller = linked(o.signal);
   const { signal } = controller;
@@ -101,7 +101,7 @@ async function* connection(
     for (;;) {
       const { done, value } = await within(SILENCE_MS, reader.read().catch(connectionLost));
       if (done) return;
-      o.onSign?.();
+      o.onActivity?.();
       yield* parser.push(decoder.decode(value, { stream: true }));
     }
   } finally {

@@ -1,11 +1,11 @@
 import { acquire } from "../identity/lock.js";
 import { linked, orAbort } from "../http/wait.js";
-import { type Connect, follow, type Following, SILENCE_MS, type Step } from "./follow.js";
+import { type Connect, follow, type FollowOptions, SILENCE_MS, type Step } from "./follow.js";
 
 const MAX_STEPS = 1_000;
 
 /** Message from the listening tab to the other tabs. Another tab requests such a message with an empty message. */
-interface News {
+interface StatusMessage {
   from?: string | undefined;
   to?: string | undefined;
   isOpen: boolean;
@@ -20,7 +20,7 @@ export async function* share(
   locks: LockManager,
   name: string,
   connect: Connect,
-  o: Following,
+  o: FollowOptions,
 ): AsyncGenerator<Step, void> {
   const channel = new BroadcastChannel(name);
   const left = linked(o.signal);
@@ -31,10 +31,10 @@ export async function* share(
   let listening: Promise<void> | undefined;
   let isOver = false;
   let wake = () => {};
-  let patience: ReturnType<typeof setTimeout>;
+  let takeoverTimer: ReturnType<typeof setTimeout>;
   let release = () => {};
 
-  const take = ({ from, to, step, ...news }: News) => {
+  const take = ({ from, to, step, ...news }: StatusMessage) => {
     if (news.isOpen !== isOpen) {
       isOpen = news.isOpen;
       (isOpen ? o.onOpen : o.onClose)?.();
@@ -46,27 +46,27 @@ export async function* share(
     if (step) steps.push(step);
     wake();
   };
-  const tell = (news: News) => channel.postMessage(news);
+  const post = (news: StatusMessage) => channel.postMessage(news);
   const status = () => ({ from: cursor, to: cursor, isOpen });
   const listen = async () => {
     const onOpen = () => {
       isOpen = true;
       o.onOpen?.();
-      tell(status());
+      post(status());
     };
     const onClose = () => {
       take({ isOpen: false });
-      tell(status());
+      post(status());
     };
-    const onSign = () => tell(status());
-    for await (const step of follow(connect, { ...o, signal: left.signal, lastEventId: cursor, onOpen, onClose, onSign })) {
+    const onActivity = () => post(status());
+    for await (const step of follow(connect, { ...o, signal: left.signal, lastEventId: cursor, onOpen, onClose, onActivity })) {
       const news = { from: cursor, to: step.cursor, isOpen: true, step };
-      tell(news);
+      post(news);
       take(news);
     }
   };
   const lead = () => {
-    clearTimeout(patience);
+    clearTimeout(takeoverTimer);
     listening ??= listen().finally(() => {
       isOver = true;
       wake();
@@ -74,18 +74,18 @@ export async function* share(
     listening.catch(() => {});
   };
   // takes over after `SILENCE_MS`, because a browser may suspend the listening tab
-  const hear = () => {
-    clearTimeout(patience);
-    if (!listening) patience = setTimeout(lead, SILENCE_MS);
+  const restartTimer = () => {
+    clearTimeout(takeoverTimer);
+    if (!listening) takeoverTimer = setTimeout(lead, SILENCE_MS);
   };
-  channel.onmessage = ({ data }: MessageEvent<News | undefined>) => {
+  channel.onmessage = ({ data }: MessageEvent<StatusMessage | undefined>) => {
     if (data) {
-      hear();
+      restartTimer();
       take(data);
-    } else if (listening) tell(status());
+    } else if (listening) post(status());
   };
   channel.postMessage(undefined);
-  hear();
+  restartTimer();
   acquire(locks, name, left.signal).then(
     (unlock) => {
       release = unlock;
@@ -101,7 +101,7 @@ export async function* share(
       await orAbort(new Promise<void>((resolve) => (wake = resolve)), o.signal);
     }
   } finally {
-    clearTimeout(patience!);
+    clearTimeout(takeoverTimer!);
     left.abort();
     channel.close();
     release();

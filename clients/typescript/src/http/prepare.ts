@@ -1,4 +1,4 @@
-import { knowsCache } from "../environment.js";
+import { supportsCacheOption } from "../environment.js";
 import type { Sender } from "../identity/identity.js";
 import type { Settings } from "../settings.js";
 import { hasCredential, headersOf } from "./credentials.js";
@@ -32,6 +32,6 @@ export async function prepare(
   return [
     baseUrl + (typeof path === "string" ? path : path(sender.path)) + queryText(query),
     // `fetch` ignores undefined options
-    { method, headers, body, credentials, cache: knowsCache ? "no-store" : undefined } as RequestInit,
+    { method, headers, body, credentials, cache: supportsCacheOption ? "no-store" : undefined } as RequestInit,
   ];
 }

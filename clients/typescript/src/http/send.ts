@@ -43,7 +43,7 @@ export function sendingOf(settings: Settings, identity: Identity): Sending {
       for (let tries = 1; ; tries++) {
         const result = await once(request);
         if (!(result instanceof ThreadkeepError)) return result;
-        if (tries >= settings.attempts || !helps(result, request.once)) throw result;
+        if (tries >= settings.attempts || !isRetryable(result, request.once)) throw result;
         await sleep(pause(result, tries), signal);
       }
     } finally {
@@ -76,7 +76,7 @@ function parsed(text: string, status: number, format: JsonFormat): unknown {
 }
 
 /** Returns whether a retry may help. With `once`, the server must not have performed the request. */
-function helps(error: ThreadkeepError, once = false): boolean {
+function isRetryable(error: ThreadkeepError, once = false): boolean {
   const { status = 0 } = error;
   if (once) return status === 429 || (status === 503 && error.code !== "unknown");
   return (

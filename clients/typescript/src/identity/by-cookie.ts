@@ -13,14 +13,14 @@ export class ByCookie implements Identity {
   readonly #gate = new Gate();
   readonly #ask: () => Promise<string | undefined>;
   readonly #lockName: string;
-  readonly #patienceMs: number;
+  readonly #lockTimeoutMs: number;
   #asking: Promise<string | undefined> | undefined;
   #isLost = false;
 
-  constructor(ask: () => Promise<string | undefined>, baseUrl: string | undefined, patienceMs: number) {
+  constructor(ask: () => Promise<string | undefined>, baseUrl: string | undefined, lockTimeoutMs: number) {
     this.#ask = ask;
     this.#lockName = `threadkeep first visit ${baseUrl}`;
-    this.#patienceMs = patienceMs;
+    this.#lockTimeoutMs = lockTimeoutMs;
   }
 
   get id(): string | undefined {
@@ -33,7 +33,7 @@ export class ByCookie implements Identity {
     if (this.#isLost) throw lost();
     if (!locks || isKnown()) return leave;
     // without a lock, the first requests of two tabs would create two threads
-    const waiting = AbortSignal.any([AbortSignal.timeout(this.#patienceMs), ...(signal ? [signal] : [])]);
+    const waiting = AbortSignal.any([AbortSignal.timeout(this.#lockTimeoutMs), ...(signal ? [signal] : [])]);
     const unlock = await acquire(locks, this.#lockName, waiting).catch(() => () => {});
     const done = () => {
       unlock();

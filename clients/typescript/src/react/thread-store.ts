@@ -144,10 +144,10 @@ export class ThreadStore {
     return this.#queue.run(async () => {
       let isConfirmed = true;
       try {
-        const receipt = await this.#patiently((signal) => {
+        const receipt = await this.#retryUntilDeadline((signal) => {
           if (this.#isDestroyed) throw destroyed();
           this.#state.send(write);
-          return this.#inItsLife((o) => send(own, o), { ...o, signal }, kept?.life);
+          return this.#sendToCurrentLife((o) => send(own, o), { ...o, signal }, kept?.life);
         }, o.signal);
         isConfirmed = this.#state.confirm(write, receipt, receipt.value);
         this.#error = undefined;
@@ -169,7 +169,7 @@ export class ThreadStore {
     });
   }
 
-  async #patiently<R>(send: (signal: AbortSignal) => Promise<R>, outer: AbortSignal | undefined): Promise<R> {
+  async #retryUntilDeadline<R>(send: (signal: AbortSignal) => Promise<R>, outer: AbortSignal | undefined): Promise<R> {
     return withDeadline(PATIENCE_MS, outer, async (signal) => {
       let last: unknown;
       for (let tries = 0; ; tries++) {
@@ -190,7 +190,7 @@ export class ThreadStore {
    * Sends a write to the thread that the page shows. If that thread has expired or another tab has replaced it, sends
    * the write to the new thread, which is created if necessary. A write `of` an earlier life of the thread fails.
    */
-  async #inItsLife<R>(send: (o: WriteOptions) => Promise<R>, o: WriteOptions, of: string | undefined): Promise<R> {
+  async #sendToCurrentLife<R>(send: (o: WriteOptions) => Promise<R>, o: WriteOptions, of: string | undefined): Promise<R> {
     const { base, isExpired } = this.#state;
     const { id } = this.#thread;
     const own = o.life ?? (of === base.life ? undefined : of);

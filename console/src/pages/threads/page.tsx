@@ -18,7 +18,7 @@ const STEP = 1_000;
 /** Maximum number of pages to read per step. Needed because filtered pages may be empty. */
 const PAGES_MAX = 50;
 /** Maximum number of threads that the service examines for a filtered page. */
-const LOOKED_AT_MAX = 1_000;
+const EXAMINED_MAX = 1_000;
 
 // The filter and list are global, so that the same list is shown when the user comes back to this page.
 const filter = signal<ThreadFilter>({ owner: "", order: "updated", metadata: undefined });
@@ -69,7 +69,7 @@ const newestFirst = (all: Thread[]) => {
 const readOn = () => void readMore(false);
 
 function lookedAt(): string {
-  const most = pagesRead.value * LOOKED_AT_MAX;
+  const most = pagesRead.value * EXAMINED_MAX;
   const all = filter.value.owner ? undefined : latest.value?.threads;
   const among = all === undefined ? `up to ${count(most)}` : `up to ${count(Math.min(most, all))} of ${count(all)}`;
   return most > 0 ? ` among ${among} looked through` : "";

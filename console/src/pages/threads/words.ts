@@ -8,28 +8,28 @@ import { conversationsIn, mainOf, messagesIn } from "../../chat/conversations.js
 import { type Words, lastWords } from "../../chat/last-words.js";
 import { Gate } from "../../gate.js";
 
-const AT_ONCE = 2;
+const CONCURRENCY_MAX = 2;
 /** Number of messages to read. More than one, because the newest message may have no text. */
 const MESSAGES = 4;
 /** Maximum size of a state to read as a whole. From a larger state, reads only the key `messages`. */
 const STATE_MAX_BYTES = 65_536;
 const THREADS_KEPT = 2_000;
 
-interface Kept {
+interface CachedWords {
   words: Words | undefined;
   version: string;
   /** Number of the list refresh that read the words from a history. Undefined if the words are from the state. */
   list: number | undefined;
 }
 
-const gate = new Gate(AT_ONCE);
-const kept = new Map<string, Kept>();
+const gate = new Gate(CONCURRENCY_MAX);
+const kept = new Map<string, CachedWords>();
 
 export const forgetWords = () => kept.clear();
 
 const versionOf = ({ created_at, version }: Thread) => `${created_at} ${version}`;
 
-export function knownWords(thread: Thread, list: number): Pick<Kept, "words"> | undefined {
+export function knownWords(thread: Thread, list: number): Pick<CachedWords, "words"> | undefined {
   const found = kept.get(thread.id);
   const isRight = found?.version === versionOf(thread) && (found.list ?? list) === list;
   return isRight ? found : undefined;

@@ -28,10 +28,10 @@ fn scans(input: Input<'_>) {
     let Ok(parsed) = parsed else { return };
     assert_eq!(parsed.as_str(), without_white_space(text));
     assert_eq!(Json::parse(parsed.as_str()).as_ref(), Ok(&parsed));
-    is_put_together_again(parsed.as_str());
+    check_parts(parsed.as_str());
 }
 
-fn is_put_together_again(compact: &str) {
+fn check_parts(compact: &str) {
     let part_bytes = Bound::LINEAR;
     if compact.starts_with('{') {
         let members = part_bytes.hold(compact.len(), || members(compact).collect::<Vec<_>>());

@@ -9,7 +9,7 @@ fn a_merge_does_what_the_rfc_says_and_is_no_longer_than_target_and_patch() {
         let Some([target, patch]) = input.parts() else {
             return;
         };
-        takes_apart(patch);
+        check_parse(patch);
         let (Ok(target), Ok(patch)) = (Json::parse(target), Json::parse(patch)) else {
             return;
         };
@@ -34,7 +34,7 @@ fn merges(target: &Json, patch: &Json) {
     }
 }
 
-fn takes_apart(patch: &str) {
+fn check_parse(patch: &str) {
     let most_keys = 100;
     let taken = Bound::LINEAR.hold(patch.len(), || MergePatch::parse(patch, most_keys));
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::ResponseId;
 use super::held::HeldResponse;
 use super::steps::{BeginResponse, Begun, Floor};
-use crate::threads::turn::{LastTurn, give_turn};
+use crate::threads::turn::{LastTurn, grant_turn};
 use crate::{Life, Refusal, TurnToken, millis};
 
 /// A thread in which a response requests the turn.
@@ -48,16 +48,16 @@ impl ThreadFloor<'_> {
             && last.answer.is_none()
             && last.life == Some(self.life)
         {
-            return Ok(Some(last.keeps_out(response, now_ms)));
+            return Ok(Some(last.floor_conflict(response, now_ms)));
         }
         if self.before.is_none() && begin.request.is_none() {
             return Ok(Some(Begun::Free));
         }
         match (begin.floor, self.turn.as_deref_mut()) {
-            (Floor::Lent(_), Some(last)) => last.lend_to(id),
+            (Floor::Lent(_), Some(last)) => last.record_response(id),
             _ => {
                 let ends_ms = now_ms.saturating_add(millis(begin.lease));
-                give_turn(self.turn, id, begin.token, ends_ms);
+                grant_turn(self.turn, id, begin.token, ends_ms);
             }
         }
         Ok(None)

@@ -101,7 +101,7 @@ impl HeldResponse {
 
     /// Checks that a driver may continue. If the response has ended, returns the answer. If the driver must wait,
     /// returns the reason.
-    pub fn begin_again(
+    pub fn check_resume(
         &self,
         begin: &BeginResponse<'_>,
         now_ms: u64,
@@ -151,7 +151,7 @@ impl HeldResponse {
 
     /// Returns the reason why a different response cannot take the floor from this response. `id` is the id of this
     /// response.
-    pub fn keeps_out(&self, id: ResponseId, now_ms: u64) -> Begun {
+    pub fn floor_conflict(&self, id: ResponseId, now_ms: u64) -> Begun {
         match self.lease_ms.saturating_sub(now_ms) {
             0 => Begun::Behind(id),
             left_ms => Begun::Locked {
@@ -212,7 +212,7 @@ impl HeldResponse {
 
     /// Returns the stored entry with the number of `entry`, if any. Fails with [`Refusal::Changed`] if an earlier entry
     /// or event is missing.
-    pub fn known_entry(&self, entry: &JournalEntry<'_>) -> Result<Option<&Bytes>, Refusal> {
+    pub fn stored_entry(&self, entry: &JournalEntry<'_>) -> Result<Option<&Bytes>, Refusal> {
         let next = self.entries.len() as u64 + 1;
         match entry.number {
             0 => Err(Refusal::Changed),

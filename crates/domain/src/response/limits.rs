@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 /// Minimum of [`ResponseLimits::held_max`] in bytes, which has room for several responses of maximum size.
-const HELD_LEAST: u64 = 64 * 1_048_576;
+const HELD_BYTES_MIN: u64 = 64 * 1_048_576;
 
 /// Limits and lifetimes of the responses that the server runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +45,6 @@ impl ResponseLimits {
     #[must_use]
     pub fn held_max(&self) -> u64 {
         let responses = self.responses_max as u64;
-        responses.saturating_mul(self.max_bytes).max(HELD_LEAST)
+        responses.saturating_mul(self.max_bytes).max(HELD_BYTES_MIN)
     }
 }

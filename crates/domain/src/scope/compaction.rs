@@ -4,7 +4,7 @@ use super::{HistoryItem, HistoryLimit, ItemId};
 use crate::{Access, IdempotencyKey, Stamp, TurnToken};
 
 /// Default time that a segment keeps the original items: one week.
-pub const ORIGINALS_KEPT: Duration = Duration::from_secs(604_800);
+pub const DEFAULT_ORIGINALS_TTL: Duration = Duration::from_secs(604_800);
 /// Maximum number of items after the compacted items. A compaction rewrites each of these items.
 pub const LATER_ITEMS_MAX: usize = 500;
 /// Maximum number of segments that a history keeps.

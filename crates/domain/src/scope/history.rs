@@ -13,10 +13,10 @@ const ID_MAX_BYTES: usize = 128;
 /// Fixed cost of an item in bytes, in addition to its id and value.
 pub(crate) const ITEM_BYTES: u64 = 64;
 /// Maximum bytes of the items that one write returns. A single item may be larger.
-pub(crate) const TAKEN_MAX_BYTES: u64 = 1_048_576;
+pub(crate) const RETURNED_MAX_BYTES: u64 = 1_048_576;
 
 /// Maximum number of removed items whose positions are kept.
-const MARKS_MAX: usize = 256;
+const REMOVED_IDS_MAX: usize = 256;
 
 /// The id of an item: 1 to 128 visible ASCII characters. Appending the same id and value again has no effect.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -186,7 +186,7 @@ impl Removed {
         }
     }
 
-    fn spares(&self, id: &ItemId) -> bool {
+    fn keeps_id(&self, id: &ItemId) -> bool {
         !matches!(self, Self::All) && !matches!(self, Self::Original(removed) if removed == id)
     }
 }
@@ -340,7 +340,7 @@ impl History {
                 let mut fits = |item: &&StoredItem| {
                     let is_first = bytes == 0;
                     bytes += item.cost_bytes();
-                    is_first || bytes <= TAKEN_MAX_BYTES
+                    is_first || bytes <= RETURNED_MAX_BYTES
                 };
                 let newest = self.items.iter().rev().take(count);
                 newest
@@ -379,7 +379,7 @@ impl History {
             let known = self.known.get(&item.id);
             let known = known.filter(|(seq, _)| !removed.has(*seq));
             let original = self.segments.known(&item.id);
-            let original = original.filter(|_| removed.spares(&item.id));
+            let original = original.filter(|_| removed.keeps_id(&item.id));
             match known.or(original).or_else(|| new.get(&item.id)) {
                 Some((seq, known)) if *known == fingerprint => appended.push(Appended {
                     seq: *seq,
@@ -463,7 +463,7 @@ impl History {
     }
 
     fn mark(&mut self, gone: &StoredItem) {
-        if self.marks.len() == MARKS_MAX {
+        if self.marks.len() == REMOVED_IDS_MAX {
             self.marks.pop_front();
         }
         self.marks.push_back((gone.id.mark(), gone.seq));

@@ -15,7 +15,7 @@ mod task;
 mod write;
 
 pub use compaction::{
-    Compacted, Compaction, LATER_ITEMS_MAX, ORIGINALS_KEPT, SEGMENTS_MAX, Segment,
+    Compacted, Compaction, DEFAULT_ORIGINALS_TTL, LATER_ITEMS_MAX, SEGMENTS_MAX, Segment,
 };
 pub use document::{Applied, ScopeDocument};
 pub use error::{ScopeError, TaskError};

@@ -4,7 +4,7 @@ use std::fmt;
 use crate::{Heap, heap};
 
 const MAX_BYTES: usize = 256;
-const MAX_BYTES_OF_ANY: usize = 65_536;
+const ANY_KEY_MAX_BYTES: usize = 65_536;
 
 /// A key of a state. In `/v1`, a key has 1 to 256 bytes of UTF-8 without control characters. In other protocols, a key
 /// has up to 65,536 bytes of any UTF-8. Keys are sorted bytewise.
@@ -44,7 +44,7 @@ impl Key {
     /// Parses a key of any protocol. Only the size is checked.
     pub fn any(text: impl Into<Box<str>>) -> Result<Self, KeyError> {
         let text = text.into();
-        if text.len() > MAX_BYTES_OF_ANY {
+        if text.len() > ANY_KEY_MAX_BYTES {
             return Err(KeyError::TooLong);
         }
         Ok(Self(text))

@@ -129,13 +129,13 @@ impl LastTurn {
     }
 
     /// Records the response that works under the turn.
-    pub fn lend_to(&mut self, response: ResponseId) {
+    pub fn record_response(&mut self, response: ResponseId) {
         self.response = Some(response);
     }
 }
 
 /// Grants a turn to a response, and revokes any other turn.
-pub fn give_turn(
+pub fn grant_turn(
     last: &mut Option<Box<LastTurn>>,
     response: ResponseId,
     token: TurnToken,

@@ -98,7 +98,7 @@ impl Elements {
     }
 
     /// Returns whether the array starts with the array in `seen`.
-    pub(super) fn goes_on_from(&self, seen: &Seen) -> bool {
+    pub(super) fn continues_seen(&self, seen: &Seen) -> bool {
         seen.len
             .is_some_and(|len| self.begins_with(seen.digest, len))
     }
@@ -138,7 +138,7 @@ impl Elements {
     ///
     /// Uses the algorithm of Knuth, Morris and Pratt, which takes linear time. The algorithm finds the longest prefix
     /// of `other` that is a suffix of the elements after the first.
-    fn slid(&self, len: usize, other: &Self) -> Option<usize> {
+    fn window_shift(&self, len: usize, other: &Self) -> Option<usize> {
         let most = other.len().min(len.saturating_sub(1));
         // for each prefix of `other`, the length of the longest proper suffix that is also a prefix
         let mut borders: Vec<usize> = Vec::with_capacity(most);
@@ -163,42 +163,42 @@ impl Elements {
 /// the client's array wins.
 pub(super) fn merge(base: Base, ours: &Elements, theirs: &Elements) -> Merged {
     match base {
-        Base::Array(digest, len) => with_base(digest, len, ours, theirs),
+        Base::Array(digest, len) => merge_with_base(digest, len, ours, theirs),
         Base::None => Merged::TheirsThen(0),
-        Base::Unknown => without_base(ours, theirs),
+        Base::Unknown => merge_without_base(ours, theirs),
     }
 }
 
-fn with_base(digest: Fingerprint, len: usize, ours: &Elements, theirs: &Elements) -> Merged {
+fn merge_with_base(digest: Fingerprint, len: usize, ours: &Elements, theirs: &Elements) -> Merged {
     if ours.begins_with(digest, len) {
-        if theirs.begins_with(digest, len) || ours.slid(len, theirs).is_some() {
+        if theirs.begins_with(digest, len) || ours.window_shift(len, theirs).is_some() {
             return Merged::TheirsThen(len);
         }
         return Merged::Ours;
     }
     if theirs.begins_with(digest, len) {
-        return after_sliding(theirs, len, ours).unwrap_or(Merged::Ours);
+        return merge_slid_window(theirs, len, ours).unwrap_or(Merged::Ours);
     }
     Merged::Ours
 }
 
 /// Uses the common prefix as the base. A client that may have read nothing must not replace an array that others
 /// filled.
-fn without_base(ours: &Elements, theirs: &Elements) -> Merged {
+fn merge_without_base(ours: &Elements, theirs: &Elements) -> Merged {
     let common = ours.common_prefix(theirs);
     if common == ours.len() {
         Merged::Theirs
     } else if common == theirs.len() {
         Merged::TheirsThen(common)
     } else {
-        after_sliding(theirs, theirs.len(), ours).unwrap_or(Merged::TheirsThen(common))
+        merge_slid_window(theirs, theirs.len(), ours).unwrap_or(Merged::TheirsThen(common))
     }
 }
 
 /// Returns the merge if the client dropped some of the first `len` stored elements at the front. Keeps the text of the
 /// stored elements.
-fn after_sliding(theirs: &Elements, len: usize, ours: &Elements) -> Option<Merged> {
-    let dropped = theirs.slid(len, ours)?;
+fn merge_slid_window(theirs: &Elements, len: usize, ours: &Elements) -> Option<Merged> {
+    let dropped = theirs.window_shift(len, ours)?;
     Some(Merged::TheirsFrom(dropped, len - dropped))
 }
 
@@ -263,7 +263,7 @@ mod tests {
                     len - dropped <= other.len()
                         && one.slice(*dropped, len) == other.slice(0, len - dropped)
                 });
-                assert_eq!(one.slid(len, &other), tried);
+                assert_eq!(one.window_shift(len, &other), tried);
             }
         }
     }

@@ -62,7 +62,7 @@ impl<'a> Sent<'a> {
 
     fn broken<'s>(&'s self, last: &'s Snapshot, given: &[Option<&Snapshot>]) -> Vec<Broken<'s>> {
         let broken = |(key, elements): &'s (&Key, Elements)| match last.get(key) {
-            Some(seen) if seen.len.is_some() && !elements.goes_on_from(seen) => {
+            Some(seen) if seen.len.is_some() && !elements.continues_seen(seen) => {
                 Some(Broken::new(key, elements, seen, given))
             }
             _ => None,
@@ -89,7 +89,7 @@ impl<'a> Sent<'a> {
         let goes_on = |(key, elements): &(&Key, Elements)| {
             given
                 .get(key)
-                .is_some_and(|seen| elements.goes_on_from(seen))
+                .is_some_and(|seen| elements.continues_seen(seen))
         };
         self.state.iter().any(is_kept) || self.arrays.iter().any(goes_on)
     }

@@ -11,7 +11,7 @@ use crate::json::unescaped::unescaped;
 
 /// Number of object levels that are written in full, because a copy costs less than a digest. Deeper objects become
 /// digests. Without this limit, 1 MB inside 512 levels of unordered objects would cause half a gigabyte of copies.
-const LEVELS_IN_FULL: usize = 4;
+const FULL_LEVELS_MAX: usize = 4;
 
 /// Appends a self-delimiting form of the value that `JSON.parse` reads from `compact`. Two forms are equal if and only
 /// if `JSON.stringify` writes the same text for both values (ECMA-262, sections 25.5.1 and 25.5.2).
@@ -57,12 +57,12 @@ fn write_object(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
     }
     let order = order(&members);
     if !order.iter().copied().eq(0..members.len()) {
-        let as_they_came = out.split_off(start);
+        let insertion_order = out.split_off(start);
         for place in order {
-            out.extend_from_slice(&as_they_came[members[place].1.clone()]);
+            out.extend_from_slice(&insertion_order[members[place].1.clone()]);
         }
     }
-    if around >= LEVELS_IN_FULL {
+    if around >= FULL_LEVELS_MAX {
         let Fingerprint(digest) = Fingerprint::of(&[&out[start..]]);
         out.truncate(start);
         out.extend_from_slice(&digest);

@@ -5,7 +5,7 @@ use crate::{Array, Json, Key, KeyedValues, Mismatch, Operation, Value, elements}
 
 /// Maximum number of elements that a save pushes in total. Beyond this number, arrays are set as a whole. In Redis, a
 /// push takes twice as long as setting a small array, and 10,000 pushes take 30 ms.
-const MOST_PUSHED: usize = 1_000;
+const PUSHES_MAX: usize = 1_000;
 
 /// Converts a save of a whole state to operations. The client's changes win. Changes that others made since the
 /// client's snapshot are kept.
@@ -54,7 +54,7 @@ impl ThreeWay {
 
     fn compare(&mut self, given: &Snapshot, key: &Key, value: &Value) {
         let seen = given.get(key).copied();
-        if seen == Some(look_at_value(value)) {
+        if seen == Some(digest_value(value)) {
             return;
         }
         match (value, seen) {
@@ -96,7 +96,7 @@ impl ThreeWay {
     pub fn operations(&self, stored: &[Option<&str>]) -> Vec<Operation> {
         let mut operations = self.settled.clone();
         let stored = stored.iter().copied().chain(std::iter::repeat(None));
-        let mut may_push = MOST_PUSHED;
+        let mut may_push = PUSHES_MAX;
         for (open, stored) in self.pending.iter().zip(stored) {
             open.settle(stored, &mut may_push, &mut operations);
         }
@@ -112,7 +112,7 @@ impl PendingComparison {
         else {
             // if the client reads both values the same, keep the stored text
             let is_stored = stored.is_some_and(|stored| {
-                look_at(stored, &mut Vec::new()) == look_at_value(&self.value)
+                look_at(stored, &mut Vec::new()) == digest_value(&self.value)
             });
             if !is_stored {
                 operations.push(self.set(self.value.clone()));
@@ -167,7 +167,7 @@ impl PendingComparison {
     }
 }
 
-fn look_at_value(value: &Value) -> Seen {
+fn digest_value(value: &Value) -> Seen {
     match value {
         Value::Array(array) => Elements::of(array.elements()).seen(),
         Value::Text(json) => look_at(json.as_str(), &mut Vec::new()),

@@ -6,7 +6,7 @@ use super::seen::{NEWEST, Seen};
 use crate::json::members::members;
 use crate::{Fingerprint, Key};
 
-const BYTES_OF_A_KEY: usize = 136;
+const KEY_OVERHEAD_BYTES: usize = 136;
 
 /// Digests of a state that a client received. A comparison with a later save shows what the client changed.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl Snapshot {
         for (key, value) in members(state) {
             // stores have only valid keys
             if let Ok(key) = Key::any_from_json(key) {
-                given.bytes += key.as_str().len() + BYTES_OF_A_KEY;
+                given.bytes += key.as_str().len() + KEY_OVERHEAD_BYTES;
                 given.values.insert(key, look_at(value, &mut scratch));
             }
         }

@@ -46,7 +46,7 @@ impl Draft {
         self.is_urgent = true;
     }
 
-    pub(super) fn pend(&mut self, record: Record) {
+    pub(super) fn make_pending(&mut self, record: Record) {
         self.is_urgent = true;
         self.fates.insert(record.event.id, Fate::Pending(record));
     }

@@ -22,9 +22,9 @@ pub(crate) async fn forget_lives(
         // even without records, because a lease holder may have read the log before the purge
         backend.forget_events(&consumer, &[]).await?;
         // twice, because a replay can make a parked event pending in between
-        lives.leave_pending(backend, &consumer).await?;
-        lives.leave_parked(backend, &consumer).await?;
-        lives.leave_pending(backend, &consumer).await?;
+        lives.forget_pending(backend, &consumer).await?;
+        lives.forget_parked(backend, &consumer).await?;
+        lives.forget_pending(backend, &consumer).await?;
     }
     Ok(())
 }
@@ -51,13 +51,17 @@ impl Lives {
         })
     }
 
-    async fn leave_pending(&self, backend: &dyn Backend, consumer: &str) -> Result<(), StoreError> {
+    async fn forget_pending(
+        &self,
+        backend: &dyn Backend,
+        consumer: &str,
+    ) -> Result<(), StoreError> {
         let ledger = backend.load_ledger(consumer).await?;
         let pending = ledger.unwrap_or_default().pending;
         self.leave(backend, consumer, &pending).await
     }
 
-    async fn leave_parked(&self, backend: &dyn Backend, consumer: &str) -> Result<(), StoreError> {
+    async fn forget_parked(&self, backend: &dyn Backend, consumer: &str) -> Result<(), StoreError> {
         let mut after = None;
         loop {
             let parked = backend.parked(consumer, after, AT_ONCE).await?;
@@ -82,7 +86,7 @@ impl Lives {
         });
         let changed = changed.filter(|(_, record)| {
             // the error text of an app's handler may contain any data
-            record.event.is_of_change() || record.last_error.is_some()
+            record.event.is_state_change() || record.last_error.is_some()
         });
         let changed: Vec<_> = changed
             .map(|(id, record)| (id, record.erased().map(|record| record.to_bytes())))

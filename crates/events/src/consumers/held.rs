@@ -60,8 +60,8 @@ impl SlotBytes {
         let left = REPLICA_MAX_BYTES.saturating_sub(self.replica.get());
         let of_share = self.replica.share().saturating_sub(self.bytes);
         let room = of_slot.min(left.max(of_share)) / event_bytes;
-        let is_due_one = self.bytes == 0 || of_share > 0 && of_slot >= event_bytes;
-        room.max(u64::from(is_due_one)) as usize
+        let must_fit_one = self.bytes == 0 || of_share > 0 && of_slot >= event_bytes;
+        room.max(u64::from(must_fit_one)) as usize
     }
 
     #[cfg(test)]

@@ -82,7 +82,7 @@ impl Events {
     /// Creates a consumer unless it exists. A new consumer receives all events from now on.
     #[doc(hidden)]
     pub async fn open_consumer(&self, name: &str) -> Result<(), StoreError> {
-        open::at_the_end(&**self.backend(), name).await
+        open::open_at_log_end(&**self.backend(), name).await
     }
 
     /// Takes part in the work of an existing consumer until `self` stops or [`Self::end_consumer`] is called.

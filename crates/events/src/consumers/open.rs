@@ -4,13 +4,16 @@ use super::Consumer;
 use crate::Outage;
 use threadkeep_store::{Backend, Ledger, StoreError};
 
-pub(super) async fn at_the_end(backend: &dyn Backend, consumer: &str) -> Result<(), StoreError> {
+pub(super) async fn open_at_log_end(
+    backend: &dyn Backend,
+    consumer: &str,
+) -> Result<(), StoreError> {
     let heads = backend.log_heads().await?;
     backend.open_ledger(consumer, &heads.positions).await
 }
 
 /// Reads the ledger, and retries until the store answers. Returns `None` if the ledger does not exist.
-pub(super) async fn where_it_was(consumer: &Consumer) -> Option<Ledger> {
+pub(super) async fn load_ledger_with_retry(consumer: &Consumer) -> Option<Ledger> {
     let mut outage = Outage::new("reading the ledger of a consumer");
     loop {
         match consumer.backend.load_ledger(&consumer.name).await {

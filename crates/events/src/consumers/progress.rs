@@ -34,7 +34,7 @@ impl LogProgress {
         }
         self.read = position;
         self.open.push_back((position, is_handled));
-        self.move_on();
+        self.advance_cursor();
         true
     }
 
@@ -42,11 +42,11 @@ impl LogProgress {
         let found = self.open.binary_search_by_key(&position, |(open, _)| *open);
         if let Ok(progress) = found {
             self.open[progress].1 = true;
-            self.move_on();
+            self.advance_cursor();
         }
     }
 
-    fn move_on(&mut self) {
+    fn advance_cursor(&mut self) {
         while let Some((position, true)) = self.open.front() {
             self.cursor = *position;
             self.open.pop_front();

@@ -32,7 +32,7 @@ struct Stored<'a> {
 const FORMAT: u32 = 1;
 
 impl Record {
-    pub(super) fn untried(event: Event) -> Self {
+    pub(super) fn without_attempts(event: Event) -> Self {
         Self {
             event,
             attempts: 0,
@@ -47,14 +47,14 @@ impl Record {
     pub(super) fn replayed(self) -> Self {
         Self {
             replayed: true,
-            ..Self::untried(self.event)
+            ..Self::without_attempts(self.event)
         }
     }
 
     /// Returns the part of the record that may survive an erasure. Nothing of a change may survive. Other records lose
     /// only their last error.
     pub(super) fn erased(self) -> Option<Self> {
-        (!self.event.is_of_change()).then_some(Self {
+        (!self.event.is_state_change()).then_some(Self {
             last_error: None,
             ..self
         })
@@ -171,7 +171,7 @@ mod tests {
                 first_attempt_ms: Some(5),
                 next_attempt_ms: 6,
                 last_error: Some("it \"failed\"".into()),
-                ..Record::untried(event(kind))
+                ..Record::without_attempts(event(kind))
             };
 
             assert_eq!(Record::read(&record.to_bytes()), Some(record));
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn the_trace_of_an_event_is_kept_and_one_of_a_later_format_is_left_out() {
         let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-        let record = Record::untried(Event {
+        let record = Record::without_attempts(Event {
             trace: Some(Box::new(trace.parse().unwrap())),
             ..event(EventKind::TaskListUpdated)
         });
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn events_of_scopes_are_read_back_from_their_bytes() {
-        let record = Record::untried(Event {
+        let record = Record::without_attempts(Event {
             subject: "session:a\"b".parse().unwrap(),
             ..event(EventKind::TaskListUpdated)
         });
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn what_another_version_wrote_is_not_taken_for_a_record() {
-        let record = Record::untried(event(EventKind::Destroyed {
+        let record = Record::without_attempts(event(EventKind::Destroyed {
             reason: EndReason::Expired,
             state_lost: false,
         }));

@@ -84,7 +84,7 @@ impl Slot {
     }
 
     async fn open(consumer: Arc<Consumer>, number: u16) -> Option<Self> {
-        let ledger = open::where_it_was(&consumer).await?;
+        let ledger = open::load_ledger_with_retry(&consumer).await?;
         consumer.health.read(ledger.note.as_ref());
         let buckets = consumer.buckets_of(number);
         let cursors = buckets.iter().map(|bucket| {
@@ -353,7 +353,7 @@ impl Slot {
 
     /// Rereads the pending events after a replay. Returns false if the consumer does not exist.
     async fn reload(&mut self) -> bool {
-        match open::where_it_was(&self.consumer).await {
+        match open::load_ledger_with_retry(&self.consumer).await {
             Some(ledger) => {
                 self.take_pending(ledger);
                 true

@@ -39,7 +39,7 @@ impl Consumer {
             tokio::select! {
                 () = self.watch_signals(signal, &poke) => {}
                 () = heartbeat::go_on(&*self.backend, &self.name) => {}
-                () = self.keep_watch() => {}
+                () = self.renew_watch() => {}
                 () = Arc::clone(&self).work(tail, held, signals, stop) => {}
             }
             release.cancel();
@@ -61,7 +61,7 @@ impl Consumer {
             let is_missing = slots.keep(&numbers).await;
             missing = if is_missing { missing + 1 } else { 0 };
             if missing > MISSING_MAX {
-                self.make_anew().await;
+                self.recreate_ledger().await;
                 missing = 0;
             }
             for number in numbers {
@@ -85,9 +85,9 @@ impl Consumer {
     }
 
     /// Creates the ledger of an existing consumer again, for example after the store was emptied.
-    async fn make_anew(&self) {
+    async fn recreate_ledger(&self) {
         let consumer = &self.name;
-        match open::at_the_end(&*self.backend, &self.name).await {
+        match open::open_at_log_end(&*self.backend, &self.name).await {
             Ok(()) => tracing::error!(
                 consumer,
                 "delivery state lost: events before now are not delivered"
@@ -98,7 +98,7 @@ impl Consumer {
         }
     }
 
-    async fn keep_watch(&self) {
+    async fn renew_watch(&self) {
         let mut outage = Outage::new("logging changes of threads for a consumer");
         loop {
             let mut pause = WATCH_AGAIN;

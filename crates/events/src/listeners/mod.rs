@@ -10,20 +10,20 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
 use super::bytes_named;
-use threadkeep_domain::{Event, MOST_KEY_BYTES_NAMED, Position, ThreadId};
+use threadkeep_domain::{Event, NAMED_KEY_BYTES_MAX, Position, ThreadId};
 use threadkeep_store::Watched;
 
 /// Maximum number of events that wait for a listener. A slower listener is disconnected.
 const ROOM: usize = 128;
 /// Approximate maximum size of the key names in waiting events, in bytes. The limit is necessary because a client may
 /// listen to many threads and read nothing, and 128 events can name 8 MiB of keys.
-const ROOM_BYTES: usize = 4 * MOST_KEY_BYTES_NAMED;
+const WAITING_KEY_BYTES_MAX: usize = 4 * NAMED_KEY_BYTES_MAX;
 
 #[derive(Debug, Clone)]
 pub(super) enum Heard {
     Event(Arc<Event>),
     /// The previous watch may have expired before it was renewed, so the thread may have changed without an event.
-    Lapsed(Watched),
+    WatchLapsed(Watched),
 }
 
 #[derive(Debug, Default)]
@@ -70,7 +70,7 @@ impl Heard {
     fn bytes(&self) -> usize {
         match self {
             Self::Event(event) => bytes_named(event),
-            Self::Lapsed(_) => 0,
+            Self::WatchLapsed(_) => 0,
         }
     }
 }
@@ -120,7 +120,12 @@ impl Listeners {
 
     /// Delivers events that were read after `from`. Returns the number of listeners that were disconnected. If the
     /// log's position is no longer `from`, delivers nothing, because the log is then read again.
-    pub(super) fn hand_out(&self, bucket: u16, from: Position, events: Vec<Event>) -> usize {
+    pub(super) fn deliver_to_listeners(
+        &self,
+        bucket: u16,
+        from: Position,
+        events: Vec<Event>,
+    ) -> usize {
         let mut logs = self.lock();
         let Some(log) = logs.get_mut(&bucket) else {
             return 0;
@@ -132,7 +137,7 @@ impl Listeners {
         log.position = Some(last.id.position);
         let mut cut = 0;
         for event in events {
-            let thread = event.thread().filter(|_| !event.is_of_scope());
+            let thread = event.thread().filter(|_| !event.is_scope_change());
             if let Some(listened) = thread.and_then(|id| log.threads.get_mut(id)) {
                 cut += listened.tell(&Heard::Event(Arc::new(event)));
             }
@@ -183,7 +188,7 @@ impl Listeners {
         let lapsed = listened.watched.elapsed() >= lasts;
         listened.watched = asked;
         if lapsed {
-            listened.tell(&Heard::Lapsed(watched))
+            listened.tell(&Heard::WatchLapsed(watched))
         } else {
             0
         }
@@ -206,7 +211,8 @@ impl Ear {
     fn tell(&self, heard: &Heard, bytes: usize) -> bool {
         // counted before the listener can receive it
         let waiting_bytes = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
-        waiting_bytes + bytes <= ROOM_BYTES && self.sender.try_send(heard.clone()).is_ok()
+        waiting_bytes + bytes <= WAITING_KEY_BYTES_MAX
+            && self.sender.try_send(heard.clone()).is_ok()
     }
 }
 
@@ -235,7 +241,7 @@ impl Listener {
     }
 
     /// Returns the position up to which this listener has received all events, or `None` if an event waits.
-    pub(super) fn heard_up_to(&self) -> Option<Position> {
+    pub(super) fn received_up_to(&self) -> Option<Position> {
         // the position is read first: all events up to it are in the channel by now
         let position = self.listeners.lock().get(&self.bucket)?.position;
         if self.heard.is_empty() {

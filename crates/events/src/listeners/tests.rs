@@ -51,12 +51,12 @@ async fn a_log_is_wanted_from_where_the_first_listener_began() {
     assert_eq!(listeners.wanted(), [(BUCKET, at(10))]);
 
     // events that were read meanwhile are read again from the earlier position
-    listeners.hand_out(BUCKET, at(20), vec![event(thread, 21)]);
+    listeners.deliver_to_listeners(BUCKET, at(20), vec![event(thread, 21)]);
     assert_eq!(listeners.wanted(), [(BUCKET, at(10))]);
     let both = vec![event(thread, 11), event(thread, 21)];
-    listeners.hand_out(BUCKET, at(10), both);
+    listeners.deliver_to_listeners(BUCKET, at(10), both);
     assert_eq!(heard(&mut one).await, [11, 21]);
-    assert_eq!(one.heard_up_to(), Some(at(21)));
+    assert_eq!(one.received_up_to(), Some(at(21)));
 
     // a later listener joins a log that is already read
     let mut late = listeners.listen(BUCKET, thread);
@@ -73,11 +73,11 @@ async fn all_is_not_heard_while_something_waits() {
     let thread = ThreadId::random();
     let mut listener = listeners.listen(BUCKET, thread);
     listener.start(at(1));
-    listeners.hand_out(BUCKET, at(1), vec![event(thread, 2)]);
+    listeners.deliver_to_listeners(BUCKET, at(1), vec![event(thread, 2)]);
 
-    assert_eq!(listener.heard_up_to(), None);
+    assert_eq!(listener.received_up_to(), None);
     assert!(listener.hear().await.is_some());
-    assert_eq!(listener.heard_up_to(), Some(at(2)));
+    assert_eq!(listener.received_up_to(), Some(at(2)));
 }
 
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn a_listener_that_takes_nothing_holds_few_names() {
     let mut slow = listeners.listen(BUCKET, thread);
     let mut quick = listeners.listen(BUCKET, thread);
     slow.start(at(1));
-    let names = Json::from_strings(&["k".repeat(MOST_KEY_BYTES_NAMED - 4)]);
+    let names = Json::from_strings(&["k".repeat(NAMED_KEY_BYTES_MAX - 4)]);
     let mut cut = 0;
     for ms in 2..20 {
         let mut event = event(thread, ms);
@@ -95,7 +95,7 @@ async fn a_listener_that_takes_nothing_holds_few_names() {
             keys: Some(names.clone()),
             metadata: false,
         };
-        cut += listeners.hand_out(BUCKET, at(ms - 1), vec![event]);
+        cut += listeners.deliver_to_listeners(BUCKET, at(ms - 1), vec![event]);
         assert_eq!(heard(&mut quick).await, [ms]);
     }
 
@@ -131,7 +131,7 @@ async fn one_of_many_listeners_to_a_thread_leaves_the_others() {
     many[0].start(at(1));
 
     drop(many.remove(1));
-    listeners.hand_out(BUCKET, at(1), vec![event(thread, 2)]);
+    listeners.deliver_to_listeners(BUCKET, at(1), vec![event(thread, 2)]);
 
     for listener in &mut many {
         assert_eq!(heard(listener).await, [2]);
@@ -155,7 +155,7 @@ async fn listeners_hear_of_a_time_without_a_watch() {
     assert!(listener.heard.try_recv().is_err(), "it was watched");
 
     listeners.note_watched(BUCKET, &thread, now, Duration::ZERO, watched);
-    let Some(Heard::Lapsed(told)) = listener.hear().await else {
+    let Some(Heard::WatchLapsed(told)) = listener.hear().await else {
         panic!("it was not reported");
     };
     assert_eq!(told, watched);

@@ -21,7 +21,7 @@ pub(super) struct Agreement {
     /// change cannot shorten a wait.
     heard: Option<Instant>,
     /// Since when all known replicas have had the chosen key.
-    held_since: Option<Instant>,
+    shared_since: Option<Instant>,
     is_shared: bool,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum Situation {
     Unknown,
     /// According to the reports, no key is on all replicas. Whichever key signs, some replicas cannot verify its
     /// signatures.
-    Apart,
+    NoCommonKey,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -60,7 +60,7 @@ impl Agreement {
             digests,
             wait,
             heard: None,
-            held_since: None,
+            shared_since: None,
             is_shared: false,
         }
     }
@@ -79,10 +79,10 @@ impl Agreement {
 
     /// Returns whether all replicas have the signing key, according to recent cards.
     pub(super) fn is_shared(&self, now: Instant) -> bool {
-        self.is_shared && self.has_heard(now)
+        self.is_shared && self.has_recent_cards(now)
     }
 
-    fn has_heard(&self, now: Instant) -> bool {
+    fn has_recent_cards(&self, now: Instant) -> bool {
         self.heard.is_some_and(|heard| now - heard <= LASTS)
     }
 
@@ -101,9 +101,9 @@ impl Agreement {
         };
         let is_on_all = |index: usize| silent == 0 && without(index) == 0;
         let (chosen, signing) = (self.ring.chosen(), self.ring.signing());
-        let held_before = self.held_since.filter(|_| self.has_heard(now));
-        let held_since = is_on_all(chosen).then(|| held_before.unwrap_or(now));
-        let has_settled = held_since.is_some_and(|since| now - since >= self.wait);
+        let held_before = self.shared_since.filter(|_| self.has_recent_cards(now));
+        let shared_since = is_on_all(chosen).then(|| held_before.unwrap_or(now));
+        let has_settled = shared_since.is_some_and(|since| now - since >= self.wait);
 
         let next = if has_settled {
             chosen
@@ -122,7 +122,7 @@ impl Agreement {
             (false, true) => Situation::Settling,
             (false, false) if is_on_all(next) => Situation::Withheld,
             (_, false) if silent > 0 && without(next) == 0 => Situation::Unknown,
-            (_, false) => Situation::Apart,
+            (_, false) => Situation::NoCommonKey,
         };
         let verdict = Verdict {
             situation,
@@ -132,7 +132,7 @@ impl Agreement {
         };
         self.is_shared = is_on_all(next);
         self.heard = Some(now);
-        self.held_since = held_since;
+        self.shared_since = shared_since;
         self.ring.sign_with(next);
         verdict
     }
@@ -288,7 +288,7 @@ mod tests {
             assert!(!agreement.is_shared(now + WAIT * 2));
             let lacking = [card(&["new", "old"]), card(&["other"]), None];
             let verdict = agreement.judge(&lacking, now + WAIT * 2);
-            assert_eq!(verdict.situation, Situation::Apart);
+            assert_eq!(verdict.situation, Situation::NoCommonKey);
 
             assert_eq!(signs(&agreement), before);
         }
@@ -309,7 +309,10 @@ mod tests {
 
         let verdict = agreement.judge(&[card(&["ours"]), card(&["theirs"])], Instant::now());
 
-        assert_eq!((verdict.situation, verdict.without), (Situation::Apart, 1));
+        assert_eq!(
+            (verdict.situation, verdict.without),
+            (Situation::NoCommonKey, 1)
+        );
         assert_eq!(verdict.foreign, ["theirs"]);
         assert_eq!(signs(&agreement), "ours");
     }

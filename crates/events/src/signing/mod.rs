@@ -166,7 +166,7 @@ impl Sharing {
                 replicas.silent = silent,
                 "signing key unchanged: some replicas do not report their keys"
             ),
-            Situation::Apart => tracing::warn!(
+            Situation::NoCommonKey => tracing::warn!(
                 chosen,
                 signs,
                 replicas.without = without,

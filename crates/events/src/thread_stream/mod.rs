@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Counter, EventCounters, Heard, Listener, bytes_named};
 use threadkeep_domain::{
-    EndReason, Event, EventKind, MOST_KEY_BYTES_NAMED, Position, Stamp, ThreadId,
+    EndReason, Event, EventKind, NAMED_KEY_BYTES_MAX, Position, Stamp, ThreadId,
 };
 use threadkeep_store::{Backend, StoreError, Watched};
 
@@ -16,7 +16,7 @@ const MOST: usize = 256;
 const FIRST: usize = 32;
 /// Approximate maximum size of the key names in waiting events, in bytes. Without this limit, a reader that takes
 /// nothing could hold many events of a thousand keys.
-pub(super) const MOST_BYTES: usize = MOST_KEY_BYTES_NAMED;
+pub(super) const MOST_BYTES: usize = NAMED_KEY_BYTES_MAX;
 
 /// The position of a reader of a thread's events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub struct ThreadStream {
     listener: Listener,
     read: ThreadCursor,
     /// Position at which `read.stamp` was last verified.
-    proven: Position,
+    verified_up_to: Position,
     behind: Option<CatchUp>,
     /// Number of events per read of the log. A read that exceeds the byte limit sets this to the number of events that
     /// fit. A read that fits doubles it. As a result, events with many key names are read about twice, and not again
@@ -127,7 +127,7 @@ impl ThreadStream {
             id,
             listener: parts.listener,
             read: now,
-            proven: now.position,
+            verified_up_to: now.position,
             behind: None,
             at_once: FIRST,
             ready: VecDeque::new(),
@@ -161,7 +161,7 @@ impl ThreadStream {
         if self.behind.is_some() || !self.ready.is_empty() {
             return None;
         }
-        let position = self.listener.heard_up_to()?;
+        let position = self.listener.received_up_to()?;
         Some(ThreadCursor {
             position: position.max(self.read.position),
             ..self.read
@@ -193,7 +193,7 @@ impl ThreadStream {
             }
             match self.listener.hear().await {
                 None => return Ok(None),
-                Some(Heard::Lapsed(watched)) => self.fall_behind(watched),
+                Some(Heard::WatchLapsed(watched)) => self.start_catch_up(watched),
                 Some(Heard::Event(event)) => {
                     if event.id.position > self.read.position {
                         let version = event.version;
@@ -211,11 +211,11 @@ impl ThreadStream {
             return;
         }
         self.read = cursor;
-        self.proven = cursor.position;
-        self.fall_behind(now);
+        self.verified_up_to = cursor.position;
+        self.start_catch_up(now);
     }
 
-    fn fall_behind(&mut self, until: Watched) {
+    fn start_catch_up(&mut self, until: Watched) {
         let told = false;
         self.behind = Some(CatchUp { until, told });
     }
@@ -246,7 +246,7 @@ impl ThreadStream {
                 is_all = true;
                 break;
             }
-            if event.thread() != Some(&self.id) || event.is_of_scope() {
+            if event.thread() != Some(&self.id) || event.is_scope_change() {
                 self.read.position = event.id.position;
                 continue;
             }
@@ -278,10 +278,10 @@ impl ThreadStream {
     /// differ.
     fn arrive(&mut self, until: Watched, told: bool) {
         self.read.position = self.read.position.max(until.head);
-        if self.proven > until.head {
+        if self.verified_up_to > until.head {
             return;
         }
-        self.proven = until.head;
+        self.verified_up_to = until.head;
         // the thread has just ended, and its end is not logged yet
         let is_ending = until.stamp.version == 0 && !told;
         let knows_history = [0, until.next_seq].contains(&self.read.next_seq);
@@ -305,7 +305,7 @@ impl ThreadStream {
         let position = event.id.position;
         let after = after(&event, self.read);
         if !matches!(event.kind, EventKind::Completed(_)) {
-            self.proven = position;
+            self.verified_up_to = position;
         }
         self.is_moved = matches!(event.kind, EventKind::Rotated { .. });
         self.read = after;

@@ -127,7 +127,7 @@ impl UndeliveredEvent {
             event_id: event.id.to_string(),
             r#type: event.event_type().as_str(),
             thread_id: event.thread().map(ToString::to_string),
-            scope: event.is_of_scope().then(|| event.subject.to_string()),
+            scope: event.is_scope_change().then(|| event.subject.to_string()),
             time: rfc3339(event.time_ms),
             attempts,
         }

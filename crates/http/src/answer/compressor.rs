@@ -14,16 +14,16 @@ const REST: u32 = 9;
 
 /// Compresses thread states in the background, one at a time, with up to a tenth of a core. Clones share this budget.
 #[derive(Debug, Clone, Default)]
-pub struct Compressor(Arc<Mutex<Pace>>);
+pub struct Compressor(Arc<Mutex<CompressionBudget>>);
 
 #[derive(Debug, Default)]
-struct Pace {
+struct CompressionBudget {
     is_busy: bool,
     rests_until: Option<Instant>,
 }
 
 struct Job {
-    pace: Arc<Mutex<Pace>>,
+    pace: Arc<Mutex<CompressionBudget>>,
     start: Instant,
 }
 
@@ -56,7 +56,7 @@ impl Compressor {
 impl Job {
     fn end(&self, now: Instant) {
         let took: Duration = now - self.start;
-        *self.pace.lock().unwrap_or_else(PoisonError::into_inner) = Pace {
+        *self.pace.lock().unwrap_or_else(PoisonError::into_inner) = CompressionBudget {
             is_busy: false,
             rests_until: Some(now + REST * took),
         };

@@ -70,7 +70,7 @@ const HEADER_BYTES: usize = 10;
 const FLAGS_AT: usize = 3;
 const EXTRA: u8 = 4;
 const PADDING: &[u8; 2] = b"PA";
-const MOST_PADDING: u8 = 255;
+const PADDING_MAX: u8 = 255;
 
 /// Adds a random number of padding bytes, 0 to 255, to the header.
 ///
@@ -79,7 +79,7 @@ const MOST_PADDING: u8 = 255;
 /// ([BREACH](https://www.breachattack.com/)).
 pub(crate) fn padded(gzip: &[u8]) -> Bytes {
     let (header, content) = gzip.split_at(HEADER_BYTES);
-    let padding: u8 = rand::random_range(0..=MOST_PADDING);
+    let padding: u8 = rand::random_range(0..=PADDING_MAX);
     let mut padded = Vec::with_capacity(gzip.len() + 6 + usize::from(padding));
     padded.extend_from_slice(header);
     padded[FLAGS_AT] |= EXTRA;

@@ -27,14 +27,14 @@ const CREDIT: Duration = Duration::from_secs(3);
 /// Time limit for a response that waits for memory.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Interval between checks for slow clients while responses wait for memory.
-const LOOK: Duration = Duration::from_millis(250);
+const SLOW_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// Divisor that limits the total size of waiting responses to a quarter of the memory limit. Waiting responses occupy
 /// memory in addition to that limit.
-const WAITING_PART: usize = 4;
+const WAITING_DIVISOR: usize = 4;
 
 /// Holds the large responses of one worker, up to a limit.
 ///
-/// `AnswerMemory` owns the bytes, and a connection has only a `HeldAnswer` that refers to them. Dropping the bytes
+/// `AnswerMemory` owns the bytes, and a connection has only a `HeldResponse` that refers to them. Dropping the bytes
 /// frees memory at once, even if the client never reads.
 #[derive(Debug, Clone)]
 pub struct AnswerMemory(Rc<Pool>);
@@ -48,11 +48,11 @@ struct Pool {
     next_look: Cell<Instant>,
     next_number: Cell<u64>,
     timeout: Duration,
-    leaving: RefCell<BTreeMap<u64, Leaving>>,
+    leaving: RefCell<BTreeMap<u64, PendingResponse>>,
 }
 
 #[derive(Debug)]
-struct Leaving {
+struct PendingResponse {
     rest: Bytes,
     /// After this time, the response is dropped if other responses wait for memory.
     due: Instant,
@@ -89,7 +89,7 @@ impl AnswerMemory {
 
     /// Holds the response to a read. If there is no room, waits for up to [`WAIT_TIMEOUT`]. Fails at once if too many
     /// responses are already waiting.
-    pub(crate) async fn hold(&self, answer: Bytes) -> Result<HeldAnswer, NoRoom> {
+    pub(crate) async fn hold(&self, answer: Bytes) -> Result<HeldResponse, NoRoom> {
         let wanted = self.wanted(&answer);
         let room = match self.try_acquire(wanted) {
             Some(room) => room,
@@ -100,10 +100,10 @@ impl AnswerMemory {
 
     /// Holds the response to a completed write, which must not fail. If there is no room, drops the responses of the
     /// slowest clients.
-    pub(crate) fn hold_now(&self, answer: Bytes) -> HeldAnswer {
+    pub(crate) fn hold_or_evict(&self, answer: Bytes) -> HeldResponse {
         let wanted = self.wanted(&answer);
         let room = self.try_acquire(wanted);
-        let room = room.or_else(|| self.take_over(wanted));
+        let room = room.or_else(|| self.evict_slowest(wanted));
         self.insert(answer, room)
     }
 
@@ -128,26 +128,26 @@ impl AnswerMemory {
             if now >= end {
                 return Err(NoRoom);
             }
-            self.give_up_slow(now);
-            if let Ok(room) = timeout(LOOK.min(end - now), &mut acquiring).await {
+            self.drop_slow(now);
+            if let Ok(room) = timeout(SLOW_CHECK_INTERVAL.min(end - now), &mut acquiring).await {
                 return room.map_err(|_| NoRoom);
             }
         }
     }
 
-    /// Drops responses that clients read too slowly. All waiting responses share one check per [`LOOK`].
-    fn give_up_slow(&self, now: Instant) {
+    /// Drops responses that clients read too slowly. All waiting responses share one check per [`SLOW_CHECK_INTERVAL`].
+    fn drop_slow(&self, now: Instant) {
         if now < self.0.next_look.get() {
             return;
         }
-        self.0.next_look.set(now + LOOK);
+        self.0.next_look.set(now + SLOW_CHECK_INTERVAL);
         let mut leaving = self.0.leaving.borrow_mut();
         leaving.retain(|_, answer| answer.due >= now);
     }
 
     /// Frees memory by dropping the responses of the slowest clients. Frees less than `wanted` if waiting responses
     /// hold the rest.
-    fn take_over(&self, wanted: u32) -> Option<OwnedSemaphorePermit> {
+    fn evict_slowest(&self, wanted: u32) -> Option<OwnedSemaphorePermit> {
         let mut leaving = self.0.leaving.borrow_mut();
         let mut room: Option<OwnedSemaphorePermit> = None;
         loop {
@@ -167,15 +167,15 @@ impl AnswerMemory {
         }
     }
 
-    fn insert(&self, answer: Bytes, room: Option<OwnedSemaphorePermit>) -> HeldAnswer {
+    fn insert(&self, answer: Bytes, room: Option<OwnedSemaphorePermit>) -> HeldResponse {
         let number = self.0.next_number.get();
         self.0.next_number.set(number + 1);
-        let held = HeldAnswer {
+        let held = HeldResponse {
             memory: self.clone(),
             number,
             bytes: answer.len() as u64,
         };
-        let leaving = Leaving {
+        let leaving = PendingResponse {
             rest: answer,
             due: Instant::now() + CREDIT,
             room,
@@ -185,7 +185,7 @@ impl AnswerMemory {
     }
 }
 
-impl Leaving {
+impl PendingResponse {
     /// Returns the next chunk and extends `due`, because the client has read the earlier chunks.
     fn next(&mut self, now: Instant) -> Bytes {
         let part = self.rest.split_to(self.rest.len().min(PART_BYTES));
@@ -203,7 +203,7 @@ struct Place<'a> {
 impl<'a> Place<'a> {
     fn take(pool: &'a Pool, bytes: usize) -> Result<Self, NoRoom> {
         let waiting_bytes = pool.waiting_bytes.get() + bytes;
-        if waiting_bytes > pool.limit_bytes / WAITING_PART {
+        if waiting_bytes > pool.limit_bytes / WAITING_DIVISOR {
             return Err(NoRoom);
         }
         pool.waiting_bytes.set(waiting_bytes);
@@ -221,13 +221,13 @@ impl Drop for Place<'_> {
 /// Body of a response whose bytes are in [`AnswerMemory`]. If the memory drops the response, the body ends early, and
 /// actix closes the connection.
 #[derive(Debug)]
-pub(crate) struct HeldAnswer {
+pub(crate) struct HeldResponse {
     memory: AnswerMemory,
     number: u64,
     bytes: u64,
 }
 
-impl MessageBody for HeldAnswer {
+impl MessageBody for HeldResponse {
     type Error = Infallible;
 
     fn size(&self) -> BodySize {
@@ -250,7 +250,7 @@ impl MessageBody for HeldAnswer {
     }
 }
 
-impl Drop for HeldAnswer {
+impl Drop for HeldResponse {
     fn drop(&mut self) {
         self.memory.0.leaving.borrow_mut().remove(&self.number);
     }
@@ -274,7 +274,7 @@ mod tests {
         vec![b'x'; 64 * KIB].into()
     }
 
-    async fn fill(memory: &AnswerMemory) -> Vec<HeldAnswer> {
+    async fn fill(memory: &AnswerMemory) -> Vec<HeldResponse> {
         let mut held = Vec::new();
         for _ in 0..4 {
             held.push(memory.hold(answer()).await.unwrap());
@@ -282,7 +282,7 @@ mod tests {
         held
     }
 
-    fn next(held: &mut HeldAnswer) -> Option<Bytes> {
+    fn next(held: &mut HeldResponse) -> Option<Bytes> {
         let mut cx = Context::from_waker(Waker::noop());
         match Pin::new(held).poll_next(&mut cx) {
             Poll::Ready(part) => part.map(|Ok(part)| part),
@@ -290,7 +290,7 @@ mod tests {
         }
     }
 
-    fn rest(held: &mut HeldAnswer) -> usize {
+    fn rest(held: &mut HeldResponse) -> usize {
         std::iter::from_fn(|| next(held).map(|part| part.len())).sum()
     }
 
@@ -380,7 +380,7 @@ mod tests {
         pass(&memory, CREDIT / 2);
         assert!(next(&mut held[0]).is_some());
 
-        let mut done = memory.hold_now(answer());
+        let mut done = memory.hold_or_evict(answer());
 
         assert_eq!(rest(&mut held[1]), 0);
         assert_eq!(rest(&mut held[0]), 64 * KIB - PART_BYTES);

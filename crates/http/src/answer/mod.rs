@@ -11,7 +11,7 @@ use actix_web::http::header::HeaderName;
 
 pub(crate) use gzip::{AcceptsGzip, padded};
 pub(crate) use json::{json, json_text, json_with};
-pub(crate) use memory::{AnswerMemory, HeldAnswer};
+pub(crate) use memory::{AnswerMemory, HeldResponse};
 pub(crate) use negotiation::{BodyType, EVENT_STREAM, JSON, NDJSON, accepts, accepts_json};
 pub(crate) use receipt::{
     content, mark_replay, merge_receipt, not_modified, ok_or_replay, receipt, respond, state,

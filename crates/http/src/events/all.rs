@@ -7,7 +7,7 @@ use crate::Api;
 use crate::admin::webhook_body::EventTypeName;
 use crate::answer::{ApiResult, EVENT_STREAM, accepts};
 use crate::problems::BackEndProblems;
-use crate::request::{AnyAnswer, BackEnd, Query, cursor};
+use crate::request::{AnyAcceptBackEnd, BackEnd, Query, cursor};
 use threadkeep_events::{GlobalItem, GlobalStream, Watermark};
 use threadkeep_service::ServiceError;
 use threadkeep_store::StoreError;
@@ -39,7 +39,7 @@ struct GlobalFeed {
 )]
 pub(crate) async fn get_events(
     request: HttpRequest,
-    AnyAnswer(BackEnd { api, .. }): AnyAnswer,
+    AnyAcceptBackEnd(BackEnd { api, .. }): AnyAcceptBackEnd,
     Query(filter): Query<Filter>,
     last: LastEvent,
 ) -> ApiResult {
@@ -53,7 +53,7 @@ pub(crate) async fn get_events(
 
 pub(crate) async fn head_events(
     request: HttpRequest,
-    AnyAnswer(BackEnd { api, .. }): AnyAnswer,
+    AnyAcceptBackEnd(BackEnd { api, .. }): AnyAcceptBackEnd,
     Query(filter): Query<Filter>,
     last: LastEvent,
 ) -> ApiResult {

@@ -4,7 +4,7 @@ use actix_web::{HttpRequest, web};
 
 use super::feed;
 use super::feed::{Frame, Source};
-use super::query::{LastEvent, OfThread, Resume};
+use super::query::{LastEvent, Resume, ThreadEventsQuery};
 use super::visible::{Verdict, Viewer};
 use crate::Api;
 use crate::answer::ApiResult;
@@ -63,7 +63,7 @@ struct Session {
 pub(crate) async fn get_thread_events(
     request: HttpRequest,
     Listened(target): Listened,
-    Query(query): Query<OfThread>,
+    Query(query): Query<ThreadEventsQuery>,
     last: LastEvent,
 ) -> ApiResult {
     // read before the store call, because the token may expire during the call
@@ -91,7 +91,7 @@ pub(crate) async fn get_thread_events(
 
 pub(crate) async fn head_thread_events(
     Listened(target): Listened,
-    Query(query): Query<OfThread>,
+    Query(query): Query<ThreadEventsQuery>,
     last: LastEvent,
 ) -> ApiResult {
     let Listener { api, id, .. } = target.listener().await?;

@@ -15,7 +15,7 @@ pub(crate) struct Resume {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct OfThread {
+pub(crate) struct ThreadEventsQuery {
     values: Option<bool>,
     pub(super) resume: Resume,
 }
@@ -47,13 +47,13 @@ impl Parameters for Resume {
     }
 }
 
-impl OfThread {
+impl ThreadEventsQuery {
     pub(crate) fn wants_values(&self) -> bool {
         self.values == Some(true)
     }
 }
 
-impl Parameters for OfThread {
+impl Parameters for ThreadEventsQuery {
     const NAMES: &'static [&'static str] = &["values", "last_event_id"];
 
     fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {

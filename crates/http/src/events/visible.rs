@@ -61,7 +61,7 @@ impl Viewer {
             return Ok(Verdict::Over);
         }
         let sees = match event {
-            Some(event) => self.sees_life_of(event).await?,
+            Some(event) => self.may_see_event(event).await?,
             None => true,
         };
         Ok(shown_if(sees))
@@ -75,7 +75,7 @@ impl Viewer {
         }
     }
 
-    async fn sees_life_of(&mut self, event: &Event) -> Result<bool, StoreError> {
+    async fn may_see_event(&mut self, event: &Event) -> Result<bool, StoreError> {
         // events about a thread that does not exist have no life
         if event.life == Life::default() {
             return Ok(true);

@@ -5,7 +5,9 @@ use super::object::EntryObject;
 use super::path::NamespacePath;
 use crate::answer::{ApiResult, json, ok_or_replay};
 use crate::problems::{BackEndProblems, BodyProblems, RepeatProblems};
-use crate::request::{BackEnd, IN_LIST, JsonBody, Nothing, OnlyRepeat, Query, body_object, read};
+use crate::request::{
+    BackEnd, IN_LIST, JsonBody, Nothing, OptionalIdempotencyKey, Query, body_object, read,
+};
 use crate::schemas::NamespaceParam;
 use threadkeep_web::ApiError;
 
@@ -62,7 +64,7 @@ pub(crate) async fn get_entries(
 pub(crate) async fn put_entries(
     BackEnd { api, .. }: BackEnd,
     NamespacePath(namespace): NamespacePath,
-    OnlyRepeat(idempotency): OnlyRepeat,
+    OptionalIdempotencyKey(idempotency): OptionalIdempotencyKey,
     _: Query<Nothing>,
     body: JsonBody,
 ) -> ApiResult {

@@ -4,13 +4,13 @@ use actix_web::http::StatusCode;
 use super::content::{entry_body, entry_head};
 use super::object::{EntryDeletion, EntryReceipt};
 use super::path::EntryPath;
-use super::query::OfLifetime;
-use super::write::{AnyBody, EntryConditions};
+use super::query::EntryTtlQuery;
+use super::write::{EntryConditions, RawBody};
 use crate::answer::{ApiResult, json, mark_replay, ok_or_replay};
 use crate::problems::{
     AnyAnswerProblems, BackEndProblems, NotFound, PreconditionFailed, RepeatProblems,
 };
-use crate::request::{AnyAnswer, BackEnd, Nothing, Query, ReadConditions};
+use crate::request::{AnyAcceptBackEnd, BackEnd, Nothing, Query, ReadConditions};
 use crate::schemas::{EntryRepeatHeader, NamespaceParam};
 use threadkeep_service::EntryDraft;
 use threadkeep_store::{Answered, Reading};
@@ -40,7 +40,7 @@ use threadkeep_web::tag;
     ),
 )]
 pub(crate) async fn get_entry(
-    AnyAnswer(BackEnd { api, .. }): AnyAnswer,
+    AnyAcceptBackEnd(BackEnd { api, .. }): AnyAcceptBackEnd,
     path: EntryPath,
     conditions: ReadConditions,
     _: Query<Nothing>,
@@ -94,8 +94,8 @@ pub(crate) async fn put_entry(
     BackEnd { api, .. }: BackEnd,
     path: EntryPath,
     EntryConditions(terms): EntryConditions,
-    Query(OfLifetime(lifetime)): Query<OfLifetime>,
-    body: AnyBody,
+    Query(EntryTtlQuery(lifetime)): Query<EntryTtlQuery>,
+    body: RawBody,
 ) -> ApiResult {
     let size_bytes = body.bytes.len();
     let draft = EntryDraft {

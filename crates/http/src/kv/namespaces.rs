@@ -8,7 +8,7 @@ use super::path::NamespacePath;
 use super::query::{EntryListing, NamespaceListing};
 use crate::answer::{ApiResult, json, ok_or_replay};
 use crate::problems::{BackEndProblems, BodyProblems, RepeatProblems};
-use crate::request::{BackEnd, JsonBody, Nothing, OnlyRepeat, Query, cursor};
+use crate::request::{BackEnd, JsonBody, Nothing, OptionalIdempotencyKey, Query, cursor};
 use crate::schemas::{EntryRepeatHeader, NamespaceParam};
 use threadkeep_domain::EntryKey;
 use threadkeep_store::{Answered, EntryRange, KeyOrder, NamespacePlace};
@@ -133,7 +133,7 @@ pub(crate) async fn list_entries(
 pub(crate) async fn put_namespace(
     BackEnd { api, .. }: BackEnd,
     NamespacePath(namespace): NamespacePath,
-    OnlyRepeat(idempotency): OnlyRepeat,
+    OptionalIdempotencyKey(idempotency): OptionalIdempotencyKey,
     _: Query<Nothing>,
     body: JsonBody,
 ) -> ApiResult {
@@ -167,7 +167,7 @@ pub(crate) async fn put_namespace(
 pub(crate) async fn delete_namespace(
     BackEnd { api, .. }: BackEnd,
     NamespacePath(namespace): NamespacePath,
-    OnlyRepeat(idempotency): OnlyRepeat,
+    OptionalIdempotencyKey(idempotency): OptionalIdempotencyKey,
     _: Query<Nothing>,
 ) -> ApiResult {
     let deleted = api.namespaces.delete_namespace(&namespace, idempotency);

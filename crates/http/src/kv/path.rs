@@ -5,8 +5,8 @@ use crate::request::{extract, path_part};
 use threadkeep_domain::{EntryKey, EntryKeyError, Namespace, NamespaceError};
 
 /// Indexes of the path parts in `/v1/kv/{namespace}/{key}`. Part 0 is empty.
-const NAMESPACE_PLACE: usize = 3;
-const KEY_PLACE: usize = 4;
+const NAMESPACE_INDEX: usize = 3;
+const KEY_INDEX: usize = 4;
 
 #[derive(Debug)]
 pub(crate) struct NamespacePath(pub(crate) Namespace);
@@ -19,7 +19,7 @@ pub(crate) struct EntryPath {
 
 impl NamespacePath {
     fn of(request: &HttpRequest) -> ApiResult<Self> {
-        let text = path_part(request, NAMESPACE_PLACE).ok_or(NamespaceError::Utf8)?;
+        let text = path_part(request, NAMESPACE_INDEX).ok_or(NamespaceError::Utf8)?;
         Ok(Self(Namespace::new(&text)?))
     }
 }
@@ -27,7 +27,7 @@ impl NamespacePath {
 impl EntryPath {
     fn of(request: &HttpRequest) -> ApiResult<Self> {
         let NamespacePath(namespace) = NamespacePath::of(request)?;
-        let text = path_part(request, KEY_PLACE).ok_or(EntryKeyError::Utf8)?;
+        let text = path_part(request, KEY_INDEX).ok_or(EntryKeyError::Utf8)?;
         let key = EntryKey::new(&text)?;
         Ok(Self { namespace, key })
     }

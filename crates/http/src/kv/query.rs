@@ -4,7 +4,7 @@ use threadkeep_domain::{EntryKey, Lifetime, Namespace};
 use threadkeep_store::KeyOrder;
 
 #[derive(Debug, Default)]
-pub(crate) struct OfLifetime(pub(crate) Option<Lifetime>);
+pub(crate) struct EntryTtlQuery(pub(crate) Option<Lifetime>);
 
 #[derive(Debug, Default)]
 pub(crate) struct EntryListing {
@@ -42,7 +42,7 @@ impl EntryListing {
     }
 }
 
-impl Parameters for OfLifetime {
+impl Parameters for EntryTtlQuery {
     const NAMES: &'static [&'static str] = &["ttl_seconds"];
 
     fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {

@@ -13,7 +13,7 @@ use threadkeep_store::EntryTerms;
 pub(crate) struct EntryConditions(pub(crate) EntryTerms);
 
 #[derive(Debug)]
-pub(crate) struct AnyBody {
+pub(crate) struct RawBody {
     pub(crate) bytes: Bytes,
     pub(crate) content: EntryContent,
 }
@@ -41,7 +41,7 @@ impl EntryConditions {
     }
 }
 
-impl AnyBody {
+impl RawBody {
     fn of(request: &HttpRequest) -> ApiResult<Self> {
         Ok(Self {
             content: EntryContent::of(request.headers())?,
@@ -50,4 +50,4 @@ impl AnyBody {
     }
 }
 
-extract!(EntryConditions, AnyBody);
+extract!(EntryConditions, RawBody);

@@ -21,7 +21,7 @@ pub(crate) struct BackEnd {
 
 /// Like [`BackEnd`], but ignores `Accept`, for responses that are not always JSON.
 #[derive(Debug)]
-pub(crate) struct AnyAnswer(pub(crate) BackEnd);
+pub(crate) struct AnyAcceptBackEnd(pub(crate) BackEnd);
 
 /// Name of the API key. Stored in the extensions of requests that the audit log records.
 #[derive(Debug)]
@@ -77,13 +77,13 @@ pub fn own(request: &HttpRequest, api: &Api, refusal: ApiError) -> Result<Owner,
 
 impl BackEnd {
     fn of(request: &HttpRequest) -> ApiResult<Self> {
-        let AnyAnswer(back_end) = AnyAnswer::of(request)?;
+        let AnyAcceptBackEnd(back_end) = AnyAcceptBackEnd::of(request)?;
         accepts_json(request)?;
         Ok(back_end)
     }
 }
 
-impl AnyAnswer {
+impl AnyAcceptBackEnd {
     fn of(request: &HttpRequest) -> ApiResult<Self> {
         let api = request.app_data::<web::Data<Api>>();
         let api = api.ok_or(ApiError::NotFound)?.clone();
@@ -92,4 +92,4 @@ impl AnyAnswer {
     }
 }
 
-extract!(BackEnd, AnyAnswer);
+extract!(BackEnd, AnyAcceptBackEnd);

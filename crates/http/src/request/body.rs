@@ -21,7 +21,7 @@ use actix_web::web::Bytes;
 use futures_util::StreamExt;
 use tokio::time::Instant;
 
-use super::body_memory::{BodyMemory, GivenUp, LOOK, Share};
+use super::body_memory::{BodyMemory, Evicted, SLOW_CHECK_INTERVAL, Share};
 use crate::connection_state::ConnectionState;
 use threadkeep_domain::BODY_MAX_BYTES;
 use threadkeep_store::Alarm;
@@ -36,7 +36,7 @@ const DRAIN_BYTES: usize = 64 * 1_048_576;
 /// Time limit for a rejected body.
 const DRAIN_TIME: Duration = Duration::from_secs(10);
 /// Time limit for a body that waits for memory.
-const SILENCE_TIMEOUT: Duration = Duration::from_secs(5);
+const MEMORY_TIMEOUT: Duration = Duration::from_secs(5);
 const BLOCK_BYTES: usize = 32_768;
 
 /// A body, or the reason why the body is not available. `Debug` hides the content.
@@ -106,7 +106,7 @@ impl Body {
         let alarm = request.conn_data::<BodyAlarm>().cloned();
         let connection = request.conn_data::<ConnectionState>().cloned();
         let memory = request.conn_data::<BodyMemory>().cloned();
-        let payload = Arriving {
+        let payload = IncomingBody {
             payload: request.take_payload(),
             alarm: alarm.unwrap_or_default(),
             connection: connection.unwrap_or_default(),
@@ -118,7 +118,7 @@ impl Body {
         Self::collect(payload, limit_bytes).await
     }
 
-    async fn refuse(payload: Arriving, limit_bytes: u64, announced_bytes: u64) -> Self {
+    async fn refuse(payload: IncomingBody, limit_bytes: u64, announced_bytes: u64) -> Self {
         if announced_bytes > DRAIN_BYTES as u64 {
             let read_bytes = 0;
             return Self::TooLarge {
@@ -129,7 +129,7 @@ impl Body {
         Self::drain(payload, limit_bytes, 0).await
     }
 
-    async fn collect(mut payload: Arriving, limit_bytes: u64) -> Self {
+    async fn collect(mut payload: IncomingBody, limit_bytes: u64) -> Self {
         let mut end = None;
         let mut parts = Parts::default();
         loop {
@@ -137,7 +137,7 @@ impl Body {
                 Ok(None) => break,
                 Ok(Some(Ok(chunk))) => chunk,
                 Ok(Some(Err(_))) | Err(Fault::Late) => return Self::Unreadable,
-                Err(Fault::GivenUp) => return Self::Overloaded,
+                Err(Fault::Evicted) => return Self::Overloaded,
             };
             let read_bytes = parts.len + chunk.len();
             if read_bytes as u64 > limit_bytes {
@@ -157,7 +157,7 @@ impl Body {
         }
     }
 
-    async fn drain(mut payload: Arriving, limit_bytes: u64, mut read_bytes: usize) -> Self {
+    async fn drain(mut payload: IncomingBody, limit_bytes: u64, mut read_bytes: usize) -> Self {
         let mut end = None;
         payload.share.clear();
         // errors do not matter here, because reading on only makes it more likely that the response arrives
@@ -243,7 +243,7 @@ impl Parts {
     }
 }
 
-struct Arriving {
+struct IncomingBody {
     payload: Payload,
     alarm: BodyAlarm,
     connection: ConnectionState,
@@ -252,10 +252,10 @@ struct Arriving {
 
 enum Fault {
     Late,
-    GivenUp,
+    Evicted,
 }
 
-impl Arriving {
+impl IncomingBody {
     /// Returns the next chunk, or `None` at the end of the body. Fails if the client is silent for [`SILENCE`], or at
     /// `end`. The first wait sets `end` to `limit` from now.
     async fn next(
@@ -268,8 +268,8 @@ impl Arriving {
             if let Poll::Ready(next) = self.payload.poll_next_unpin(cx) {
                 return Poll::Ready(Ok(next));
             }
-            if let Err(GivenUp) = self.share.await_client(cx) {
-                return Poll::Ready(Err(Fault::GivenUp));
+            if let Err(Evicted) = self.share.await_client(cx) {
+                return Poll::Ready(Err(Fault::Evicted));
             }
             self.connection.want_body(true);
             let next_by = *next_by.get_or_insert_with(|| {
@@ -285,8 +285,8 @@ impl Arriving {
     }
 
     /// Reserves memory for a received chunk. Waits until there is room, and reads nothing from the client in the
-    /// meantime. Fails after [`SILENCE_TIMEOUT`].
-    async fn make_room(&mut self, bytes: usize) -> Result<(), GivenUp> {
+    /// meantime. Fails after [`MEMORY_TIMEOUT`].
+    async fn make_room(&mut self, bytes: usize) -> Result<(), Evicted> {
         let mut end = None;
         poll_fn(|cx| {
             loop {
@@ -294,13 +294,13 @@ impl Arriving {
                 if let Poll::Ready(taken) = self.share.poll_take(cx, bytes as u64, now) {
                     return Poll::Ready(taken);
                 }
-                let end = *end.get_or_insert(now + SILENCE_TIMEOUT);
+                let end = *end.get_or_insert(now + MEMORY_TIMEOUT);
                 if now >= end {
-                    return Poll::Ready(Err(GivenUp));
+                    return Poll::Ready(Err(Evicted));
                 }
-                self.share.give_up_slow(now);
+                self.share.drop_slow(now);
                 let mut alarm = self.alarm.0.borrow_mut();
-                ready!(alarm.poll(cx, end.min(now + LOOK)));
+                ready!(alarm.poll(cx, end.min(now + SLOW_CHECK_INTERVAL)));
             }
         })
         .await

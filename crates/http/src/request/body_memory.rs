@@ -16,7 +16,7 @@ const FREE_BYTES: u64 = 16_384;
 const BYTES_PER_SECOND: u64 = 262_144;
 const CREDIT: Duration = Duration::from_secs(2);
 /// Interval between checks for slow bodies while other bodies wait for memory.
-pub(crate) const LOOK: Duration = Duration::from_millis(250);
+pub(crate) const SLOW_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Limits the bytes of request bodies in memory, from their arrival until the request is done.
 ///
@@ -41,15 +41,15 @@ struct Pool {
 #[derive(Debug)]
 struct Arrival {
     waker: Waker,
-    state: Arrives,
+    state: ArrivalState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Arrives {
+enum ArrivalState {
     /// After this time, the body is dropped if other bodies wait for memory.
     By(Instant),
     Waits,
-    GivenUp,
+    Evicted,
 }
 
 /// The memory of one body. Dropping the share frees the memory.
@@ -63,7 +63,7 @@ pub struct Share {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no memory is left for the body")]
-pub(crate) struct GivenUp;
+pub(crate) struct Evicted;
 
 impl BodyMemory {
     #[must_use]
@@ -86,10 +86,10 @@ impl BodyMemory {
         }
     }
 
-    fn give_up_slow(&self, now: Instant) {
+    fn drop_slow(&self, now: Instant) {
         for arrival in self.0.arriving.borrow_mut().values_mut() {
-            if matches!(arrival.state, Arrives::By(due) if due < now) {
-                arrival.state = Arrives::GivenUp;
+            if matches!(arrival.state, ArrivalState::By(due) if due < now) {
+                arrival.state = ArrivalState::Evicted;
                 arrival.waker.wake_by_ref();
             }
         }
@@ -103,7 +103,7 @@ impl BodyMemory {
             false => self.0.reserved_bytes,
         };
         let mut older = arriving.range(..number);
-        let is_first = older.all(|(_, arrival)| arrival.state != Arrives::Waits);
+        let is_first = older.all(|(_, arrival)| arrival.state != ArrivalState::Waits);
         let most_bytes = self.0.limit_bytes.saturating_sub(kept_bytes);
         is_first && self.0.used_bytes.get() + bytes <= most_bytes
     }
@@ -112,7 +112,7 @@ impl BodyMemory {
     fn wake_waiting(&self) {
         let arriving = self.0.arriving.borrow();
         let mut arrivals = arriving.values();
-        if let Some(waiting) = arrivals.find(|arrival| arrival.state == Arrives::Waits) {
+        if let Some(waiting) = arrivals.find(|arrival| arrival.state == ArrivalState::Waits) {
             waiting.waker.wake_by_ref();
         }
     }
@@ -133,7 +133,7 @@ impl Share {
         cx: &Context<'_>,
         bytes: u64,
         now: Instant,
-    ) -> Poll<Result<(), GivenUp>> {
+    ) -> Poll<Result<(), Evicted>> {
         if self.bytes + bytes <= FREE_BYTES {
             self.bytes += bytes;
             return Poll::Ready(Ok(()));
@@ -150,18 +150,18 @@ impl Share {
             return Poll::Ready(Ok(()));
         };
         let due = match arrival.state {
-            Arrives::GivenUp => return Poll::Ready(Err(GivenUp)),
-            Arrives::By(due) => due,
-            Arrives::Waits => now + CREDIT,
+            ArrivalState::Evicted => return Poll::Ready(Err(Evicted)),
+            ArrivalState::By(due) => due,
+            ArrivalState::Waits => now + CREDIT,
         };
         if !has_room {
-            arrival.state = Arrives::Waits;
+            arrival.state = ArrivalState::Waits;
             arrival.waker.clone_from(cx.waker());
             return Poll::Pending;
         }
-        let did_wait = arrival.state == Arrives::Waits;
+        let did_wait = arrival.state == ArrivalState::Waits;
         let earned = Duration::from_micros(bytes * 1_000_000 / BYTES_PER_SECOND);
-        arrival.state = Arrives::By((due + earned).min(now + CREDIT));
+        arrival.state = ArrivalState::By((due + earned).min(now + CREDIT));
         drop(arriving);
         self.bytes += bytes;
         pool.used_bytes.set(pool.used_bytes.get() + counted_bytes);
@@ -173,13 +173,13 @@ impl Share {
 
     /// Registers the task, which is woken if the body is dropped while it waits for the client. Fails if the body was
     /// already dropped.
-    pub(super) fn await_client(&self, cx: &Context<'_>) -> Result<(), GivenUp> {
+    pub(super) fn await_client(&self, cx: &Context<'_>) -> Result<(), Evicted> {
         let Some(number) = self.number else {
             return Ok(());
         };
         let mut arriving = self.memory.0.arriving.borrow_mut();
         match arriving.get_mut(&number) {
-            Some(arrival) if arrival.state == Arrives::GivenUp => Err(GivenUp),
+            Some(arrival) if arrival.state == ArrivalState::Evicted => Err(Evicted),
             Some(arrival) => {
                 arrival.waker.clone_from(cx.waker());
                 Ok(())
@@ -188,13 +188,13 @@ impl Share {
         }
     }
 
-    /// Drops slow bodies. All waiting bodies call this function, but it does nothing within [`LOOK`] of the previous
-    /// check.
-    pub(crate) fn give_up_slow(&self, now: Instant) {
+    /// Drops slow bodies. All waiting bodies call this function, but it does nothing within [`SLOW_CHECK_INTERVAL`] of
+    /// the previous check.
+    pub(crate) fn drop_slow(&self, now: Instant) {
         let next_look = &self.memory.0.next_look;
         if next_look.get().is_none_or(|look| now >= look) {
-            next_look.set(Some(now + LOOK));
-            self.memory.give_up_slow(now);
+            next_look.set(Some(now + SLOW_CHECK_INTERVAL));
+            self.memory.drop_slow(now);
         }
     }
 
@@ -221,7 +221,7 @@ impl Pool {
         self.next_number.set(number + 1);
         let arrival = Arrival {
             waker: Waker::noop().clone(),
-            state: Arrives::By(now + CREDIT),
+            state: ArrivalState::By(now + CREDIT),
         };
         self.arriving.borrow_mut().insert(number, arrival);
         number
@@ -252,15 +252,15 @@ mod tests {
         BodyMemory::new(256 * KIB, 64 * KIB)
     }
 
-    fn take(share: &mut Share, bytes: u64) -> Poll<Result<(), GivenUp>> {
+    fn take(share: &mut Share, bytes: u64) -> Poll<Result<(), Evicted>> {
         take_at(share, bytes, Instant::now())
     }
 
-    fn take_at(share: &mut Share, bytes: u64, now: Instant) -> Poll<Result<(), GivenUp>> {
+    fn take_at(share: &mut Share, bytes: u64, now: Instant) -> Poll<Result<(), Evicted>> {
         share.poll_take(&Context::from_waker(Waker::noop()), bytes, now)
     }
 
-    const TAKEN: Poll<Result<(), GivenUp>> = Poll::Ready(Ok(()));
+    const TAKEN: Poll<Result<(), Evicted>> = Poll::Ready(Ok(()));
 
     fn body(memory: &BodyMemory, bytes: u64) -> Share {
         let mut share = memory.share();
@@ -337,15 +337,15 @@ mod tests {
         for _ in 0..4 {
             assert_eq!(take_at(&mut steady, 32 * KIB, now), TAKEN);
             now += Duration::from_millis(125);
-            memory.give_up_slow(now);
+            memory.drop_slow(now);
         }
         let cx = Context::from_waker(Waker::noop());
         assert_eq!(still.await_client(&cx), Ok(()));
 
-        memory.give_up_slow(start + CREDIT + Duration::from_millis(1));
+        memory.drop_slow(start + CREDIT + Duration::from_millis(1));
 
-        assert_eq!(still.await_client(&cx), Err(GivenUp));
-        assert_eq!(take(&mut still, 1), Poll::Ready(Err(GivenUp)));
+        assert_eq!(still.await_client(&cx), Err(Evicted));
+        assert_eq!(take(&mut still, 1), Poll::Ready(Err(Evicted)));
         assert_eq!(steady.await_client(&cx), Ok(()));
     }
 
@@ -358,12 +358,12 @@ mod tests {
         let waiting = memory.share();
         let cx = Context::from_waker(Waker::noop());
 
-        waiting.give_up_slow(start + CREDIT);
-        waiting.give_up_slow(start + CREDIT + LOOK / 2);
+        waiting.drop_slow(start + CREDIT);
+        waiting.drop_slow(start + CREDIT + SLOW_CHECK_INTERVAL / 2);
         assert_eq!(late.await_client(&cx), Ok(()));
-        waiting.give_up_slow(start + CREDIT + LOOK);
+        waiting.drop_slow(start + CREDIT + SLOW_CHECK_INTERVAL);
 
-        assert_eq!(late.await_client(&cx), Err(GivenUp));
+        assert_eq!(late.await_client(&cx), Err(Evicted));
     }
 
     #[test]
@@ -375,7 +375,7 @@ mod tests {
         assert!(take_at(&mut waiting, 32 * KIB, start).is_pending());
 
         let late = start + 10 * CREDIT;
-        memory.give_up_slow(late);
+        memory.drop_slow(late);
         drop(full);
 
         assert_eq!(take_at(&mut waiting, 32 * KIB, late), TAKEN);

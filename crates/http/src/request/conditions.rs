@@ -31,7 +31,7 @@ pub struct Repeatable {
 }
 
 #[derive(Debug)]
-pub(crate) struct OnlyRepeat(pub(crate) Option<IdempotencyKey>);
+pub(crate) struct OptionalIdempotencyKey(pub(crate) Option<IdempotencyKey>);
 
 #[derive(Debug)]
 pub(crate) struct ReadConditions {
@@ -47,14 +47,14 @@ impl ReadConditions {
         })
     }
 
-    pub(crate) fn of_match_alone(self) -> Self {
+    pub(crate) fn without_none_match(self) -> Self {
         Self {
             none_match: Vec::new(),
             ..self
         }
     }
 
-    pub(crate) fn are_given(&self) -> bool {
+    pub(crate) fn has_conditions(&self) -> bool {
         self.precondition.is_some() || !self.none_match.is_empty()
     }
 
@@ -266,11 +266,16 @@ impl Repeatable {
     }
 }
 
-impl OnlyRepeat {
+impl OptionalIdempotencyKey {
     fn of(request: &HttpRequest) -> ApiResult<Self> {
         let key = idempotency(request, &body_of(request)?)?;
         Ok(Self(key.map(|(_, key)| key)))
     }
 }
 
-extract!(OnlyRepeat, ReadConditions, Repeatable, WriteConditions);
+extract!(
+    OptionalIdempotencyKey,
+    ReadConditions,
+    Repeatable,
+    WriteConditions
+);

@@ -37,7 +37,7 @@ pub(crate) fn open<C: Cursor>(ring: &KeyRing, about: &[u8], text: &str) -> ApiRe
     let (tag, rest) = bytes
         .split_first_chunk::<TAG_BYTES>()
         .ok_or(ApiError::InvalidCursor)?;
-    if !ring.has_made(tag, C::PURPOSE, &[about, rest]) {
+    if !ring.verify_tag(tag, C::PURPOSE, &[about, rest]) {
         return Err(ApiError::InvalidCursor);
     }
     C::read(rest).ok_or(ApiError::InvalidCursor)

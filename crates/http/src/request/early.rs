@@ -19,7 +19,7 @@ use threadkeep_domain::{CHECKPOINTS_MAX_BYTES, METADATA_MAX_BYTES};
 const SMALL_BYTES: u64 = 16_384;
 
 /// Index of the path part with the thread's id in `/v1/threads/{id}`. Part 0 is empty.
-const THREAD_PART: usize = 3;
+const THREAD_INDEX: usize = 3;
 
 pub(crate) fn limit_bytes(request: &ServiceRequest) -> u64 {
     let path = request.match_info().as_str();
@@ -34,8 +34,8 @@ pub(crate) fn limit_bytes(request: &ServiceRequest) -> u64 {
 /// Returns whether a request with a large body will be rejected because its credentials are missing or wrong. In that
 /// case, the body is not read. The handler chooses the response.
 fn will_be_refused(api: &Api, request: &ServiceRequest, path: &str) -> bool {
-    let is_untold = request.headers().contains_key(TRANSFER_ENCODING);
-    if !is_untold && announced_bytes(request).unwrap_or_default() <= SMALL_BYTES {
+    let is_chunked = request.headers().contains_key(TRANSFER_ENCODING);
+    if !is_chunked && announced_bytes(request).unwrap_or_default() <= SMALL_BYTES {
         return false;
     }
     if is_for_back_ends(path) {
@@ -65,7 +65,7 @@ fn is_entry(method: &Method, path: &str) -> bool {
 /// Returns whether the caller has no access to the thread in the path. If the caller has access, stores the caller for
 /// the handler.
 fn lacks_credentials(api: &Api, request: &HttpRequest) -> bool {
-    let Some(id) = path_part(request, THREAD_PART) else {
+    let Some(id) = path_part(request, THREAD_INDEX) else {
         return true;
     };
     let id = (id != "current").then_some(&*id);

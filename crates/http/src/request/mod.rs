@@ -20,10 +20,11 @@ pub(super) mod target;
 pub(super) mod thread_maker;
 pub(super) mod thread_write;
 
-pub(crate) use back_end::{AnyAnswer, BackEnd, key_for, own};
+pub(crate) use back_end::{AnyAcceptBackEnd, BackEnd, key_for, own};
 pub(crate) use checkpoint_path::CheckpointPath;
 pub(crate) use conditions::{
-    OnlyRepeat, ReadConditions, Repeatable, WriteConditions, idempotency, if_match, turn,
+    OptionalIdempotencyKey, ReadConditions, Repeatable, WriteConditions, idempotency, if_match,
+    turn,
 };
 pub(crate) use context::{About, body_of, change_context, session_of};
 pub(crate) use decode::path_part;
@@ -37,7 +38,8 @@ pub(crate) use json::{
 pub(crate) use json_body::{JsonBody, PatchBody};
 pub(crate) use key_path::KeyPath;
 pub(crate) use query::{
-    Keys, Limit, Nothing, OfNew, Page, Parameters, Part, Query, Reading, Window, set_once, whole,
+    Keys, Limit, NewThreadQuery, Nothing, Page, Parameters, Part, Query, Reading, Window, set_once,
+    whole,
 };
 pub(crate) use rights::{is_for_back_ends, right_for};
 pub(crate) use target::{Listened, Listener, Target, behalf, reserves_keys, threads_for};

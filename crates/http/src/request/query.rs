@@ -51,14 +51,14 @@ pub(crate) struct Part {
 
 /// The query parameter `ttl_seconds` of a write that may create a thread.
 #[derive(Debug, Default)]
-pub(crate) struct OfNew {
+pub(crate) struct NewThreadQuery {
     pub(crate) ttl: Option<Duration>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     pub(crate) max_records: Option<NonZeroU64>,
-    pub(crate) of_new: OfNew,
+    pub(crate) of_new: NewThreadQuery,
 }
 
 #[derive(Debug, Default)]
@@ -98,14 +98,14 @@ impl<const DEFAULT: usize, const MOST: usize> Page<DEFAULT, MOST> {
     }
 }
 
-impl AsRef<Self> for OfNew {
+impl AsRef<Self> for NewThreadQuery {
     fn as_ref(&self) -> &Self {
         self
     }
 }
 
-impl AsRef<OfNew> for Window {
-    fn as_ref(&self) -> &OfNew {
+impl AsRef<NewThreadQuery> for Window {
+    fn as_ref(&self) -> &NewThreadQuery {
         &self.of_new
     }
 }
@@ -212,7 +212,7 @@ impl Parameters for Reading {
     }
 }
 
-impl Parameters for OfNew {
+impl Parameters for NewThreadQuery {
     const NAMES: &'static [&'static str] = &["ttl_seconds"];
 
     fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {

@@ -53,7 +53,7 @@ const OWN_KEY: &str = "/v1/api-keys/current";
 const EXPORT: &str = "export";
 
 /// Index of the path part with the namespace in `/v1/kv/{namespace}`.
-const NAMESPACE_PLACE: usize = 3;
+const NAMESPACE_INDEX: usize = 3;
 
 pub(crate) fn is_for_back_ends(path: &str) -> bool {
     let below_thread = path.strip_prefix("/v1/threads/");
@@ -92,7 +92,7 @@ pub(super) fn needed(request: &HttpRequest) -> Option<Right> {
         false => request.method(),
     };
     let right = right_for(method, path)?;
-    let namespace = || Namespace::new(&path_part(request, NAMESPACE_PLACE)?).ok();
+    let namespace = || Namespace::new(&path_part(request, NAMESPACE_INDEX)?).ok();
     Some(match right {
         Right::Kv => namespace().map_or(Right::Kv, Right::KvOf),
         right => right.clone(),

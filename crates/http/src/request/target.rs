@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::back_end::key_for;
 use super::context::{change_context, key_of};
 use super::extract::extract;
-use super::query::{OfNew, Reading};
+use super::query::{NewThreadQuery, Reading};
 use crate::Api;
 use crate::answer::{ApiResult, EVENT_STREAM, JSON, accepts};
 use threadkeep_domain::{Access, ThreadId, ThreadPolicy};
@@ -61,7 +61,7 @@ impl Target {
         }
     }
 
-    pub(crate) fn new_threads(&self, of_new: &OfNew) -> Cow<'_, ThreadService> {
+    pub(crate) fn new_threads(&self, of_new: &NewThreadQuery) -> Cow<'_, ThreadService> {
         let threads = self.threads();
         match of_new.ttl {
             None => threads,
@@ -72,7 +72,7 @@ impl Target {
         }
     }
 
-    pub(crate) fn scopes(&self, of_new: &OfNew) -> Cow<'_, ScopeService> {
+    pub(crate) fn scopes(&self, of_new: &NewThreadQuery) -> Cow<'_, ScopeService> {
         self.scopes_of(self.new_threads(of_new))
     }
 
@@ -87,7 +87,7 @@ impl Target {
         }
     }
 
-    pub(crate) fn turns(&self, of_new: &OfNew) -> TurnService {
+    pub(crate) fn turns(&self, of_new: &NewThreadQuery) -> TurnService {
         self.api
             .turns
             .with_threads(self.new_threads(of_new).into_owned())

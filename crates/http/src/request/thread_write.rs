@@ -4,13 +4,13 @@ use actix_web::HttpRequest;
 
 use super::conditions::WriteConditions;
 use super::extract::{Extract, extract};
-use super::query::{OfNew, Parameters, Query};
+use super::query::{NewThreadQuery, Parameters, Query};
 use super::target::Target;
 use crate::answer::ApiResult;
 use threadkeep_service::{ScopeService, ThreadService};
 
 #[derive(Debug)]
-pub(crate) struct ThreadWrite<P = (), H = WriteConditions, Q = OfNew> {
+pub(crate) struct ThreadWrite<P = (), H = WriteConditions, Q = NewThreadQuery> {
     pub(crate) target: Target,
     pub(crate) path: P,
     pub(crate) headers: H,
@@ -31,7 +31,7 @@ impl<P: Extract, H: Extract, Q: Parameters> ThreadWrite<P, H, Q> {
     }
 }
 
-impl<P, H, Q: AsRef<OfNew>> ThreadWrite<P, H, Q> {
+impl<P, H, Q: AsRef<NewThreadQuery>> ThreadWrite<P, H, Q> {
     pub(crate) fn threads(&self) -> Cow<'_, ThreadService> {
         self.target.new_threads(self.query.as_ref())
     }

@@ -67,7 +67,7 @@ impl<const AROUND: usize, H: Extract> ScopeCall<AROUND, H> {
     }
 
     /// Like [`Self::open`], but requires a stored scope. Fails if the body names no scope, or the scope `request`.
-    pub(super) fn open_kept<'a, B: Deserialize<'a>>(&'a self) -> ApiResult<(ScopeId, B)> {
+    pub(super) fn open_stored<'a, B: Deserialize<'a>>(&'a self) -> ApiResult<(ScopeId, B)> {
         let scope = match self.scope()? {
             Scope::Kept(scope) => scope,
             Scope::Request if member(self.body.as_str(), SCOPE).is_none() => {

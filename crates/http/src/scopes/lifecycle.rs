@@ -23,7 +23,7 @@ use threadkeep_store::ScopeParts;
     ),
 )]
 pub(crate) async fn describe_scope(call: ScopeCall<IN_BODY>) -> ApiResult {
-    let (scope, NamedScope { .. }) = call.open_kept()?;
+    let (scope, NamedScope { .. }) = call.open_stored()?;
     let parts = ScopeParts {
         tasks: true,
         ..ScopeParts::default()
@@ -49,7 +49,7 @@ pub(crate) async fn describe_scope(call: ScopeCall<IN_BODY>) -> ApiResult {
     ),
 )]
 pub(crate) async fn clear_scope(call: ScopeCall<IN_BODY, Repeatable>) -> ApiResult {
-    let (scope, body): (_, ClearScope) = call.open_kept()?;
+    let (scope, body): (_, ClearScope) = call.open_stored()?;
     let keep_unfinished = body.keep_unfinished.unwrap_or_default();
     let options = call.headers.options(body.if_version);
     let scopes = call.scopes()?;
@@ -72,7 +72,7 @@ pub(crate) async fn clear_scope(call: ScopeCall<IN_BODY, Repeatable>) -> ApiResu
     ),
 )]
 pub(crate) async fn end_scope(call: ScopeCall<IN_BODY, Repeatable>) -> ApiResult {
-    let (scope, body): (_, EndScope) = call.open_kept()?;
+    let (scope, body): (_, EndScope) = call.open_stored()?;
     let expected = body.if_version.map(|Whole(version)| version);
     let scopes = call.scopes()?;
     let Repeatable { turn, idempotency } = call.headers;

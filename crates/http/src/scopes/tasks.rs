@@ -21,7 +21,7 @@ use threadkeep_store::ScopeParts;
     ),
 )]
 pub(crate) async fn get_tasks(call: ScopeCall<IN_LIST>) -> ApiResult {
-    let (scope, NamedScope { .. }) = call.open_kept()?;
+    let (scope, NamedScope { .. }) = call.open_stored()?;
     let parts = ScopeParts {
         tasks: true,
         ..ScopeParts::default()
@@ -48,7 +48,7 @@ pub(crate) async fn get_tasks(call: ScopeCall<IN_LIST>) -> ApiResult {
     ),
 )]
 pub(crate) async fn set_tasks(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResult {
-    let (scope, body): (_, SetTasks) = call.open_kept()?;
+    let (scope, body): (_, SetTasks) = call.open_stored()?;
     let tasks: Vec<_> = body.tasks.0.into_iter().map(NewTask::from).collect();
     let keep_unfinished = body.keep_unfinished.unwrap_or_default();
     let options = call.headers.options(body.if_version);
@@ -71,7 +71,7 @@ pub(crate) async fn set_tasks(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResult
     ),
 )]
 pub(crate) async fn update_task(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResult {
-    let (scope, body): (_, UpdateTask) = call.open_kept()?;
+    let (scope, body): (_, UpdateTask) = call.open_stored()?;
     let options = call.headers.options(body.if_version);
     let (task, change) = body.read()?;
     let scopes = call.scopes()?;

@@ -28,7 +28,7 @@ use threadkeep_store::ScopeParts;
     ),
 )]
 pub(crate) async fn get_values(call: ScopeCall<IN_LIST>) -> ApiResult {
-    let (scope, body): (_, GetValues) = call.open_kept()?;
+    let (scope, body): (_, GetValues) = call.open_stored()?;
     let scopes = call.scopes()?;
     let is_one = body.key.is_some();
     let keys = body.read_keys(scopes.policy(&scope).keys)?;
@@ -67,7 +67,7 @@ pub(crate) async fn get_values(call: ScopeCall<IN_LIST>) -> ApiResult {
     ),
 )]
 pub(crate) async fn set_values(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResult {
-    let (scope, body): (_, SetValues) = call.open_kept()?;
+    let (scope, body): (_, SetValues) = call.open_stored()?;
     let scopes = call.scopes()?;
     let options = call.headers.options(body.if_version);
     let is_one = body.entries.is_none();
@@ -101,7 +101,7 @@ pub(crate) async fn set_values(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResul
     ),
 )]
 pub(crate) async fn delete_key(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResult {
-    let (scope, body): (_, DeleteKey) = call.open_kept()?;
+    let (scope, body): (_, DeleteKey) = call.open_stored()?;
     let scopes = call.scopes()?;
     let key = ScopeKey::new(body.key, scopes.policy(&scope).keys)?;
     let options = call.headers.options(body.if_version);
@@ -125,7 +125,7 @@ pub(crate) async fn delete_key(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResul
     ),
 )]
 pub(crate) async fn list_keys(call: ScopeCall<IN_LIST>) -> ApiResult {
-    let (scope, body): (_, ListKeys) = call.open_kept()?;
+    let (scope, body): (_, ListKeys) = call.open_stored()?;
     let prefix = body.prefix.unwrap_or_default();
     let parts = ScopeParts {
         keys: true,
@@ -155,7 +155,7 @@ pub(crate) async fn list_keys(call: ScopeCall<IN_LIST>) -> ApiResult {
     ),
 )]
 pub(crate) async fn increment_key(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResult {
-    let (scope, body): (_, IncrementKey) = call.open_kept()?;
+    let (scope, body): (_, IncrementKey) = call.open_stored()?;
     let scopes = call.scopes()?;
     let key = ScopeKey::new(body.key, scopes.policy(&scope).keys)?;
     let by = body.by.unwrap_or(1);

@@ -9,12 +9,12 @@ use super::history_query::SegmentPart;
 use crate::answer::{ApiResult, json, ok_or_replay};
 use crate::problems::{NotFound, ReadProblems, ScopeProblems};
 use crate::request::{
-    IN_LIST, JsonBody, List, OfNew, Query, RawJson, Reading, Repeatable, Target, Whole,
+    IN_LIST, JsonBody, List, NewThreadQuery, Query, RawJson, Reading, Repeatable, Target, Whole,
     body_object, extract, invalid, path_part, read,
 };
-use crate::schemas::{PeekParam, PlaceParams, SegmentParam};
+use crate::schemas::{HistoryPageParams, PeekParam, SegmentParam};
 use crate::scopes::schemas::RepeatHeader;
-use threadkeep_domain::scope::{HistoryItem, ItemId, ORIGINALS_KEPT, ScopeId, Segment};
+use threadkeep_domain::scope::{DEFAULT_ORIGINALS_TTL, HistoryItem, ItemId, ScopeId, Segment};
 use threadkeep_domain::{IdempotencyKey, Json, rfc3339};
 use threadkeep_store::Originals;
 use threadkeep_web::ApiError;
@@ -149,7 +149,7 @@ pub(crate) async fn compact_history(
     let (Whole(through), Whole(count)) = (&summary.through, &summary.count);
     let (through, count) = (*through, *count);
     let (items, keep) = summary.read(options.idempotency)?;
-    let scopes = target.scopes(&OfNew::default());
+    let scopes = target.scopes(&NewThreadQuery::default());
     let compacted = scopes.compact(&target.id, (through, count), &items, keep, options);
     let compacted = compacted.await?;
     let places = (through + 1).saturating_sub(items.len() as u64)..;
@@ -198,7 +198,7 @@ pub(crate) async fn list_segments(target: Target, Query(reading): Query<Reading>
 #[utoipa::path(
     get,
     path = "/v1/threads/current/history/segments/{n}",
-    params(SegmentParam, PeekParam, PlaceParams),
+    params(SegmentParam, PeekParam, HistoryPageParams),
     responses(
         (status = 200, description = "A page of items, exactly as they were sent.", body = SegmentItems<'_>),
         NotFound,
@@ -232,7 +232,9 @@ impl NewSummary<'_> {
             ));
         }
         let keep = self.keep_seconds;
-        let keep = keep.map_or(ORIGINALS_KEPT, |Whole(keep)| Duration::from_secs(keep));
+        let keep = keep.map_or(DEFAULT_ORIGINALS_TTL, |Whole(keep)| {
+            Duration::from_secs(keep)
+        });
         let items = items.into_iter().enumerate();
         let items = items.map(|(index, item)| item.read(request, index));
         Ok((items.collect::<Result<_, _>>()?, keep))

@@ -14,9 +14,9 @@ use tokio::time::Instant;
 use super::document;
 use super::image_query::Exporting;
 use crate::Api;
-use crate::answer::{AnswerMemory, ApiResult, HeldAnswer, NDJSON, accepts};
+use crate::answer::{AnswerMemory, ApiResult, HeldResponse, NDJSON, accepts};
 use crate::problems::BackEndProblems;
-use crate::request::{AnyAnswer, BackEnd, Query};
+use crate::request::{AnyAcceptBackEnd, BackEnd, Query};
 use threadkeep_service::{Export, Exported};
 use threadkeep_web::ApiError;
 
@@ -54,7 +54,7 @@ const MAX_BYTES: u64 = 1 << 30;
 )]
 pub(crate) async fn export_threads(
     request: HttpRequest,
-    AnyAnswer(BackEnd { api, .. }): AnyAnswer,
+    AnyAcceptBackEnd(BackEnd { api, .. }): AnyAcceptBackEnd,
     Query(exporting): Query<Exporting>,
 ) -> ApiResult {
     accepts(&request, NDJSON)?;
@@ -81,7 +81,7 @@ pub(crate) async fn export_threads(
 
 pub(crate) async fn head_export(
     request: HttpRequest,
-    AnyAnswer(BackEnd { api, .. }): AnyAnswer,
+    AnyAcceptBackEnd(BackEnd { api, .. }): AnyAcceptBackEnd,
     Query(exporting): Query<Exporting>,
 ) -> ApiResult {
     accepts(&request, NDJSON)?;
@@ -108,7 +108,7 @@ struct Lines {
     next: Option<Option<Exported>>,
     memory: Option<AnswerMemory>,
     /// A long line that is being sent, and the number of its remaining bytes.
-    leaving: Option<(HeldAnswer, u64)>,
+    leaving: Option<(HeldResponse, u64)>,
     until: Instant,
     bytes: u64,
     failed: u64,

@@ -9,7 +9,7 @@ use super::history_removal::HistoryWrite;
 use crate::answer::ApiResult;
 use crate::problems::{BackEndProblems, NotFound, ReadProblems, ScopeProblems};
 use crate::request::{BackEnd, JsonBody, Query, Target};
-use crate::schemas::{OfNewParam, PeekParam, PlaceParams};
+use crate::schemas::{HistoryPageParams, OfNewParam, PeekParam};
 use crate::scopes::lifecycle::answer;
 use crate::scopes::schemas::RepeatHeader;
 use threadkeep_domain::scope::ScopeId;
@@ -76,7 +76,7 @@ pub(crate) async fn append_history(write: HistoryWrite, body: JsonBody) -> ApiRe
     path = "/v1/threads/current/history",
     params(
         PeekParam,
-        PlaceParams,
+        HistoryPageParams,
         ("tail" = Option<u64>, Query, minimum = 0, maximum = 1000, description = "Return this number of the newest items, oldest first. The header `x-total-count` contains the length of the history. Cannot be combined with `after`, `before`, `order` and `limit`."),
         ("originals" = Option<bool>, Query, description = "Whether to return the items that a compaction replaced, instead of their summary, until they expire. Cannot be combined with `tail`."),
     ),
@@ -109,7 +109,7 @@ pub(crate) async fn get_history(target: Target, Query(part): Query<HistoryPart>)
     params(
         ("id" = String, Path, pattern = "^thrd_[a-zA-Z0-9]{27,59}$", description = "The thread's id, without its signature."),
         ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "The life of the thread, as in its events. By default, the life that ended last."),
-        PlaceParams,
+        HistoryPageParams,
         ("tail" = Option<u64>, Query, minimum = 0, maximum = 1000, description = "Return this number of the newest items, oldest first. The header `x-total-count` contains the length of the history. Cannot be combined with `after`, `before`, `order` and `limit`."),
     ),
     responses(

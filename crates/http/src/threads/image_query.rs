@@ -5,7 +5,7 @@ use threadkeep_service::ExportPlace;
 use threadkeep_web::ApiError;
 
 #[derive(Debug, Default)]
-pub(crate) struct OfExisting(pub(super) Option<IfExists>);
+pub(crate) struct ImportQuery(pub(super) Option<IfExists>);
 
 #[derive(Debug, Default)]
 pub(crate) struct Exporting {
@@ -13,7 +13,7 @@ pub(crate) struct Exporting {
     pub(super) cursor: Option<ExportPlace>,
 }
 
-impl Parameters for OfExisting {
+impl Parameters for ImportQuery {
     const NAMES: &'static [&'static str] = &["if_exists"];
 
     fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {

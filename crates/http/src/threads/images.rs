@@ -5,15 +5,15 @@ use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
 use super::document;
 use super::document::ThreadDocument;
 use super::fork_body::{ForkBody, read_fork};
-use super::image_query::OfExisting;
+use super::image_query::ImportQuery;
 use super::lifecycle::created;
 use super::object::ThreadObject;
 use crate::Api;
 use crate::answer::{ApiResult, json};
 use crate::problems::{BackEndProblems, BodyProblems, ImportProblems, NotFound, WriteProblems};
 use crate::request::{
-    About, BackEnd, JsonBody, Nothing, OfNew, Query, Target, ThreadMaker, WriteConditions, invalid,
-    key_for,
+    About, BackEnd, JsonBody, NewThreadQuery, Nothing, Query, Target, ThreadMaker, WriteConditions,
+    invalid, key_for,
 };
 use crate::schemas::{OfNewParam, WriteHeaders};
 use threadkeep_domain::{Access, Refusal};
@@ -45,7 +45,7 @@ pub(crate) async fn fork_thread(
     target: Target,
     api: web::Data<Api>,
     conditions: WriteConditions,
-    Query(of_new): Query<OfNew>,
+    Query(of_new): Query<NewThreadQuery>,
     body: JsonBody,
 ) -> ApiResult {
     let maker = ThreadMaker::of(&request, &api)?;
@@ -126,7 +126,7 @@ pub(crate) async fn import_thread(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     conditions: WriteConditions,
-    Query(OfExisting(if_exists)): Query<OfExisting>,
+    Query(ImportQuery(if_exists)): Query<ImportQuery>,
     body: JsonBody,
 ) -> ApiResult {
     if request.headers().contains_key(IF_MATCH) {

@@ -98,7 +98,7 @@ pub(crate) async fn get_thread(
             // ignores `If-None-Match`, because all threads that do not exist share a tag but not an id
             let object = ThreadObject::absent(&target.id, policy);
             content(
-                &conditions.of_match_alone(),
+                &conditions.without_none_match(),
                 Stamp::default(),
                 object.to_json(),
             )?

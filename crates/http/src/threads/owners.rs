@@ -9,7 +9,7 @@ use threadkeep_domain::Owner;
 use threadkeep_service::ServiceError;
 
 /// Index of the path part with the owner in `/v1/owners/{owner}`.
-const OWNER_PLACE: usize = 3;
+const OWNER_INDEX: usize = 3;
 
 #[derive(Debug)]
 pub(crate) struct OwnerPath(Owner);
@@ -104,7 +104,7 @@ pub(crate) async fn erase_owner(
 
 impl OwnerPath {
     fn of(request: &HttpRequest) -> ApiResult<Self> {
-        let text = path_part(request, OWNER_PLACE);
+        let text = path_part(request, OWNER_INDEX);
         let owner = text.and_then(|text| Owner::new(&text).ok());
         owner.map(Self).ok_or_else(|| {
             let detail = "The owner must have 1 to 256 bytes of UTF-8 without control characters";

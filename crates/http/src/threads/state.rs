@@ -151,7 +151,7 @@ async fn known(
     conditions: &ReadConditions,
     stamp: impl AsyncFnOnce() -> Result<Stamp, ServiceError>,
 ) -> ApiResult<Option<HttpResponse>> {
-    if !conditions.are_given() {
+    if !conditions.has_conditions() {
         return Ok(None);
     }
     let stamp = stamp().await?;

@@ -7,8 +7,8 @@ use utoipa::ToSchema;
 use crate::answer::{ApiResult, json, mark_replay};
 use crate::problems::{ReadProblems, WriteProblems};
 use crate::request::{
-    IN_BODY, JsonBody, Nothing, OfNew, Query, Repeatable, Target, ThreadWrite, Whole, invalid,
-    optional_body_object, read, turn,
+    IN_BODY, JsonBody, NewThreadQuery, Nothing, Query, Repeatable, Target, ThreadWrite, Whole,
+    invalid, optional_body_object, read, turn,
 };
 use crate::schemas::{OfNewParam, TokenHeader};
 use crate::scopes::schemas::RepeatHeader;
@@ -141,7 +141,7 @@ pub(crate) async fn renew_turn(
     let token = token(&request)?;
     let body: TurnPatchBody = read(&optional_body_object(body.as_str(), IN_BODY)?)?;
     let granted = target
-        .turns(&OfNew::default())
+        .turns(&NewThreadQuery::default())
         .renew(&target.id, token, ttl(body.ttl_seconds))
         .await?;
     Ok(json(HttpResponse::Ok(), &TurnObject::from(granted)))
@@ -158,7 +158,7 @@ pub(crate) async fn renew_turn(
     ),
 )]
 pub(crate) async fn end_turn(request: HttpRequest, target: Target, _: Query<Nothing>) -> ApiResult {
-    let turns = target.turns(&OfNew::default());
+    let turns = target.turns(&NewThreadQuery::default());
     turns.end(&target.id, token(&request)?).await?;
     Ok(HttpResponse::NoContent().finish())
 }
@@ -173,7 +173,10 @@ pub(crate) async fn end_turn(request: HttpRequest, target: Target, _: Query<Noth
     ),
 )]
 pub(crate) async fn get_turn(target: Target, _: Query<Nothing>) -> ApiResult {
-    let held = target.turns(&OfNew::default()).get(&target.id).await?;
+    let held = target
+        .turns(&NewThreadQuery::default())
+        .get(&target.id)
+        .await?;
     Ok(json(HttpResponse::Ok(), &TurnState::from(held)))
 }
 

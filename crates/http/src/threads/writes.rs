@@ -3,7 +3,9 @@ use std::num::NonZeroU64;
 use super::operations::{Increment, Merge, read_increment, read_operations};
 use crate::answer::{ApiResult, merge_receipt, receipt};
 use crate::problems::WriteProblems;
-use crate::request::{JsonBody, KeyPath, OfNew, PatchBody, ThreadWrite, Window, WriteConditions};
+use crate::request::{
+    JsonBody, KeyPath, NewThreadQuery, PatchBody, ThreadWrite, Window, WriteConditions,
+};
 use crate::schemas::{
     DeleteReceipt, IncrementReceipt, KeyParam, MergeReceipt, OfNewParam, PushReceipt, Receipt,
     WriteHeaders,
@@ -162,7 +164,7 @@ pub(crate) async fn delete_state(write: ThreadWrite) -> ApiResult {
     run(write, |()| Operation::Clear).await
 }
 
-async fn run<P, Q: AsRef<OfNew>>(
+async fn run<P, Q: AsRef<NewThreadQuery>>(
     write: ThreadWrite<P, WriteConditions, Q>,
     operation: impl FnOnce(P) -> Operation,
 ) -> ApiResult {

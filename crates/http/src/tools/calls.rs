@@ -2,7 +2,7 @@ use serde_json::value::RawValue;
 
 use super::messages::{RequestedCall, Wire, read_calls};
 use super::schemas::{ToolCallsBody, ToolMessages};
-use super::single::{NOT_KEPT, marked};
+use super::single::{NOT_STORED_WARNING, marked};
 use crate::answer::{ApiResult, json};
 use crate::problems::ScopeProblems;
 use crate::request::Repeatable;
@@ -59,7 +59,7 @@ pub(crate) async fn call_tools(call: ScopeCall<AROUND, Repeatable>) -> ApiResult
     let answers = ToolMessages {
         messages: wire.messages(&asked, &outcomes),
         unknown: ignores_unknown.then_some(unknown),
-        warning: (body.scope.is_none() && has_written).then_some(NOT_KEPT),
+        warning: (body.scope.is_none() && has_written).then_some(NOT_STORED_WARNING),
     };
     Ok(json(response, &answers))
 }

@@ -36,10 +36,10 @@ impl Wire {
         tool_use: Option<RawJson<'a>>,
         content: Option<RawJson<'a>>,
     ) -> ApiResult<(Self, List<'a>)> {
-        let list = |name, RawJson(json), is_mixed| List {
+        let list = |name, RawJson(json), allows_other_blocks| List {
             name,
             json,
-            is_mixed,
+            allows_other_blocks,
         };
         match (tool_calls, tool_use, content) {
             (Some(json), None, None) => Ok((Self::OpenAi, list("tool_calls", json, false))),
@@ -76,7 +76,7 @@ pub(super) struct List<'a> {
     name: &'static str,
     json: &'a str,
     /// True if the list may contain elements that are not tool calls.
-    is_mixed: bool,
+    allows_other_blocks: bool,
 }
 
 fn block(asked: &RequestedCall<'_>, outcome: &Outcome) -> Value {
@@ -101,7 +101,7 @@ pub(super) fn read_calls<'a>(wire: Wire, list: List<'a>) -> ApiResult<Vec<Reques
         let index = calls.len();
         let call = match wire {
             Wire::OpenAi => read_tool_call(index, element).map(Some),
-            Wire::Anthropic => read_tool_use(index, element, list.is_mixed),
+            Wire::Anthropic => read_tool_use(index, element, list.allows_other_blocks),
         };
         calls.extend(call.map_err(|error| fault(error.in_element(at)))?);
         if calls.len() > CALLS_MAX {
@@ -155,12 +155,16 @@ fn read_tool_call(index: usize, raw: &str) -> Result<RequestedCall<'_>, BodyFaul
 fn read_tool_use(
     index: usize,
     raw: &str,
-    is_mixed: bool,
+    allows_other_blocks: bool,
 ) -> Result<Option<RequestedCall<'_>>, BodyFault> {
     let Block { r#type: kind } = read_value(raw)?;
     if kind != Some(RawJson(r#""tool_use""#)) {
         let wanted = || BodyFault::unwanted("a block of the type tool_use");
-        return if is_mixed { Ok(None) } else { Err(wanted()) };
+        return if allows_other_blocks {
+            Ok(None)
+        } else {
+            Err(wanted())
+        };
     }
     let block: ToolUse<'_> = read_value(raw)?;
     let call = RequestedCall::new(index, block.id, &block.name, block.input, raw);

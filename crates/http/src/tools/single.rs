@@ -9,7 +9,7 @@ use threadkeep_service::tools::{Answered, Call, Format, Outcome, Tool, definitio
 use threadkeep_web::ApiError;
 
 /// Warning for a write without a scope. Callers that explicitly name `request` get no warning.
-pub(super) const NOT_KEPT: &str =
+pub(super) const NOT_STORED_WARNING: &str =
     "The request names no `scope`, so what the tool wrote is gone with this response";
 
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ pub(crate) async fn call_tool(
     let result = answered.first().map(|only| match &only.outcome {
         Outcome::Result(result) => ToolResult {
             result: Some(result),
-            warning: (!is_kept).then_some(NOT_KEPT),
+            warning: (!is_kept).then_some(NOT_STORED_WARNING),
             error: None,
         },
         Outcome::Mistake(text) => ToolResult {

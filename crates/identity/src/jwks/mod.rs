@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// Time limit for a request that waits for a key.
 const FETCH_WAIT: Duration = Duration::from_secs(2);
 /// Maximum number of requests that wait for a key. Further requests are rejected at once.
-const MOST_WAITING: usize = 256;
+const WAITING_REQUESTS_MAX: usize = 256;
 
 /// The keys behind a JWK Set URL (RFC 7517). Cheap to clone.
 ///
@@ -73,7 +73,7 @@ impl Jwks {
             wanted: Notify::new(),
             rests: AtomicBool::new(false),
             fetches: watch::Sender::default(),
-            waiting: Arc::new(Semaphore::new(MOST_WAITING)),
+            waiting: Arc::new(Semaphore::new(WAITING_REQUESTS_MAX)),
             succeeded: AtomicU64::new(0),
             failed: AtomicU64::new(0),
         }))
@@ -157,7 +157,7 @@ impl Jwks {
         }
         if self
             .set()
-            .is_some_and(|set| set.may_have(header.kid.as_deref()))
+            .is_some_and(|set| set.may_verify(header.kid.as_deref()))
         {
             return None;
         }

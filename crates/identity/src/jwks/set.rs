@@ -7,9 +7,9 @@ use super::super::ring_provider;
 use super::super::verifier::{JwtSettings, Verifier};
 
 /// Maximum number of keys in a set. Issuers use two or three.
-const MOST_KEYS: usize = 64;
+const KEYS_MAX: usize = 64;
 /// Maximum number of keys tried for one token, because each try costs a signature check.
-const MOST_TRIES: usize = 4;
+const TRIES_MAX: usize = 4;
 
 pub(super) struct KeySet(Vec<SetKey>);
 
@@ -23,7 +23,7 @@ struct SetKey {
 pub(super) enum SetError {
     #[error("it is not a JWK Set")]
     Malformed(#[source] serde_json::Error),
-    #[error("it has more than {MOST_KEYS} keys")]
+    #[error("it has more than {KEYS_MAX} keys")]
     TooMany,
 }
 
@@ -36,7 +36,7 @@ impl KeySet {
     /// Parses a set. Skips keys of unknown types and keys for other uses, as RFC 7517, section 5, requires.
     pub(super) fn parse(text: &[u8], settings: &JwtSettings) -> Result<Self, SetError> {
         let text: Text = serde_json::from_slice(text).map_err(SetError::Malformed)?;
-        if text.keys.len() > MOST_KEYS {
+        if text.keys.len() > KEYS_MAX {
             return Err(SetError::TooMany);
         }
         let keys = text.keys.into_iter();
@@ -49,17 +49,17 @@ impl KeySet {
     }
 
     /// Returns whether a key could verify a token with key id `id`. Every key is tried for a token without a key id.
-    pub(super) fn may_have(&self, id: Option<&str>) -> bool {
-        self.0.iter().any(|key| key.answers_to(id))
+    pub(super) fn may_verify(&self, id: Option<&str>) -> bool {
+        self.0.iter().any(|key| key.matches_id(id))
     }
 
     /// Returns only keys that allow the header's algorithm, because a token must not choose how a key is used.
     pub(super) fn candidates(&self, header: &Header) -> impl Iterator<Item = &Verifier> {
         let is_candidate = |key: &&SetKey| {
-            key.answers_to(header.kid.as_deref()) && key.algorithms.contains(&header.alg)
+            key.matches_id(header.kid.as_deref()) && key.algorithms.contains(&header.alg)
         };
         let keys = self.0.iter().filter(is_candidate);
-        keys.take(MOST_TRIES).map(|key| &key.verifier)
+        keys.take(TRIES_MAX).map(|key| &key.verifier)
     }
 }
 
@@ -94,7 +94,7 @@ impl SetKey {
     }
 
     /// Compares key ids. A key without an id verifies only tokens without a key id (RFC 7517, section 4.5).
-    fn answers_to(&self, id: Option<&str>) -> bool {
+    fn matches_id(&self, id: Option<&str>) -> bool {
         id.is_none() || self.id.as_deref() == id
     }
 }
@@ -193,8 +193,8 @@ mod tests {
 
         assert_eq!(tries(&set, Algorithm::EdDSA, Some("3")), 1);
         assert_eq!(tries(&set, Algorithm::EdDSA, Some("10")), 0);
-        assert_eq!(tries(&set, Algorithm::EdDSA, None), MOST_TRIES);
-        assert!(set.may_have(None) && set.may_have(Some("3")) && !set.may_have(Some("10")));
+        assert_eq!(tries(&set, Algorithm::EdDSA, None), TRIES_MAX);
+        assert!(set.may_verify(None) && set.may_verify(Some("3")) && !set.may_verify(Some("10")));
     }
 
     #[test]
@@ -202,12 +202,12 @@ mod tests {
         let set = parse(&[]).unwrap();
 
         assert_eq!(tries(&set, Algorithm::EdDSA, None), 0);
-        assert!(!set.may_have(None) && !set.may_have(Some("a")));
+        assert!(!set.may_verify(None) && !set.may_verify(Some("a")));
     }
 
     #[test]
     fn a_text_that_is_no_set_or_too_large_a_one_is_refused() {
-        let many: Vec<_> = (0..=MOST_KEYS).map(|_| key(&json!({}))).collect();
+        let many: Vec<_> = (0..=KEYS_MAX).map(|_| key(&json!({}))).collect();
 
         assert!(matches!(parse(&many), Err(SetError::TooMany)));
         let deep = "[".repeat(100_000);

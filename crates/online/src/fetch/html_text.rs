@@ -3,8 +3,8 @@ use html5gum::emitters::callback::CallbackEvent;
 use super::spaced::Spaced;
 
 /// Elements that are skipped with their content.
-const LEFT_OUT: [&[u8]; 5] = [b"script", b"style", b"noscript", b"template", b"svg"];
-/// Index of `svg` in [`LEFT_OUT`].
+const SKIPPED_ELEMENTS: [&[u8]; 5] = [b"script", b"style", b"noscript", b"template", b"svg"];
+/// Index of `svg` in [`SKIPPED_ELEMENTS`].
 const SVG: usize = 4;
 
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(super) struct HtmlText {
     max_chars: usize,
     title: Spaced,
     body: Spaced,
-    /// Index of the skipped element in [`LEFT_OUT`], and its nesting depth.
+    /// Index of the skipped element in [`SKIPPED_ELEMENTS`], and its nesting depth.
     left_out: Option<(usize, u32)>,
     opening: Opening,
     is_in_title: bool,
@@ -26,8 +26,8 @@ pub(super) struct HtmlText {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Opening {
-    /// Index in [`LEFT_OUT`].
-    LeftOut(usize),
+    /// Index in [`SKIPPED_ELEMENTS`].
+    Skipped(usize),
     Title,
     Pre,
     Other,
@@ -79,9 +79,9 @@ impl HtmlText {
 
     fn open(&mut self, name: &[u8]) {
         self.is_behind_pre = false;
-        let left_out = LEFT_OUT.iter().position(|known| *known == name);
+        let left_out = SKIPPED_ELEMENTS.iter().position(|known| *known == name);
         self.opening = match (left_out, name) {
-            (Some(index), _) => Opening::LeftOut(index),
+            (Some(index), _) => Opening::Skipped(index),
             (None, b"title") => Opening::Title,
             (None, b"pre") => Opening::Pre,
             _ => Opening::Other,
@@ -94,14 +94,14 @@ impl HtmlText {
     fn opened(&mut self, self_closing: bool) {
         let opening = std::mem::replace(&mut self.opening, Opening::Other);
         // in HTML, `/>` closes only `svg` elements
-        let is_picture = opening == Opening::LeftOut(SVG);
+        let is_picture = opening == Opening::Skipped(SVG);
         if self_closing && (self.is_xhtml || is_picture) {
             return;
         }
         match (opening, &mut self.left_out) {
-            (Opening::LeftOut(index), Some((known, depth))) if *known == index => *depth += 1,
+            (Opening::Skipped(index), Some((known, depth))) if *known == index => *depth += 1,
             (_, Some(_)) | (Opening::Other, None) => {}
-            (Opening::LeftOut(index), None) => self.left_out = Some((index, 1)),
+            (Opening::Skipped(index), None) => self.left_out = Some((index, 1)),
             (Opening::Title, None) => self.is_in_title = true,
             (Opening::Pre, None) => {
                 self.pre += 1;
@@ -112,7 +112,7 @@ impl HtmlText {
 
     fn close(&mut self, name: &[u8]) {
         if let Some((index, depth)) = &mut self.left_out {
-            if LEFT_OUT[*index] == name {
+            if SKIPPED_ELEMENTS[*index] == name {
                 *depth -= 1;
                 if *depth == 0 {
                     self.left_out = None;

@@ -28,9 +28,7 @@ pub enum AgentuityError {
     #[error("the path does not exist")]
     NotFound,
     #[error("the method is not supported here; use {allow}")]
-    MethodNotAllowed {
-        allow: &'static str,
-    },
+    MethodNotAllowed { allow: &'static str },
     #[error("this path is for WebSockets of version 13: {0}")]
     NotASocket(#[from] HandshakeError),
     #[error("the namespace is invalid: {0}")]
@@ -42,9 +40,7 @@ pub enum AgentuityError {
     #[error("{0}")]
     Invalid(&'static str),
     #[error("the body is larger than {limit_bytes} bytes")]
-    BodyTooLarge {
-        limit_bytes: u64,
-    },
+    BodyTooLarge { limit_bytes: u64 },
     #[error("the server has no memory left for the body")]
     Overloaded,
     #[error(transparent)]

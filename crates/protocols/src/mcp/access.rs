@@ -16,7 +16,7 @@ use threadkeep_web::ApiError;
 
 /// Headers that name a scope, for callers with an API key. Each entry has the kind of scope and its header. In a
 /// request, `x-session-id` names a session's scope. In an answer, `x-session-id` is the id of the request.
-const NAMING: [(&str, HeaderName); 2] = [
+const SCOPE_HEADERS: [(&str, HeaderName); 2] = [
     ("state", HeaderName::from_static("x-state-id")),
     ("session", HeaderName::from_static("x-session-id")),
 ];
@@ -167,7 +167,7 @@ fn named_by(headers: &HeaderMap) -> impl Iterator<Item = Result<Scope, ApiError>
         let id = std::str::from_utf8(id).map_err(|_| ScopeError::Name)?;
         Ok(format!("{kind}:{id}").parse()?)
     };
-    NAMING.into_iter().flat_map(move |(kind, header)| {
+    SCOPE_HEADERS.into_iter().flat_map(move |(kind, header)| {
         let values = headers.get_all(header);
         values.map(move |value| named(kind, value.as_bytes()))
     })

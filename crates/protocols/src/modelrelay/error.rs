@@ -28,9 +28,7 @@ pub enum RelayError {
     #[error("{0} not found")]
     NotFound(&'static str),
     #[error("the method is not supported here; use {allow}")]
-    MethodNotAllowed {
-        allow: &'static str,
-    },
+    MethodNotAllowed { allow: &'static str },
     /// A malformed path, query or header, or a body that is not JSON.
     #[error("{0}")]
     InvalidInput(String),
@@ -38,9 +36,7 @@ pub enum RelayError {
     #[error("{0}")]
     Validation(String),
     #[error("the body is larger than {limit_bytes} bytes")]
-    BodyTooLarge {
-        limit_bytes: u64,
-    },
+    BodyTooLarge { limit_bytes: u64 },
     #[error("the server has no memory left for the body")]
     Overloaded,
     /// A model response that ended without an answer.

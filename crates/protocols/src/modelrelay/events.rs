@@ -125,7 +125,7 @@ impl Feed {
                 self.run = run;
                 Ok(())
             }
-            Err(error) => self.bear(&error),
+            Err(error) => self.tolerate(&error),
         }
     }
 
@@ -143,7 +143,7 @@ impl Feed {
             match self.fill_state(after).await {
                 Ok(is_more) => return Ok(is_more),
                 Err(error) => {
-                    self.bear(&error)?;
+                    self.tolerate(&error)?;
                     return Ok(false);
                 }
             }
@@ -172,7 +172,7 @@ impl Feed {
     }
 
     /// Tolerates store errors for up to [`WAIT_TIMEOUT`].
-    fn bear(&mut self, error: &ServiceError) -> Result<(), Cut> {
+    fn tolerate(&mut self, error: &ServiceError) -> Result<(), Cut> {
         let since = *self.failing_since.get_or_insert_with(Instant::now);
         let is_gone = matches!(error, ServiceError::Refused(Refusal::ScopeNotFound));
         if is_gone || since.elapsed() >= WAIT_TIMEOUT {

@@ -63,7 +63,10 @@ fn should_retry<B>(response: &ServiceResponse<B>) -> Option<bool> {
     let request = response.request();
     let has_key = request.headers().contains_key(IDEMPOTENCY_KEY)
         || request.extensions().get::<Recognized>().is_some();
-    if !has_key && !request.method().is_idempotent() && error.is_some_and(OpenAiError::has_run) {
+    if !has_key
+        && !request.method().is_idempotent()
+        && error.is_some_and(OpenAiError::may_have_run_calls)
+    {
         return Some(false);
     }
     if response.status() != StatusCode::SERVICE_UNAVAILABLE {

@@ -150,7 +150,7 @@ impl OpenAiError {
     }
 
     /// Returns whether a response may already have run calls that a repeated request would run again.
-    pub(super) fn has_run(&self) -> bool {
+    pub(super) fn may_have_run_calls(&self) -> bool {
         match self {
             Self::Failed { .. } => true,
             Self::Turn(error) => matches!(

@@ -21,8 +21,8 @@ use threadkeep_responses::ResponseService;
 use threadkeep_service::WriteOptions;
 
 /// Indexes of segments in the path `/v1/conversations/{conversation}/items/{item}`.
-const NAME_PLACE: usize = 3;
-const ITEM_PLACE: usize = 5;
+const NAME_INDEX: usize = 3;
+const ITEM_INDEX: usize = 5;
 /// Base URL whose paths have one more segment than paths below `/v1`.
 const BASE: &str = "/openai/";
 
@@ -53,7 +53,7 @@ impl OpenAiRequest {
     }
 
     pub(super) fn conversation(&self) -> Result<ThreadId, OpenAiError> {
-        let id = self.part(NAME_PLACE);
+        let id = self.part(NAME_INDEX);
         let id = id.and_then(|name| thread_of(&name));
         let id = id.ok_or(OpenAiError::NoSuchConversation)?;
         self.request.extensions_mut().insert(About(id));
@@ -62,12 +62,12 @@ impl OpenAiRequest {
 
     /// Returns the item in the path, or `None` if the id is invalid.
     pub(super) fn item(&self) -> Option<ItemId> {
-        self.part(ITEM_PLACE)?.parse().ok()
+        self.part(ITEM_INDEX)?.parse().ok()
     }
 
     /// Returns the name in `/responses/{response}` or `/models/{model}`, below either base URL.
     pub(super) fn named(&self) -> Option<String> {
-        self.part(NAME_PLACE).map(Cow::into_owned)
+        self.part(NAME_INDEX).map(Cow::into_owned)
     }
 
     /// Returns the path segment at `index` below `/v1`, for either base URL.
@@ -102,7 +102,7 @@ impl OpenAiRequest {
     }
 
     /// Records that a repeat is detected without an idempotency key.
-    pub(super) fn note_recognized(&self) {
+    pub(super) fn record_detection(&self) {
         self.request.extensions_mut().insert(Recognized);
     }
 
@@ -129,7 +129,7 @@ impl OpenAiRequest {
     }
 
     /// Records which thread the request is about.
-    pub(super) fn note_about(&self, id: ThreadId) {
+    pub(super) fn record_thread(&self, id: ThreadId) {
         self.request.extensions_mut().insert(About(id));
     }
 

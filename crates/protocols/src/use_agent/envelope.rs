@@ -28,12 +28,12 @@ impl Framed for UseAgent {
 }
 
 /// Answers the client's routes that the app itself must serve.
-pub(super) async fn refuse_route_of_the_app<B: MessageBody + 'static>(
+pub(super) async fn reject_app_route<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     _: Next<B>,
 ) -> Result<ServiceResponse, Error> {
     Body::read(&mut request, 0).await;
-    let mut response = request.error_response(UseAgentError::RouteOfTheApp);
+    let mut response = request.error_response(UseAgentError::AppRoute);
     forbid_storing(&mut response);
     Ok(response)
 }

@@ -23,7 +23,7 @@ pub enum UseAgentError {
     #[error(
         "This route runs agents, which your app does: set its URL in `api` of the transport's configuration."
     )]
-    RouteOfTheApp,
+    AppRoute,
 }
 
 impl<E: Into<ApiError>> From<E> for UseAgentError {
@@ -46,7 +46,7 @@ impl UseAgentError {
         match self {
             Self::Api(error) => error.code(),
             Self::ThreadName => "invalid_thread_id",
-            Self::NoSuchThread | Self::RouteOfTheApp => "not_found",
+            Self::NoSuchThread | Self::AppRoute => "not_found",
         }
     }
 
@@ -63,7 +63,7 @@ impl ResponseError for UseAgentError {
         match self {
             Self::Api(error) => error.status_code(),
             Self::ThreadName => StatusCode::BAD_REQUEST,
-            Self::NoSuchThread | Self::RouteOfTheApp => StatusCode::NOT_FOUND,
+            Self::NoSuchThread | Self::AppRoute => StatusCode::NOT_FOUND,
         }
     }
 

@@ -14,7 +14,7 @@ pub(super) async fn list_threads(request: UseAgentRequest) -> Result<HttpRespons
     let conversations = &request.protocol.conversations;
     let page = conversations.list(&owner, query.start()?, query.limit(), label);
     let mut page = page.await?.ok_or_else(too_far)?;
-    request.protocol.entitle(&mut page.conversations).await?;
+    request.protocol.add_titles(&mut page.conversations).await?;
     Ok(HttpResponse::Ok().json(thread_list(&page)))
 }
 

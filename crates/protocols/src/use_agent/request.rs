@@ -11,7 +11,7 @@ use threadkeep_http::{About, Api, Parameters, Query, Repeatable, idempotency, pa
 use threadkeep_service::{ScopeService, ThreadService, WriteOptions};
 
 /// Index of the segment of `/api/threads/{threadId}` that names the thread.
-const THREAD_PLACE: usize = 3;
+const THREAD_INDEX: usize = 3;
 
 pub(super) type UseAgentRequest = Admitted<UseAgent>;
 
@@ -40,7 +40,7 @@ impl UseAgentRequest {
 
     /// Returns the name and id of the thread in the path.
     pub(super) fn thread(&self) -> Result<(String, ThreadId), UseAgentError> {
-        let name = path_part(&self.request, THREAD_PLACE).ok_or(UseAgentError::ThreadName)?;
+        let name = path_part(&self.request, THREAD_INDEX).ok_or(UseAgentError::ThreadName)?;
         let id = self.thread_of(&name)?;
         Ok((name.into_owned(), id))
     }
@@ -68,7 +68,7 @@ impl UseAgentRequest {
 
     /// Generates a UUID as the name of a new thread. A repeated request with the same idempotency key gets the same
     /// name.
-    pub(super) fn made_name(&self) -> Result<String, UseAgentError> {
+    pub(super) fn generate_name(&self) -> Result<String, UseAgentError> {
         let digits = match idempotency(&self.request, self.body.bytes()?)? {
             Some((key, _)) => {
                 let [kind, name] = self.caller.space().map(str::as_bytes);

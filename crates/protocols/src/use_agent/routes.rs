@@ -5,13 +5,13 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{HttpResponse, Route};
 
-use super::envelope::refuse_route_of_the_app;
+use super::envelope::reject_app_route;
 use super::{UseAgent, UseAgentError, history, lists, threads};
 use crate::frame::frame;
 use threadkeep_web::ApiError;
 
 /// Client routes that run agents.
-const ROUTES_OF_THE_APP: [&str; 4] = [
+const APP_ROUTES: [&str; 4] = [
     "/api/chat",
     "/api/chat/cancel",
     "/api/approve-tool",
@@ -42,10 +42,10 @@ impl UseAgent {
                     ready(Err::<&str, _>(UseAgentError::from(ApiError::NotFound)))
                 })),
         );
-        for path in ROUTES_OF_THE_APP {
+        for path in APP_ROUTES {
             config.service(
                 web::resource(path)
-                    .wrap(from_fn(refuse_route_of_the_app))
+                    .wrap(from_fn(reject_app_route))
                     .default_service(web::to(|| ready(HttpResponse::NotFound()))),
             );
         }

@@ -27,7 +27,7 @@ pub(super) async fn create_thread(request: UseAgentRequest) -> Result<HttpRespon
     let options = request.options()?;
     let name = match body.id {
         Some(name) => name,
-        None => request.made_name()?,
+        None => request.generate_name()?,
     };
     let id = request.thread_of(&name)?;
     let given = body

@@ -17,7 +17,7 @@ const OLDEST: usize = 8;
 
 impl UseAgent {
     /// Adds titles to the conversations of a page that have no title.
-    pub(super) async fn entitle(
+    pub(super) async fn add_titles(
         &self,
         conversations: &mut [ListedConversation],
     ) -> Result<(), ServiceError> {

@@ -25,10 +25,10 @@ use threadkeep_store::{BeginResponse, Begun, EndResponse, Floor, WriteError};
 const LISTEN_EVERY: Duration = Duration::from_millis(250);
 /// Retention of an open response after its last write. Long enough for the sweep to find a response whose driver has
 /// stopped.
-const OPEN_KEPT: Duration = Duration::from_secs(86_400);
+const OPEN_RETENTION: Duration = Duration::from_secs(86_400);
 /// Maximum size of a request that is sent with the first attempt, in bytes. A larger request is sent only once the
 /// response can begin.
-const SENT_AT_ONCE: usize = 65_536;
+const INLINE_REQUEST_MAX_BYTES: usize = 65_536;
 
 pub(crate) enum Opened {
     New(Run),
@@ -46,7 +46,7 @@ impl Driver<'_> {
         let request = new.request.to_bytes();
         self.hold(request.len())?;
         let limits = &self.shared.limits;
-        let is_large = request.len() > SENT_AT_ONCE;
+        let is_large = request.len() > INLINE_REQUEST_MAX_BYTES;
         let mut only_asks = is_large;
         loop {
             let begin = BeginResponse {
@@ -54,7 +54,7 @@ impl Driver<'_> {
                 access: Access::All,
                 token: self.token,
                 lease: limits.lease,
-                kept: OPEN_KEPT,
+                kept: OPEN_RETENTION,
                 due: match new.request.is_background {
                     true => limits.lease,
                     false => limits.resume.max(limits.lease),

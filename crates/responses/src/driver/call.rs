@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::passing::Passing;
-use super::rehearsal::{NotedWrite, Rehearsal};
+use super::passing::ScratchState;
+use super::rehearsal::{DryRunScopes, RecordedWrite};
 use super::run::Run;
 use super::{Driver, Stop};
 use crate::values::call::{PendingCall, item_of, sendable};
@@ -102,13 +102,13 @@ impl Driver<'_> {
         run: &mut Run,
         tool: Tool,
         call: &PendingCall,
-    ) -> Result<(Outcome, Option<NotedWrite>), Stop> {
+    ) -> Result<(Outcome, Option<RecordedWrite>), Stop> {
         if run.request.context != ResponseContext::Nothing {
             return self.rehearse(tool, call).await;
         }
         let passing = match &mut run.passing {
             Some(passing) => passing,
-            none => none.insert(Passing::after(&self.shared.scopes, &run.course).await?),
+            none => none.insert(ScratchState::after(&self.shared.scopes, &run.course).await?),
         };
         let call = Call::new(tool, call.arguments.as_str());
         Ok((passing.call(call).await?, None))
@@ -118,8 +118,8 @@ impl Driver<'_> {
         &self,
         tool: Tool,
         call: &PendingCall,
-    ) -> Result<(Outcome, Option<NotedWrite>), Stop> {
-        let rehearsal = Arc::new(Rehearsal::over(Arc::clone(&self.shared.scopes_store)));
+    ) -> Result<(Outcome, Option<RecordedWrite>), Stop> {
+        let rehearsal = Arc::new(DryRunScopes::over(Arc::clone(&self.shared.scopes_store)));
         let scopes = self.shared.scopes.over(Arc::clone(&rehearsal) as _);
         let scope = Scope::Kept(self.scope.clone());
         let call = Call::new(tool, call.arguments.as_str());
@@ -137,7 +137,7 @@ impl Driver<'_> {
         index: u64,
         call: &PendingCall,
         outcome: &Outcome,
-        write: Option<&NotedWrite>,
+        write: Option<&RecordedWrite>,
     ) -> Result<(), Stop> {
         let item = item_of(&run.request, &run.course, index, call, outcome);
         let tool = sendable(&call.name).parse().ok().map(Tool::as_str);
@@ -151,7 +151,7 @@ impl Driver<'_> {
         run: &mut Run,
         (index, tool): (u64, Option<&'static str>),
         item: Json,
-        write: Option<&NotedWrite>,
+        write: Option<&RecordedWrite>,
     ) -> Result<(), Stop> {
         let is_mistake = member(item.as_str(), "status") == Some(r#""failed""#);
         let is_last = run.course.pending.len() == 1;

@@ -24,13 +24,13 @@ use threadkeep_service::{ServiceError, WriteOptions};
 use threadkeep_store::{EndResponse, EndWrite, ScopeParts, WriteError};
 
 /// Retention of events after the response has ended.
-pub(crate) const EVENTS_KEPT: Duration = Duration::from_secs(600);
+pub(crate) const EVENT_RETENTION: Duration = Duration::from_secs(600);
 /// Retention of an ended response that cannot be read later, in addition to the lease. During this time, the driver can
 /// safely retry the write that ended the response.
-const FORGOTTEN: Duration = Duration::from_secs(5);
+const UNREADABLE_RETENTION: Duration = Duration::from_secs(5);
 /// Retention of an ended response that cannot be read later but is streamed. A reader may not have received the last
 /// events yet.
-const STREAM_FORGOTTEN: Duration = Duration::from_secs(60);
+const STREAMED_RETENTION: Duration = Duration::from_secs(60);
 
 pub(crate) struct Ending<'a> {
     pub(crate) shared: &'a Shared,
@@ -175,10 +175,10 @@ impl Ending<'_> {
             kept: match (self.request.is_kept, self.request.is_repeatable) {
                 (true, _) => limits.response_ttl,
                 (false, true) => limits.resume,
-                (false, false) if self.request.is_streamed => STREAM_FORGOTTEN,
-                (false, false) => limits.lease + FORGOTTEN,
+                (false, false) if self.request.is_streamed => STREAMED_RETENTION,
+                (false, false) => limits.lease + UNREADABLE_RETENTION,
             },
-            events_kept: EVENTS_KEPT,
+            events_kept: EVENT_RETENTION,
         };
         let policy = self.shared.scopes.policy(self.scope);
         let operations = left.map(Left::operations).unwrap_or_default();

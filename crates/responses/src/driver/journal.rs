@@ -1,9 +1,9 @@
 use tokio::time::{Instant, sleep};
 
 use super::{Driver, RETRY_EVERY, Stop};
-use crate::driver::rehearsal::NotedWrite;
+use crate::driver::rehearsal::RecordedWrite;
 use crate::driver::run::Run;
-use crate::telling::Telling;
+use crate::telling::EventQueue;
 use crate::values::entry::Entry;
 use crate::values::error::ResponseError;
 use crate::values::stored::Stored as _;
@@ -17,7 +17,7 @@ impl Driver<'_> {
         &self,
         run: &mut Run,
         entry: Entry,
-        write: Option<&NotedWrite>,
+        write: Option<&RecordedWrite>,
     ) -> Result<(), Stop> {
         let bytes = entry.to_bytes();
         let write = write.map(|write| write.write(self.lent));
@@ -43,7 +43,7 @@ impl Driver<'_> {
     }
 
     /// Writes the waiting events.
-    pub(crate) async fn tell(&self, telling: &mut Telling) -> Result<(), Stop> {
+    pub(crate) async fn tell(&self, telling: &mut EventQueue) -> Result<(), Stop> {
         let (first, events) = telling.waiting();
         let responses = &self.shared.responses;
         self.persist(|| responses.tell(&self.id, self.token, first, &events))

@@ -113,7 +113,7 @@ impl Driver<'_> {
                 self.shared.observer.fenced();
                 // if the driver has lost only the reservation of the scope, it still has the response and releases it
                 match self.release().await {
-                    true => Err(self.without_floor(new.request.is_background)),
+                    true => Err(self.floor_lost_error(new.request.is_background)),
                     false => self.follow().await,
                 }
             }
@@ -142,7 +142,7 @@ impl Driver<'_> {
     }
 
     /// Returns the error for a response that was released because a different caller has reserved its scope.
-    fn without_floor(&self, is_background: bool) -> ResponseError {
+    fn floor_lost_error(&self, is_background: bool) -> ResponseError {
         match self.lent {
             // the sweep resumes the response
             _ if is_background => ResponseError::Stopping,

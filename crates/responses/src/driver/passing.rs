@@ -7,12 +7,12 @@ use threadkeep_service::tools::{Call, Outcome, Tool, Toolbox, scratch};
 use threadkeep_service::{ScopeService, ServiceError};
 
 #[derive(Debug)]
-pub(crate) struct Passing {
+pub(crate) struct ScratchState {
     tools: Toolbox,
     scope: ScopeId,
 }
 
-impl Passing {
+impl ScratchState {
     /// Rebuilds the tool state: runs the earlier calls of the response again, on an empty scope.
     pub(crate) async fn after(
         scopes: &ScopeService,

@@ -1,8 +1,8 @@
 //! Dry runs of tool calls.
 //!
 //! The result of a call depends on its scope, and the result must be stored in the same step as the call's write. The
-//! tool therefore runs over a [`Rehearsal`], which reads the real scopes. Instead of executing the write, the
-//! [`Rehearsal`] records the write and the scope's version.
+//! tool therefore runs over a [`DryRunScopes`], which reads the real scopes. Instead of executing the write, the
+//! [`DryRunScopes`] records the write and the scope's version.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,13 +22,13 @@ use threadkeep_store::{
 
 /// Reads the underlying scopes, and records a write instead of executing it.
 #[derive(Debug)]
-pub(crate) struct Rehearsal {
+pub(crate) struct DryRunScopes {
     scopes: Arc<dyn Scopes>,
-    noted: Mutex<Option<NotedWrite>>,
+    noted: Mutex<Option<RecordedWrite>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct NotedWrite {
+pub(crate) struct RecordedWrite {
     operations: Vec<KvOperation>,
     tasks: Option<TasksChange>,
     history: Vec<HistoryItem>,
@@ -38,7 +38,7 @@ pub(crate) struct NotedWrite {
     version: u64,
 }
 
-impl Rehearsal {
+impl DryRunScopes {
     pub(crate) fn over(scopes: Arc<dyn Scopes>) -> Self {
         Self {
             scopes,
@@ -47,13 +47,13 @@ impl Rehearsal {
     }
 
     /// Takes the last recorded write.
-    pub(crate) fn noted(&self) -> Option<NotedWrite> {
+    pub(crate) fn noted(&self) -> Option<RecordedWrite> {
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         noted.take()
     }
 }
 
-impl NotedWrite {
+impl RecordedWrite {
     /// Returns the recorded write. `lent` is the token of the thread's turn, if the caller holds the turn.
     pub(crate) fn write(&self, lent: Option<TurnToken>) -> ScopeWrite<'_> {
         ScopeWrite {
@@ -89,7 +89,7 @@ fn answer(operation: &KvOperation, value: Option<&ScopeValue>) -> Result<KvAnswe
 }
 
 #[async_trait]
-impl Scopes for Rehearsal {
+impl Scopes for DryRunScopes {
     async fn read_scope(
         &self,
         scope: &ScopeId,
@@ -150,7 +150,7 @@ impl Scopes for Rehearsal {
             version: view.stamp.version + u64::from(!adds_nothing),
             ..view.stamp
         };
-        let noted = NotedWrite {
+        let noted = RecordedWrite {
             operations: write.operations.to_vec(),
             tasks: write.tasks.cloned(),
             history: write.history.to_vec(),

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use crate::driver::passing::Passing;
+use crate::driver::passing::ScratchState;
 use crate::shared::Shared;
-use crate::telling::Telling;
+use crate::telling::EventQueue;
 use crate::values::course::Course;
 use crate::values::request::ResponseRequest;
 use crate::values::stored::Stored as _;
@@ -14,16 +14,16 @@ use threadkeep_store::{Journal, StoreError};
 pub(crate) struct Run {
     pub(crate) request: Arc<ResponseRequest>,
     pub(crate) course: Course,
-    pub(crate) telling: Telling,
+    pub(crate) telling: EventQueue,
     /// Tool state of a response without a context. The first call creates the state.
-    pub(crate) passing: Option<Passing>,
+    pub(crate) passing: Option<ScratchState>,
 }
 
 impl Run {
     pub(crate) fn new(shared: &Shared, id: ResponseId, request: Arc<ResponseRequest>) -> Self {
         let course = Course::new(id, &request);
         Self {
-            telling: Telling::of(&request, &course, shared.limits.max_bytes),
+            telling: EventQueue::of(&request, &course, shared.limits.max_bytes),
             request,
             course,
             passing: None,
@@ -39,7 +39,7 @@ impl Run {
         let request = Arc::new(ResponseRequest::read(&journal.request)?);
         let course = Course::replay(id, &request, journal)?;
         Ok(Self {
-            telling: Telling::resumed(
+            telling: EventQueue::resumed(
                 &*shared.responses,
                 &id,
                 &request,

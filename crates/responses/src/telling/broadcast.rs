@@ -91,7 +91,7 @@ impl Broadcast {
     }
 
     /// Returns the events from `number`, or `None` if they must be read from the store.
-    pub(crate) fn told_from(&self, number: u64) -> Option<Vec<Bytes>> {
+    pub(crate) fn events_from(&self, number: u64) -> Option<Vec<Bytes>> {
         let tail = self.tail();
         let skipped = number.checked_sub(tail.first)?;
         let skipped = usize::try_from(skipped).ok()?;

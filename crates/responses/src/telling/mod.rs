@@ -37,7 +37,7 @@ const PIECES_FACTOR: u64 = 4;
 
 /// The events of a response. A response that no client streams has no events.
 #[derive(Debug)]
-pub(crate) struct Telling {
+pub(crate) struct EventQueue {
     is_on: bool,
     /// Number of the first event that is not written yet.
     first: u64,
@@ -57,7 +57,7 @@ pub(crate) struct Telling {
     pieces_left: u64,
 }
 
-impl Telling {
+impl EventQueue {
     /// Creates the events of a response that has reported nothing since the state in `course`.
     pub(crate) fn of(request: &ResponseRequest, course: &Course, max_bytes: u64) -> Self {
         Self {

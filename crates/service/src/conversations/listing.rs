@@ -18,7 +18,7 @@ use threadkeep_store::{MOVES_AFTER_MS, OwnedPlace, ThreadOrder};
 const FIRST_ROUND: usize = 32;
 const LARGEST_ROUND: usize = 512;
 /// Maximum number of times to read the top of the list again, because threads move up during a search.
-const CATCHING_UP: usize = 3;
+const REREADS_MAX: usize = 3;
 
 struct Search {
     owner: OwnerTag,
@@ -106,7 +106,7 @@ impl ConversationService {
         search: &mut Search,
         mut top: Option<OwnedPlace>,
     ) -> Result<(), ServiceError> {
-        for _ in 0..CATCHING_UP {
+        for _ in 0..REREADS_MAX {
             let (mut new_top, mut next, mut rounds) = (None, None, 0);
             loop {
                 let (first, after) = self.read(search, next, FIRST_ROUND).await?;

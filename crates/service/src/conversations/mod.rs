@@ -15,7 +15,7 @@ use threadkeep_store::{HistoryGlance, Owners};
 /// Maximum number of threads to read for one page.
 pub const CONVERSATIONS_LOOKED_AT: usize = 20_000;
 /// Number of threads per call that reads history items. The items may have a few MiB in total.
-const OPENED_AT_ONCE: usize = 50;
+const HISTORIES_PER_CALL: usize = 50;
 
 #[derive(Debug, Clone)]
 pub struct ConversationService {
@@ -82,7 +82,7 @@ impl ConversationService {
         items: usize,
     ) -> Result<Vec<Option<HistoryGlance>>, ServiceError> {
         let mut glances = Vec::with_capacity(ids.len());
-        for some in ids.chunks(OPENED_AT_ONCE) {
+        for some in ids.chunks(HISTORIES_PER_CALL) {
             glances.extend(self.owners.glance_histories(some, items).await?);
         }
         Ok(glances)

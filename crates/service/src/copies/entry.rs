@@ -6,20 +6,20 @@ use tokio::time::Instant;
 use threadkeep_domain::{KeyedValues, Life, Sent, Snapshot, Stamp};
 
 /// Maximum number of states to track per thread, including the latest.
-const MOST_STATES: usize = 16;
+const STATES_MAX: usize = 16;
 /// Maximum total size of the states before the latest, in bytes.
-const MAX_BYTES_OF_EARLIER: usize = 65_536;
+const EARLIER_STATES_MAX_BYTES: usize = 65_536;
 /// How long after it was sent a snapshot can still be the base of a save, even if the client has received a newer
 /// snapshot meanwhile.
 ///
 /// The limit is short because clients that only read never send their snapshots back. With a longer limit, a client
 /// that restores an earlier value of an array would seem to have worked on an old snapshot.
-const LONGEST_WORK: Duration = Duration::from_secs(30);
-/// How long a client may work on an empty state after its read failed. The limit is longer than [`LONGEST_WORK`]
+const SNAPSHOT_MAX_AGE: Duration = Duration::from_secs(30);
+/// How long a client may work on an empty state after its read failed. The limit is longer than [`SNAPSHOT_MAX_AGE`]
 /// because a save that is based on an empty state does not resemble any snapshot.
-const LONGEST_WORK_ON_NOTHING: Duration = Duration::from_secs(300);
+const EMPTY_STATE_MAX_AGE: Duration = Duration::from_secs(300);
 /// Estimated overhead of a tracked state in memory, in bytes.
-const BYTES_OF_A_STATE: usize = 256;
+const STATE_OVERHEAD_BYTES: usize = 256;
 
 #[derive(Debug, Clone)]
 pub(super) enum ClientView {
@@ -75,7 +75,7 @@ impl ClientView {
 
 impl State {
     fn bytes(&self) -> usize {
-        BYTES_OF_A_STATE
+        STATE_OVERHEAD_BYTES
             + match &self.known {
                 ClientView::Snapshot(_, given) => given.bytes(),
                 ClientView::Nothing | ClientView::Absent | ClientView::Destroyed(_) => 0,
@@ -91,8 +91,8 @@ impl State {
 
     fn may_be_sent_back(&self, now: Instant) -> bool {
         let longest = match self.known {
-            ClientView::Nothing => LONGEST_WORK_ON_NOTHING,
-            ClientView::Absent | ClientView::Snapshot(..) => LONGEST_WORK,
+            ClientView::Nothing => EMPTY_STATE_MAX_AGE,
+            ClientView::Absent | ClientView::Snapshot(..) => SNAPSHOT_MAX_AGE,
             // a client that reads the thread again works on the newly read state
             ClientView::Destroyed(_) => return false,
         };
@@ -119,8 +119,8 @@ impl Entry {
         let now = Instant::now();
         self.states.retain(|state| state.may_be_sent_back(now));
         later.states.append(&mut self.states);
-        later.states.truncate(MOST_STATES);
-        while later.states[1..].iter().map(State::bytes).sum::<usize>() > MAX_BYTES_OF_EARLIER {
+        later.states.truncate(STATES_MAX);
+        while later.states[1..].iter().map(State::bytes).sum::<usize>() > EARLIER_STATES_MAX_BYTES {
             later.states.pop();
         }
         later

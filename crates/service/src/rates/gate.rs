@@ -30,13 +30,13 @@ struct Limited {
 }
 
 #[derive(Debug)]
-enum Turned {
+enum RateRejection {
     Away(RateLimited),
     Failed(WriteError),
 }
 
 /// At most two rate limits, which apply to the client address of a write.
-type OfAddress = Vec<(RateName, Rate)>;
+type AddressRates = Vec<(RateName, Rate)>;
 
 impl RateGate {
     /// Creates a gate that counts in `rates`. `timeout` bounds a write including its checks.
@@ -85,17 +85,17 @@ impl Limited {
         let passed = async {
             match self.admit(scope, may_make).await {
                 Ok(()) => write.await,
-                Err(Turned::Away(limited)) => {
+                Err(RateRejection::Away(limited)) => {
                     self.counters.count(limited.limit);
                     Err(limited.into())
                 }
-                Err(Turned::Failed(error)) => Err(error),
+                Err(RateRejection::Failed(error)) => Err(error),
             }
         };
         in_time(self.timeout, passed).await
     }
 
-    async fn admit(&self, scope: &ScopeId, may_make: bool) -> Result<(), Turned> {
+    async fn admit(&self, scope: &ScopeId, may_make: bool) -> Result<(), RateRejection> {
         let uncounted = RateSubject::uncounted(scope);
         let looks = may_make && uncounted.may_make;
         let of_address = self.of_address(scope, &uncounted, looks).await?;
@@ -124,8 +124,8 @@ impl Limited {
         scope: &ScopeId,
         uncounted: &Uncounted,
         looks: bool,
-    ) -> Result<OfAddress, Turned> {
-        let mut rates = OfAddress::new();
+    ) -> Result<AddressRates, RateRejection> {
+        let mut rates = AddressRates::new();
         if uncounted.address.is_none() {
             return Ok(rates);
         }
@@ -137,7 +137,7 @@ impl Limited {
                 .threads
                 .get_thread(id, Reader::ALL)
                 .await
-                .map_err(Turned::Failed)?;
+                .map_err(RateRejection::Failed)?;
             if thread.is_none() {
                 rates.push((RateName::NewThreads, rate));
             }
@@ -145,14 +145,18 @@ impl Limited {
         Ok(rates)
     }
 
-    async fn take(&self, whose: Counted<'_>, rates: &[(RateName, Rate)]) -> Result<(), Turned> {
+    async fn take(
+        &self,
+        whose: Counted<'_>,
+        rates: &[(RateName, Rate)],
+    ) -> Result<(), RateRejection> {
         if rates.is_empty() {
             return Ok(());
         }
         match self.rates.take_rates(whose, rates).await {
             Ok(None) => Ok(()),
-            Ok(Some(limited)) => Err(Turned::Away(limited)),
-            Err(error) => Err(Turned::Failed(error.into())),
+            Ok(Some(limited)) => Err(RateRejection::Away(limited)),
+            Err(error) => Err(RateRejection::Failed(error.into())),
         }
     }
 

@@ -55,14 +55,14 @@ pub(super) struct New<'a> {
 }
 
 /// The result of looking up a listed scope.
-enum Looked {
+enum LookupResult {
     There(Box<ScopeView>),
     Gone,
     /// The scope exists but cannot be read. Pages omit it instead of failing.
     Unreadable,
 }
 
-impl Looked {
+impl LookupResult {
     fn at(found: Result<Option<ScopeView>, ServiceError>) -> Result<Self, ServiceError> {
         match found {
             Ok(Some(view)) => Ok(Self::There(view.into())),
@@ -84,11 +84,11 @@ impl Looked {
 }
 
 /// Delay before the first check of a listed scope. A scope that does not exist by then will never be created.
-const FIRST_LOOK: Duration = Duration::from_secs(60);
+const FIRST_CHECK_DELAY: Duration = Duration::from_secs(60);
 /// Delay before the next check of a scope that does not expire.
-const NEXT_LOOK: Duration = Duration::from_secs(30 * 86_400);
+const NEXT_CHECK_DELAY: Duration = Duration::from_secs(30 * 86_400);
 /// Number of scopes to check per creation. The checks remove deleted scopes, so the list does not grow without bound.
-const LOOKS: usize = 10;
+const CHECKS_PER_CREATION: usize = 10;
 /// Maximum number of reads per page. Missing scopes on a page are removed from the list, and the page is read again.
 /// The last read only omits missing scopes, because others may be listed at any time before they are created.
 const ROUNDS: usize = 4;
@@ -138,7 +138,7 @@ impl Catalog {
         let view = in_time(self.scopes.timeout, made).await?;
         // the scope exists: the checks get half of the time limit, and the next creation retries failed checks
         let end = start + self.scopes.timeout / 2;
-        match timeout_at(end, self.look_at_due(self.clock.now_ms())).await {
+        match timeout_at(end, self.check_due(self.clock.now_ms())).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => self.is_behind(error),
             Err(late) => self.is_behind(late),
@@ -194,16 +194,16 @@ impl Catalog {
                 let members = self.listings.list_page(&listing, offset, limit + 1).await?;
                 let found = self.find_all(&members).await?;
                 let is_its = |view: &ScopeView| owner.is_none() || self.owner_is(view, owner);
-                let is_gone = |looked: &Looked| match looked {
-                    Looked::There(view) => !is_its(view),
-                    Looked::Gone => true,
-                    Looked::Unreadable => false,
+                let is_gone = |looked: &LookupResult| match looked {
+                    LookupResult::There(view) => !is_its(view),
+                    LookupResult::Gone => true,
+                    LookupResult::Unreadable => false,
                 };
                 let gone = members.iter().zip(&found);
                 let gone = gone.filter(|(_, (_, looked))| is_gone(looked));
                 let gone: Vec<_> = gone.map(|(member, _)| member.clone()).collect();
                 if !gone.is_empty() && rounds < ROUNDS {
-                    self.strike(&gone).await?;
+                    self.remove_missing(&gone).await?;
                     continue;
                 }
                 let next_offset =
@@ -247,13 +247,13 @@ impl Catalog {
     async fn find_all(
         &self,
         members: &[String],
-    ) -> Result<Vec<(Option<Uuid>, Looked)>, ServiceError> {
+    ) -> Result<Vec<(Option<Uuid>, LookupResult)>, ServiceError> {
         let find = |member: &String| {
             let id: Option<Uuid> = member.parse().ok();
             async move {
                 let looked = match id {
-                    Some(id) => Looked::at(self.find(id, &EXISTENCE).await)?,
-                    None => Looked::Gone,
+                    Some(id) => LookupResult::at(self.find(id, &EXISTENCE).await)?,
+                    None => LookupResult::Gone,
                 };
                 Ok((id, looked))
             }
@@ -270,17 +270,17 @@ impl Catalog {
             name: self.kind.list,
             owner,
         };
-        let look_ms = at_ms.saturating_add(millis(FIRST_LOOK));
+        let look_ms = at_ms.saturating_add(millis(FIRST_CHECK_DELAY));
         let member = id.to_string();
         self.listings
             .list_add(&listing, &member, at_ms, look_ms)
             .await
     }
 
-    async fn strike(&self, gone: &[String]) -> Result<(), ServiceError> {
+    async fn remove_missing(&self, gone: &[String]) -> Result<(), ServiceError> {
         self.listings.list_remove(self.kind.list, gone).await?;
         for (id, looked) in self.find_all(gone).await? {
-            if let (Some(id), Looked::There(view)) = (id, looked) {
+            if let (Some(id), LookupResult::There(view)) = (id, looked) {
                 let owner = (self.kind.owner)(&view);
                 self.list(id, owner.as_deref(), view.created_ms).await?;
             }
@@ -288,28 +288,30 @@ impl Catalog {
         Ok(())
     }
 
-    async fn look_at_due(&self, now_ms: u64) -> Result<(), ServiceError> {
-        let due = self.listings.list_due(self.kind.list, now_ms, LOOKS);
+    async fn check_due(&self, now_ms: u64) -> Result<(), ServiceError> {
+        let due = self
+            .listings
+            .list_due(self.kind.list, now_ms, CHECKS_PER_CREATION);
         let due = due.await?;
         let found = self.find_all(&due).await?;
         let (mut again, mut gone) = (Vec::new(), Vec::new());
-        let later_ms = now_ms.saturating_add(millis(NEXT_LOOK));
+        let later_ms = now_ms.saturating_add(millis(NEXT_CHECK_DELAY));
         for (member, (_, looked)) in due.into_iter().zip(found) {
             match looked {
-                Looked::There(view) => {
+                LookupResult::There(view) => {
                     // unless the scope is used, it has expired by then
                     let look_ms = view.expires_ms.map_or(later_ms, |at_ms| at_ms + 1);
                     again.push((member, look_ms.max(now_ms + 1)));
                 }
-                Looked::Gone => gone.push(member),
-                Looked::Unreadable => again.push((member, later_ms)),
+                LookupResult::Gone => gone.push(member),
+                LookupResult::Unreadable => again.push((member, later_ms)),
             }
         }
         self.listings
             .list_look_again(self.kind.list, &again)
             .await?;
         if !gone.is_empty() {
-            self.strike(&gone).await?;
+            self.remove_missing(&gone).await?;
         }
         Ok(())
     }

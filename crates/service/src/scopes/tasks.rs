@@ -9,7 +9,7 @@ use threadkeep_store::{ScopeParts, WriteError};
 
 /// A stamp that no task list ever has. The store accepts a write that expects this stamp only if the write repeats an
 /// earlier write.
-const NEVER: Stamp = Stamp {
+const IMPOSSIBLE_STAMP: Stamp = Stamp {
     version: (1 << 48) - 1,
     life: Life(0),
 };
@@ -107,7 +107,7 @@ impl ScopeService {
         let policy = self.policy(scope);
         let never = TasksChange {
             new: TaskList::default(),
-            expected: Some(NEVER),
+            expected: Some(IMPOSSIBLE_STAMP),
         };
         let write = ScopeWrite {
             tasks: Some(&never),

@@ -19,7 +19,7 @@ use threadkeep_store::{
 impl MemoryStore {
     /// Locks the namespaces for a write that may add data. A full store accepts only retries. Also returns the time,
     /// which is read after locking, so that the times of an entry never go back.
-    fn spaces_to_add(
+    fn lock_spaces_for_write(
         &self,
         subject: Fingerprint,
         idempotency: Option<IdempotencyKey>,
@@ -68,7 +68,7 @@ impl Namespaces for MemoryStore {
             ..entry.clone()
         };
         let subject = entry_subject(namespace, key);
-        let (mut spaces, now_ms) = self.spaces_to_add(subject, terms.idempotency)?;
+        let (mut spaces, now_ms) = self.lock_spaces_for_write(subject, terms.idempotency)?;
         Ok(spaces.put(namespace, key, &entry, terms, now_ms)?)
     }
 
@@ -112,7 +112,7 @@ impl Namespaces for MemoryStore {
             yield_now().await;
         }
         let subject = namespace_subject(namespace);
-        let (mut spaces, now_ms) = self.spaces_to_add(subject, idempotency)?;
+        let (mut spaces, now_ms) = self.lock_spaces_for_write(subject, idempotency)?;
         Ok(spaces.set(namespace, change, idempotency, now_ms)?)
     }
 
@@ -171,7 +171,7 @@ impl Namespaces for MemoryStore {
         idempotency: IdempotencyKey,
     ) -> Result<bool, WriteError> {
         let subject = namespace_subject(namespace);
-        let (mut spaces, now_ms) = self.spaces_to_add(subject, Some(idempotency))?;
+        let (mut spaces, now_ms) = self.lock_spaces_for_write(subject, Some(idempotency))?;
         Ok(spaces.begin(namespace, idempotency, now_ms)?)
     }
 }

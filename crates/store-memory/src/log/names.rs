@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use threadkeep_domain::{
-    Answer, Document, Json, Key, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Operation,
+    Answer, Document, Json, Key, NAMED_KEY_BYTES_MAX, NAMED_KEYS_MAX, Operation,
 };
 
 /// Returns the keys of `operations` that exist in `document`. To find the changed keys, combine the results for the
@@ -55,7 +55,7 @@ pub(crate) fn of_keys(keys: &BTreeSet<Key>) -> Option<Json> {
 /// Returns a JSON array of sorted keys, or `None` if they exceed the limits of an event.
 fn list<'a>(keys: impl ExactSizeIterator<Item = &'a Key>) -> Option<Json> {
     let count = keys.len();
-    if count > MOST_KEYS_NAMED {
+    if count > NAMED_KEYS_MAX {
         return None;
     }
     let mut out = vec![b'['];
@@ -66,7 +66,7 @@ fn list<'a>(keys: impl ExactSizeIterator<Item = &'a Key>) -> Option<Json> {
         key.write_json(&mut out);
     }
     // counts the names, not the commas between them
-    if out.len() - 1 - count.saturating_sub(1) > MOST_KEY_BYTES_NAMED {
+    if out.len() - 1 - count.saturating_sub(1) > NAMED_KEY_BYTES_MAX {
         return None;
     }
     out.push(b']');
@@ -93,10 +93,10 @@ mod tests {
             named(["b".into(), "a\"".into()]).unwrap().as_str(),
             r#"["a\"","b"]"#
         );
-        assert!(named(numbers(MOST_KEYS_NAMED)).is_some());
-        assert!(named(numbers(MOST_KEYS_NAMED + 1)).is_none());
-        assert!(named(long(MOST_KEY_BYTES_NAMED / 256)).is_some());
-        assert!(named(long(MOST_KEY_BYTES_NAMED / 256 + 1)).is_none());
+        assert!(named(numbers(NAMED_KEYS_MAX)).is_some());
+        assert!(named(numbers(NAMED_KEYS_MAX + 1)).is_none());
+        assert!(named(long(NAMED_KEY_BYTES_MAX / 256)).is_some());
+        assert!(named(long(NAMED_KEY_BYTES_MAX / 256 + 1)).is_none());
     }
 
     #[test]

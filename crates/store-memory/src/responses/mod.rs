@@ -77,7 +77,7 @@ impl HeldResponses {
     }
 
     /// Returns the response other than `id` that has reserved a scope without a thread.
-    fn on_floor(
+    fn floor_holder(
         &self,
         scope: &ScopeId,
         id: &ResponseId,

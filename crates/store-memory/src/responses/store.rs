@@ -78,7 +78,7 @@ impl Responses for MemoryStore {
         let now_ms = self.0.clock.now_ms();
         check(&mut shard, id, scope, Some(entry.token), now_ms)?;
         let held = shard.responses.get(id, now_ms).ok_or(Refusal::TurnLost)?;
-        if let Some(known) = held.known_entry(entry)? {
+        if let Some(known) = held.stored_entry(entry)? {
             return Ok(Journaled::Known(known.clone()));
         }
         if !has_room && !write.is_some_and(ScopeWrite::only_deletes) {
@@ -167,8 +167,7 @@ impl Responses for MemoryStore {
             }
             None => {}
         }
-        let is_awaited =
-            took_turn && has_thread && give_turn_back(&mut shard, scope, token, now_ms);
+        let is_awaited = took_turn && has_thread && release_turn(&mut shard, scope, token, now_ms);
         let archive = shard.past.retention.archive;
         shard.responses.change(id, now_ms, |held| {
             held.end(end, has_thread, archive, now_ms);
@@ -251,7 +250,7 @@ fn begin_in(
     let held = shard.responses.get(id, now_ms);
     let is_new = held.is_none();
     if let Some(held) = held
-        && let Some(begun) = held.begin_again(begin, now_ms)?
+        && let Some(begun) = held.check_resume(begin, now_ms)?
     {
         return Ok(Some(begun));
     }
@@ -279,9 +278,9 @@ fn begin_in(
         if shard.get_scope(begin.scope, true, now_ms).is_none() {
             return Err(Refusal::ScopeNotFound);
         }
-        let other = shard.responses.on_floor(begin.scope, id, now_ms);
+        let other = shard.responses.floor_holder(begin.scope, id, now_ms);
         if let Some((other, held)) = other {
-            return Ok(Some(held.keeps_out(other, now_ms)));
+            return Ok(Some(held.floor_conflict(other, now_ms)));
         }
     }
     let takes_floor = life.is_none() && begin.floor == Floor::Taken;
@@ -343,7 +342,7 @@ fn check(
 
 /// Releases the turn of a thread if the response still holds that turn. Returns whether another caller waits for the
 /// turn.
-fn give_turn_back(shard: &mut Shard, scope: &ScopeId, token: TurnToken, now_ms: u64) -> bool {
+fn release_turn(shard: &mut Shard, scope: &ScopeId, token: TurnToken, now_ms: u64) -> bool {
     let living = scope
         .thread()
         .and_then(|thread| shard.living_mut(thread, now_ms));

@@ -101,7 +101,7 @@ impl ScopeEntry {
         check_version(end.expected, stamp.unwrap_or_default())?;
         let ended = self.living.take().map(|living| Box::new(living.held));
         if ended.is_some() {
-            self.records.end_soon(now_ms, now_ms);
+            self.records.expire_by(now_ms, now_ms);
         }
         let existed = ended.is_some();
         self.records

@@ -104,7 +104,7 @@ impl Scopes for MemoryStore {
         let has_room = self.0.has_room();
         let mut shard = self.0.of_scope(scope);
         let now_ms = self.0.clock.now_ms();
-        if !has_room && !shard.lets_in_scope(scope, write, now_ms) {
+        if !has_room && !shard.accepts_scope_when_full(scope, write, now_ms) {
             return Err(self.0.budget.refuse().into());
         }
         let written = shard.write_scope(scope, write, now_ms, &mut expired);
@@ -121,7 +121,7 @@ impl Scopes for MemoryStore {
         let has_room = self.0.has_room();
         let mut shard = self.0.of(id);
         let now_ms = self.0.clock.now_ms();
-        if !has_room && !shard.knows_compaction(id, compaction, now_ms) {
+        if !has_room && !shard.has_compaction_answer(id, compaction, now_ms) {
             return Err(self.0.budget.refuse().into());
         }
         let compacted = shard.change(id, now_ms, |entry, step| entry.compact(compaction, step));

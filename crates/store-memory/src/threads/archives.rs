@@ -17,7 +17,7 @@ impl MemoryStore {
                 archive.is_some_and(|(id, life)| past.archive(id, Some(*life), now_ms).is_some())
             };
             let oldest = ArchivePlace {
-                archived_ms: past.too_old_ms(now_ms) + 1,
+                archived_ms: past.archive_cutoff_ms(now_ms) + 1,
                 archive: None,
             };
             let following = past.ended_threads.after(after.max(&oldest));

@@ -137,13 +137,17 @@ impl EndedThreads {
         self.places.first().map(|place| place.archived_ms)
     }
 
-    /// Removes the oldest final state if it was archived by `too_old_ms` and its event has left the log. Only the
-    /// oldest is checked, because all others were archived later and have later events.
-    pub(crate) fn pop_oldest(&mut self, too_old_ms: u64, horizon: Position) -> Option<EndedThread> {
+    /// Removes the oldest final state if it was archived by `archive_cutoff_ms` and its event has left the log. Only
+    /// the oldest is checked, because all others were archived later and have later events.
+    pub(crate) fn pop_oldest(
+        &mut self,
+        archive_cutoff_ms: u64,
+        horizon: Position,
+    ) -> Option<EndedThread> {
         let place = *self.places.first()?;
         let (id, life) = place.archive?;
         let last = self.by_life.get(&(id, life))?;
-        if place.archived_ms > too_old_ms || last.event > horizon {
+        if place.archived_ms > archive_cutoff_ms || last.event > horizon {
             return None;
         }
         self.remove(&id, life)

@@ -100,7 +100,7 @@ impl MemoryStore {
     ) -> Option<Position> {
         let is_erased = |event: &Event| {
             let life = |id: &ThreadId| (*id, Some(event.life));
-            event.is_of_change() && event.thread().is_some_and(|id| lives.contains(&life(id)))
+            event.is_state_change() && event.thread().is_some_and(|id| lives.contains(&life(id)))
         };
         let mut shard = self.0.hold(index);
         shard.past.log.purge(from, PURGED, is_erased)

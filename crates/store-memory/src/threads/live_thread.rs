@@ -281,7 +281,7 @@ impl LiveThread {
 
     /// Replaces state and metadata with those of a checkpoint, whose parsed state is `document`. Also returns the
     /// previous document.
-    pub(crate) fn go_back(
+    pub(crate) fn restore_content(
         &mut self,
         document: Document,
         metadata: Json,

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use threadkeep_domain::heap::Heap;
-use threadkeep_domain::idempotency::{LONGEST, MOST, MOST_COST_BYTES, NEWEST, REMEMBERED};
+use threadkeep_domain::idempotency::{COST_BYTES_MAX, LONGEST, MOST, NEWEST, REMEMBERED};
 use threadkeep_domain::{Fingerprint, IdempotencyKey, Refusal, heap};
 use threadkeep_store::millis;
 
@@ -90,7 +90,7 @@ impl<A: Remembered> Records<A> {
     }
 
     fn check_room(&self, now_ms: u64) -> Result<(), Refusal> {
-        let is_full = self.order.len() as u64 >= MOST || self.cost_bytes >= MOST_COST_BYTES;
+        let is_full = self.order.len() as u64 >= MOST || self.cost_bytes >= COST_BYTES_MAX;
         let over_ms = self
             .order
             .front()
@@ -135,7 +135,7 @@ impl<A: Remembered> Records<A> {
 
     /// Makes all results end at `ends_ms`, but not within the next minute, because the life that they belong to has
     /// ended. Does not revive expired results.
-    pub(crate) fn end_soon(&mut self, ends_ms: u64, now_ms: u64) {
+    pub(crate) fn expire_by(&mut self, ends_ms: u64, now_ms: u64) {
         self.sweep(now_ms);
         if !self.order.is_empty() {
             self.ends_ms = ends_ms.max(now_ms + millis(REMEMBERED));

@@ -11,7 +11,7 @@ use threadkeep_store::{Turns, WriteError};
 
 /// Maximum number of ended turns that are buffered for a slow receiver. A receiver that falls further behind misses the
 /// rest.
-pub(crate) const ENDED_KEPT: usize = 1_024;
+pub(crate) const ENDED_TURNS_BUFFERED: usize = 1_024;
 
 #[async_trait]
 impl Turns for MemoryStore {

@@ -36,7 +36,7 @@ impl RedisStore {
         match known {
             Some(known) if known.is_noted(now_ms) => Ok(known.since_ms),
             // entries on other nodes must be available even if the node with the namespaces is down
-            Some(known) if !known.is_idle && calls.is_of_several() => {
+            Some(known) if !known.is_idle && calls.has_several_servers() => {
                 let looking = self.looking(&[namespace], true);
                 let Ok(reply) = calls.peek(looking).await else {
                     return Ok(known.since_ms);
@@ -94,7 +94,10 @@ impl RedisStore {
     }
 
     /// Deletes the entries of ended namespaces, so that they are no longer counted.
-    pub(super) async fn bury_ended(&self, namespaces: &[Namespace]) -> Result<(), StoreError> {
+    pub(super) async fn delete_ended_entries(
+        &self,
+        namespaces: &[Namespace],
+    ) -> Result<(), StoreError> {
         let seen = self.look_at(&self.background.calls(), namespaces).await?;
         for (namespace, seen) in namespaces.iter().zip(seen) {
             // the list of namespaces reports unreadable ones

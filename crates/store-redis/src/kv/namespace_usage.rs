@@ -18,7 +18,7 @@ impl RedisStore {
         &self,
         namespaces: &[Namespace],
     ) -> Result<Vec<Usage>, StoreError> {
-        self.bury_ended(namespaces).await?;
+        self.delete_ended_entries(namespaces).await?;
         let mut usages = vec![Usage::default(); namespaces.len()];
         let mut left: Vec<_> = self.buckets_of_all().collect();
         while !left.is_empty() {

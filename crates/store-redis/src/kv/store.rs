@@ -330,7 +330,11 @@ impl RedisStore {
         let calls = self.link.calls();
         let calls = &calls;
         // a single server holds all buckets
-        let count = if calls.is_of_several() { usize::MAX } else { 1 };
+        let count = if calls.has_several_servers() {
+            usize::MAX
+        } else {
+            1
+        };
         let buckets = self.buckets_of_all().take(count);
         let confirmed =
             buckets.map(|bucket| async move { calls.confirm(&bucket.entry_heads).await });

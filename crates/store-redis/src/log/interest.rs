@@ -56,7 +56,7 @@ impl Interest {
         let left = match Box::pin(calls.peek(left)).await {
             // Only the node of this key is unavailable. Logging without a reader is harmless, but a consumer would miss
             // a change that is not logged.
-            Err(_) if calls.is_of_several() => {
+            Err(_) if calls.has_several_servers() => {
                 self.set(assumed);
                 return Ok(true);
             }

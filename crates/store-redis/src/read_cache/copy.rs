@@ -9,16 +9,16 @@ use threadkeep_store::parts::{json, part};
 use threadkeep_store::{Part, StateBody, Whole};
 
 /// Maximum number of operations that a copy collects until it is read. A thread that is only written keeps no copy.
-const MOST_PENDING: usize = 256;
+const PENDING_MAX: usize = 256;
 /// Maximum bytes of pending operations beyond the size of the state.
-const MOST_PENDING_BYTES: u64 = 4_096;
+const PENDING_BYTES_MAX: u64 = 4_096;
 /// Maximum size of a state that is parsed for a single key. For a larger state, Redis is faster.
-const MOST_PARSED_BYTES: u64 = 65_536;
+const PARSED_BYTES_MAX: u64 = 65_536;
 /// Minimum size of a text to compress. A shorter text fits into one or two packets without compression.
-const LEAST_COMPRESSED_BYTES: usize = 1_024;
-/// After the expiry of a thread was moved, reads do not move it again for this time, if at least `LASTING` remains.
-const MOVED_FOR: Duration = Duration::from_secs(1);
-const LASTING: Duration = Duration::from_secs(60);
+const COMPRESSED_BYTES_MIN: usize = 1_024;
+/// After the expiry of a thread was moved, reads do not move it again for this time, if at least `REMAINING_MIN` remains.
+const RENEWAL_INTERVAL: Duration = Duration::from_secs(1);
+const REMAINING_MIN: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(crate) struct ThreadCopy {
@@ -50,7 +50,7 @@ pub(crate) enum Form {
     About,
 }
 
-/// Records when the expiry of a thread was last moved to a time at least [`LASTING`] ahead.
+/// Records when the expiry of a thread was last moved to a time at least [`REMAINING_MIN`] ahead.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moved {
     /// Taken before the call that moved the expiry.
@@ -59,13 +59,13 @@ pub(crate) struct Moved {
 }
 
 impl Moved {
-    /// Returns `None` if the thread expires in less than [`LASTING`].
+    /// Returns `None` if the thread expires in less than [`REMAINING_MIN`].
     pub(crate) fn lasting(self, left_ms: u64) -> Option<Self> {
-        (Duration::from_millis(left_ms) >= LASTING).then_some(self)
+        (Duration::from_millis(left_ms) >= REMAINING_MIN).then_some(self)
     }
 
     fn is_recent(&self, ahead_ms: u64) -> bool {
-        self.ahead_ms == ahead_ms && self.at.elapsed() < MOVED_FOR
+        self.ahead_ms == ahead_ms && self.at.elapsed() < RENEWAL_INTERVAL
     }
 }
 
@@ -122,14 +122,14 @@ impl ThreadCopy {
     /// Returns whether this copy is faster than Redis for a read of `form`.
     pub(super) fn is_for(&self, form: Form) -> bool {
         let size_bytes = self.mark.meta.size_bytes;
-        form != Form::Parsed || self.document.is_some() || size_bytes <= MOST_PARSED_BYTES
+        form != Form::Parsed || self.document.is_some() || size_bytes <= PARSED_BYTES_MAX
     }
 
     /// Applies a write that led to `mark`. Returns false if the copy must be dropped: the owner has changed, or
     /// applying the pending writes would cost more than reading the thread again.
     pub(super) fn follow(&mut self, write: &Write<'_>, mark: Mark) -> bool {
         let has_new_owner = mark.meta.owner != self.mark.meta.owner;
-        if has_new_owner || self.pending.len() + write.operations.len() > MOST_PENDING {
+        if has_new_owner || self.pending.len() + write.operations.len() > PENDING_MAX {
             return false;
         }
         let operations = write.operations.iter();
@@ -141,7 +141,7 @@ impl ThreadCopy {
         if let Some(change) = write.metadata {
             self.metadata = change.new.clone();
         }
-        if self.pending_bytes > mark.meta.size_bytes + MOST_PENDING_BYTES {
+        if self.pending_bytes > mark.meta.size_bytes + PENDING_BYTES_MAX {
             return false;
         }
         if write.ttl.is_some() {
@@ -163,7 +163,7 @@ impl ThreadCopy {
         let text = self.state()?;
         Some(match &self.compressed {
             Compressed::Gzip(gzip) => StateBody::Gzip(gzip.clone()),
-            Compressed::Unknown if text.len() >= LEAST_COMPRESSED_BYTES => {
+            Compressed::Unknown if text.len() >= COMPRESSED_BYTES_MIN => {
                 StateBody::Compressible(text)
             }
             Compressed::Unknown | Compressed::Useless => StateBody::Text(text),

@@ -4,7 +4,7 @@ use redis::Value;
 use super::{arguments, replies, segments};
 use crate::shared::{StepOfResponse, idempotency};
 use crate::transport::{Calls, Command, array, command, is_done};
-use crate::{RedisStore, ScopeKeys, Script, unless_foreign};
+use crate::{RedisStore, ScopeKeys, Script, unless_access_refused};
 use threadkeep_domain::scope::{
     Compacted, Compaction, HistorySummary, ItemId, ScopeId, ScopeWrite, ScopeWritten, Segment,
 };
@@ -22,7 +22,7 @@ impl Scopes for RedisStore {
         parts: &ScopeParts<'_>,
     ) -> Result<Option<ScopeView>, WriteError> {
         let cmd = self.reading_scope(&self.names.scope(scope), parts);
-        let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
+        let reply = unless_access_refused(self.link.calls().read(cmd).await?)?;
         Ok(replies::view(reply, parts)?)
     }
 
@@ -41,7 +41,7 @@ impl Scopes for RedisStore {
         };
         let cmds = [self.reading_scope(&keys, &parts), range(&keys, from, limit)];
         let [view, items] = self.link.calls().read_all(cmds).await?;
-        let Some(view) = replies::view(unless_foreign(view)?, &parts)? else {
+        let Some(view) = replies::view(unless_access_refused(view)?, &parts)? else {
             return Ok(None);
         };
         let mut page = page(view.history, items)?;
@@ -59,7 +59,7 @@ impl Scopes for RedisStore {
         let keys = self.names.scope(scope);
         let mut cmd = self.reading_history(Script::ReadSegments, &keys, reader.access);
         cmd.arg(arguments::peeks(reader));
-        let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
+        let reply = unless_access_refused(self.link.calls().read(cmd).await?)?;
         Ok(segments::read(reply)?)
     }
 
@@ -82,7 +82,7 @@ impl Scopes for RedisStore {
             .arg(if way == "+" { "f" } else { "b" })
             .arg(first)
             .arg(limit.min(i64::MAX as usize));
-        let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
+        let reply = unless_access_refused(self.link.calls().read(cmd).await?)?;
         Ok(segments::page(reply)?)
     }
 
@@ -95,7 +95,7 @@ impl Scopes for RedisStore {
         let keys = self.names.scope(scope);
         let mut cmd = self.reading_history(Script::FindItem, &keys, access);
         cmd.arg(id.as_str());
-        let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
+        let reply = unless_access_refused(self.link.calls().read(cmd).await?)?;
         Ok(replies::item_place(reply)?)
     }
 

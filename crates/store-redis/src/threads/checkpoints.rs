@@ -6,7 +6,7 @@ use redis::Value;
 use super::{arguments, replies};
 use crate::shared::{Meta, state, take};
 use crate::transport::{Command, Fields, UNKNOWN, array, bytes, command, integer, text};
-use crate::{RedisStore, Script, unless_foreign, unless_refused};
+use crate::{RedisStore, Script, unless_access_refused, unless_refused};
 use threadkeep_domain::{
     Access, CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, CheckpointName, Conditions, ThreadId, Write,
     Written,
@@ -60,7 +60,7 @@ impl Checkpoints for RedisStore {
             .arg(bucket.checkpoints(id))
             .arg(self.ahead())
             .arg(arguments::who(access));
-        match unless_foreign(self.link.calls().read(cmd).await?)? {
+        match unless_access_refused(self.link.calls().read(cmd).await?)? {
             Value::Nil => Ok(None),
             reply => Ok(Some(heads(&array(reply)?)?)),
         }

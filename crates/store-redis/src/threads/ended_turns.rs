@@ -16,7 +16,7 @@ use threadkeep_domain::ThreadId;
 /// Number of notifications that are kept for a slow receiver. The receiver misses older notifications.
 const KEPT: usize = 1_024;
 /// Maximum silence of a subscription before it is replaced, because its connection may be dead.
-const TRUSTED: Duration = Duration::from_secs(30);
+const SILENCE_MAX: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The subscription of this process. It exists while it has receivers.
@@ -79,7 +79,7 @@ impl Shared {
 
     async fn pass_on(&self, mut subscription: PubSub) {
         let mut messages = subscription.on_message();
-        while let Ok(Some(message)) = timeout(TRUSTED, messages.next()).await {
+        while let Ok(Some(message)) = timeout(SILENCE_MAX, messages.next()).await {
             let id = message.get_payload_bytes();
             let id = std::str::from_utf8(id).ok().and_then(|id| id.parse().ok());
             if let Some(id) = id {

@@ -21,7 +21,7 @@ const LIVES: u64 = 400;
 const PURGED: u64 = 128;
 const PURGED_BYTES: u64 = 256 * 1_024;
 /// Lifetime of an unfinished copy of a log. While it exists, no other copy can begin.
-const COPY_LASTS: Duration = Duration::from_secs(2);
+const COPY_TTL: Duration = Duration::from_secs(2);
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
 
 #[async_trait]
@@ -163,7 +163,7 @@ impl RedisStore {
                 .arg(&from)
                 .arg(PURGED)
                 .arg(PURGED_BYTES)
-                .arg(millis(COPY_LASTS));
+                .arg(millis(COPY_TTL));
             match self.background.calls().read(cmd).await? {
                 Value::Int(1) => return Ok(()),
                 Value::Int(0) => {

@@ -22,7 +22,7 @@ use threadkeep_store::{
 
 /// Maximum number of threads per bucket that one script counts. The script takes less than a millisecond.
 const MEASURED: u64 = 400;
-const INDEXED: u64 = 1_000;
+const INDEXED_MAX: u64 = 1_000;
 
 #[async_trait]
 impl Owners for RedisStore {
@@ -237,11 +237,11 @@ impl RedisStore {
                 cmd.arg(&bucket.deadlines)
                     .arg(&bucket.ids)
                     .arg(from)
-                    .arg(INDEXED);
+                    .arg(INDEXED_MAX);
                 if !is_done(&self.link.calls().write(cmd).await?)? {
                     break;
                 }
-                from += INDEXED;
+                from += INDEXED_MAX;
             }
         }
         Ok(())

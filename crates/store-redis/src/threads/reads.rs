@@ -9,13 +9,13 @@ use super::replies::Step;
 use crate::read_cache::{Form, Mark, Moved, ThreadCopy};
 use crate::shared::{Meta, member, state, take};
 use crate::transport::{Command, UNKNOWN, bytes, command, integer, time_ms};
-use crate::{RedisStore, Script, unless_foreign};
+use crate::{RedisStore, Script, unless_access_refused};
 use threadkeep_domain::{Access, Key, Refusal, Stamp, Thread, ThreadId, Write};
 use threadkeep_store::{Found, Reader, Whole, WriteError};
 
 /// Sizes of the remaining lifetime and of the field flag, which follow the meta: see `look.lua`.
-const LEFT_BYTES: usize = 5;
-const HAS_BYTES: usize = 1;
+const REMAINING_BYTES: usize = 5;
+const FIELD_FLAG_BYTES: usize = 1;
 
 struct Look {
     meta: Meta,
@@ -156,7 +156,7 @@ impl RedisStore {
         reader: Reader,
     ) -> Result<Option<Thread>, WriteError> {
         let calls = self.link.calls();
-        let moved = self.just_moved(id).filter(|_| !calls.is_of_several());
+        let moved = self.just_moved(id).filter(|_| !calls.has_several_servers());
         let (Some(cache), Some(mark)) = (&self.cache, moved) else {
             return Ok(None);
         };
@@ -181,7 +181,7 @@ impl RedisStore {
     /// exists.
     async fn read_meta(&self, id: &ThreadId, access: Access) -> Result<Option<Meta>, WriteError> {
         let calls = self.link.calls();
-        let meta = match calls.is_of_several() {
+        let meta = match calls.has_several_servers() {
             // in a cluster, replicas redirect reads, so no guard is needed
             true => self.meta_of(id),
             false => self.meta_of(id).guarded(),
@@ -200,17 +200,17 @@ impl RedisStore {
         if let Some(key) = key {
             look.arg(member::field(key));
         }
-        match unless_foreign(self.link.calls().read(look).await?)? {
+        match unless_access_refused(self.link.calls().read(look).await?)? {
             Value::Nil => Ok(None),
             reply => {
                 let reply = bytes(&reply)?;
-                let end = reply.len().checked_sub(LEFT_BYTES + HAS_BYTES);
+                let end = reply.len().checked_sub(REMAINING_BYTES + FIELD_FLAG_BYTES);
                 let (packed, mut rest) = reply.split_at(end.ok_or(UNKNOWN)?);
-                let left_ms = take(&mut rest, LEFT_BYTES);
+                let left_ms = take(&mut rest, REMAINING_BYTES);
                 Ok(Some(Look {
                     meta: Meta::read(packed)?,
                     moved: moved.and_then(|moved| moved.lasting(left_ms)),
-                    has_field: take(&mut rest, HAS_BYTES) == 1,
+                    has_field: take(&mut rest, FIELD_FLAG_BYTES) == 1,
                 }))
             }
         }

@@ -12,7 +12,7 @@ use threadkeep_store::{Destroyed, Rotated, StoreError, WriteError};
 
 /// Number of values that describe a thread: metadata, milliseconds to live, current time, owner. Answers that earlier
 /// versions remembered have no owner.
-const DESCRIBED: usize = 4;
+const DESCRIPTION_VALUES: usize = 4;
 
 pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<(Meta, Written), WriteError> {
     let limits = Limits::of(write.policy, &write.history);
@@ -22,7 +22,7 @@ pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<(Meta, Written)
         return Err(UNKNOWN.into());
     };
     let described = if write.describe {
-        DESCRIBED.min(rest.len())
+        DESCRIPTION_VALUES.min(rest.len())
     } else {
         0
     };

@@ -8,7 +8,7 @@ use super::{arguments, replies, slices};
 use crate::read_cache::{Form, ThreadCopy};
 use crate::shared::{member, state};
 use crate::transport::command;
-use crate::{RedisStore, Script, bucket_number, startup, unless_foreign};
+use crate::{RedisStore, Script, bucket_number, startup, unless_access_refused};
 use threadkeep_domain::{Key, Slice, Stamp, Thread, ThreadId, Write, Written};
 use threadkeep_store::{
     CacheUse, Destroy, Destroyed, Found, Links, Part, Reader, Rotate, Rotated, StateBody, Store,
@@ -67,7 +67,7 @@ impl Store for RedisStore {
         for key in keys {
             cmd.arg(member::field(key));
         }
-        let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
+        let reply = unless_access_refused(self.link.calls().read(cmd).await?)?;
         Ok(state::values(&reply)?)
     }
 
@@ -99,7 +99,7 @@ impl Store for RedisStore {
                 cmd.arg("range").arg(offset).arg(limit)
             }
         };
-        let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
+        let reply = unless_access_refused(self.link.calls().read(cmd).await?)?;
         Ok(slices::part(&reply, slice)?)
     }
 
@@ -126,7 +126,7 @@ impl Store for RedisStore {
             return Ok(found);
         }
         let cmd = self.reading(Script::ReadKeys, id, reader);
-        let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
+        let reply = unless_access_refused(self.link.calls().read(cmd).await?)?;
         Ok(state::keys(&reply)?)
     }
 
@@ -140,7 +140,7 @@ impl Store for RedisStore {
         }
         let moved = self.moving(reader);
         let cmd = self.reading(Script::ReadThread, id, reader);
-        let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
+        let reply = unless_access_refused(self.link.calls().read(cmd).await?)?;
         if let Some((meta, left_ms)) = replies::left(&reply)? {
             self.note_moved(id, meta, moved.and_then(|moved| moved.lasting(left_ms)));
         }
@@ -210,7 +210,7 @@ impl Store for RedisStore {
             cmd
         });
         self.administration.calls().probe(probes).await?;
-        startup::check_that_threads_stay(&self.administration).await
+        startup::check_no_eviction(&self.administration).await
     }
 
     fn links(&self) -> Option<Links> {

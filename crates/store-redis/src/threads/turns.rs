@@ -6,7 +6,7 @@ use tokio::sync::broadcast;
 
 use super::arguments::{bounded_ms, idempotency, who};
 use crate::transport::{Command, UNKNOWN, array, bytes, integer};
-use crate::{RedisStore, Script, unless_foreign, unless_refused};
+use crate::{RedisStore, Script, unless_access_refused, unless_refused};
 use threadkeep_domain::{
     Access, IdempotencyKey, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
 };
@@ -77,7 +77,7 @@ impl Turns for RedisStore {
         access: Access,
     ) -> Result<Option<TurnHeld>, WriteError> {
         let cmd = self.on_thread(Script::ReadTurn, id, access);
-        match unless_foreign(self.link.calls().read(cmd).await?)? {
+        match unless_access_refused(self.link.calls().read(cmd).await?)? {
             Value::Nil => Ok(None),
             reply => match &array(reply)?[..] {
                 [ends_ms, exclusive] => Ok(Some(TurnHeld {

@@ -187,8 +187,8 @@ pub fn check_redis_url(url: &str) -> Result<(), RedisUrlError> {
 
 /// Rejects unusual characters. Logs contain the name, so a password with an unescaped `/` must not end up in it.
 fn master_name(text: &str) -> Result<String, RedisUrlError> {
-    let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || "-._~%".contains(c);
-    match text.is_empty() || !text.chars().all(is_of_a_name) {
+    let is_name_character = |c: char| c.is_ascii_alphanumeric() || "-._~%".contains(c);
+    match text.is_empty() || !text.chars().all(is_name_character) {
         true => Err(RedisUrlError::Master),
         false => url::decode(text),
     }

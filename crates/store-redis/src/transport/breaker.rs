@@ -38,7 +38,7 @@ struct State {
     pause: Duration,
     /// When the state was last determined.
     known: Instant,
-    probe: Option<Underway>,
+    probe: Option<ProbeInFlight>,
 }
 
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ enum Trouble {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Underway {
+struct ProbeInFlight {
     /// The last result is so old that callers wait for the probe.
     is_awaited: bool,
 }
@@ -161,7 +161,7 @@ impl Breaker {
         if state.probe.is_some() || now < state.due {
             return None;
         }
-        state.probe = Some(Underway {
+        state.probe = Some(ProbeInFlight {
             is_awaited: now > state.known.max(state.due) + PAUSES[1],
         });
         state.pause = match is_suspicion {

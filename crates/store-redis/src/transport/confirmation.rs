@@ -114,7 +114,7 @@ mod tests {
         for waited in [Value::Int(1), Value::Nil] {
             let fault = check(waited).unwrap_err();
             assert!(fault.may_be_done());
-            assert!(!fault.is_of_the_connection() && !fault.is_of_the_role());
+            assert!(!fault.is_of_the_connection() && !fault.is_read_only_error());
         }
         let unmarked = confirmation().check(Some(Value::Int(2)), Some(Value::Nil));
         assert!(unmarked.is_err());

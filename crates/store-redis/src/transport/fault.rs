@@ -69,7 +69,7 @@ impl Fault {
     }
 
     /// Returns whether the server does not accept writes now, and did nothing.
-    pub(crate) fn is_of_the_role(&self) -> bool {
+    pub(crate) fn is_read_only_error(&self) -> bool {
         matches!(
             self.kind(),
             Some(ErrorKind::Server(

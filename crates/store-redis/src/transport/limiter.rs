@@ -59,7 +59,7 @@ impl CallLimiter {
     pub(super) async fn acquire(&self, deadline: Instant) -> Result<Permit<'_>, CallRejected> {
         match self.take() {
             Some(permit) => Ok(permit),
-            None => self.wait(Self::last_of_use(deadline)).await,
+            None => self.wait(Self::latest_permit_time(deadline)).await,
         }
     }
 
@@ -69,7 +69,7 @@ impl CallLimiter {
 
     /// Returns the latest useful time for a permit. A call that is sent with no time left runs, but its answer comes
     /// too late, and the connection is closed.
-    pub(super) fn last_of_use(deadline: Instant) -> Instant {
+    pub(super) fn latest_permit_time(deadline: Instant) -> Instant {
         let left = deadline.saturating_duration_since(Instant::now());
         deadline - left / 4
     }

@@ -177,7 +177,7 @@ impl Calls<'_> {
     }
 
     /// Returns whether one server may be unavailable while other servers are available.
-    pub(crate) fn is_of_several(&self) -> bool {
+    pub(crate) fn has_several_servers(&self) -> bool {
         self.link.is_cluster()
     }
 
@@ -330,7 +330,7 @@ impl Calls<'_> {
         }
         let call = Call::new(commands, self.deadline);
         match node.call(call).await {
-            Err(fault) if fault.is_of_the_connection() || fault.is_of_the_role() => {
+            Err(fault) if fault.is_of_the_connection() || fault.is_read_only_error() => {
                 node.call(call).await
             }
             result => result,
@@ -347,7 +347,7 @@ impl Calls<'_> {
         let deadline = self.deadline;
         if let Some(confirmation) = &self.link.confirmation {
             return match node.write_confirmed(confirmation, &cmds, deadline).await {
-                Err(fault) if fault.is_of_the_role() => {
+                Err(fault) if fault.is_read_only_error() => {
                     node.write_confirmed(confirmation, &cmds, deadline).await
                 }
                 result => result,
@@ -355,7 +355,7 @@ impl Calls<'_> {
         }
         let call = Call::new(&cmds, deadline);
         match node.call(call).await {
-            Err(fault) if fault.is_of_the_role() => node.call(call).await,
+            Err(fault) if fault.is_read_only_error() => node.call(call).await,
             result => result,
         }
     }

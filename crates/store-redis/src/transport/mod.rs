@@ -25,7 +25,7 @@ use commands::{OneOfMany, key_of, write_count, write_word};
 use confirmation::{Confirmation, mark, mark_beside};
 use endpoint::{Endpoint, encrypted};
 use url::{Login, Parts, RedisUrlError};
-use wire::{Multiplexer, unechoed, values};
+use wire::{Multiplexer, values, without_password};
 
 pub(super) use commands::{Command, command, long_command};
 pub(super) use fields::{Field, Fields};

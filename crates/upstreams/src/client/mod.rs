@@ -15,7 +15,7 @@ use reqwest::{Client, Response, Url};
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::answer::with_words;
+use super::answer::ensure_message;
 use super::codec::{Codec, EventReader};
 use super::retry::wait;
 use super::settings::UpstreamSettings;
@@ -30,7 +30,7 @@ pub(super) use failure::Failure;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// Statuses that a server returns for an operation that it does not have.
-const NOT_SERVED: [u16; 3] = [404, 405, 501];
+const UNSUPPORTED_STATUSES: [u16; 3] = [404, 405, 501];
 
 /// Connections to all upstreams. Follows no redirects and uses no proxy. Clones share the connections.
 #[derive(Debug, Clone)]
@@ -110,7 +110,8 @@ impl Endpoint {
                 Ok(answer) => answer,
                 Err(_) => Err(Failure::temporary(UpstreamError::Timeout)),
             };
-            let answer = answer.and_then(|answer| with_words(answer, question.follows_a_result()));
+            let answer =
+                answer.and_then(|answer| ensure_message(answer, question.follows_a_result()));
             let failure = match answer {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
@@ -147,7 +148,7 @@ impl Endpoint {
             Err(failure)
                 if failure
                     .status
-                    .is_some_and(|status| NOT_SERVED.contains(&status)) =>
+                    .is_some_and(|status| UNSUPPORTED_STATUSES.contains(&status)) =>
             {
                 Ok(None)
             }

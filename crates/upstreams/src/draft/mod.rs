@@ -5,7 +5,7 @@ mod text;
 mod texts;
 
 use self::calls::Call;
-use self::texts::PlacedText;
+use self::texts::IndexedText;
 use super::client::Failure;
 use threadkeep_domain::{Json, Usage};
 use threadkeep_responses::{AnswerPart, Finish, ModelAnswer, Piece};
@@ -30,11 +30,11 @@ enum Part {
     Message {
         /// The complete message, as in [`AnswerPart::Message`]; `None` until the upstream sends it.
         whole: Option<Json>,
-        texts: Vec<PlacedText>,
+        texts: Vec<IndexedText>,
     },
     Item {
         item: Json,
-        texts: Vec<PlacedText>,
+        texts: Vec<IndexedText>,
     },
     Call(Call),
 }

@@ -22,7 +22,7 @@ impl Text {
     /// split a surrogate pair. The first half is then held back until the second half arrives.
     pub(super) fn push(&mut self, json: &str) -> Option<String> {
         self.json.push_str(json);
-        let half = if ends_in_half(json) { 6 } else { 0 };
+        let half = if ends_in_high_surrogate(json) { 6 } else { 0 };
         self.send_to(self.json.len() - half)
     }
 
@@ -65,7 +65,7 @@ fn unquoted(json: &str) -> String {
 }
 
 /// Returns whether JSON-escaped text ends in the escape of a high surrogate.
-fn ends_in_half(json: &str) -> bool {
+fn ends_in_high_surrogate(json: &str) -> bool {
     let Some((before, [b'\\', b'u', b'd' | b'D', third, ..])) =
         json.as_bytes().split_last_chunk::<6>()
     else {

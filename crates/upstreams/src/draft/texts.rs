@@ -11,13 +11,13 @@ use threadkeep_responses::{AnswerPart, Piece, TextKind, content_of};
 pub(super) const TEXTS_MAX: usize = 1_024;
 
 #[derive(Debug)]
-pub(super) struct PlacedText {
+pub(super) struct IndexedText {
     kind: TextKind,
     place: usize,
     text: Text,
 }
 
-impl PlacedText {
+impl IndexedText {
     fn piece(&self, part: usize, text: String) -> Piece {
         Piece::Text {
             part,
@@ -77,7 +77,7 @@ impl Draft {
         part: usize,
         kind: TextKind,
         place: Option<usize>,
-    ) -> Result<&mut PlacedText, Failure> {
+    ) -> Result<&mut IndexedText, Failure> {
         let Some(Part::Message { texts, .. } | Part::Item { texts, .. }) = self.parts.get_mut(part)
         else {
             return Err(Failure::malformed());
@@ -93,7 +93,7 @@ impl Draft {
             None if texts.len() >= TEXTS_MAX => return Err(Failure::too_long()),
             None => {
                 let place = place.unwrap_or(texts.len());
-                texts.push(PlacedText {
+                texts.push(IndexedText {
                     kind,
                     place,
                     text: Text::default(),
@@ -176,7 +176,7 @@ impl Draft {
 }
 
 /// Builds a message from its texts, and adds the last pieces to `pieces`.
-pub(super) fn end(mut texts: Vec<PlacedText>, part: usize, pieces: &mut Vec<Piece>) -> AnswerPart {
+pub(super) fn end(mut texts: Vec<IndexedText>, part: usize, pieces: &mut Vec<Piece>) -> AnswerPart {
     texts.sort_by_key(|text| text.place);
     let content = texts.iter_mut().map(|open| {
         pieces.extend(open.rest(part));

@@ -112,7 +112,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::answer::with_words;
+    use crate::answer::ensure_message;
     use threadkeep_domain::Json;
 
     const WHOLE: &str = r#"{
@@ -129,7 +129,7 @@ mod tests {
 
     fn of_message(message: &str, finish: &str) -> Option<ModelAnswer> {
         let body = format!(r#"{{"choices":[{{"message":{message},"finish_reason":{finish}}}]}}"#);
-        with_words(read(body.as_bytes()).ok()?, false).ok()
+        ensure_message(read(body.as_bytes()).ok()?, false).ok()
     }
 
     fn item(json: &str) -> AnswerPart {

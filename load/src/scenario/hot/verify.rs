@@ -9,7 +9,7 @@ use super::thread::{HotThread, LIST, ROUND, TOTAL};
 use crate::answer::{Answer, Wrong, same};
 use crate::ask::Ask;
 use crate::http::{Failure, Http};
-use crate::mark::{Mark, Strange};
+use crate::mark::{Mark, PushValueError};
 
 const PAGE: usize = 1_000;
 
@@ -34,7 +34,7 @@ pub(super) async fn close(thread: HotThread, http: &mut Http<'_>) {
             http.run.account.count(|tally| tally.threads_verified += 1);
         }
         _ => {
-            let comparison = book.pushes.as_seen(false);
+            let comparison = book.pushes.compare_by_reads(false);
             http.run.account.settle(http.scenario(), &id, &comparison);
             http.note_unverified(&id);
         }
@@ -79,7 +79,7 @@ fn within(what: &'static str, found: u64, bounds: RangeInclusive<u64>) -> Result
 async fn list(
     thread: &HotThread,
     http: &mut Http<'_>,
-) -> Result<Vec<Result<Mark, Strange>>, Failure> {
+) -> Result<Vec<Result<Mark, PushValueError>>, Failure> {
     let mut found = Vec::new();
     loop {
         let offset = found.len();

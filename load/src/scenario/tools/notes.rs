@@ -72,7 +72,7 @@ impl Notes {
             let results = provider.results(answer, calls.len())?;
             check_all(&results, &expected)
         };
-        self.do_it(http, &ask, after, check).await?;
+        self.send_calls(http, &ask, after, check).await?;
         if repeats {
             // the service repeats reads too, which then find the written values
             self.repeat(http, &ask, provider, calls.len()).await?;
@@ -94,7 +94,8 @@ impl Notes {
             let found = answer.get("result").unwrap_or(&answer);
             check(found, &expected)
         };
-        self.do_it(http, &ask, vec![before, memory], check).await
+        self.send_calls(http, &ask, vec![before, memory], check)
+            .await
     }
 
     /// Sends acknowledged calls again. The service must not execute them twice.
@@ -122,7 +123,7 @@ impl Notes {
     }
 
     /// Sends a request with calls. `after[n]` is the expected content after the first `n` calls.
-    async fn do_it(
+    async fn send_calls(
         &mut self,
         http: &mut Http<'_>,
         ask: &Ask,

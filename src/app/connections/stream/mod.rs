@@ -17,7 +17,7 @@ use threadkeep_http::ConnectionState;
 
 /// Minimum bytes that a client must take in each [`SPAN`] while data is waiting. A span starts only when the system's
 /// buffers are full. A client that keeps up with its event stream is therefore not affected.
-const LEAST_BYTES: usize = 16_384;
+const BYTES_PER_SPAN_MIN: usize = 16_384;
 const SPAN: Duration = Duration::from_secs(60);
 
 /// The error response for a request that actix drops without a response.
@@ -52,13 +52,13 @@ pub(super) struct PacedStream {
     refusal: Option<Refusal>,
     /// True if the reader must be woken when it may read again.
     is_reader_waiting: bool,
-    taking: Option<Taking>,
+    taking: Option<SendProgress>,
     span: Duration,
 }
 
 /// A client that has not taken all data yet.
 #[derive(Debug)]
-struct Taking {
+struct SendProgress {
     taken_bytes: usize,
     end: Pin<Box<Sleep>>,
 }
@@ -117,7 +117,7 @@ impl PacedStream {
         let sent = Pin::new(&mut *stream).poll_write(cx, bytes);
         drop(stream);
         match (&sent, &mut self.taking) {
-            (Poll::Pending, _) => self.poll_taken(cx, bytes),
+            (Poll::Pending, _) => self.poll_progress(cx, bytes),
             (Poll::Ready(Ok(taken)), Some(taking)) => {
                 taking.taken_bytes += taken;
                 sent
@@ -126,9 +126,9 @@ impl PacedStream {
         }
     }
 
-    fn poll_taken(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_progress(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let span = self.span;
-        let taking = self.taking.get_or_insert_with(|| Taking {
+        let taking = self.taking.get_or_insert_with(|| SendProgress {
             taken_bytes: 0,
             end: Box::pin(sleep(span)),
         });
@@ -144,11 +144,11 @@ impl PacedStream {
             taking.taken_bytes += more;
             return Poll::Ready(Ok(more));
         }
-        let is_enough = taking.taken_bytes + more >= LEAST_BYTES;
+        let is_enough = taking.taken_bytes + more >= BYTES_PER_SPAN_MIN;
         self.taking = None;
         match (is_enough, more) {
             (false, _) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
-            (true, 0) => self.poll_taken(cx, bytes),
+            (true, 0) => self.poll_progress(cx, bytes),
             (true, more) => Poll::Ready(Ok(more)),
         }
     }
@@ -157,12 +157,12 @@ impl PacedStream {
         self.idleness.wants_bytes() && !self.intake.is_whole()
     }
 
-    fn is_answer_waiting(&self) -> bool {
+    fn is_response_waiting(&self) -> bool {
         self.taking.is_some() || self.outlet.has_rest()
     }
 
     /// Ready when the client has closed or reset the connection. Does not consume received bytes.
-    fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_disconnected(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.intake.has_backlog() {
             self.is_reader_waiting = true;
             return Poll::Pending;
@@ -198,14 +198,14 @@ impl AsyncRead for PacedStream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if this.is_answer_waiting() {
+        if this.is_response_waiting() {
             // the client may send its next request only after it has received the whole response
             this.idleness.restart();
             this.is_reader_waiting = true;
             return Poll::Pending;
         }
         if !this.wants_bytes() {
-            ready!(this.poll_gone(cx));
+            ready!(this.poll_disconnected(cx));
             this.connection_state().note_gone();
         }
         if this.intake.is_full() {

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use super::line::{LINE_MAX_BYTES, Line, Order};
 use super::progress::Progress;
 use super::resume::{self, Left};
-use super::{ATTEMPTS, all_or_error, pause};
+use super::{ATTEMPTS, check_all_exported, pause};
 use crate::cli::error::CliError;
 use crate::cli::remote::{Remote, send};
 use crate::cli::remote_command::ExportRequest;
@@ -36,13 +36,13 @@ pub(in crate::cli::remote) async fn export(
 ) -> Result<(), CliError> {
     let owner = request.owner.as_deref();
     let order = match owner {
-        Some(_) => Order::OfOwner,
+        Some(_) => Order::ByOwner,
         None => Order::All,
     };
     let (out, mut cursor, failed): (Box<dyn Write>, _, _) = match &request.resume {
         None => (Box::new(io::stdout()), None, 0),
         Some(path) => match resume::open(path, order)? {
-            (_, Left::Complete { failed }) => return all_or_error(failed),
+            (_, Left::Complete { failed }) => return check_all_exported(failed),
             (file, Left::From { place, failed }) => (Box::new(file), place, failed),
         },
     };
@@ -60,7 +60,7 @@ pub(in crate::cli::remote) async fn export(
             Ok(End::Complete) => {
                 output.write_end()?;
                 output.progress.end();
-                return all_or_error(output.failed);
+                return check_all_exported(output.failed);
             }
             Ok(End::Cursor(place)) => {
                 cursor = Some(place);

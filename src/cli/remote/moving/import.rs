@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 use super::line::{LINE_MAX_BYTES, Line};
 use super::progress::Progress;
-use super::{ATTEMPTS, all_or_error, pause};
+use super::{ATTEMPTS, check_all_exported, pause};
 use crate::cli::error::CliError;
 use crate::cli::remote::{Remote, print_line, send};
 use crate::cli::remote_command::ImportRequest;
@@ -24,7 +24,7 @@ use crate::config::text_file::remove_mark;
 /// Maximum number of documents in flight.
 const AT_ONCE: usize = 8;
 /// Maximum size of all documents in flight, in KiB. A larger document is sent alone.
-const AT_ONCE_KIB: u32 = 16 * 1_024;
+const IN_FLIGHT_KIB_MAX: u32 = 16 * 1_024;
 
 struct Numbered {
     number: u64,
@@ -46,12 +46,13 @@ pub(in crate::cli::remote) async fn import(
     let if_exists = request.if_exists.as_deref();
     let mut progress = Progress::new(input_bytes());
     let mut lines = lines();
-    let room = Arc::new(Semaphore::new(AT_ONCE_KIB as usize));
+    let room = Arc::new(Semaphore::new(IN_FLIGHT_KIB_MAX as usize));
     let (mut imported, mut skipped, mut failed, mut is_complete) = (0_u64, 0_u64, 0_u64, false);
     let documents = stream::unfold(&mut lines, |lines| async {
         let line = lines.recv().await?;
         let room = Arc::clone(&room);
-        let kib = |line: &Numbered| (line.document.len() / 1_024 + 1).min(AT_ONCE_KIB as usize);
+        let kib =
+            |line: &Numbered| (line.document.len() / 1_024 + 1).min(IN_FLIGHT_KIB_MAX as usize);
         let taken = match &line {
             Ok(line) => room.acquire_many_owned(kib(line) as u32).await.ok(),
             Err(_) => None,
@@ -90,7 +91,7 @@ pub(in crate::cli::remote) async fn import(
         print_line(&format!("{:<14} {skipped}", "skipped"))?;
         print_line(&format!("{:<14} {is_complete}", "complete"))?;
     }
-    all_or_error(failed)
+    check_all_exported(failed)
 }
 
 /// Returns `None` for the last line of the export.

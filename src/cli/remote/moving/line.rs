@@ -33,7 +33,7 @@ struct Thread {
 pub(super) enum Order {
     All,
     /// The threads of one owner, by creation time.
-    OfOwner,
+    ByOwner,
 }
 
 impl Line {
@@ -65,7 +65,7 @@ impl Line {
         let thread = self.thread.as_ref()?;
         match order {
             Order::All => Some(thread.id.clone()),
-            Order::OfOwner => {
+            Order::ByOwner => {
                 let created_ms = parse_rfc3339(&thread.created_at)?;
                 Some(format!("{created_ms}-{}", thread.id))
             }
@@ -84,7 +84,7 @@ mod tests {
         assert!(Line::is_document(line));
         let line = Line::read(line).unwrap();
         assert_eq!(line.place(Order::All).as_deref(), Some("thrd_a"));
-        assert_eq!(line.place(Order::OfOwner).as_deref(), Some("1007-thrd_a"));
+        assert_eq!(line.place(Order::ByOwner).as_deref(), Some("1007-thrd_a"));
         assert_eq!((line.cursor, line.complete), (None, None));
     }
 
@@ -94,7 +94,7 @@ mod tests {
 
         assert!(Line::is_error(line) && !Line::is_document(line));
         let line = Line::read(line).unwrap();
-        assert_eq!(line.place(Order::OfOwner).as_deref(), Some("7-thrd_a"));
+        assert_eq!(line.place(Order::ByOwner).as_deref(), Some("7-thrd_a"));
     }
 
     #[test]

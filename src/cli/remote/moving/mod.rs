@@ -18,7 +18,7 @@ fn pause(failures: u32) -> Duration {
     Duration::from_millis(50 << failures.min(7))
 }
 
-fn all_or_error(failed: u64) -> Result<(), CliError> {
+fn check_all_exported(failed: u64) -> Result<(), CliError> {
     match failed {
         0 => Ok(()),
         _ => Err(CliError::Unexported(failed)),

@@ -39,12 +39,12 @@ fn cut(file: &mut File, order: Order) -> Result<Left, CliError> {
     if !Line::may_begin(&head) {
         return Err(CliError::NoExport);
     }
-    let mut whole = break_before(file, end).map_err(CliError::File)?;
+    let mut whole = line_start_before(file, end).map_err(CliError::File)?;
     let left = loop {
         if whole == 0 {
             break from(None);
         }
-        let start = break_before(file, whole - 1).map_err(CliError::File)?;
+        let start = line_start_before(file, whole - 1).map_err(CliError::File)?;
         let line = read(file, start, whole)?;
         let line = Line::read(&line).map_err(|_| CliError::NoExport)?;
         if line.complete == Some(true) {
@@ -74,7 +74,7 @@ fn count_errors(file: &mut File) -> io::Result<u64> {
 }
 
 /// Returns the offset after the last line feed before `end`, or 0.
-fn break_before(file: &mut File, end: u64) -> io::Result<u64> {
+fn line_start_before(file: &mut File, end: u64) -> io::Result<u64> {
     let mut until = end;
     while until > 0 {
         let from = until.saturating_sub(BLOCK_BYTES);

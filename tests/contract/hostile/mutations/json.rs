@@ -10,7 +10,7 @@ const PLACE: &str = "\u{1}place\u{1}";
 
 /// Replaces the URL of a webhook endpoint during a mutation. If a mutation changed a digit of the URL, the server would
 /// deliver to a different machine.
-const URL_PLACE: &str = "the place of a URL";
+const URL_MARKER: &str = "the place of a URL";
 
 const VALUES: [&[u8]; 64] = [
     b"null",
@@ -108,12 +108,12 @@ const REPEATED_BYTES: usize = 300_000;
 
 pub(in super::super) fn mutate(mut request: Request, world: World<'_>, dice: &mut Dice) -> Request {
     let body = request.body.take().unwrap_or_else(|| b"{}".to_vec());
-    let body = replace(&body, LOOPBACK_URL, URL_PLACE);
+    let body = replace(&body, LOOPBACK_URL, URL_MARKER);
     let mutated = match serde_json::from_slice::<Value>(&body) {
         Ok(tree) if !dice.one_in(6) => in_tree(tree, world, dice),
         _ => in_text(body, dice),
     };
-    request.body = Some(replace(&mutated, URL_PLACE, LOOPBACK_URL));
+    request.body = Some(replace(&mutated, URL_MARKER, LOOPBACK_URL));
     request
 }
 

@@ -24,13 +24,13 @@ async fn nobody_comes_in_without_a_credential(server: &Server) {
             .with(("x-session-id", "s".into()))
             .with(("x-state-id", STATE.into())),
     ] {
-        mcp.assert_kept_out("api_key_required").await;
+        mcp.assert_rejected("api_key_required").await;
     }
     for mcp in [
         stranger().with(wrong.clone()),
         stranger().with(wrong).with(("x-session-id", "s".into())),
     ] {
-        mcp.assert_kept_out("invalid_api_key").await;
+        mcp.assert_rejected("invalid_api_key").await;
     }
 }
 
@@ -63,7 +63,7 @@ async fn a_cookie_opens_nothing(server: &Server) {
 
     let mcp = Mcp::stranger(&client).with(("cookie", cookie));
 
-    mcp.assert_kept_out("api_key_required").await;
+    mcp.assert_rejected("api_key_required").await;
 }
 
 async fn a_signed_id_opens_its_own_thread(server: &Server) {
@@ -95,10 +95,10 @@ async fn an_id_that_does_not_verify_opens_nothing(server: &Server) {
     ] {
         let header = ("x-thread-id", header);
         let mcp = Mcp::stranger(&client).with(header.clone());
-        mcp.assert_kept_out("invalid_thread_signature").await;
+        mcp.assert_rejected("invalid_thread_signature").await;
         // a wrong signature is rejected even if another credential is valid
         let mcp = mcp.with(bearer());
-        mcp.assert_kept_out("invalid_thread_signature").await;
+        mcp.assert_rejected("invalid_thread_signature").await;
     }
 }
 

@@ -154,7 +154,7 @@ impl Mcp {
     }
 
     /// Asserts that every method is rejected with `code`, and that no answer reveals whether a credential has expired.
-    async fn assert_kept_out(&self, code: &str) {
+    async fn assert_rejected(&self, code: &str) {
         for method in ["initialize", "ping", "tools/list", "tools/call", "nothing"] {
             let request = self.message(method, &json!({}));
             let problem = request.refused(401, code).await;

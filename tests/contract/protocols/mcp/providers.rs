@@ -28,11 +28,11 @@ async fn each_user_has_the_scope_of_the_own_thread(backend: Backend) {
     assert_eq!(user("ada").keys().await, json!(["k"]));
     assert_eq!(user("bob").keys().await, json!([]));
     let nobody = Mcp::stranger(&client);
-    nobody.assert_kept_out("api_key_required").await;
+    nobody.assert_rejected("api_key_required").await;
     let elsewhere = user("ada").at("/mcp?scope=session:s");
-    elsewhere.assert_kept_out("api_key_required").await;
+    elsewhere.assert_rejected("api_key_required").await;
     let session = user("ada").with(("x-session-id", "s".into()));
-    session.assert_kept_out("api_key_required").await;
+    session.assert_rejected("api_key_required").await;
 }
 
 async fn a_signed_id_is_no_key_where_callers_log_in(backend: Backend) {
@@ -41,9 +41,9 @@ async fn a_signed_id_is_no_key_where_callers_log_in(backend: Backend) {
     let thread = client.thread();
     let mcp = Mcp::thread(&client, &thread);
 
-    mcp.assert_kept_out("invalid_thread_signature").await;
+    mcp.assert_rejected("invalid_thread_signature").await;
     let other = mcp.clone().with(("x-user", "ada".into()));
-    other.assert_kept_out("invalid_thread_signature").await;
+    other.assert_rejected("invalid_thread_signature").await;
 
     assert_eq!(mcp.with(bearer()).keys().await, json!([]));
 }

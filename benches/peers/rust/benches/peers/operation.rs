@@ -32,7 +32,7 @@ pub(super) enum Cache {
 }
 
 /// Number of messages in a short conversation.
-const FEW: usize = 50;
+const SHORT_WINDOW: usize = 50;
 
 impl Operation {
     pub(super) const ALL: [Self; 10] = [
@@ -44,7 +44,7 @@ impl Operation {
         Self::Read(Size::Large, Cache::Cold),
         Self::ReadUnchanged,
         Self::Merge,
-        Self::Push(FEW),
+        Self::Push(SHORT_WINDOW),
         Self::Push(1_000),
     ];
 
@@ -58,7 +58,7 @@ impl Operation {
             Self::Read(Size::Large, Cache::Cold) => "Read 256 KiB, cold",
             Self::ReadUnchanged => "Read 256 KiB, conditional (304)",
             Self::Merge => "Merge one key of 100 bytes",
-            Self::Push(FEW) => "Push 200 bytes, window 50",
+            Self::Push(SHORT_WINDOW) => "Push 200 bytes, window 50",
             Self::Push(_) => "Push 200 bytes, window 1,000",
         }
     }
@@ -86,7 +86,7 @@ impl Operation {
 
     pub(super) fn states(self) -> usize {
         match self {
-            Self::Read(Size::Keys | Size::Messages, _) | Self::Merge | Self::Push(FEW) => 1_000,
+            Self::Read(Size::Keys | Size::Messages, _) | Self::Merge | Self::Push(SHORT_WINDOW) => 1_000,
             // 100 large states take as much memory in Redis as many small states
             Self::Push(_) | Self::Read(Size::Large, _) | Self::ReadUnchanged => 100,
         }
@@ -95,7 +95,7 @@ impl Operation {
     pub(super) fn start(self, n: usize) -> Content {
         match self {
             Self::Read(Size::Keys, _) | Self::Merge => Content::keys(10, |place| value(n + place)),
-            Self::Read(Size::Messages, _) => Content::messages(FEW, n),
+            Self::Read(Size::Messages, _) => Content::messages(SHORT_WINDOW, n),
             Self::Read(Size::Large, _) | Self::ReadUnchanged => {
                 Content::keys(64, |place| format!(r#""{:0>4094}""#, n + place))
             }

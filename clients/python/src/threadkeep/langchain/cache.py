@@ -7,7 +7,7 @@ from langchain_core.messages import message_to_dict, messages_from_dict
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, Generation, GenerationChunk
 
 from .._adapter import checked_prefix, digest, namespace_name
-from .._both import FOREVER, Both, BothConnection, putting
+from .._both import NEVER_EXPIRES, Both, BothConnection, putting
 from .._flow import Flow
 from .._flows.namespaces import clear, get
 from .._json import decode, encode
@@ -36,7 +36,7 @@ class ThreadkeepCache(Both, BaseCache):
     ) -> None:
         self._connection = BothConnection(client, base_url, api_key)
         self._place = self._connection.namespace(namespace_name(checked_prefix(prefix), "cache", ""))
-        self._ttl_seconds = FOREVER if ttl_seconds is None else ttl_seconds
+        self._ttl_seconds = NEVER_EXPIRES if ttl_seconds is None else ttl_seconds
 
     def lookup(self, prompt: str, llm_string: str) -> RETURN_VAL_TYPE | None:
         """Returns the cached answer to `prompt` by a model with the settings `llm_string`, or None."""

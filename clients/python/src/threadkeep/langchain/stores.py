@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from langchain_core.stores import BaseStore
 
 from .._adapter import checked_prefix, namespace_name
-from .._both import FOREVER, Both, BothConnection, deleting, in_blocks, putting
+from .._both import NEVER_EXPIRES, Both, BothConnection, deleting, in_blocks, putting
 from .._flow import Emit, Flow, Items
 from .._flows.namespaces import get, get_many, keys
 from ..aclient import AsyncThreadkeep
@@ -32,7 +32,7 @@ class ThreadkeepByteStore(Both, BaseStore[str, bytes]):
     ) -> None:
         self._connection = BothConnection(client, base_url, api_key)
         self._place = self._connection.namespace(namespace_name(checked_prefix(prefix), "bytes", ""))
-        self._ttl_seconds = FOREVER if ttl_seconds is None else ttl_seconds
+        self._ttl_seconds = NEVER_EXPIRES if ttl_seconds is None else ttl_seconds
 
     def mget(self, keys: Sequence[str]) -> list[bytes | None]:
         """Returns the values of the keys, in order."""

@@ -26,10 +26,10 @@ def config_of(thread_id: str, ns: str, id: str) -> RunnableConfig:
 
 
 def read(thread: SavedThread, ns: str, id: str | None) -> Flow[CheckpointTuple | None]:
-    return (yield from _again_if_gone(lambda: _read_once(thread, ns, id)))
+    return (yield from _retry_if_deleted(lambda: _read_once(thread, ns, id)))
 
 
-def _again_if_gone(reading: Callable[[], Flow[R]]) -> Flow[R]:
+def _retry_if_deleted(reading: Callable[[], Flow[R]]) -> Flow[R]:
     """Retries a read if data was deleted during the read. Raises `Gone` if a checkpoint permanently lacks values."""
     for _ in range(ATTEMPTS - 1):
         try:
@@ -60,11 +60,11 @@ def listed(
 ) -> Items[CheckpointTuple]:
     """Yields checkpoints, newest first. `limit` counts only checkpoints that match `filter`."""
     left = float("inf") if limit is None else limit
-    at_most = limit if len(threads) == 1 and ns is not None and before is None and not filter else None
+    key_limit = limit if len(threads) == 1 and ns is not None and before is None and not filter else None
     found: list[tuple[str, str, int]] = []
     for number, thread in enumerate(threads):
         prefix = "c/" if ns is None else checkpoints_key(ns, id)
-        for info in (yield from collected(keys(thread.place, prefix, limit=at_most))):
+        for info in (yield from collected(keys(thread.place, prefix, limit=key_limit))):
             found.append((info.key.rpartition("/")[2], info.key, number))
     if id is not None:
         found = [place for place in found if place[0] == inverted(id)]
@@ -89,7 +89,7 @@ def _matching(
     thread: SavedThread, wanted: list[str], filter: Mapping[str, Any] | None
 ) -> Flow[dict[str, CheckpointTuple]]:
     records = []
-    for record in (yield from _again_if_gone(lambda: _records_at(thread, wanted))):
+    for record in (yield from _retry_if_deleted(lambda: _records_at(thread, wanted))):
         metadata = thread.serde.loads_typed(record.metadata) if filter else {}
         if all(metadata.get(name) == value for name, value in (filter or {}).items()):
             records.append(record)

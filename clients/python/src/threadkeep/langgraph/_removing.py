@@ -16,7 +16,7 @@ from ._records import Record, Reference, blob_keys, checkpoints_key
 from ._thread import SavedThread, SavedThreads
 from ._writing import index_of, put_record, run_key, run_of
 
-COPIED = 16
+COPY_BATCH_SIZE = 16
 """Maximum number of entries in memory during a copy."""
 
 
@@ -78,8 +78,8 @@ def copy(
         yield from configure(target.place, idle_ttl_seconds=idle_ttl_seconds)
     for prefix in ("b/", "v/w/", "w/"):
         wanted = yield from collected(keys(source.place, prefix))
-        for start in range(0, len(wanted), COPIED):
-            found = yield from get_many(source.place, [info.key for info in wanted[start : start + COPIED]])
+        for start in range(0, len(wanted), COPY_BATCH_SIZE):
+            found = yield from get_many(source.place, [info.key for info in wanted[start : start + COPY_BATCH_SIZE]])
             yield [putting(target.place, entry.key, entry.body) for entry in found.values()]
     for record in reversed(records):
         yield index_of(target.place, runs, target_id, target.serde.loads_typed(record.metadata))
@@ -100,9 +100,9 @@ def _keep(thread: SavedThread, records: Sequence[Record], kept: Sequence[Record]
     place = thread.place
     yield from in_blocks(deleting(place, key) for key in doomed)
     thread.known.forget(place)
-    of_doomed = {_checkpoint_in(key) for key in doomed}
+    removed_checkpoints = {_checkpoint_in(key) for key in doomed}
     for prefix in ("w/", "v/"):
-        listed = yield from collected(keys(place, prefix), lambda info: _checkpoint_in(info.key) in of_doomed)
+        listed = yield from collected(keys(place, prefix), lambda info: _checkpoint_in(info.key) in removed_checkpoints)
         yield from in_blocks(deleting(place, info.key) for info in listed)
     large = set(_blobs_of(doomed.values())) - set(_blobs_of(kept))
     yield from in_blocks(deleting(place, key) for key in sorted(large))

@@ -25,7 +25,7 @@ def space_name(prefix: str, space: str) -> str:
     return namespace_name(prefix, space, "")
 
 
-class KnownValues:
+class StoredValueCache:
     """Remembers large values that are already stored. A later checkpoint does not serialize them again. Thread-safe.
 
     Equal versions of a channel have equal values.
@@ -53,14 +53,14 @@ class KnownValues:
 class SavedThread(NamedTuple):
     place: Place
     serde: SerializerProtocol
-    known: KnownValues
+    known: StoredValueCache
 
 
 class SavedThreads:
     def __init__(self, connection: BothConnection, prefix: str) -> None:
         self._connection = connection
         self._prefix = prefix
-        self._known = KnownValues()
+        self._known = StoredValueCache()
         self.runs = connection.namespace(space_name(prefix, RUNS))
         """Index that maps each run to the threads with checkpoints of that run."""
 

@@ -6,7 +6,7 @@ from typing import Any
 from langgraph.checkpoint.base import WRITES_IDX_MAP, ChannelVersions, Checkpoint, CheckpointMetadata
 
 from .._adapter import attempts, digest, tag_of
-from .._both import FOREVER, putting
+from .._both import NEVER_EXPIRES, putting
 from .._flow import Flow
 from .._flows.namespaces import configure, get, put
 from .._http.message import Request
@@ -129,7 +129,7 @@ def save_writes(
                 place,
                 key,
                 body,
-                ttl_seconds=FOREVER,
+                ttl_seconds=NEVER_EXPIRES,
                 if_absent=etag is None,
                 if_match=etag,
                 idempotency_key=new_key(),

@@ -6,7 +6,7 @@ from langgraph.cache.base import BaseCache, FullKey, Namespace, ValueT
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from .._adapter import checked_prefix, digest
-from .._both import FOREVER, Both, BothConnection, collected, deleting, in_blocks, putting
+from .._both import NEVER_EXPIRES, Both, BothConnection, collected, deleting, in_blocks, putting
 from .._flow import Flow
 from .._flows.namespaces import clear, get_many, keys
 from ..aclient import AsyncThreadkeep
@@ -76,7 +76,7 @@ class ThreadkeepCache(Both, BaseCache[ValueT]):
                 continue
             type, data = self.serde.dumps_typed(value)
             body = type.encode() + b":" + data
-            requests.append(putting(self._place, entry_key, body, ttl_seconds=FOREVER if ttl is None else ttl))
+            requests.append(putting(self._place, entry_key, body, ttl_seconds=NEVER_EXPIRES if ttl is None else ttl))
         yield from in_blocks(iter(requests))
 
     def _clear(self, namespaces: Sequence[Namespace] | None) -> Flow[None]:

@@ -19,7 +19,7 @@ from langgraph.store.base import (
 )
 
 from .._adapter import attempts, checked_prefix, tag_of
-from .._both import FOREVER, Both, BothConnection, collected, together
+from .._both import NEVER_EXPIRES, Both, BothConnection, collected, together
 from .._flow import Flow
 from .._flows.namespaces import delete, entries, get, get_many, keys, put
 from .._place import new_key
@@ -166,7 +166,7 @@ class ThreadkeepStore(Both, BaseStore):
             key,
             body,
             content_type="application/json",
-            ttl_seconds=FOREVER if ttl is None else max(1, math.ceil(ttl * 60)),
+            ttl_seconds=NEVER_EXPIRES if ttl is None else max(1, math.ceil(ttl * 60)),
             if_absent=etag is None,
             if_match=etag,
             idempotency_key=new_key(),

@@ -14,7 +14,7 @@ from ..errors import class_of
 from ..models import Entry, EntryPut
 from ..namespace import AsyncNamespace
 
-KNOWN_BEFORE = 64
+MAX_ANCESTOR_IDS = 64
 MAX_BLOCK_BYTES = 1_400_000
 """Maximum total size of the bodies in a request. A request has up to 2 MiB, and encodes bodies in base64."""
 
@@ -49,7 +49,7 @@ async def write(namespace: AsyncNamespace, new: Sequence[ConversationEntry], par
     puts = []
     for entry in new:
         parent = entry.parent_id
-        before[entry.id] = [] if parent is None else [parent, *before[parent]][:KNOWN_BEFORE]
+        before[entry.id] = [] if parent is None else [parent, *before[parent]][:MAX_ANCESTOR_IDS]
         puts.append(EntryPut(digest(entry.id), _dumped(entry, before[entry.id]), "application/x-ndjson"))
     for block in _blocks(puts):
         for outcome in await namespace.put_many(block):

@@ -117,21 +117,21 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
     def _entries(self, session_id: str) -> Namespace:
         return self._connection.client.kv(namespace_name(self._prefix, "session", session_id))
 
-    def _read(self, place: _Place) -> dict[str, Any] | None:
+    def _read(self, place: _EntryRef) -> dict[str, Any] | None:
         entry = self._entries(place.session_id).get(place.key)
         return None if entry is None else decode(entry.body)
 
-    def _require(self, place: _Place) -> None:
+    def _require(self, place: _EntryRef) -> None:
         if not any(True for _ in self._entries(place.session_id).keys(place.key)):
             raise SessionException(f"{place.name} does not exist")
 
-    def _create(self, place: _Place, value: dict[str, Any]) -> None:
+    def _create(self, place: _EntryRef, value: dict[str, Any]) -> None:
         try:
             self._put(place, value, if_absent=True)
         except VersionMismatch as error:
             raise SessionException(f"{place.name} exists already") from error
 
-    def _update(self, place: _Place, record: SessionAgent | SessionMessage) -> None:
+    def _update(self, place: _EntryRef, record: SessionAgent | SessionMessage) -> None:
         for _ in attempts():
             entry = self._entries(place.session_id).get(place.key)
             if entry is None:
@@ -142,36 +142,36 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
             except VersionMismatch:
                 continue
 
-    def _put(self, place: _Place, value: dict[str, Any], **condition: Any) -> None:
+    def _put(self, place: _EntryRef, value: dict[str, Any], **condition: Any) -> None:
         # without an idempotency key, the client would not retry a put whose response is lost
         entries = self._entries(place.session_id)
         entries.put(place.key, encode(value), content_type=JSON, idempotency_key=new_key(), **condition)
 
 
-class _Place(NamedTuple):
+class _EntryRef(NamedTuple):
     session_id: str
     key: str
     name: str
     """Name for error messages."""
 
 
-def _session(session_id: str) -> _Place:
-    return _Place(session_id, "session", f"Session {session_id}")
+def _session(session_id: str) -> _EntryRef:
+    return _EntryRef(session_id, "session", f"Session {session_id}")
 
 
-def _agent(session_id: str, agent_id: str) -> _Place:
-    return _Place(session_id, f"agents/{digest(agent_id)}", f"Agent {agent_id} in session {session_id}")
+def _agent(session_id: str, agent_id: str) -> _EntryRef:
+    return _EntryRef(session_id, f"agents/{digest(agent_id)}", f"Agent {agent_id} in session {session_id}")
 
 
-def _multi_agent(session_id: str, id: str) -> _Place:
-    return _Place(session_id, f"multi_agents/{digest(id)}", f"MultiAgent {id} in session {session_id}")
+def _multi_agent(session_id: str, id: str) -> _EntryRef:
+    return _EntryRef(session_id, f"multi_agents/{digest(id)}", f"MultiAgent {id} in session {session_id}")
 
 
-def _message(session_id: str, agent_id: str, number: int) -> _Place:
+def _message(session_id: str, agent_id: str, number: int) -> _EntryRef:
     if not isinstance(number, int) or not 0 <= number < 10**NUMBER_DIGITS:
         raise ValueError(f"message_id=<{number}> | message id must be an integer from 0 to {10**NUMBER_DIGITS - 1}")
     name = f"Message {number} of agent {agent_id} in session {session_id}"
-    return _Place(session_id, f"{_messages_prefix(agent_id)}{number:0{NUMBER_DIGITS}}", name)
+    return _EntryRef(session_id, f"{_messages_prefix(agent_id)}{number:0{NUMBER_DIGITS}}", name)
 
 
 def _messages_prefix(agent_id: str) -> str:

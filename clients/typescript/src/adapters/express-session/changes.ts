@@ -26,7 +26,7 @@ export class Changes {
   }
 
   /** Operations that need no read of the stored values; undefined if some change needs a read. */
-  get blind(): Operation[] | undefined {
+  get unconditional(): Operation[] | undefined {
     const operations: Operation[] = [];
     for (const key of this.#keys) {
       const [given, mine] = [own(this.#given, key), own(this.#mine, key)];

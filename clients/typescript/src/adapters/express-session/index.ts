@@ -97,11 +97,11 @@ export class ThreadkeepStore extends session.Store {
   }
 
   async #merge(thread: Thread, changes: Changes, data: SessionData): Promise<void> {
-    const { blind } = changes;
-    if (blind && !blind.length) return;
+    const { unconditional } = changes;
+    if (unconditional && !unconditional.length) return;
     try {
-      if (blind) {
-        await thread.merge(blind, { ifMatch: "*", idempotencyKey: this.#keyOf(data, JSON.stringify(blind)) });
+      if (unconditional) {
+        await thread.merge(unconditional, { ifMatch: "*", idempotencyKey: this.#keyOf(data, JSON.stringify(unconditional)) });
         this.#attempts.delete(data);
         return;
       }

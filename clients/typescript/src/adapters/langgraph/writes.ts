@@ -24,7 +24,7 @@ interface StoredWrite {
   value: Packed | { blob: string };
 }
 
-export interface Place {
+export interface CheckpointRef {
   ns: string;
   id: string;
 }
@@ -32,7 +32,7 @@ export interface Place {
 export async function putWrites(
   serde: SerializerProtocol,
   kv: KeyValueBatch,
-  { ns, id }: Place,
+  { ns, id }: CheckpointRef,
   writes: readonly PendingWrite[],
   task: string,
   path: string,
@@ -82,7 +82,7 @@ function combine(stored: readonly StoredWrite[], mine: readonly StoredWrite[]): 
 export async function readWrites(
   serde: SerializerProtocol,
   kv: KeyValueBatch,
-  { ns, id }: Place,
+  { ns, id }: CheckpointRef,
 ): Promise<CheckpointPendingWrite[]> {
   const prefix = await writesKey(ns, id);
   const found: (StoredWrite & { task: string })[] = [];

@@ -13,7 +13,7 @@ use crate::{Heap, heap};
 pub const MAX_DEPTH: usize = 512;
 
 /// Maximum number of nesting levels that this crate adds around a stored value.
-const LEVELS_AROUND: usize = 8;
+const EXTRA_LEVELS_MAX: usize = 8;
 
 /// A JSON value as compact text. Except for white space, the text is exactly as sent.
 #[derive(Clone, PartialEq, Eq)]
@@ -92,11 +92,11 @@ impl Serialize for Json {
     }
 }
 
-/// Accepts any JSON value and drops white space. Allows `LEVELS_AROUND` more levels than [`Json::parse`].
+/// Accepts any JSON value and drops white space. Allows `EXTRA_LEVELS_MAX` more levels than [`Json::parse`].
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        let compact = compact(raw.get(), b',', MAX_DEPTH + LEVELS_AROUND);
+        let compact = compact(raw.get(), b',', MAX_DEPTH + EXTRA_LEVELS_MAX);
         compact.map(Self).map_err(serde::de::Error::custom)
     }
 }

@@ -58,20 +58,20 @@ fn one_driver_has_a_response_until_its_lease_or_the_response_is_over() {
 
     let left = Duration::from_secs(4);
     assert_eq!(
-        held.begin_again(&second, 7_000),
+        held.check_resume(&second, 7_000),
         Ok(Some(Begun::Running { left }))
     );
-    assert_eq!(held.begin_again(&first, 7_000), Ok(None));
-    assert_eq!(held.begin_again(&second, 11_000), Ok(None));
+    assert_eq!(held.check_resume(&first, 7_000), Ok(None));
+    assert_eq!(held.check_resume(&second, 11_000), Ok(None));
     assert_eq!(
-        held.begin_again(&other, 11_000),
+        held.check_resume(&other, 11_000),
         Err(Refusal::IdempotencyKeyReused)
     );
 
     let answer = Bytes::from_static(b"answer");
     held.end(&end(&answer), true, KEPT, 2_000);
     assert_eq!(
-        held.begin_again(&second, 3_000),
+        held.check_resume(&second, 3_000),
         Ok(Some(Begun::Ended(answer)))
     );
     assert_eq!(held.check_driver(Some(token)), Err(Refusal::TurnLost));
@@ -83,7 +83,7 @@ fn a_write_needs_the_driver_the_life_and_the_turn() {
     let (scope, token) = (thread(), TurnToken::random());
     let held = driven(&begin(&scope, token, Floor::Taken), 1_000);
     let mut turn = None;
-    crate::threads::turn::give_turn(&mut turn, ResponseId::MIN, token, 9_000);
+    crate::threads::turn::grant_turn(&mut turn, ResponseId::MIN, token, 9_000);
     let check = |token, life, turn| held.check(&scope, token, Some((life, turn)), 2_000);
 
     assert_eq!(check(Some(token), LIFE, turn.as_deref()), Ok(()));
@@ -117,12 +117,12 @@ fn entries_and_events_have_no_gaps_and_repeats_are_known() {
         events: (first, &events),
     };
 
-    assert_eq!(held.known_entry(&entry(2, 0)), Err(Refusal::Changed));
-    assert_eq!(held.known_entry(&entry(0, 0)), Err(Refusal::Changed));
-    assert_eq!(held.known_entry(&entry(1, 1)), Err(Refusal::Changed));
-    assert_eq!(held.known_entry(&entry(1, 0)), Ok(None));
+    assert_eq!(held.stored_entry(&entry(2, 0)), Err(Refusal::Changed));
+    assert_eq!(held.stored_entry(&entry(0, 0)), Err(Refusal::Changed));
+    assert_eq!(held.stored_entry(&entry(1, 1)), Err(Refusal::Changed));
+    assert_eq!(held.stored_entry(&entry(1, 0)), Ok(None));
     held.add_entry(&entry(1, 0), 0);
-    assert_eq!(held.known_entry(&entry(1, 9)), Ok(known));
+    assert_eq!(held.stored_entry(&entry(1, 9)), Ok(known));
 
     // the first event is already stored
     held.tell((1, &events), 50_000);

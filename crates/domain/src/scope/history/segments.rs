@@ -13,11 +13,11 @@ pub(super) struct Segments {
     /// added.
     last_through: u64,
     last_new: usize,
-    kept: Vec<KeptSegment>,
+    kept: Vec<StoredSegment>,
 }
 
 #[derive(Debug, Clone)]
-struct KeptSegment {
+struct StoredSegment {
     head: Segment,
     items: History,
 }
@@ -55,7 +55,7 @@ impl Heap for Segments {
                 + ids.sum::<u64>()
                 + kept.items.heap_bytes()
         });
-        heap::array::<KeptSegment>(self.kept.capacity()) + kept.sum::<u64>()
+        heap::array::<StoredSegment>(self.kept.capacity()) + kept.sum::<u64>()
     }
 }
 
@@ -164,7 +164,7 @@ impl History {
             summary: summary.collect(),
         };
         let items = Self::of_items(replaced, compaction.through + 1);
-        kept.push(KeptSegment { head, items });
+        kept.push(StoredSegment { head, items });
         let mut sum: u64 = kept.iter().map(|kept| kept.head.bytes).sum();
         let mut dropped = 0;
         while kept.len() > SEGMENTS_MAX || sum > compaction.limit.max_bytes {
@@ -180,7 +180,7 @@ impl History {
         if self.segments.kept.is_empty() {
             return;
         }
-        let mut newer: Vec<KeptSegment> = Vec::new();
+        let mut newer: Vec<StoredSegment> = Vec::new();
         for kept in mem::take(&mut self.segments.kept).into_iter().rev() {
             let has = |id: &ItemId| {
                 self.known.contains_key(id)
@@ -248,7 +248,7 @@ impl History {
         }
     }
 
-    fn kept_segments(&self, now_ms: u64) -> impl DoubleEndedIterator<Item = &KeptSegment> {
+    fn kept_segments(&self, now_ms: u64) -> impl DoubleEndedIterator<Item = &StoredSegment> {
         let kept = self.segments.kept.iter();
         kept.filter(move |kept| kept.head.expires_ms > now_ms)
     }

@@ -233,7 +233,7 @@ impl KeyRing {
 
     /// Returns whether any key of the ring computed `tag`. The comparison takes constant time.
     #[must_use]
-    pub fn has_made(&self, tag: &[u8; TAG_BYTES], purpose: &str, parts: &[&[u8]]) -> bool {
+    pub fn verify_tag(&self, tag: &[u8; TAG_BYTES], purpose: &str, parts: &[&[u8]]) -> bool {
         let message = message(purpose, parts);
         let is_by = |key: &SigningKey| bool::from(cut(key.mac(&message)).ct_eq(tag));
         self.keys.iter().any(is_by)

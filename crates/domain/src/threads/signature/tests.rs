@@ -99,8 +99,8 @@ fn a_tag_holds_for_its_purpose_and_parts_and_under_every_key() {
     let both = ring(&["new", "old"]);
     let tag = old.tag("cursor", &[b"a", b"b"]);
 
-    assert!(both.has_made(&tag, "cursor", &[b"a", b"b"]));
-    assert!(!both.has_made(&both.tag("cursor", &[b"ab", b""]), "cursor", &[b"a", b"b"]));
-    assert!(!both.has_made(&tag, "place", &[b"a", b"b"]));
-    assert!(!ring(&["new"]).has_made(&tag, "cursor", &[b"a", b"b"]));
+    assert!(both.verify_tag(&tag, "cursor", &[b"a", b"b"]));
+    assert!(!both.verify_tag(&both.tag("cursor", &[b"ab", b""]), "cursor", &[b"a", b"b"]));
+    assert!(!both.verify_tag(&tag, "place", &[b"a", b"b"]));
+    assert!(!ring(&["new"]).verify_tag(&tag, "cursor", &[b"a", b"b"]));
 }

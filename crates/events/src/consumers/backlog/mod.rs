@@ -15,7 +15,7 @@ use super::{Record, ReplicaBytes, SlotBytes, Timing};
 use threadkeep_domain::heap::block;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{
-    Event, EventKind, EventTypes, Fingerprint, MOST_KEY_BYTES_NAMED, Position, subject_digest,
+    Event, EventKind, EventTypes, Fingerprint, NAMED_KEY_BYTES_MAX, Position, subject_digest,
 };
 use threadkeep_store::{LedgerChange, millis};
 
@@ -25,7 +25,7 @@ pub(super) const PENDING_MAX: usize = 1_000;
 const BUFFERED_MAX: usize = 256;
 /// Maximum size of an event, in bytes. A read reserves this size for each event, because the actual size is known only
 /// after the read.
-const EVENT_MAX_BYTES: u64 = block(MOST_KEY_BYTES_NAMED + 4 * 1_024) + size_of::<Item>() as u64;
+const EVENT_MAX_BYTES: u64 = block(NAMED_KEY_BYTES_MAX + 4 * 1_024) + size_of::<Item>() as u64;
 
 #[derive(Debug)]
 pub(super) struct Backlog {
@@ -109,9 +109,9 @@ impl Backlog {
                 self.draft.pass(bucket);
             }
             if is_wanted {
-                let record = Record::untried(event);
+                let record = Record::without_attempts(event);
                 if is_blocked {
-                    self.draft.pend(record.clone());
+                    self.draft.make_pending(record.clone());
                     self.pending += 1;
                 } else {
                     self.buffered += 1;
@@ -303,7 +303,7 @@ impl Backlog {
         let Some(line) = self.lines.get_mut(&subject) else {
             return;
         };
-        self.draft.pend(item.record.clone());
+        self.draft.make_pending(item.record.clone());
         line.items.push_front(item);
         for item in &mut line.items {
             if item.is_pending {
@@ -312,7 +312,7 @@ impl Backlog {
             item.is_pending = true;
             self.pending += 1;
             self.buffered -= 1;
-            self.draft.pend(item.record.clone());
+            self.draft.make_pending(item.record.clone());
             let id = item.record.event.id;
             if let Some(place) = self.places.get_mut(&id.bucket) {
                 place.handle(id.position);

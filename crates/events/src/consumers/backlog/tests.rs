@@ -151,7 +151,10 @@ fn nothing_is_pending_while_an_earlier_event_of_its_thread_is_not() {
     let thread = ThreadId::random();
     let mut backlog = backlog();
     take(&mut backlog, vec![event(thread, 0, 5)]);
-    backlog.resume([Record::untried(event(thread, 0, 1)).replayed()], 10);
+    backlog.resume(
+        [Record::without_attempts(event(thread, 0, 1)).replayed()],
+        10,
+    );
 
     take(&mut backlog, vec![event(thread, 0, 6)]);
 
@@ -240,7 +243,7 @@ fn an_old_event_of_a_dead_consumer_is_parked_at_once_unless_it_was_replayed() {
             event(threads[1], 0, now_ms - HOUR_MS),
         ],
     );
-    let replayed = Record::untried(event(threads[2], 4, 1)).replayed();
+    let replayed = Record::without_attempts(event(threads[2], 4, 1)).replayed();
     backlog.resume([replayed], now_ms);
     while backlog.next(now_ms).is_some() {}
 
@@ -258,9 +261,9 @@ fn a_replayed_event_comes_before_later_ones_of_its_thread() {
     backlog.next(10);
     fail(&mut backlog, thread, 10);
 
-    backlog.resume([Record::untried(event(thread, 0, 1))], 10);
+    backlog.resume([Record::without_attempts(event(thread, 0, 1))], 10);
     assert_eq!(next_ms(&mut backlog, 10), Some(1));
-    backlog.resume([Record::untried(event(thread, 0, 0))], 10);
+    backlog.resume([Record::without_attempts(event(thread, 0, 0))], 10);
     assert_eq!(next_ms(&mut backlog, 10), None);
 
     backlog.succeed(subject(thread), 10);
@@ -274,7 +277,7 @@ fn a_replayed_event_comes_before_later_ones_of_its_thread() {
 fn what_is_known_is_not_resumed_twice() {
     let thread = ThreadId::random();
     let mut backlog = backlog();
-    let record = Record::untried(event(thread, 0, 1));
+    let record = Record::without_attempts(event(thread, 0, 1));
     backlog.resume([record.clone()], 10);
     backlog.resume([record.clone()], 10);
     assert_eq!(backlog.pending, 1);
@@ -285,7 +288,7 @@ fn what_is_known_is_not_resumed_twice() {
     backlog.resume([record.clone()], 10);
     assert_eq!(next_ms(&mut backlog, 10), None);
 
-    let foreign = Record::untried(event(thread, 1, 1));
+    let foreign = Record::without_attempts(event(thread, 1, 1));
     backlog.resume([foreign], 10);
     assert_eq!(next_ms(&mut backlog, 10), None);
 }
@@ -306,7 +309,7 @@ fn no_more_is_read_while_a_thousand_are_pending() {
 }
 
 fn large_event(thread: ThreadId, ms: u64) -> Event {
-    let keys = format!(r#"["{}"]"#, "k".repeat(MOST_KEY_BYTES_NAMED - 4));
+    let keys = format!(r#"["{}"]"#, "k".repeat(NAMED_KEY_BYTES_MAX - 4));
     let kind = EventKind::Updated {
         keys: Some(Json::parse(&keys).unwrap()),
         metadata: false,

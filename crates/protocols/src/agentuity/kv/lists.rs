@@ -12,7 +12,7 @@ use threadkeep_store::{Entry, EntryRange};
 /// Maximum number of entries per read.
 const AT_ONCE: usize = 1_000;
 /// Maximum size of the values per read, not counting the last value.
-const BYTES_AT_ONCE: u64 = 1_048_576;
+const READ_VALUE_BYTES_MAX: u64 = 1_048_576;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -65,7 +65,7 @@ pub(super) async fn search(request: KvRequest) -> Result<HttpResponse, Agentuity
         let (namespaces, namespace) = (namespaces.clone(), namespace.clone());
         let keyword = keyword.clone();
         async move {
-            let (limit, most_bytes) = (AT_ONCE, BYTES_AT_ONCE);
+            let (limit, most_bytes) = (AT_ONCE, READ_VALUE_BYTES_MAX);
             let page = namespaces.search(&namespace, &keyword, after.as_ref(), limit, most_bytes);
             let page = page.await?;
             let items = page.entries.iter();

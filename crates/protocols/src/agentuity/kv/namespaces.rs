@@ -6,14 +6,14 @@ use threadkeep_domain::{Json, Lifetime, given};
 use threadkeep_store::NamespaceChange;
 
 /// Maximum number of names in a list.
-const NAMED: usize = 1_000;
+const NAMES_MAX: usize = 1_000;
 
 const BODY: &str = "the body must be an object of JSON";
 const DEFAULT_TTL: &str = "default_ttl_seconds must be a number, 0 for no end";
 
 /// `GET /kv/namespaces`: the names, newest first.
 pub(super) async fn list_namespaces(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
-    let page = request.all_namespaces()?.newest(None, NAMED).await?;
+    let page = request.all_namespaces()?.newest(None, NAMES_MAX).await?;
     let names = page.records.iter().map(|record| record.namespace.as_str());
     Ok(HttpResponse::Ok().json(names.collect::<Vec<_>>()))
 }

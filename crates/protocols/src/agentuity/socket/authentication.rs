@@ -12,7 +12,7 @@ use threadkeep_identity::ApiKeys;
 pub(super) enum Verdict {
     Admitted,
     /// The key is unknown, or lacks the right to write threads.
-    TurnedAway,
+    KeyRejected,
     Unexpected,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn judge(text: &[u8], keys: &ApiKeys) -> Verdict {
     };
     match keys.find(authorization.as_bytes()) {
         Some(key) if missing(key, &Method::POST, "/thread/ws").is_none() => Verdict::Admitted,
-        _ => Verdict::TurnedAway,
+        _ => Verdict::KeyRejected,
     }
 }
 
@@ -57,7 +57,7 @@ mod tests {
 
         assert_eq!(judge("all"), Verdict::Admitted);
         assert_eq!(judge("threads"), Verdict::Admitted);
-        assert_eq!(judge("read"), Verdict::TurnedAway);
-        assert_eq!(judge("unknown"), Verdict::TurnedAway);
+        assert_eq!(judge("read"), Verdict::KeyRejected);
+        assert_eq!(judge("unknown"), Verdict::KeyRejected);
     }
 }

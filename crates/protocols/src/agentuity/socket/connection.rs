@@ -24,7 +24,7 @@ use super::in_flight::InFlight;
 use super::limits::{FIRST_MESSAGE_MAX_BYTES, MESSAGE_MAX_BYTES, SocketTiming, TURN_BYTES};
 use super::outbox::Outbox;
 use super::pings::Pings;
-use super::reply::{ADMITTED, TURNED_AWAY};
+use super::reply::{ADMITTED, KEY_REJECTED};
 use super::request::{Request, Unreadable};
 use super::silence::{Due, Silence};
 use crate::agentuity::Agentuity;
@@ -107,9 +107,9 @@ impl Connection {
                 self.say(ADMITTED).await;
                 Ok(())
             }
-            Verdict::TurnedAway => {
+            Verdict::KeyRejected => {
                 self.desk.counters.turned_away.inc();
-                self.say(TURNED_AWAY).await;
+                self.say(KEY_REJECTED).await;
                 Err(Ending::NotAdmitted)
             }
             Verdict::Unexpected => Err(Ending::NotAdmitted),
@@ -167,7 +167,7 @@ impl Connection {
             }
             tokio::select! {
                 () = self.in_flight.settle() => {
-                    if self.desk.pings.borrow().has_given() {
+                    if self.desk.pings.borrow().has_unconfirmed() {
                         self.desk.ping();
                     }
                 }

@@ -4,7 +4,7 @@ use threadkeep_domain::{JsonError, KeyError, ObjectError, ObjectFault, ThreadIdE
 use threadkeep_service::ServiceError;
 use threadkeep_store::StoreError;
 
-use super::limits::MOST_OPERATIONS;
+use super::limits::OPERATIONS_MAX;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RequestError {
@@ -32,7 +32,7 @@ pub(super) enum RequestError {
     State(#[from] ObjectFault),
     #[error("`metadata`: {0}")]
     Metadata(#[from] ObjectError),
-    #[error("a merge has at most {MOST_OPERATIONS} operations")]
+    #[error("a merge has at most {OPERATIONS_MAX} operations")]
     TooManyOperations,
     #[error("operation {index}: {fault}")]
     Operation {

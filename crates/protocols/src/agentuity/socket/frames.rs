@@ -6,7 +6,7 @@ use tokio_util::codec::Decoder as _;
 
 use super::error::RequestError;
 use super::limits::START_BYTES;
-use super::oversize::{CONTROL_MAX_BYTES, Head, Swallowed};
+use super::oversize::{CONTROL_MAX_BYTES, DroppedPayload, Head};
 
 #[derive(Debug)]
 pub(super) enum Message {
@@ -28,7 +28,7 @@ pub(super) struct Reader {
     codec: Codec,
     unread: BytesMut,
     max_bytes: u64,
-    swallowed: Option<Swallowed>,
+    dropped_payload: Option<DroppedPayload>,
     parts: Option<Parts>,
 }
 
@@ -48,7 +48,7 @@ impl Reader {
             codec: Codec::new(),
             unread: BytesMut::new(),
             max_bytes: 0,
-            swallowed: None,
+            dropped_payload: None,
             parts: None,
         };
         reader.allow(max_bytes);
@@ -86,7 +86,7 @@ impl Reader {
 
     /// Returns the next frame and its payload size. An oversized frame has only the beginning of its payload.
     fn frame(&mut self) -> Result<Option<(Frame, u64)>, ProtocolError> {
-        if self.swallowed.is_none() {
+        if self.dropped_payload.is_none() {
             let head = Head::read(&self.unread);
             let Some(head) = head.filter(|head| self.is_too_large(*head)) else {
                 let size_bytes = head.map_or(0, |head| head.payload_bytes);
@@ -97,11 +97,13 @@ impl Reader {
                 return Err(ProtocolError::BadOpCode);
             }
             let frame = self.codec.decode(&mut head.emptied())?;
-            self.swallowed = frame.map(|frame| head.swallow(frame, &mut self.unread));
+            self.dropped_payload = frame.map(|frame| head.drop_payload(frame, &mut self.unread));
         }
         let unread = &mut self.unread;
-        let whole = self.swallowed.take_if(|frame| frame.swallow(unread));
-        Ok(whole.map(Swallowed::into_frame))
+        let whole = self
+            .dropped_payload
+            .take_if(|frame| frame.drop_payload(unread));
+        Ok(whole.map(DroppedPayload::into_frame))
     }
 
     fn is_too_large(&self, head: Head) -> bool {

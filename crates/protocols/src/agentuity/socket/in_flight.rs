@@ -8,7 +8,7 @@ use futures_util::future::{LocalBoxFuture, pending};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 
-use super::limits::{MOST_BYTES_IN_FLIGHT, MOST_IN_FLIGHT};
+use super::limits::{IN_FLIGHT_BYTES_MAX, IN_FLIGHT_MAX};
 use threadkeep_domain::ThreadId;
 
 type Job = LocalBoxFuture<'static, Done>;
@@ -30,7 +30,7 @@ struct Done {
 
 impl InFlight {
     pub(super) fn has_room(&self) -> bool {
-        self.count < MOST_IN_FLIGHT && self.bytes < MOST_BYTES_IN_FLIGHT
+        self.count < IN_FLIGHT_MAX && self.bytes < IN_FLIGHT_BYTES_MAX
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -150,7 +150,7 @@ mod tests {
         let mut bench = Bench::default();
         let thread = Some(ThreadId::random());
 
-        let jobs: Vec<_> = (0..MOST_IN_FLIGHT)
+        let jobs: Vec<_> = (0..IN_FLIGHT_MAX)
             .map(|_| {
                 assert!(bench.in_flight.has_room());
                 bench.push(thread, "one")
@@ -164,7 +164,7 @@ mod tests {
         assert!(bench.in_flight.has_room());
 
         let large = async { pending().await };
-        bench.in_flight.push(thread, MOST_BYTES_IN_FLIGHT, large);
+        bench.in_flight.push(thread, IN_FLIGHT_BYTES_MAX, large);
         assert!(!bench.in_flight.has_room());
     }
 }

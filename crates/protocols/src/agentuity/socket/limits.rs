@@ -11,14 +11,14 @@ pub(super) const START_BYTES: usize = 1_024;
 pub(super) const ID_MAX_BYTES: usize = 256;
 /// Maximum number of operations in a merge, equal to the maximum number of keys in a state. A merge blocks Redis while
 /// it runs, and 10,000 pushes take 30 ms.
-pub(super) const MOST_OPERATIONS: usize = 10_000;
+pub(super) const OPERATIONS_MAX: usize = 10_000;
 
 /// Number of unanswered requests per connection at which reading stops.
-pub(super) const MOST_IN_FLIGHT: usize = 128;
+pub(super) const IN_FLIGHT_MAX: usize = 128;
 /// Total size of unanswered requests per connection at which reading stops. The last request may exceed this size.
-pub(super) const MOST_BYTES_IN_FLIGHT: usize = 32 * 1_048_576;
+pub(super) const IN_FLIGHT_BYTES_MAX: usize = 32 * 1_048_576;
 /// Maximum size of unsent answers per connection. A request whose answer does not fit stays in flight.
-pub(super) const MOST_BYTES_UNSENT: usize = 1_048_576;
+pub(super) const UNSENT_BYTES_MAX: usize = 1_048_576;
 /// Maximum number of bytes sent at a time. With small chunks, the server notices early that a client has stopped
 /// reading.
 pub(super) const CHUNK_BYTES: usize = 65_536;

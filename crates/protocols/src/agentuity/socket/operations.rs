@@ -2,7 +2,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::error::{OperationFault, RequestError};
-use super::limits::MOST_OPERATIONS;
+use super::limits::OPERATIONS_MAX;
 use crate::object::Object;
 use threadkeep_domain::{Json, Key, Mismatch, Operation, Value};
 
@@ -28,7 +28,7 @@ fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<&'de RawValue>,
 }
 
 pub(super) fn read_operations(list: &[&RawValue]) -> Result<Vec<Operation>, RequestError> {
-    if list.len() > MOST_OPERATIONS {
+    if list.len() > OPERATIONS_MAX {
         return Err(RequestError::TooManyOperations);
     }
     let read = |(index, json)| {

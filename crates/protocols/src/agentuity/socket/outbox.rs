@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use super::limits::{CHUNK_BYTES, MOST_BYTES_UNSENT};
+use super::limits::{CHUNK_BYTES, UNSENT_BYTES_MAX};
 
 /// Queues the frames of one connection. An answer waits until there is room, and its request counts as in flight until
 /// then.
@@ -46,7 +46,7 @@ pub(super) fn outbox() -> (Outbox, impl Stream<Item = Bytes>) {
     };
     let outbox = Outbox {
         frames: RefCell::new(Some(sender)),
-        room: Arc::new(Semaphore::new(MOST_BYTES_UNSENT)),
+        room: Arc::new(Semaphore::new(UNSENT_BYTES_MAX)),
         moved,
     };
     (outbox, unfold(sending, Sending::next))
@@ -75,7 +75,7 @@ impl Outbox {
         if !self.is_waiting() {
             self.moved.set(Instant::now());
         }
-        let bytes = about_bytes.clamp(1, MOST_BYTES_UNSENT) as u32;
+        let bytes = about_bytes.clamp(1, UNSENT_BYTES_MAX) as u32;
         let room = Arc::clone(&self.room).acquire_many_owned(bytes).await;
         if let Ok(room) = room {
             let mut frame = BytesMut::new();
@@ -118,7 +118,7 @@ impl Outbox {
     }
 
     fn is_waiting(&self) -> bool {
-        self.room.available_permits() < MOST_BYTES_UNSENT
+        self.room.available_permits() < UNSENT_BYTES_MAX
     }
 
     fn put(&self, frame: BytesMut, room: Option<OwnedSemaphorePermit>) {

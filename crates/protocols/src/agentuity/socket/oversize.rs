@@ -70,9 +70,9 @@ impl Head {
     }
 
     /// Skips the header of a frame whose payload will be dropped.
-    pub(super) fn swallow(self, frame: Frame, unread: &mut BytesMut) -> Swallowed {
+    pub(super) fn drop_payload(self, frame: Frame, unread: &mut BytesMut) -> DroppedPayload {
         unread.advance(self.bytes);
-        Swallowed {
+        DroppedPayload {
             frame,
             head: self,
             left: self.payload_bytes,
@@ -82,16 +82,16 @@ impl Head {
 }
 
 #[derive(Debug)]
-pub(super) struct Swallowed {
+pub(super) struct DroppedPayload {
     frame: Frame,
     head: Head,
     left: u64,
     start: BytesMut,
 }
 
-impl Swallowed {
+impl DroppedPayload {
     /// Drops the received part of the payload. Returns whether the payload is complete.
-    pub(super) fn swallow(&mut self, unread: &mut BytesMut) -> bool {
+    pub(super) fn drop_payload(&mut self, unread: &mut BytesMut) -> bool {
         let here = usize::try_from(self.left).map_or(unread.len(), |left| left.min(unread.len()));
         let wanted = START_BYTES.saturating_sub(self.start.len()).min(here);
         let index = self.start.len();

@@ -11,9 +11,9 @@ use tokio::time::Instant;
 use threadkeep_service::Receipt;
 
 /// Maximum number of unanswered pings to remember. The oldest ping is forgotten first.
-const MOST_UNANSWERED: usize = 128;
+const UNANSWERED_MAX: usize = 128;
 /// Maximum number of answers to remember until a pong confirms them.
-const MOST_GIVEN: usize = 1_024;
+const UNCONFIRMED_MAX: usize = 1_024;
 
 #[derive(Debug)]
 pub(super) struct Pings {
@@ -39,13 +39,13 @@ impl Pings {
 
     /// Records an answer. The pong to the next ping confirms it.
     pub(super) fn give(&mut self, receipt: Receipt) {
-        if self.given.len() == MOST_GIVEN {
+        if self.given.len() == UNCONFIRMED_MAX {
             self.given.pop_front();
         }
         self.given.push_back((self.next, receipt));
     }
 
-    pub(super) fn has_given(&self) -> bool {
+    pub(super) fn has_unconfirmed(&self) -> bool {
         let last = self.given.back();
         last.is_some_and(|(number, _)| *number == self.next)
     }
@@ -54,7 +54,7 @@ impl Pings {
         let number = self.next;
         self.next += 1;
         self.last_sent = Instant::now();
-        if self.unanswered.len() == MOST_UNANSWERED {
+        if self.unanswered.len() == UNANSWERED_MAX {
             self.unanswered.pop_front();
         }
         self.unanswered.push_back((number, self.last_sent));
@@ -120,12 +120,12 @@ mod tests {
 
         let first = pings.send();
         let begun = pings.sent_after();
-        for _ in 0..MOST_UNANSWERED {
+        for _ in 0..UNANSWERED_MAX {
             pings.send();
         }
         answer(&mut pings, &first);
 
-        assert_eq!(pings.unanswered.len(), MOST_UNANSWERED);
+        assert_eq!(pings.unanswered.len(), UNANSWERED_MAX);
         assert_eq!(pings.sent_after(), begun);
     }
 }

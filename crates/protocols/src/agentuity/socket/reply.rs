@@ -5,7 +5,7 @@ use threadkeep_domain::Json;
 
 pub(super) const ADMITTED: &str = r#"{"success":true}"#;
 /// Answer to an unknown API key. The client does not retry after it.
-pub(super) const TURNED_AWAY: &str = r#"{"success":false,"error":"the api key is not known"}"#;
+pub(super) const KEY_REJECTED: &str = r#"{"success":false,"error":"the api key is not known"}"#;
 
 /// Renders a success. `thread` contains the state and metadata of the requested thread, if it exists.
 pub(super) fn done(id: &RequestId, thread: Option<(String, Json)>) -> String {

@@ -10,7 +10,7 @@ use super::super::super::leading::Leading;
 use super::envelope::read_envelope;
 use super::error::RequestError;
 use super::id::RequestId;
-use super::limits::MOST_OPERATIONS;
+use super::limits::OPERATIONS_MAX;
 use super::operations::read_operations;
 use crate::object::Object;
 use threadkeep_domain::{Json, KeyedValues, Operation, ThreadId};
@@ -57,7 +57,7 @@ struct Data<'a> {
     thread_id: Option<String>,
     user_data: Option<String>,
     #[serde(borrow)]
-    operations: Option<Leading<&'a RawValue, { MOST_OPERATIONS + 1 }>>,
+    operations: Option<Leading<&'a RawValue, { OPERATIONS_MAX + 1 }>>,
     #[serde(borrow)]
     metadata: Option<&'a RawValue>,
 }

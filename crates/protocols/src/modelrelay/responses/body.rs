@@ -226,7 +226,7 @@ impl Echo {
     }
 
     /// Returns the client's name for a function.
-    pub(super) fn name_here<'a>(&'a self, name: &'a str) -> &'a str {
+    pub(super) fn client_name<'a>(&'a self, name: &'a str) -> &'a str {
         self.names.get(name).map_or(name, String::as_str)
     }
 }

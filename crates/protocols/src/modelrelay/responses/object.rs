@@ -51,7 +51,7 @@ impl<'a> Call<'a> {
         json!({
             "id": self.call.id,
             "type": "function",
-            "function": {"name": echo.name_here(&self.call.name), "arguments": self.arguments()},
+            "function": {"name": echo.client_name(&self.call.name), "arguments": self.arguments()},
         })
     }
 
@@ -61,7 +61,7 @@ impl<'a> Call<'a> {
             "index": index,
             "id": self.call.id,
             "type": "function",
-            "function": {"name": echo.name_here(&self.call.name), "arguments": arguments},
+            "function": {"name": echo.client_name(&self.call.name), "arguments": arguments},
         })
     }
 

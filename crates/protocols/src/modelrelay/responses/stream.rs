@@ -20,7 +20,7 @@ use threadkeep_responses::{NewResponse, ResponseError, ResponseService, Response
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 /// How long the server waits for a response to begin before it sends the first line. Clients retry after five seconds
 /// without response headers.
-const BEGINNING_MAX: Duration = Duration::from_secs(1);
+const FIRST_LINE_WAIT_MAX: Duration = Duration::from_secs(1);
 /// Number of bytes of lines that are sent together.
 const CHUNK_BYTES: usize = 32 * 1_024;
 
@@ -47,7 +47,7 @@ pub(super) async fn respond(
 ) -> Result<HttpResponse, RelayError> {
     let transcript = Transcript::new(new.id, &new.request);
     let mut beginning: Beginning = Box::pin(async move { responses.stream(new).await });
-    let begun = timeout(BEGINNING_MAX, &mut beginning).await;
+    let begun = timeout(FIRST_LINE_WAIT_MAX, &mut beginning).await;
     let mut response = streamed(form.media_type());
     let source = match begun {
         Ok(begun) => {

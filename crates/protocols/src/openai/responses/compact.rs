@@ -8,7 +8,7 @@ use crate::openai::body::ObjectBody;
 use crate::openai::fault::Fault;
 use crate::openai::objects::answer;
 use crate::openai::request::OpenAiRequest;
-use threadkeep_domain::scope::{HistoryItem, ItemId, ORIGINALS_KEPT, ScopeId};
+use threadkeep_domain::scope::{DEFAULT_ORIGINALS_TTL, HistoryItem, ItemId, ScopeId};
 use threadkeep_domain::{
     Fingerprint, Json, Refusal, ResponseId, Usage, is_compaction, member_text,
 };
@@ -58,7 +58,7 @@ async fn apart(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, 
         return Err(Fault::missing("input").into());
     }
     // a repeat changes nothing
-    request.note_recognized();
+    request.record_detection();
     drop(request);
     let compaction = Compaction {
         item_id: response_item_id("cmp_", &id, asked.created_ms, 0),
@@ -89,7 +89,7 @@ async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPromp
     let first = items.first().ok_or_else(nothing)?;
     let is_own = options.idempotency.is_some() && id_of(first).starts_with(&prefix);
     if is_own || items.len() == 1 && is_compaction(first.as_str()) {
-        request.note_recognized();
+        request.record_detection();
         return Ok(unchanged(first));
     }
     if let Some(wanted) = responses.refused_history(&asked.request.model, &items) {
@@ -120,7 +120,13 @@ async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPromp
             value: item.clone(),
         })
         .collect();
-    let written = scopes.compact(&thread, (through, count), &new, ORIGINALS_KEPT, options);
+    let written = scopes.compact(
+        &thread,
+        (through, count),
+        &new,
+        DEFAULT_ORIGINALS_TTL,
+        options,
+    );
     match written.await {
         Ok(written) if !written.replayed => Ok(compacted),
         // a concurrent attempt of the same request has already compacted the conversation

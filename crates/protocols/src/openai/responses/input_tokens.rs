@@ -18,7 +18,7 @@ pub(in crate::openai) async fn count_input_tokens(
         return Err(Fault::missing("input").into());
     }
     // a repeat changes nothing
-    request.note_recognized();
+    request.record_detection();
     drop(request);
     let counted = responses
         .count_tokens(asked.request, asked.conversation)

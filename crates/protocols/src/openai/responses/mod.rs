@@ -36,7 +36,7 @@ use body::{Context, read_request};
 pub(super) use compact::compact_response;
 use delivery::Delivery;
 pub(super) use input_tokens::count_input_tokens;
-use place::Placed;
+use place::PlaceFinder;
 pub(super) use socket::open_socket;
 use stream_query::StreamQuery;
 use threadkeep_domain::{
@@ -55,13 +55,13 @@ pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpRespon
     let body = ObjectBody::read(request.text()?).map_err(OpenAiError::of_turn)?;
     let Prepared {
         new,
-        is_found_by_itself,
+        is_detected_without_key,
     } = prepare(&request, body).await?;
     drop(request);
     let id = new.id;
     let answer = run(&responses, new).await?;
     // without an idempotency key, the conversation identifies a repeat
-    Ok(match is_found_by_itself {
+    Ok(match is_detected_without_key {
         true => Delivery {
             responses,
             id,
@@ -75,7 +75,7 @@ pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpRespon
 struct Prepared {
     new: NewResponse,
     /// Whether a repeat is detected without an idempotency key.
-    is_found_by_itself: bool,
+    is_detected_without_key: bool,
 }
 
 /// Parses a request for a response, and determines the thread and id of the response.
@@ -108,7 +108,7 @@ async fn prepare(request: &OpenAiRequest, body: ObjectBody) -> Result<Prepared, 
         }
         Ok(parsed)
     };
-    let placed = Placed {
+    let placed = PlaceFinder {
         request,
         fingerprint,
         digest,
@@ -129,7 +129,7 @@ async fn prepare(request: &OpenAiRequest, body: ObjectBody) -> Result<Prepared, 
         place.missing = MissingThread::Refuse;
     }
     if let Some(thread) = thread {
-        request.note_about(thread);
+        request.record_thread(thread);
         let threads = &request.protocol.api.service;
         threads.admit(&thread).await?;
         if let Some(window) = &parsed.messages {
@@ -147,11 +147,11 @@ async fn prepare(request: &OpenAiRequest, body: ObjectBody) -> Result<Prepared, 
     };
     let is_found_again = place.is_found_again;
     if is_found_again {
-        request.note_recognized();
+        request.record_detection();
     }
     Ok(Prepared {
         new,
-        is_found_by_itself: digest.is_none() && is_found_again,
+        is_detected_without_key: digest.is_none() && is_found_again,
     })
 }
 

@@ -37,7 +37,7 @@ pub(super) struct Place {
 }
 
 /// The parts of a request for a response that determine its [`Place`].
-pub(super) struct Placed<'a, F> {
+pub(super) struct PlaceFinder<'a, F> {
     pub(super) request: &'a OpenAiRequest,
     /// Digest of the request. `digest` is the digest of its idempotency key.
     pub(super) fingerprint: Fingerprint,
@@ -46,7 +46,7 @@ pub(super) struct Placed<'a, F> {
     pub(super) check: F,
 }
 
-impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
+impl<F: Fn() -> Result<(), OpenAiError>> PlaceFinder<'_, F> {
     /// Determines the place of the response. If the response does not continue from the last response of its thread,
     /// the thread is forked.
     pub(super) async fn find(&self, context: Context) -> Result<Place, OpenAiError> {
@@ -190,12 +190,12 @@ async fn items_until(
     let missing = || OpenAiError::NoPreviousResponse(previous.to_string());
     Ok(ContinuedItems {
         thread: *state.scope.thread().ok_or_else(missing)?,
-        until: kept_end_of(request, &state).await?.seq,
+        until: existing_end_of(request, &state).await?.seq,
     })
 }
 
 /// Returns the position of a response's last item. Fails if the item was removed from its conversation.
-async fn kept_end_of(
+async fn existing_end_of(
     request: &OpenAiRequest,
     state: &ResponseState,
 ) -> Result<ItemPlace, OpenAiError> {
@@ -228,7 +228,7 @@ async fn fork(
     followed: &FollowedResponse,
     state: &ResponseState,
 ) -> Result<(ThreadId, bool), OpenAiError> {
-    let place = kept_end_of(request, state).await?;
+    let place = existing_end_of(request, state).await?;
     let draft = ForkDraft {
         included: Included {
             state: false,

@@ -74,7 +74,7 @@ impl Entry {
             .filter(|(life, _)| *life == living.stamp.life)
             .ok_or(Refusal::Changed)?;
         living.check_place(write)?;
-        let (written, before) = living.go_back(document, metadata, write, now_ms);
+        let (written, before) = living.restore_content(document, metadata, write, now_ms);
         if is_watched {
             let now = living.document.iter();
             let keys = before.iter().chain(now).map(|(key, _)| key.clone());

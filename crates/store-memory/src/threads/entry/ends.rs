@@ -31,9 +31,9 @@ impl Entry {
         if let Some(living) = living {
             step.end(living, EndReason::Destroyed, now_ms);
             self.tombstone_ends_ms = now_ms.saturating_add(millis(destroy.tombstone));
-            self.late_until_ms = self.tombstone_ends_ms;
+            self.stale_writes_until_ms = self.tombstone_ends_ms;
             self.is_moved = false;
-            self.end_answers(self.tombstone_ends_ms, now_ms);
+            self.shorten_answers(self.tombstone_ends_ms, now_ms);
         }
         if has_room || destroyed.existed {
             let key = destroy.conditions.idempotency;
@@ -57,7 +57,7 @@ impl Entry {
         if self.living.is_none() {
             let ends_ms = now_ms.saturating_add(millis(tombstone));
             self.tombstone_ends_ms = self.tombstone_ends_ms.max(ends_ms);
-            self.late_until_ms = self.late_until_ms.max(ends_ms);
+            self.stale_writes_until_ms = self.stale_writes_until_ms.max(ends_ms);
         }
     }
 
@@ -87,7 +87,7 @@ impl Entry {
         };
         step.log(&mut living, kind);
         self.tombstone_ends_ms = 0;
-        self.late_until_ms = 0;
+        self.stale_writes_until_ms = 0;
         Ok(Some(self.living.insert(living).describe()))
     }
 }

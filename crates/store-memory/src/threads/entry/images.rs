@@ -55,7 +55,7 @@ impl Entry {
         }
         if let Some(replaced) = self.living.take() {
             step.end(replaced, EndReason::Destroyed, now_ms);
-            self.end_answers(now_ms, now_ms);
+            self.shorten_answers(now_ms, now_ms);
         }
         new.begin(import, step.past.ended_threads.sequence(step.id), now_ms);
         let kind = EventKind::Created {

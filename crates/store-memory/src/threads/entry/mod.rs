@@ -28,7 +28,7 @@ pub(crate) struct Entry {
     tombstone_ends_ms: u64,
     /// Until this time, clients that have not read the thread since it was destroyed are rejected. They are rejected
     /// even if the thread has a new life.
-    late_until_ms: u64,
+    stale_writes_until_ms: u64,
     /// True if the thread has moved to a different id. If so, the tombstone rejects every write.
     is_moved: bool,
     records: Records<Answered>,
@@ -174,7 +174,7 @@ impl Entry {
             Tombstone::HeededAfter(seen) => {
                 let living = self.living.as_ref();
                 let is_it = living.is_some_and(|living| living.stamp.life == seen);
-                self.late_until_ms > now_ms && !is_it
+                self.stale_writes_until_ms > now_ms && !is_it
             }
         }
     }
@@ -190,10 +190,10 @@ impl Entry {
     }
 
     /// Shortens the lifetime of results, because the life that they belong to has ended.
-    fn end_answers(&mut self, ends_ms: u64, now_ms: u64) {
-        self.records.end_soon(ends_ms, now_ms);
+    fn shorten_answers(&mut self, ends_ms: u64, now_ms: u64) {
+        self.records.expire_by(ends_ms, now_ms);
         if let Some(records) = &mut self.scope_records {
-            records.end_soon(ends_ms, now_ms);
+            records.expire_by(ends_ms, now_ms);
         }
     }
 
@@ -227,7 +227,7 @@ impl Due for Entry {
         match &self.living {
             Some(living) => living.expires_ms(),
             None => self
-                .late_until_ms
+                .stale_writes_until_ms
                 .max(self.records.ends_ms())
                 .max(scope_records.map_or(0, |records| records.ends_ms()))
                 .max(self.watched_until_ms),

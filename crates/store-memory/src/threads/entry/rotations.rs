@@ -37,7 +37,7 @@ impl Entry {
             return Ok((rotated, None));
         };
         self.tombstone_ends_ms = now_ms.saturating_add(millis(rotate.tombstone));
-        self.late_until_ms = self.tombstone_ends_ms;
+        self.stale_writes_until_ms = self.tombstone_ends_ms;
         self.is_moved = true;
         let mut moved = Self {
             records: std::mem::take(&mut self.records),

@@ -82,7 +82,7 @@ impl Entry {
             living.scope.take()
         });
         if let (Some(_), Some(records)) = (&ended, &mut self.scope_records) {
-            records.end_soon(now_ms, now_ms);
+            records.expire_by(now_ms, now_ms);
         }
         let existed = ended.is_some();
         self.remember_of_scope(key, now_ms, now_ms, || ScopeAnswered::Ended(existed));

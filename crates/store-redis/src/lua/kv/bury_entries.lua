@@ -5,7 +5,7 @@ local k = {heads = KEYS[1], members = KEYS[2], ends = KEYS[3], counts = KEYS[4]}
 local since, buried = tonumber(ARGV[1]), 0
 for i = 2, #ARGV do
   local head = call('HGET', k.heads, ARGV[i])
-  if head and is_of_the_past(head, since) then
+  if head and ended_with_namespace(head, since) then
     call('UNLINK', KEYS[i + 3])
     drop(k, ARGV[i])
     buried = buried + 1

@@ -28,7 +28,7 @@ local function count(counts, member, entries, bytes, used)
 end
 
 -- Returns whether an entry was last put before `since`. Such an entry ended with an earlier life of its namespace.
-local function is_of_the_past(head, since)
+local function ended_with_namespace(head, since)
   if since == 0 or #head < HEAD_BYTES then return false end
   local _, _, _, _, updated = unpack_(HEAD, head)
   return updated < since
@@ -40,7 +40,7 @@ local function head_of(k, member, ahead, since)
   local head = call('HGET', k.heads, member)
   if not head then return nil end
   local ends = call('ZSCORE', k.ends, member)
-  if ends and tonumber(ends) <= now(ahead) or is_of_the_past(head, since) then return nil, head end
+  if ends and tonumber(ends) <= now(ahead) or ended_with_namespace(head, since) then return nil, head end
   return head, head
 end
 

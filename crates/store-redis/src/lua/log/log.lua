@@ -1,6 +1,6 @@
 local CREATED, UPDATED, DESTROYED, COMPLETED, KV, TASKS, APPENDED, ROTATED, FORKED = 1, 2, 3, 4, 5, 6, 7, 8, 9
 local EXPIRED, DESTROYED_BY_HAND, LOST, ERASED = 0, 1, 2, 3
-local MOST_NAMED, MOST_NAMED_BYTES = 1000, 65536
+local NAMED_MAX, NAMED_BYTES_MAX = 1000, 65536
 local NO_LIFE = '\0\0\0\0\0\0\0\0'
 
 -- The `traceparent` of the request, or empty. Scripts that log for a request set this variable.
@@ -22,9 +22,9 @@ end
 -- Flags: for a creation, 1 restored; for an update, 1 metadata; for an end, 0 expired, 1 destroyed, 2 expired and its data
 -- lost, 3 erased.
 local function log_event(log, kind, flags, time, version, sequence, life, id, more, ahead)
-  local is_of_time = kind == DESTROYED and (flags == EXPIRED or flags == LOST)
+  local is_expiry = kind == DESTROYED and (flags == EXPIRED or flags == LOST)
   local position = call('XADD', log, ahead == 0 and '*' or next_position(log, ahead),
-    'e', pack('>BBI6I6I4c8', kind, flags, time, version, sequence, life) .. id, is_of_time and 'k' or 'k' .. trace, more)
+    'e', pack('>BBI6I6I4c8', kind, flags, time, version, sequence, life) .. id, is_expiry and 'k' or 'k' .. trace, more)
   return tonumber(string.match(position, '^%d+'))
 end
 
@@ -38,7 +38,7 @@ local function names(fields)
   for _, f in ipairs(fields) do
     if byte(f) == 34 and not seen[f] then
       seen[f], bytes, keys[#keys + 1] = true, bytes + #f - 1, sub(f, 1, -2)
-      if #keys > MOST_NAMED or bytes > MOST_NAMED_BYTES then return '!' end
+      if #keys > NAMED_MAX or bytes > NAMED_BYTES_MAX then return '!' end
     end
   end
   return table.concat(keys, ',')
@@ -87,7 +87,7 @@ local function hex(bytes)
 end
 
 -- Kinds of keys of a thread's scope: see scope.lua. They are in the slot of the thread.
-local BESIDE = {':k:', ':y:', ':z:'}
+local SCOPE_KEY_KINDS = {':k:', ':y:', ':z:'}
 
 local function beside(thread, kind)
   local at = find(thread, '}:t:', 1, true)
@@ -159,7 +159,7 @@ end
 local function drop_scope(thread)
   segments_of(beside(thread, ':k:')).drop()
   local keys = {}
-  for i, kind in ipairs(BESIDE) do keys[i] = beside(thread, kind) end
+  for i, kind in ipairs(SCOPE_KEY_KINDS) do keys[i] = beside(thread, kind) end
   call('UNLINK', unpack(keys))
   drop_checkpoints(thread)
 end
@@ -175,7 +175,7 @@ local function archive_scope(thread, archive, life, archive_ms)
   for _, moved in ipairs(segments_of(scope).move(scope .. ':' .. hex(life))) do
     if call('PTTL', moved[1]) > archive_ms then call('PEXPIRE', moved[1], archive_ms) end
   end
-  for _, kind in ipairs(BESIDE) do
+  for _, kind in ipairs(SCOPE_KEY_KINDS) do
     local from = beside(thread, kind)
     if call('EXISTS', from) == 1 then
       local to = from .. ':' .. hex(life)

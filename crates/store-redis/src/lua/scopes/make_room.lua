@@ -1,4 +1,4 @@
--- Drops the oldest items of a history that exceeds its limit, at most MOST_DROPPED items.
+-- Drops the oldest items of a history that exceeds its limit, at most DROPPED_MAX items.
 -- KEYS: 1 scope, 2 history, 3 ids of the history, 4 the thread of the scope, if any. ARGV: 1 `ahead`, 2 maximum bytes.
 -- Reply: 1 if the history is within the limit now, or 0.
 local ahead = tonumber(ARGV[1])

@@ -22,9 +22,9 @@ local SEALED, SCOPE_BYTES, GAPS = 1, 75, '>I6'
 local NOBODY = '\0\0\0\0\0\0\0\0'
 -- Maximum number of items that one script drops, at about 4 us each. One large new item can displace a hundred thousand
 -- small ones.
-local MOST_DROPPED = 1000
+local DROPPED_MAX = 1000
 -- Maximum bytes of items that one write removes, unless a single item is larger.
-local MOST_TAKEN_BYTES = 1048576
+local REMOVED_BYTES_MAX = 1048576
 
 local function pack_scope(s)
   local gaps = s.next - s.first - s.items
@@ -118,7 +118,7 @@ end
 -- enough room, and an item can be large.
 local function oldest_items(history, s, bytes, gone)
   local found, portion = {ids = {}, places = {}, bytes = 0, first = s.first}, 1
-  while found.bytes < bytes and #found.ids < MOST_DROPPED do
+  while found.bytes < bytes and #found.ids < DROPPED_MAX do
     local items = call('XRANGE', history, fmt('%.0f-0', found.first), '+', 'COUNT', portion)
     if #items == 0 then
       found.first, found.is_enough = s.next, true
@@ -146,7 +146,7 @@ local function drop_items(k, s, found, ahead)
   if s.flags >= SEGMENTED then living_segments(k, s, ahead).put() end
 end
 
--- Returns the newest items, newest first: up to `most` items and MOST_TAKEN_BYTES bytes, but at least one item.
+-- Returns the newest items, newest first: up to `most` items and REMOVED_BYTES_MAX bytes, but at least one item.
 local function newest_items(history, most)
   local found, bytes, up_to, portion = {}, 0, '+', 1
   while #found < most do
@@ -154,7 +154,7 @@ local function newest_items(history, most)
     if #items == 0 then break end
     for _, item in ipairs(items) do
       bytes = bytes + bytes_of(item)
-      if #found > 0 and bytes > MOST_TAKEN_BYTES then return found end
+      if #found > 0 and bytes > REMOVED_BYTES_MAX then return found end
       found[#found + 1], up_to = item, '(' .. item[1]
     end
     portion = math.min(2 * portion, 16)

@@ -131,7 +131,7 @@ local function key_names(keys)
     if not seen[key] then
       local name = cjson.encode(key)
       seen[key], bytes, named[#named + 1] = true, bytes + #name, name
-      if #named > MOST_NAMED or bytes > MOST_NAMED_BYTES then return '!' end
+      if #named > NAMED_MAX or bytes > NAMED_BYTES_MAX then return '!' end
     end
   end
   return table.concat(named, ',')

@@ -14,7 +14,7 @@ local function begin_with(k, t, origin, ahead)
   local lives = lifetime(t.ttl, t.ends, ahead)
   call('PEXPIRE', key, lives + t.grace * 1000 + ahead)
   -- reading more key names than an event may contain would dominate the cost
-  local named = t.keys > MOST_NAMED and '!' or names(call('HKEYS', key))
+  local named = t.keys > NAMED_MAX and '!' or names(call('HKEYS', key))
   log_event(k.log, CREATED, 0, now(ahead), t.version, origin == '' and sequence or sequence - 1, t.life, id, named, ahead)
   if origin ~= '' then log_event(k.log, FORKED, 0, now(ahead), t.version, sequence, t.life, id, origin, ahead) end
   return {'W', 0, m, '', t.metadata, lives, fmt('%.0f', now(ahead)), t.owner_text}, lives
@@ -29,7 +29,7 @@ end
 
 -- Frees the id of a new thread: ends an expired thread, or removes an expired tombstone. `dead` and `left` are from
 -- `vacancy`.
-local function make_way(k, dead, left, ahead, archive_ms)
+local function free_id(k, dead, left, ahead, archive_ms)
   if dead then
     end_life(k, dead, EXPIRED, ended_at(dead, left, ahead), ahead, archive_ms)
   elseif left ~= -2 then

@@ -52,8 +52,8 @@ local TIMES, TIMES_AT = '>I5I6I4I4', 36
 local WRITTEN, WRITTEN_AT = '>I6', 30
 -- Parts of the meta for a single write, without array number and events. REST_AT is the first byte of the unchanged rest.
 local FAST_META, FAST_META_AT, REST_AT = '>I6I4I4I6I6I5I6xxxxI4xxxxI6', 10, 36
--- If the ttl is at least LEAST_TTL_MS, a single write does not move the end of a thread by less than LEAST_MOVE_MS.
-local LEAST_TTL_MS, LEAST_MOVE_MS = 60000, 1000
+-- If the ttl is at least TTL_MS_MIN, a single write does not move the end of a thread by less than MOVE_MS_MIN.
+local TTL_MS_MIN, MOVE_MS_MIN = 60000, 1000
 local ARRAY = '>I4I6I6I6I6I4I4I4'
 local HEADER_BYTES = 41
 local CHUNK_BYTES = 2032

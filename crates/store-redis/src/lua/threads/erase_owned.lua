@@ -18,7 +18,7 @@ local function forget_answers(id)
 end
 
 -- Makes an id refuse writes, and forgets its remembered answers. The tombstone of a moved thread is not changed.
-local function entomb(id)
+local function leave_tombstone(id)
   local thread, archive = bucket .. ':t:' .. id, bucket .. ':a:' .. id
   forget_answers(id)
   if tombstone == 0 or call('HEXISTS', thread, 'M') == 1 then return end
@@ -46,7 +46,7 @@ local function erase_other_ids(id, life, time)
     if other ~= id then
       if left <= 0 then return false end
       note_erased(other, life, time)
-      entomb(other)
+      leave_tombstone(other)
       call('ZREM', ids, other)
       left = left - 1
     end
@@ -75,7 +75,7 @@ end
 
 -- Forgets the remembered answers of a life that has another owner now. Answers given under `id` or under earlier ids may
 -- name the old owner. If there are too many ids for one call, lists the id at which the next call continues.
-local function leave_to_other(id, life, present, time)
+local function forget_old_owner(id, life, present, time)
   forget_answers(present)
   local ids = ids_of_life(life)
   local rank = call('ZRANK', ids, id)
@@ -96,7 +96,7 @@ local function erase_ended(member)
   its = its and hex(sub(its, LIFE_AT, LIFE_END)) == life and its
   local noted = call('ZSCORE', KEYS[2], member)
   if its and sub(its, META_BYTES + 1) ~= tag then
-    leave_to_other(id, life, present, noted)
+    forget_old_owner(id, life, present, noted)
     return true
   end
   if not erase_responses(life) then return false end
@@ -112,10 +112,10 @@ local function erase_ended(member)
     end
   end
   segments_of(bucket .. ':k:' .. id .. ':' .. life).drop()
-  for _, kind in ipairs(BESIDE) do call('UNLINK', bucket .. kind .. id .. ':' .. life) end
+  for _, kind in ipairs(SCOPE_KEY_KINDS) do call('UNLINK', bucket .. kind .. id .. ':' .. life) end
   call('ZREM', k.archives, member)
   note_erased(id, life, life == LOST_LIFE and noted or time)
-  entomb(id)
+  leave_tombstone(id)
   return true
 end
 
@@ -128,14 +128,14 @@ for _, id in ipairs(call('ZRANGE', KEYS[1], 0, left - 1)) do
     if left <= 0 or not (erase_responses(life) and erase_other_ids(id, life, created)) then break end
     note_erased(id, life, created)
     end_life(k, its, ERASED, m and now(ahead) or ended_at(its, lasts, ahead), ahead, 0)
-    entomb(id)
+    leave_tombstone(id)
     threads = threads + 1
   else
     if not its then
       -- the data is lost, and the reaper has not logged the loss yet
       drop_scope(k.thread)
       note_erased(id, LOST_LIFE, now(ahead))
-      entomb(id)
+      leave_tombstone(id)
     end
     unlist_owned(k.thread, id, tag)
   end

@@ -51,7 +51,7 @@
     m = pack('>c9I6I4I4I6I6', m, version + 1, bytes, keys, created, time) .. sub(m, REST_AT)
 --+ end
     lives = lives + kept
-    if ttl < LEAST_TTL_MS or left <= lives - LEAST_MOVE_MS or left > lives then call('PEXPIRE', key, lives) end
+    if ttl < TTL_MS_MIN or left <= lives - MOVE_MS_MIN or left > lives then call('PEXPIRE', key, lives) end
 --+ outcome
   -- Redis 6.2 prefixes its own error texts with the line in the script
   if type(outcome) == 'table' and outcome.err then

@@ -45,7 +45,7 @@ local owner, owner_text = sub(m, META_BYTES + 1), call('HGET', source, 'O') or '
 if #ARGV[9] > 1 then owner, owner_text = sub(ARGV[9], 2, 33), sub(ARGV[9], 34) end
 if owner ~= '' and byte(ARGV[9]) == 45 then return {'R', 'no_place'} end
 settle(key)
-make_way(k, dead, left, ahead, archive_ms)
+free_id(k, dead, left, ahead, archive_ms)
 if ttl == 0 then ttl = its_ttl end
 if not has(1) then bytes, keys, next_array = 0, 0, 0 end
 local ends = max_age > 0 and now(ahead) + max_age or 0

@@ -55,7 +55,7 @@ if m then
   if forget_soon(KEYS[2], REMEMBERED_MS, ahead) and memory then memory.left = REMEMBERED_MS + ahead end
   forget_soon(beside(key, ':j:'), REMEMBERED_MS, ahead)
 else
-  make_way(k, dead, left, ahead, archive_ms)
+  free_id(k, dead, left, ahead, archive_ms)
 end
 local ends = max_age > 0 and now(ahead) + max_age or 0
 if created == 0 then created, updated = now(ahead), now(ahead) end
@@ -63,7 +63,7 @@ begin_life(k, now(ahead) + lifetime(ttl, ends, ahead), ahead)
 drop_scope(key)
 if fields > 0 then call('RENAME', KEYS[8], key) end
 if ARGV[8] ~= '' then
-  for i, kind in ipairs(BESIDE) do
+  for i, kind in ipairs(SCOPE_KEY_KINDS) do
     if call('EXISTS', prepared[i]) == 1 then
       local to = beside(key, kind)
       call('RENAME', prepared[i], to)

@@ -48,7 +48,7 @@ for _, moved in ipairs(segments_of(kept_scope).move(scope_key)) do
   call('PEXPIRE', moved[1], math.max(1, moved[2] - now(ahead) + ahead))
 end
 -- the keys are moved, because no reader needs them in the archive, and a copy of 100,000 small items takes 0.1 s
-for _, kind in ipairs(BESIDE) do
+for _, kind in ipairs(SCOPE_KEY_KINDS) do
   local to = beside(k.thread, kind)
   local kept = to .. ':' .. hex(its_life)
   if call('EXISTS', kept) == 1 then

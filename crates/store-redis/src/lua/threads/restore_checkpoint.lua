@@ -23,7 +23,7 @@ if owner == '' and ARGV[5] ~= '' then
   its_owner, kept[1] = sub(ARGV[5], 3, 34), sub(ARGV[5], 35)
 end
 local is_logged, changed = log_all == 1 or watched > now(ahead), '!'
-if is_logged and keys <= MOST_NAMED and saved_keys <= MOST_NAMED then
+if is_logged and keys <= NAMED_MAX and saved_keys <= NAMED_MAX then
   local fields = call('HKEYS', key)
   for _, field in ipairs(call('HKEYS', copy)) do fields[#fields + 1] = field end
   changed = names(fields)

@@ -8,7 +8,7 @@ for i, member in ipairs(ARGV) do
   local thread = sub(last, 1, find(last, '}:a:', 1, true)) .. ':t:' .. id
   if m and #m > META_BYTES then call('ZREM', owned_key(thread, ':oa:', sub(m, META_BYTES + 1)), member) end
   segments_of(beside(thread, ':k:') .. ':' .. life).drop()
-  for _, kind in ipairs(BESIDE) do call('UNLINK', beside(thread, kind) .. ':' .. life) end
+  for _, kind in ipairs(SCOPE_KEY_KINDS) do call('UNLINK', beside(thread, kind) .. ':' .. life) end
   call('ZREM', KEYS[1], member)
 end
 return 1

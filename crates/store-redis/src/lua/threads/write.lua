@@ -304,7 +304,7 @@ if dead then
 elseif is_new and left ~= -2 then
   call('UNLINK', key)
 elseif cleared and m then
-  if logged and keys_before <= MOST_NAMED then changed = call('HKEYS', key) end
+  if logged and keys_before <= NAMED_MAX then changed = call('HKEYS', key) end
   local kept = call('HMGET', key, 'D', 'O', 'U')
   call('UNLINK', key)
   for i, f in ipairs({'D', 'O', 'U'}) do
@@ -373,7 +373,7 @@ end
 if logged then
   local flags = not is_new and metadata ~= '' and 1 or 0
   log_event(k.log, is_new and CREATED or UPDATED, flags, now(ahead), version + 1, sequence, life,
-    id_of(key), cleared and keys_before > MOST_NAMED and '!' or names(changed), ahead)
+    id_of(key), cleared and keys_before > NAMED_MAX and '!' or names(changed), ahead)
 end
 --+ append
 local answer = {'W', 0, m, table.concat(results, ';')}

@@ -22,7 +22,7 @@ use threadkeep_domain::{
 use threadkeep_store::{Images, Imported, StoreError, WriteError, millis};
 
 /// Maximum number of concurrent forks that hold a whole thread in memory. Any caller with a thread can request a fork.
-pub(crate) const FORKING: usize = 2;
+pub(crate) const CONCURRENT_FORKS_MAX: usize = 2;
 /// Maximum number of history items that one script copies, in 5 ms.
 const COPIED_ITEMS: u64 = 5_000;
 

@@ -13,7 +13,7 @@ use threadkeep_store::StoreError;
 const PORTION_WORDS: usize = 2_000;
 const PORTION_BYTES: usize = 262_144;
 /// Lifetime of staged keys until the final step.
-const STAYS_MS: u64 = 60_000;
+const STAGING_TTL_MS: u64 = 60_000;
 /// Number of fields of a checkpoint besides its state.
 const OWN_FIELDS: u64 = 2;
 
@@ -188,7 +188,7 @@ impl<'a> Portion<'a> {
         let (script, keys) = (self.script, &self.keys);
         let cmd = self.cmd.get_or_insert_with(|| {
             let mut cmd = script.call(keys.len());
-            cmd.args(keys.iter().copied()).arg(STAYS_MS);
+            cmd.args(keys.iter().copied()).arg(STAGING_TTL_MS);
             cmd
         });
         cmd.args(words.iter().copied());

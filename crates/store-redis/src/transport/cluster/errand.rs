@@ -4,7 +4,7 @@ use super::unit::{To, Unit};
 use crate::transport::Host;
 use crate::transport::fault::Fault;
 
-pub(super) struct Errand {
+pub(super) struct PendingUnit {
     pub(super) index: usize,
     pub(super) unit: Unit,
     /// The node of a redirection, and whether that node requires ASKING.
@@ -14,12 +14,12 @@ pub(super) struct Errand {
 #[derive(Default)]
 pub(super) struct Round {
     pub(super) done: Vec<(usize, Vec<Value>)>,
-    pub(super) left: Vec<Errand>,
+    pub(super) left: Vec<PendingUnit>,
     /// Why the remaining units must wait. If `None`, the units are sent at once.
     pub(super) waits_for: Option<Fault>,
 }
 
-impl Errand {
+impl PendingUnit {
     pub(super) fn is_asking(&self) -> bool {
         matches!(self.sent_to, Some((_, true)))
     }
@@ -31,8 +31,8 @@ impl Errand {
 
 impl Round {
     /// Repeats units after a pause, at the node that owns the slot by then.
-    pub(super) fn wait(&mut self, errands: impl IntoIterator<Item = Errand>, fault: Fault) {
-        let errands = errands.into_iter().map(|errand| Errand {
+    pub(super) fn wait(&mut self, errands: impl IntoIterator<Item = PendingUnit>, fault: Fault) {
+        let errands = errands.into_iter().map(|errand| PendingUnit {
             sent_to: None,
             ..errand
         });

@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout_at};
 
 use super::node::{CallLimits, ConnectionRegistry, Fault, Mode, Node};
 use super::{Call, Command, Confirmation, Endpoint, Host, key_of, slot_of};
-use errand::{Errand, Round};
+use errand::{PendingUnit, Round};
 use topology::Topology;
 use unit::{Outcome, To, Unit};
 
@@ -189,7 +189,7 @@ impl Cluster {
         let mut replies: Vec<_> = units.iter().map(|_| Vec::new()).collect();
         let errands = units.into_iter().enumerate();
         let mut left: Vec<_> = errands
-            .map(|(index, unit)| Errand {
+            .map(|(index, unit)| PendingUnit {
                 index,
                 unit,
                 sent_to: None,
@@ -223,13 +223,13 @@ impl Cluster {
 
     async fn round(
         &self,
-        errands: Vec<Errand>,
+        errands: Vec<PendingUnit>,
         deadline: Instant,
         repeat: &mut Repeat,
     ) -> Result<Round, Fault> {
         let mut round = Round::default();
         let map = self.topology.map();
-        let mut by_node: BTreeMap<Host, Vec<Errand>> = BTreeMap::new();
+        let mut by_node: BTreeMap<Host, Vec<PendingUnit>> = BTreeMap::new();
         for errand in errands {
             let host = match (&errand.sent_to, &errand.unit.to) {
                 (Some((host, _)), _) | (None, To::Master(host)) => Some(host),
@@ -257,7 +257,7 @@ impl Cluster {
                 Err(fault) => {
                     self.topology.doubt();
                     // a replaced or restarted node would have been back by then
-                    if fault.lasts(self.timeout) && !errands.iter().all(Errand::is_for_any) {
+                    if fault.lasts(self.timeout) && !errands.iter().all(PendingUnit::is_for_any) {
                         return Err(fault);
                     }
                     if fault.may_be_done() {
@@ -276,9 +276,9 @@ impl Cluster {
     async fn send(
         &self,
         host: Host,
-        errands: Vec<Errand>,
+        errands: Vec<PendingUnit>,
         deadline: Instant,
-    ) -> (Host, Vec<Errand>, Result<Vec<Value>, Fault>) {
+    ) -> (Host, Vec<PendingUnit>, Result<Vec<Value>, Fault>) {
         let node = self.nodes.get(&self.topology, &host);
         let mut commands = Vec::new();
         for errand in &errands {
@@ -297,7 +297,7 @@ impl Cluster {
         &self,
         round: &mut Round,
         host: &Host,
-        errands: Vec<Errand>,
+        errands: Vec<PendingUnit>,
         replies: Vec<Value>,
         deadline: Instant,
     ) -> Result<(), Fault> {

@@ -29,7 +29,7 @@ pub(super) struct Connection {
     connection: Shared<BoxFuture<'static, Result<Multiplexer, RedisError>>>,
     is_given_up: AtomicBool,
     /// The server rejects writes.
-    is_unwilling: AtomicBool,
+    rejects_writes: AtomicBool,
     made: Instant,
     /// Time of the last use, in milliseconds since `made`.
     used_ms: AtomicU64,
@@ -52,7 +52,7 @@ impl Connection {
         Self {
             connection: connecting.shared(),
             is_given_up: AtomicBool::new(false),
-            is_unwilling: AtomicBool::new(false),
+            rejects_writes: AtomicBool::new(false),
             made,
             used_ms: AtomicU64::new(0),
             silences: server.breaker.silences(),
@@ -62,7 +62,7 @@ impl Connection {
     /// Returns when a replacement may be made.
     fn next_attempt(&self) -> Instant {
         let now = Instant::now();
-        match self.is_unwilling.load(Ordering::Relaxed) {
+        match self.rejects_writes.load(Ordering::Relaxed) {
             true => now.max(self.made + RETRY_PAUSE),
             false => now,
         }
@@ -125,11 +125,11 @@ impl Connection {
 
     /// Gives up a connection that has ended, or whose server rejects writes.
     fn observe(&self, fault: &Fault) {
-        let is_unwilling = fault.is_of_the_role();
-        if is_unwilling {
-            self.is_unwilling.store(true, Ordering::Relaxed);
+        let rejects_writes = fault.is_read_only_error();
+        if rejects_writes {
+            self.rejects_writes.store(true, Ordering::Relaxed);
         }
-        if is_unwilling || fault.is_of_the_connection() {
+        if rejects_writes || fault.is_of_the_connection() {
             self.give_up();
         }
     }
@@ -180,7 +180,7 @@ mod tests {
         let connection = Connection {
             connection: pending().boxed().shared(),
             is_given_up: AtomicBool::new(false),
-            is_unwilling: AtomicBool::new(false),
+            rejects_writes: AtomicBool::new(false),
             made,
             used_ms: AtomicU64::new(0),
             silences: 0,

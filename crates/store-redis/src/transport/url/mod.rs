@@ -94,8 +94,8 @@ fn host(text: &str, default_port: u16) -> Result<Host, RedisUrlError> {
         }
         None => {
             let (name, port) = text.split_at(text.find(':').unwrap_or(text.len()));
-            let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-            if name.is_empty() || !name.chars().all(is_of_a_name) {
+            let is_name_character = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+            if name.is_empty() || !name.chars().all(is_name_character) {
                 return Err(RedisUrlError::Host);
             }
             (name.to_owned(), port)

@@ -33,7 +33,7 @@ pub(super) async fn greet(
     // a server with too many clients reports that in the first reply, and closes the connection
     let (hello, rest) = tokio::join!(wire.call(&hello), wire.call(&rest));
     for reply in hello? {
-        reply.extract_error().map_err(unechoed)?;
+        reply.extract_error().map_err(without_password)?;
     }
     for reply in rest?.into_iter().take(needed) {
         reply.extract_error()?;
@@ -42,7 +42,7 @@ pub(super) async fn greet(
 }
 
 /// Replaces an error that may contain the password: a server without HELLO echoes the arguments.
-pub(in crate::transport) fn unechoed(error: RedisError) -> RedisError {
+pub(in crate::transport) fn without_password(error: RedisError) -> RedisError {
     match error.detail() {
         Some(detail) if detail.starts_with("unknown command") => (
             ErrorKind::RESP3NotSupported,

@@ -26,7 +26,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use redis::{RedisError, Value};
 
-pub(super) use greeting::unechoed;
+pub(super) use greeting::without_password;
 
 use super::fault::Fault;
 use super::{Command, Endpoint};

@@ -1,5 +1,5 @@
 use super::*;
-use crate::answer::with_words;
+use crate::answer::ensure_message;
 use threadkeep_domain::Json;
 use threadkeep_responses::AnswerPart;
 
@@ -18,7 +18,7 @@ const WHOLE: &str = r#"{
 
 fn read(body: &str) -> Result<ModelAnswer, Failure> {
     let answer = super::read(body.as_bytes(), &Names::default())?;
-    with_words(answer, false)
+    ensure_message(answer, false)
 }
 
 fn of_content(content: &str, reason: &str) -> Result<ModelAnswer, Failure> {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::answer::with_words;
+use crate::answer::ensure_message;
 use crate::openai_chat::answer;
 use threadkeep_responses::AnswerPart;
 
@@ -29,7 +29,7 @@ fn read(events: &[String]) -> (Result<ModelAnswer, Failure>, Vec<Piece>) {
     match stream.end() {
         Ok((answer, last)) => {
             pieces.extend(last);
-            (with_words(answer, false), pieces)
+            (ensure_message(answer, false), pieces)
         }
         Err(failure) => (Err(failure), pieces),
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::answer::with_words;
+use crate::answer::ensure_message;
 use threadkeep_domain::{Json, Usage};
 use threadkeep_responses::{AnswerPart, Finish};
 
@@ -19,7 +19,7 @@ const WHOLE: &str = r#"{
 
 fn read(body: &str) -> Result<ModelAnswer, Failure> {
     let answer = super::read(body.as_bytes(), &Names::default())?;
-    with_words(answer, false)
+    ensure_message(answer, false)
 }
 
 fn json(text: &str) -> Json {

@@ -8,7 +8,7 @@ use threadkeep_domain::{Json, ResponseId, Status, elements};
 use threadkeep_responses::{EndedResponse, ResponseRequest};
 
 /// Maximum size of a response in memory. To continue from a larger response, the client must send all items again.
-const KEPT_MAX_BYTES: usize = 1_048_576;
+const LAST_RESPONSE_BYTES_MAX: usize = 1_048_576;
 
 pub(super) struct Kept {
     id: ResponseId,
@@ -33,7 +33,7 @@ impl Kept {
         // a model cannot use items of other kinds
         let items: Vec<_> = items.filter(|item| is_input_kind(item)).collect();
         let items = items.join(",");
-        (items.len() <= KEPT_MAX_BYTES).then_some(Self {
+        (items.len() <= LAST_RESPONSE_BYTES_MAX).then_some(Self {
             id: ended.id,
             base: base.to_owned(),
             items,

@@ -48,7 +48,7 @@ pub(in crate::openai) async fn open_socket(
     let socket = Socket {
         request,
         ears: Ears::new(messages, session.clone()),
-        mouth: Mouth(session),
+        mouth: MessageSender(session),
         kept: None,
     };
     rt::spawn(socket.run(stop));
@@ -59,14 +59,14 @@ pub(in crate::openai) async fn open_socket(
 struct Socket {
     request: OpenAiRequest,
     ears: Ears,
-    mouth: Mouth,
+    mouth: MessageSender,
     /// The last response, if it is stored only in this socket.
     kept: Option<Kept>,
 }
 
-struct Mouth(Session);
+struct MessageSender(Session);
 
-impl Mouth {
+impl MessageSender {
     async fn say(&mut self, text: String) -> Result<(), Gone> {
         match timeout(SEND_TIMEOUT, self.0.text(text)).await {
             Ok(Ok(())) => Ok(()),
@@ -102,7 +102,7 @@ impl Socket {
 /// Answers a message with the events of its response, or with an error.
 async fn answer(
     request: &OpenAiRequest,
-    mouth: &mut Mouth,
+    mouth: &mut MessageSender,
     kept: &mut Option<Kept>,
     text: Bytes,
 ) -> Result<(), Gone> {
@@ -118,11 +118,11 @@ async fn answer(
 /// Sends the events of the requested response. Returns the response from which the next message can continue.
 async fn tell(
     request: &OpenAiRequest,
-    mouth: &mut Mouth,
+    mouth: &mut MessageSender,
     earlier: Option<Kept>,
     text: Bytes,
 ) -> Result<Result<Option<Kept>, OpenAiError>, Gone> {
-    let asking = match Asking::read(earlier, &text) {
+    let asking = match ResponseMessage::read(earlier, &text) {
         Ok(asking) => asking,
         Err(error) => return Ok(Err(error)),
     };
@@ -133,7 +133,7 @@ async fn tell(
 }
 
 /// A message that requests a response.
-struct Asking {
+struct ResponseMessage {
     body: ObjectBody,
     /// The stored response that the new response continues, as JSON, or `null`.
     base: String,
@@ -142,7 +142,7 @@ struct Asking {
     is_warm_up: bool,
 }
 
-impl Asking {
+impl ResponseMessage {
     fn read(earlier: Option<Kept>, text: &[u8]) -> Result<Self, OpenAiError> {
         let text = std::str::from_utf8(text).unwrap_or_default();
         let body = ObjectBody::read(text).map_err(OpenAiError::of_turn)?;
@@ -172,8 +172,8 @@ impl Asking {
 
 async fn respond(
     request: &OpenAiRequest,
-    mouth: &mut Mouth,
-    asking: Asking,
+    mouth: &mut MessageSender,
+    asking: ResponseMessage,
 ) -> Result<Result<Option<Kept>, OpenAiError>, Gone> {
     let begun = async move {
         let Prepared { mut new, .. } = prepare(request, asking.body).await?;

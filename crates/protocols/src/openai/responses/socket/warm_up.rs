@@ -6,7 +6,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::kept::Kept;
-use super::{Asking, Gone, Mouth};
+use super::{Gone, MessageSender, ResponseMessage};
 use crate::openai::OpenAiError;
 use crate::openai::body::ObjectBody;
 use crate::openai::fault::Fault;
@@ -30,8 +30,8 @@ pub(super) fn warm_up_body(body: &ObjectBody) -> Result<ObjectBody, OpenAiError>
 /// Answers a warm-up. Returns the response from which the next message can continue.
 pub(super) async fn warm_up(
     request: &OpenAiRequest,
-    mouth: &mut Mouth,
-    asking: Asking,
+    mouth: &mut MessageSender,
+    asking: ResponseMessage,
 ) -> Result<Result<Option<Kept>, OpenAiError>, Gone> {
     let base = asking.base;
     let ended = match ended(request, asking.body, asking.earlier).await {

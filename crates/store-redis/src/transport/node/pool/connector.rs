@@ -12,7 +12,7 @@ use tokio::time::{sleep_until, timeout};
 
 use super::PAUSE;
 use crate::transport::node::server::{Server, history_questions};
-use crate::transport::unechoed;
+use crate::transport::without_password;
 
 /// How long after its last use a connection needs no PING.
 pub(super) const FRESH: Duration = Duration::from_secs(1);
@@ -64,7 +64,7 @@ impl Connector {
     }
 
     /// Discards connections to a server that rejects writes, and delays the next connection.
-    pub(super) fn discard_unwilling(&self, pooled: &Pooled) {
+    pub(super) fn discard_read_only(&self, pooled: &Pooled) {
         *self.not_before() = Some(pooled.made + PAUSE);
         self.discard(pooled);
     }
@@ -95,7 +95,7 @@ impl Manager for Connector {
         let endpoint = self.server.origin.locate().await?;
         let has_ended = Arc::default();
         let manager = manager(endpoint.for_library().await?, Arc::clone(&has_ended))?;
-        let connection = manager.create().await.map_err(unechoed);
+        let connection = manager.create().await.map_err(without_password);
         let mut connection = connection.map_err(|error| endpoint.explain(error))?;
         let mut asked = redis::pipe();
         for question in &history_questions() {

@@ -62,8 +62,8 @@ impl<'a> ExclusiveConnection<'a> {
 
     fn fault(&self, error: RedisError) -> Fault {
         let fault = Fault::Call(error);
-        if fault.is_of_the_role() {
-            self.discard(Connector::discard_unwilling);
+        if fault.is_read_only_error() {
+            self.discard(Connector::discard_read_only);
         } else if fault.is_of_the_connection() {
             self.discard(Connector::discard);
         }

@@ -25,7 +25,7 @@ const MAX_CONNECTIONS: usize = 16;
 /// Leaves one connection for calls without a permit: CLUSTER SLOTS, one at a time, and the loading of scripts. So calls
 /// rarely wait for the pool itself.
 const MAX_IN_FLIGHT: usize = MAX_CONNECTIONS - 1;
-const UNUSED: Duration = Duration::from_secs(10);
+const UNUSED_MAX: Duration = Duration::from_secs(10);
 /// Pause after a failed attempt, and after a server has rejected writes. During the pause, callers get the error of the
 /// failed attempt. The pause prevents a storm of connections.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -89,7 +89,7 @@ impl Pool {
         deadline: Instant,
     ) -> Result<ExclusiveConnection<'_>, Fault> {
         // one deadline for all steps, because the timeouts of the pool add up
-        let by = CallLimiter::last_of_use(deadline);
+        let by = CallLimiter::latest_permit_time(deadline);
         match timeout_at(by.into(), self.find()).await {
             Ok(found) => Ok(ExclusiveConnection::new(self, found?)),
             Err(_) => {
@@ -152,11 +152,11 @@ impl Pool {
 
     async fn sweep(pool: Weak<Self>) {
         loop {
-            sleep(UNUSED).await;
+            sleep(UNUSED_MAX).await;
             let Some(pool) = pool.upgrade() else {
                 return;
             };
-            let is_used = |_: &_, metrics: managed::Metrics| metrics.last_used() < UNUSED;
+            let is_used = |_: &_, metrics: managed::Metrics| metrics.last_used() < UNUSED_MAX;
             drop(pool.connections.retain(is_used));
         }
     }
