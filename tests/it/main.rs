@@ -17,6 +17,7 @@ mod costs;
 mod crashes;
 mod differential;
 mod documents;
+mod earlier_store;
 mod erasure;
 mod events;
 mod failed_deliveries;

@@ -214,10 +214,10 @@ fn is_declared(key: &str, declared: &[String]) -> bool {
             .iter()
             .any(|kind| known.contains(kind))
             && starts_with(&[":u:", ":ue:", ":ud", ":ul:"]);
-        rest == ":n"
+        [":d", ":n", ":g", ":gs", ":gx"].contains(&rest)
             || is_listed
             || is_of_response
-            || starts_with(&[":o:", ":c:", ":oa:", ":a:", ":v:"])
+            || starts_with(&[":g:", ":o:", ":c:", ":oa:", ":a:", ":v:"])
     };
     declared.iter().any(|known| {
         if is_list(known) {

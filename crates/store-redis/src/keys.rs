@@ -26,10 +26,8 @@ pub(super) struct KeyNames {
 pub(super) struct Bucket {
     /// Prefix and hash tag of the bucket's keys.
     start: String,
-    /// Ids of threads by the time of their next check.
-    pub(super) deadlines: String,
-    /// Sorted ids of all threads.
-    pub(super) ids: String,
+    /// The threads, and the times of their next checks: see `lua/shared/index.lua`.
+    pub(super) index: String,
     pub(super) log: String,
     /// Key of the position up to which events have been deleted from the log.
     pub(super) horizon: String,
@@ -240,8 +238,7 @@ impl Bucket {
     fn new(prefix: &str, tag: &str) -> Self {
         let start = format!("{prefix}:{{{tag}}}");
         Self {
-            deadlines: format!("{start}:d"),
-            ids: format!("{start}:n"),
+            index: format!("{start}:g"),
             log: format!("{start}:e"),
             horizon: format!("{start}:h"),
             log_copy: [":ec", ":eb"].map(|kind| format!("{start}{kind}")),
@@ -400,7 +397,7 @@ mod tests {
             &bucket.watch(&id),
             &bucket.checkpoints(&id),
             &bucket.checkpoint(&id, 1),
-            &bucket.deadlines,
+            &bucket.index,
             &bucket.log,
             &bucket.horizon,
             &bucket.archives,

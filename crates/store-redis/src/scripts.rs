@@ -7,7 +7,11 @@ use super::transport::{Command, command, long_command};
 
 const PRELUDE: &str = include_str!("lua/shared/prelude.lua");
 const RECORDS: &str = include_str!("lua/shared/records.lua");
-const LOG: &str = include_str!("lua/log/log.lua");
+const INDEX: &str = include_str!("lua/shared/index.lua");
+const LOG: &str = concat!(
+    include_str!("lua/shared/index.lua"),
+    include_str!("lua/log/log.lua")
+);
 const ERASED: &str = include_str!("lua/log/erased.lua");
 const ARRAYS: &str = include_str!("lua/shared/arrays.lua");
 const INTEGERS: &str = include_str!("lua/shared/integers.lua");
@@ -80,7 +84,8 @@ scripts! {
     MeasureOwned = "threads/measure_owned.lua" [OWNERS, LOG],
     ReservePlace = "threads/reserve_place.lua" [],
     EraseOwned = "threads/erase_owned.lua" [OWNERS, LOG, TURNS, RESPONSES],
-    IndexIds = "threads/index_ids.lua" [],
+    ListIds = "threads/list_ids.lua" [INDEX],
+    CountIds = "threads/count_ids.lua" [],
     ListArchives = "threads/list_archives.lua" [],
     Restore = "threads/restore.lua" [OWNERS, LOG],
     Image = "threads/image.lua" [OWNERS, RECORDS, LOG, SCOPE, TURNS, CHECKPOINTS],
@@ -96,7 +101,7 @@ scripts! {
     Rewrite = "log/rewrite.lua" [OWNERS, LOG, ERASED],
     Completed = "log/completed.lua" [OWNERS, LOG],
     Head = "log/head.lua" [],
-    Due = "threads/due.lua" [],
+    Due = "threads/due.lua" [OWNERS, LOG],
     EndDue = "threads/end_due.lua" [OWNERS, LOG],
     Tidy = "log/tidy.lua" [],
     Sweep = "threads/sweep.lua" [OWNERS, LOG],

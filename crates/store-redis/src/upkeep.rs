@@ -21,7 +21,7 @@ impl Upkeep for RedisStore {
     async fn due(&self, buckets: &[u16], limit: usize) -> Result<Due, StoreError> {
         let look = |bucket: &u16| {
             let mut cmd = Script::Due.call(1);
-            cmd.arg(&self.names.bucket(*bucket).deadlines)
+            cmd.arg(&self.names.bucket(*bucket).index)
                 .arg(self.ahead())
                 .arg(limit);
             cmd
@@ -38,16 +38,18 @@ impl Upkeep for RedisStore {
                 due.skew_ms = skew_ms;
             }
             let read = |id| text(id)?.parse().map_err(|_| UNKNOWN);
-            due.ids
-                .push(self.unreadable.skip("deadlines", ids.iter().map(read)));
+            due.ids.push(
+                self.unreadable
+                    .skip("the index of threads", ids.iter().map(read)),
+            );
         }
         Ok(due)
     }
 
     async fn end_due(&self, bucket: u16, ids: &[ThreadId]) -> Result<Reaped, StoreError> {
         let keys = self.names.bucket(bucket);
-        let mut cmd = Script::EndDue.call(3 + 2 * ids.len());
-        cmd.arg(&keys.log).arg(&keys.archives).arg(&keys.deadlines);
+        let mut cmd = Script::EndDue.call(2 + 2 * ids.len());
+        cmd.arg(&keys.log).arg(&keys.archives);
         for id in ids {
             cmd.arg(keys.thread(id)).arg(keys.archive(id));
         }

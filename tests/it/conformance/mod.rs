@@ -123,6 +123,7 @@ mod compactions;
 mod concurrency;
 mod conversations;
 mod copies;
+mod crowded_buckets;
 mod ends;
 mod entries;
 mod entry_batches;

@@ -2,15 +2,18 @@
 
 use redis::Value;
 
-use crate::shared::take;
+use crate::shared::{take, unpack_id};
 use crate::transport::{UNKNOWN, array, bytes, text};
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{
     Completed, EndReason, Event, EventId, EventKind, Json, Key, Life, Origin, Position, ThreadId,
+    TraceParent,
 };
 use threadkeep_store::StoreError;
 
 const HEADER_BYTES: usize = 26;
+const FIRST_LIFE: u8 = 10;
+const FIRST_LIFE_HEADER_BYTES: usize = 10;
 const CORRUPT: StoreError = StoreError::Corrupt("an event of an unknown form");
 
 pub(super) struct Page {
@@ -55,6 +58,10 @@ fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
     // The trace follows `k`. An event with an unreadable trace is returned without the trace.
     let trace = text(name)?.get(1..).and_then(|trace| trace.parse().ok());
     let (packed, more) = (bytes(packed)?, text(more)?);
+    let position = position(text(place)?)?;
+    if packed.first() == Some(&FIRST_LIFE) {
+        return first_life(EventId { bucket, position }, packed, more, trace);
+    }
     let (header, subject) = packed.split_at_checked(HEADER_BYTES).ok_or(CORRUPT)?;
     let mut rest = header;
     let (kind, flags) = (take(&mut rest, 1), take(&mut rest, 1));
@@ -64,10 +71,7 @@ fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
     let life = Life(take(&mut rest, 8));
     let subject = std::str::from_utf8(subject).map_err(|_| CORRUPT)?;
     Ok(Event {
-        id: EventId {
-            bucket,
-            position: position(text(place)?)?,
-        },
+        id: EventId { bucket, position },
         subject: match subject.parse::<ThreadId>() {
             Ok(id) => ScopeId::Thread(id),
             Err(_) => subject.parse().map_err(|_| CORRUPT)?,
@@ -114,6 +118,31 @@ fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
             },
             _ => return Err(CORRUPT),
         },
+    })
+}
+
+/// Reads the creation of a thread's first life: see `log_first_life` in `lua/log/log.lua`.
+fn first_life(
+    id: EventId,
+    packed: &[u8],
+    keys: &str,
+    trace: Option<TraceParent>,
+) -> Result<Event, StoreError> {
+    let (header, thread) = packed
+        .split_at_checked(FIRST_LIFE_HEADER_BYTES)
+        .ok_or(CORRUPT)?;
+    Ok(Event {
+        subject: ScopeId::Thread(unpack_id(thread).map_err(|_| CORRUPT)?),
+        time_ms: id.position.ms,
+        life: Life(take(&mut &header[2..], 8)),
+        version: 1,
+        sequence: 1,
+        trace: trace.map(Box::new),
+        kind: EventKind::Created {
+            keys: names(keys)?,
+            restored: false,
+        },
+        id,
     })
 }
 

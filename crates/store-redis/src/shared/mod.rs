@@ -3,6 +3,7 @@ pub(super) mod arguments;
 pub(super) mod elements;
 pub(super) mod member;
 pub(super) mod meta;
+mod packed_id;
 pub(super) mod state;
 pub(super) mod step;
 
@@ -11,4 +12,5 @@ use elements::write_chunks;
 pub(super) use arguments::{bounded_ms, idempotency, precondition, put, trace, turn, who};
 pub(super) use elements::{Header, cut, ordinal, write_plain};
 pub(super) use meta::{Meta, take};
+pub(super) use packed_id::unpack_id;
 pub(super) use step::{Step, StepOfResponse};

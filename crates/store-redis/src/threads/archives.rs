@@ -63,12 +63,11 @@ impl Archives for RedisStore {
         policy: &ThreadPolicy,
     ) -> Result<Option<Thread>, WriteError> {
         let bucket = self.names.bucket_of(id);
-        let mut cmd = Script::Restore.call(6);
+        let mut cmd = Script::Restore.call(5);
         cmd.arg(bucket.thread(id))
             .arg(&bucket.log)
             .arg(bucket.archive(id))
             .arg(&bucket.archives)
-            .arg(&bucket.deadlines)
             .arg(bucket.watch(id))
             .arg(arguments::restoration(
                 policy,

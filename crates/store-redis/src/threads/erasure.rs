@@ -41,12 +41,11 @@ impl Erasure for RedisStore {
         }
         let mut erased = Erased::default();
         let cmds = buckets.iter().map(|bucket| {
-            let mut cmd = Script::EraseOwned.call(6);
+            let mut cmd = Script::EraseOwned.call(5);
             cmd.args(lists(bucket))
                 .arg(bucket.erased(owner))
                 .arg(&bucket.log)
                 .arg(&bucket.archives)
-                .arg(&bucket.deadlines)
                 .arg(self.ahead())
                 .arg(owner.to_string())
                 .arg(arguments::bounded_ms(tombstone))

@@ -5,6 +5,7 @@ pub(super) mod ended_turns;
 mod erasure;
 mod glances;
 pub(super) mod images;
+mod index;
 mod operations;
 mod owned_places;
 mod owners;

@@ -8,13 +8,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use redis::Value;
 
-use super::owned_places::{id, portion};
+use super::index::{Part, read_part};
+use super::owned_places::portion;
 use super::{arguments, replies};
 use crate::shared::Meta;
-use crate::transport::{Command, UNKNOWN, array, bytes, command, integer, is_done};
+use crate::transport::{Command, UNKNOWN, array, bytes, command, integer};
 use crate::{RedisStore, Script};
 use threadkeep_domain::{OwnerTag, Thread, ThreadId};
-use threadkeep_store::merged::{SortedPart, merge};
+use threadkeep_store::merged::merge;
 use threadkeep_store::{
     HistoryGlance, OwnedPlace, OwnerUsage, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage,
     millis,
@@ -22,7 +23,6 @@ use threadkeep_store::{
 
 /// Maximum number of threads per bucket that one script counts. The script takes less than a millisecond.
 const MEASURED: u64 = 400;
-const INDEXED_MAX: u64 = 1_000;
 
 #[async_trait]
 impl Owners for RedisStore {
@@ -47,29 +47,32 @@ impl Owners for RedisStore {
         after: Option<&ThreadId>,
         limit: usize,
     ) -> Result<ThreadPage<ThreadId>, StoreError> {
-        if after.is_none() {
-            self.index_ids().await?;
-        }
-        let lowest = after.map_or_else(|| "-".to_owned(), |id| format!("({id}"));
+        let cursor = after.map_or_else(String::new, ThreadId::to_string);
         let portion = portion(limit);
-        let cmds = self.names.buckets().iter().map(|bucket| {
-            let mut cmd = command("ZRANGEBYLEX");
-            cmd.arg(&bucket.ids)
-                .arg(&lowest)
-                .arg("+")
-                .arg("LIMIT")
-                .arg(0)
-                .arg(portion);
-            cmd
-        });
-        let mut runs = Vec::new();
-        for reply in self.link.calls().read_many(cmds).await? {
-            let ids = array(reply)?;
-            let items = ids.iter().map(id).collect::<Result<Vec<_>, _>>()?;
-            let read_to = items.last().copied().filter(|_| items.len() == portion);
-            runs.push(SortedPart { items, read_to });
+        let buckets = self.names.buckets().iter();
+        let mut unread: Vec<_> = buckets.map(|bucket| (bucket, cursor.clone())).collect();
+        let mut parts = Vec::new();
+        while !unread.is_empty() {
+            let cmds = unread.iter().map(|(bucket, group)| {
+                let mut cmd = Script::ListIds.call(1);
+                cmd.arg(&bucket.index).arg(group).arg(&cursor).arg(portion);
+                cmd
+            });
+            let replies = self
+                .link
+                .calls()
+                .read_many(cmds.collect::<Vec<_>>())
+                .await?;
+            let mut again = Vec::new();
+            for ((bucket, _), reply) in unread.into_iter().zip(replies) {
+                match read_part(&reply, after, portion)? {
+                    Part::Read(part) => parts.push(part),
+                    Part::Before(next) => again.push((bucket, next)),
+                }
+            }
+            unread = again;
         }
-        let (ids, next) = merge(runs, limit);
+        let (ids, next) = merge(parts, limit);
         let heads = self.heads(&ids, None).await?;
         Ok(ThreadPage {
             threads: present(&ids, heads),
@@ -83,10 +86,13 @@ impl Owners for RedisStore {
     }
 
     async fn count_threads(&self) -> Result<u64, StoreError> {
-        let buckets = self.names.buckets().iter();
-        let sizes = buckets.map(|bucket| size_of(&bucket.deadlines));
-        let sizes = self.link.calls().read_many(sizes).await?;
-        sizes.iter().map(integer).sum()
+        let cmds = self.names.buckets().iter().map(|bucket| {
+            let mut cmd = Script::CountIds.call(1);
+            cmd.arg(&bucket.index);
+            cmd
+        });
+        let counts = self.link.calls().read_many(cmds).await?;
+        counts.iter().map(integer).sum()
     }
 
     async fn owner_of(&self, id: &ThreadId) -> Result<Option<OwnerTag>, StoreError> {
@@ -177,12 +183,6 @@ impl Owners for RedisStore {
     }
 }
 
-fn size_of(key: &str) -> Command {
-    let mut cmd = command("ZCARD");
-    cmd.arg(key);
-    cmd
-}
-
 impl RedisStore {
     async fn heads(
         &self,
@@ -217,34 +217,6 @@ impl RedisStore {
             }
         }
         Ok(heads)
-    }
-
-    /// Adds the ids of threads from an earlier version to the sorted ids. A bucket is complete if it has as many ids as
-    /// deadlines.
-    async fn index_ids(&self) -> Result<(), StoreError> {
-        let buckets = self.names.buckets();
-        let sizes = buckets
-            .iter()
-            .flat_map(|bucket| [&bucket.deadlines, &bucket.ids].map(|key| size_of(key)));
-        let sizes = self.link.calls().read_many(sizes).await?;
-        for (bucket, sizes) in buckets.iter().zip(sizes.chunks(2)) {
-            if integer(&sizes[0])? <= integer(&sizes[1])? {
-                continue;
-            }
-            let mut from = 0;
-            loop {
-                let mut cmd = Script::IndexIds.call(2);
-                cmd.arg(&bucket.deadlines)
-                    .arg(&bucket.ids)
-                    .arg(from)
-                    .arg(INDEXED_MAX);
-                if !is_done(&self.link.calls().write(cmd).await?)? {
-                    break;
-                }
-                from += INDEXED_MAX;
-            }
-        }
-        Ok(())
     }
 }
 

@@ -162,13 +162,12 @@ impl Store for RedisStore {
 
     async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
         let bucket = self.names.bucket_of(id);
-        let mut cmd = Script::Destroy.call(6);
+        let mut cmd = Script::Destroy.call(5);
         cmd.arg(bucket.thread(id))
             .arg(bucket.answers(id))
             .arg(&bucket.log)
             .arg(bucket.archive(id))
             .arg(&bucket.archives)
-            .arg(&bucket.deadlines)
             .arg(self.ahead())
             .arg(arguments::precondition(destroy.conditions.precondition))
             .arg(arguments::idempotency(destroy.conditions.idempotency))
@@ -187,11 +186,10 @@ impl Store for RedisStore {
         let number = bucket_number(id);
         let to = ThreadId::random_where(|to| bucket_number(to) == number);
         let (bucket, conditions) = (self.names.bucket_of(id), &rotate.conditions);
-        let mut cmd = Script::Rotate.call(6);
+        let mut cmd = Script::Rotate.call(5);
         cmd.arg(bucket.thread(id))
             .arg(bucket.answers(id))
             .arg(&bucket.log)
-            .arg(&bucket.deadlines)
             .arg(bucket.thread(&to))
             .arg(bucket.answers(&to));
         self.add_conditions(&mut cmd, conditions);

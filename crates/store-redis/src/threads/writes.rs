@@ -11,7 +11,7 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Conditions, ThreadId, Write, Written, appends};
 use threadkeep_store::{StoreError, WriteError};
 
-const WRITE_KEYS: usize = 7;
+const WRITE_KEYS: usize = 6;
 
 impl RedisStore {
     pub(super) fn add_conditions(&self, cmd: &mut Command, conditions: &Conditions) {
@@ -124,7 +124,6 @@ impl RedisStore {
             .arg(&bucket.log)
             .arg(bucket.archive(id))
             .arg(&bucket.archives)
-            .arg(&bucket.deadlines)
             .arg(bucket.watch(id));
     }
 

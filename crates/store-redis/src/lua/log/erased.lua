@@ -1,4 +1,4 @@
-local LOOKED_AT, HEADER, LOGGED_LIFE_AT = 32, 26, 19
+local LOOKED_AT, HEADER, LOGGED_LIFE_AT, FIRST_HEADER, FIRST_LIFE_AT = 32, 26, 19, 10, 3
 local LOST_LIFE_NAMED = '-0000000000000000'
 
 -- Returns whether an event may name keys of an erased life. Events of ends, of moves and of requests name no keys.
@@ -6,8 +6,9 @@ local function is_unwanted(entry, erased)
   local e = entry[2][2]
   local kind = byte(e)
   if kind == DESTROYED or kind == ROTATED or kind == COMPLETED then return false end
-  local id = sub(e, HEADER + 1)
-  local life = fmt('%08x%08x', unpack_('>I4I4', e, LOGGED_LIFE_AT))
+  local id, life_at = sub(e, HEADER + 1), LOGGED_LIFE_AT
+  if kind == FIRST then id, life_at = unpack_id(sub(e, FIRST_HEADER + 1)), FIRST_LIFE_AT end
+  local life = fmt('%08x%08x', unpack_('>I4I4', e, life_at))
   if call('ZSCORE', erased, id .. '-' .. life) then return true end
   -- If the data of a life was lost, the set has only the time when the loss was noticed. Earlier events may belong to that
   -- life.

@@ -1,4 +1,4 @@
-local CREATED, UPDATED, DESTROYED, COMPLETED, KV, TASKS, APPENDED, ROTATED, FORKED = 1, 2, 3, 4, 5, 6, 7, 8, 9
+local CREATED, UPDATED, DESTROYED, COMPLETED, KV, TASKS, APPENDED, ROTATED, FORKED, FIRST = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 local EXPIRED, DESTROYED_BY_HAND, LOST, ERASED = 0, 1, 2, 3
 local NAMED_MAX, NAMED_BYTES_MAX = 1000, 65536
 local NO_LIFE = '\0\0\0\0\0\0\0\0'
@@ -26,6 +26,14 @@ local function log_event(log, kind, flags, time, version, sequence, life, id, mo
   local position = call('XADD', log, ahead == 0 and '*' or next_position(log, ahead),
     'e', pack('>BBI6I6I4c8', kind, flags, time, version, sequence, life) .. id, is_expiry and 'k' or 'k' .. trace, more)
   return tonumber(string.match(position, '^%d+'))
+end
+
+-- Logs the creation of a thread's first life in fewer bytes, while nothing listens to the log, because earlier versions do
+-- not read this form. `e`: type, flags, life, packed id. The time of the event is that of its position, and its version and
+-- its number are 1.
+local function log_first_life(log, life, id, more, ahead)
+  call('XADD', log, ahead == 0 and '*' or next_position(log, ahead), 'e', pack('>BBc8', FIRST, 0, life) .. pack_id(id),
+    'k' .. trace, more)
 end
 
 local function id_of(key)
@@ -214,19 +222,13 @@ local function list_ended(thread, id, life, tag, ahead, archive_ms)
   if call('PTTL', list) < archive_ms + ahead then call('PEXPIRE', list, archive_ms + ahead) end
 end
 
--- Returns the key of a bucket's sorted thread ids. The key has the name of the deadlines, with a different last letter.
-local function ids_of(k)
-  return sub(k.deadlines, 1, -2) .. 'n'
-end
-
 -- Moves a thread's hash to the archive, and logs the end of the thread. Renames the archive of an earlier life. An archive
 -- has the time of its event, so the oldest event in the log shows which archives the log still needs. An erased thread
 -- leaves no archive.
 local function end_life(k, m, flags, ended, ahead, archive_ms)
   local id, life, version = id_of(k.thread), unpack_(LIFE, m, LIFE_AT)
   settle(k.thread)
-  call('ZREM', k.deadlines, id)
-  call('ZREM', ids_of(k), id)
+  index_of(k.thread).remove(id)
   if #m > META_BYTES then
     local tag = sub(m, META_BYTES + 1)
     if flags ~= ERASED then list_ended(k.thread, id, life, tag, ahead, archive_ms) end
@@ -258,13 +260,12 @@ local function end_life(k, m, flags, ended, ahead, archive_ms)
   call('ZADD', k.archives, archived, id .. '-' .. hex(life))
 end
 
--- Adds a new life to the deadlines. If the thread id already has a deadline, the data of an earlier life was lost.
+-- Adds a new life to the index. If the index already has the thread id, the data of an earlier life was lost.
 local function begin_life(k, deadline, ahead)
-  local id = id_of(k.thread)
-  call('ZADD', ids_of(k), 0, id)
-  if call('ZADD', k.deadlines, 'NX', deadline, id) == 1 then return end
-  local lost = tonumber(call('ZSCORE', k.deadlines, id))
+  local index, id = index_of(k.thread), id_of(k.thread)
+  local lost = index.add(id, deadline)
+  if lost then index.check_at(id, deadline) else lost = index.remove_earlier(id) end
+  if not lost then return end
   drop_scope(k.thread)
   log_event(k.log, DESTROYED, LOST, lost, 0, 0, NO_LIFE, id, '', ahead)
-  call('ZADD', k.deadlines, deadline, id)
 end

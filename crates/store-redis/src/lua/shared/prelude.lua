@@ -21,8 +21,7 @@
 -- that many milliseconds to the time, and to each expiry that it sets.
 --
 -- Keys of a bucket, all in the slot of its threads:
---   :d         deadlines: ids by the time of their next check, which not every use postpones
---   :n         the same ids, sorted
+--   :g :gx     threads by id, and by the time of their next check, which not every use postpones: see index.lua
 --   :c:TAG     threads of an owner by their first write
 --   :o:TAG     threads of an owner by the first write in the time span of their last write: see `move_owned`
 --   :oa:TAG    lives of an owner's threads that ended or changed owner, as ID-LIFE by that time: see log.lua

@@ -1,11 +1,11 @@
 -- Parts that are inserted into write.lua for lists that append to the history of their thread.
--- KEYS: as in write.lua, then 8 scope, 9 history, 10 ids of the history.
+-- KEYS: as in write.lua, then 7 scope, 8 history, 9 ids of the history.
 -- ARGV: as in write.lua, then id, value and fingerprint of each item; last, packed: number of items, maximum bytes of the
 --   history, 1 if the oldest items make room.
 -- Reply: as in write.lua, then for each item `a` with its position, and 1 if the item is repeated. Refusals also as in
 --   write_scope.lua, with the number of the item.
 --+ items
-local history = {scope = KEYS[8], history = KEYS[9], ids = KEYS[10]}
+local history = {scope = KEYS[7], history = KEYS[8], ids = KEYS[9]}
 local n_items, max_history, drops_oldest = unpack_('>I4I6B', ARGV[#ARGV])
 local items, first_item = {}, #ARGV - 3 * n_items
 for j = first_item, #ARGV - 1 do items[#items + 1] = ARGV[j] end

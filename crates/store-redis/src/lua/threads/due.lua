@@ -1,4 +1,39 @@
--- Finds threads that are due for a check. KEYS: 1 deadlines. ARGV: 1 `ahead`, 2 maximum number. Reply: the time, and the
--- ids.
-local t = fmt('%.0f', now(tonumber(ARGV[1])))
-return {t, call('ZRANGEBYSCORE', KEYS[1], '-inf', t, 'LIMIT', 0, ARGV[2])}
+-- Finds threads that are due for a check. Also moves up to MOVED_MAX ids from the sets of earlier versions to the index.
+-- KEYS: 1 index. ARGV: 1 `ahead`, 2 maximum number. Reply: the time, and the ids.
+local MOVED_MAX = 200
+local start, due = sub(KEYS[1], 1, -2), {}
+local old, index = start .. 'd', index_at(start)
+local ahead, most = tonumber(ARGV[1]), tonumber(ARGV[2])
+local this_second = math.floor(now(ahead) / 1000)
+local moving = call('ZRANGE', old, 0, MOVED_MAX - 1, 'WITHSCORES')
+-- while the slot migrates, scripts cannot create groups
+if #moving > 0 and type(redis.pcall('EXISTS', old, old .. ':')) == 'number' then
+  write_even_when_full(old .. ':')
+  local ids = {}
+  for i = 1, #moving, 2 do
+    ids[#ids + 1] = moving[i]
+    index.add(moving[i], moving[i + 1])
+  end
+  call('ZREM', old, unpack(ids))
+  call('ZREM', start .. 'n', unpack(ids))
+end
+-- the index has whole seconds, so a thread of the current second may still live
+local function is_due(id, second)
+  return second < this_second or not living(start .. 't:' .. id, ahead)
+end
+local names = call('ZRANGEBYSCORE', start .. 'gx', '-inf', this_second, 'LIMIT', 0, most)
+table.insert(names, 1, '')
+for _, name in ipairs(names) do
+  local group = start .. 'g:' .. name
+  local found = call('ZRANGEBYSCORE', group, '-inf', this_second, 'WITHSCORES')
+  for i = 1, #found, 2 do
+    local id = unpack_id(found[i])
+    if #due < most and is_due(id, tonumber(found[i + 1])) then due[#due + 1] = id end
+  end
+  if #due == most then break end
+  if #found == 0 and name ~= '' then
+    write_even_when_full(old .. ':')
+    call('ZADD', start .. 'gx', 'XX', call('ZRANGE', group, 0, 0, 'WITHSCORES')[2], name)
+  end
+end
+return {fmt('%.0f', now(ahead)), due}

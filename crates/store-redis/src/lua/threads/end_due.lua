@@ -1,35 +1,34 @@
 -- Ends expired threads. If a thread was used after its deadline was set, its deadline is corrected.
--- KEYS: 1 log, 2 archives, 3 deadlines, then the thread and the archive of each id.
+-- KEYS: 1 log, 2 archives, then the thread and the archive of each id.
 -- ARGV: 1 `ahead`, 2 lifetime of an archive, then ids.
 -- Reply: number of threads that ended, number of threads whose data was already lost, number of corrected deadlines.
 local ahead, archive_ms = tonumber(ARGV[1]), tonumber(ARGV[2])
-local k = {log = KEYS[1], archives = KEYS[2], deadlines = KEYS[3]}
+local k = {log = KEYS[1], archives = KEYS[2]}
 local ended, lost, moved = 0, 0, 0
 for i = 3, #ARGV do
   local id = ARGV[i]
-  k.thread, k.archive = KEYS[2 * i - 2], KEYS[2 * i - 1]
-  local score = call('ZSCORE', k.deadlines, id)
-  if score then
-    score = tonumber(score)
+  k.thread, k.archive = KEYS[2 * i - 3], KEYS[2 * i - 2]
+  local index = index_of(k.thread)
+  local check = index.check_of(id)
+  if check then
     local m, left, dead = living(k.thread, ahead)
     if m then
       local ttl, ends, _, grace = unpack_(TIMES, m, TIMES_AT)
       local deadline = now(ahead) + left - ahead - grace * 1000
       if ends > 0 then deadline = math.min(deadline, ends) end
-      if deadline ~= score then
         -- The old deadline is removed first. Otherwise a full Redis would reject the addition, and no thread would end.
-        call('ZREM', k.deadlines, id)
-        call('ZADD', k.deadlines, deadline, id)
+      if deadline - deadline % 1000 ~= check - check % 1000 then
+        write_even_when_full(k.thread)
+        index.check_at(id, deadline)
         moved = moved + 1
       end
     elseif dead then
       if left > ahead then ended = ended + 1 else lost = lost + 1 end
       end_life(k, dead, EXPIRED, ended_at(dead, left, ahead), ahead, archive_ms)
     else
-      call('ZREM', ids_of(k), id)
-      call('ZREM', k.deadlines, id)
+      index.remove(id)
       drop_scope(k.thread)
-      log_event(k.log, DESTROYED, LOST, score, 0, 0, NO_LIFE, id, '', ahead)
+      log_event(k.log, DESTROYED, LOST, check, 0, 0, NO_LIFE, id, '', ahead)
       lost = lost + 1
     end
   end

@@ -1,11 +1,11 @@
 -- Erases some threads of an owner in a bucket, then some ended lives. Leaves no archives. Lists the erased lives until their
 -- events are purged from the log.
--- KEYS: 1 the owner's threads by first write, 2 ended lives, 3 erased lives, 4 log, 5 archives, 6 deadlines.
+-- KEYS: 1 the owner's threads by first write, 2 ended lives, 3 erased lives, 4 log, 5 archives.
 -- ARGV: 1 `ahead`, 2 tag of the owner, 3 lifetime of tombstones in milliseconds, 4 maximum retention of the log, 5 maximum
 --   number of ids.
 -- Reply: number of threads ended, and number of archives deleted.
 local ahead, tag, tombstone, left = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
-local k = {log = KEYS[4], archives = KEYS[5], deadlines = KEYS[6]}
+local k = {log = KEYS[4], archives = KEYS[5]}
 local bucket = sub(KEYS[1], 1, find(KEYS[1], '}:c:', 1, true))
 local CREATED_AT = 24
 local LOST_LIFE = '0000000000000000'

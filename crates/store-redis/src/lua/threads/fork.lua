@@ -1,6 +1,6 @@
 -- Copies a thread within its bucket.
 -- KEYS: 1 source, 2 its scope, 3 history, 4 ids of the history, 5 new thread, 6 its remembered answers, 7 log, 8 its
---   archive, 9 archives, 10 deadlines, 11 its watch, 12 checkpoints of the source.
+--   archive, 9 archives, 10 its watch, 11 checkpoints of the source.
 -- ARGV: 1 packed: `ahead`, life, ttl (0: that of the source), maximum age (0: none), grace in seconds, lifetime of an
 --   archive, parts to copy: 1 state, 2 keys and tasks, 4 history; 2 precondition; 3 idempotency key and request, or empty; 4
 --   turn token of the source, or empty; 5 `access`; 6 and 7 the texts to put before and after the version of the source to
@@ -13,7 +13,7 @@ trace = ARGV[12]
 local ahead, life, ttl, max_age, grace, archive_ms, parts = unpack_('>I6c8I5I6I4I6B', ARGV[1])
 local function has(flag) return math.floor(parts / flag) % 2 == 1 end
 local source, key = KEYS[1], KEYS[5]
-local k = {thread = key, log = KEYS[7], archive = KEYS[8], archives = KEYS[9], deadlines = KEYS[10], watch = KEYS[11]}
+local k = {thread = key, log = KEYS[7], archive = KEYS[8], archives = KEYS[9], watch = KEYS[10]}
 local given, memory = recall(KEYS[6], ARGV[3], ahead, 'W')
 if given then return given end
 local m, s, _, refusal = open_scope({thread = source, scope = KEYS[2], history = KEYS[3], ids = KEYS[4]}, ahead, false, ARGV[5])
@@ -28,8 +28,8 @@ if not is_met(ARGV[2], version, its_life) then return {'R', 'version_mismatch', 
 if not m then return {'R', 'thread_not_found'} end
 local from = source
 if ARGV[11] ~= '' then
-  from = KEYS[12] .. ':' .. ARGV[11]
-  local saved = newest_of(KEYS[12], m) and call('HEXISTS', KEYS[12], ARGV[11]) == 1 and call('HGET', from, 'M')
+  from = KEYS[11] .. ':' .. ARGV[11]
+  local saved = newest_of(KEYS[11], m) and call('HEXISTS', KEYS[11], ARGV[11]) == 1 and call('HGET', from, 'M')
   if not saved then return {'R', 'checkpoint_not_found'} end
   _, version = unpack_(LIFE, saved, LIFE_AT)
 end

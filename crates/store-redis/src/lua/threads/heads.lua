@@ -11,8 +11,6 @@ for i, key in ipairs(KEYS) do
     -- the data is lost, but the log may still name keys of the thread
     if not listed then list_ended(key, id_of(key), NO_LIFE, tag, ahead, tonumber(ARGV[3])) end
     unlist_owned(key, id_of(key), tag)
-  elseif not listed then
-    call('ZREM', sub(key, 1, find(key, '}:t:', 1, true)) .. ':n', id_of(key))
   elseif m then
     local ttl, ends, _, grace = unpack_(TIMES, m, TIMES_AT)
     local lives = left - grace * 1000 - ahead

@@ -1,7 +1,7 @@
 -- Makes a thread from staged keys. The staged hash of the thread has neither meta, owner nor metadata, and that of the scope
 -- has no meta. The history and its ids are complete.
--- KEYS: 1 thread, 2 remembered answers, 3 log, 4 archive, 5 archives, 6 deadlines, 7 watch, then staged: 8 thread, 9 scope,
---   10 history, 11 ids of the history, 12 index of the checkpoints; the key of checkpoint N appends `:N`.
+-- KEYS: 1 thread, 2 remembered answers, 3 log, 4 archive, 5 archives, 6 watch, then staged: 7 thread, 8 scope,
+--   9 history, 10 ids of the history, 11 index of the checkpoints; the key of checkpoint N appends `:N`.
 -- ARGV: 1 packed: `ahead`, life, ttl, maximum age (0: none), grace in seconds, lifetime of an archive, version, bytes of the
 --   members, number of keys, creation time (0: now), update time, number of the next array, number of staged fields; 2
 --   idempotency key and request, or empty; 3 if the thread exists: `f` fail, `r` replace it, `s` keep it; 4 turn token or
@@ -16,8 +16,8 @@ local ahead, life, ttl, max_age, grace, archive_ms, version, bytes, keys, create
   unpack_('>I6c8I5I6I4I6I6I4I4I6I6I4I4', ARGV[1])
 local AHEAD_MAX_MS = 60000
 local key = KEYS[1]
-local k = {thread = key, log = KEYS[3], archive = KEYS[4], archives = KEYS[5], deadlines = KEYS[6], watch = KEYS[7]}
-local prepared = {KEYS[9], KEYS[10], KEYS[11]}
+local k = {thread = key, log = KEYS[3], archive = KEYS[4], archives = KEYS[5], watch = KEYS[6]}
+local prepared = {KEYS[8], KEYS[9], KEYS[10]}
 local given, memory = recall(KEYS[2], ARGV[2], ahead, 'W')
 if given then return given end
 if created > now(ahead) + AHEAD_MAX_MS then return {'R', 'created_ahead'} end
@@ -41,11 +41,11 @@ local items, checkpoints = tonumber(ARGV[10]), {}
 for at = 1, #ARGV[12], 8 do
   local number, its_fields = unpack_('>I4I4', ARGV[12], at)
   checkpoints[#checkpoints + 1] = number
-  if call('HLEN', KEYS[12] .. ':' .. number) ~= its_fields then return {'L'} end
+  if call('HLEN', KEYS[11] .. ':' .. number) ~= its_fields then return {'L'} end
 end
-if call('HLEN', KEYS[8]) ~= fields or call('HLEN', KEYS[9]) ~= tonumber(ARGV[9])
-  or call('XLEN', KEYS[10]) ~= items or call('HLEN', KEYS[11]) ~= items
-  or call('HLEN', KEYS[12]) ~= tonumber(ARGV[11]) then
+if call('HLEN', KEYS[7]) ~= fields or call('HLEN', KEYS[8]) ~= tonumber(ARGV[9])
+  or call('XLEN', KEYS[9]) ~= items or call('HLEN', KEYS[10]) ~= items
+  or call('HLEN', KEYS[11]) ~= tonumber(ARGV[11]) then
   return {'L'}
 end
 
@@ -61,7 +61,7 @@ local ends = max_age > 0 and now(ahead) + max_age or 0
 if created == 0 then created, updated = now(ahead), now(ahead) end
 begin_life(k, now(ahead) + lifetime(ttl, ends, ahead), ahead)
 drop_scope(key)
-if fields > 0 then call('RENAME', KEYS[8], key) end
+if fields > 0 then call('RENAME', KEYS[7], key) end
 if ARGV[8] ~= '' then
   for i, kind in ipairs(SCOPE_KEY_KINDS) do
     if call('EXISTS', prepared[i]) == 1 then
@@ -74,11 +74,11 @@ if ARGV[8] ~= '' then
 end
 if ARGV[11] ~= '0' then
   local index = beside(key, ':p:')
-  call('RENAME', KEYS[12], index)
+  call('RENAME', KEYS[11], index)
   call('PERSIST', index)
   for _, number in ipairs(checkpoints) do
     local copy = index .. ':' .. number
-    call('RENAME', KEYS[12] .. ':' .. number, copy)
+    call('RENAME', KEYS[11] .. ':' .. number, copy)
     call('PERSIST', copy)
   end
 end

@@ -1,11 +1,11 @@
 -- Restores an ended thread from its archive.
--- KEYS: 1 thread, 2 log, 3 archive, 4 archives, 5 deadlines, 6 watch.
+-- KEYS: 1 thread, 2 log, 3 archive, 4 archives, 5 watch.
 -- ARGV: 1 packed: `ahead`, maximum age (0: none), new life, lifetime and retention of archives; 2 the ended life in hex, or
 --   empty for the most recent; 3 trace or empty.
 -- Reply: nil, or meta, metadata, milliseconds to live, current time, owner or nil; or a refusal as in write.lua.
 trace = ARGV[3]
 local ahead, max_age, life, archive_ms, retention_ms = unpack_('>I6I6c8I6I6', ARGV[1])
-local k = {thread = KEYS[1], log = KEYS[2], archive = KEYS[3], archives = KEYS[4], deadlines = KEYS[5]}
+local k = {thread = KEYS[1], log = KEYS[2], archive = KEYS[3], archives = KEYS[4]}
 local m, left, dead = living(k.thread, ahead)
 if m then
   local its_life, version = unpack_(LIFE, m, LIFE_AT)
@@ -62,7 +62,7 @@ if scope then
 end
 local owner = sub(m, META_BYTES + 1)
 m = pack(META, owner == '' and PLAIN or OWNED, life, version, bytes, keys, created, now(ahead), ttl, ends, next_array, grace,
-  sequence, watched_until(KEYS[6], ahead)) .. owner
+  sequence, watched_until(KEYS[5], ahead)) .. owner
 call('HSET', k.thread, 'M', m)
 if owner ~= '' then list_owned(k.thread, id, owner, created, now(ahead)) end
 call('PEXPIRE', k.thread, lives + grace * 1000 + ahead)

@@ -1,13 +1,13 @@
 -- Moves a thread with all its data to another id of the same bucket, and leaves a tombstone.
--- KEYS: 1 thread, 2 remembered answers, 3 log, 4 deadlines, 5 and 6 thread and remembered answers of the new id.
+-- KEYS: 1 thread, 2 remembered answers, 3 log, 4 and 5 thread and remembered answers of the new id.
 -- ARGV: 1 `ahead`, 2 `access`, 3 idempotency key or empty, 4 precondition, 5 turn token or empty, 6 lifetime of the
 --   tombstone in milliseconds, 7 lifetime of an archive, 8 trace or empty.
 -- Reply: `X`, replayed flag, the new id, and with a thread: meta, metadata, milliseconds to live, current time, owner; or a
 --   refusal.
-local key, answers, to, to_answers = KEYS[1], KEYS[2], KEYS[5], KEYS[6]
+local key, answers, to, to_answers = KEYS[1], KEYS[2], KEYS[4], KEYS[5]
 trace = ARGV[8]
 local ahead, tombstone, archive_ms = tonumber(ARGV[1]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local k = {thread = key, log = KEYS[3], deadlines = KEYS[4]}
+local k = {thread = key, log = KEYS[3]}
 local id, to_id = id_of(key), id_of(to)
 local m, answer, memory, lives = open_thread(key, answers, 'X', ahead, ARGV[2], ARGV[3], ARGV[4], ARGV[5])
 if answer then return answer end
@@ -21,10 +21,9 @@ if call('EXISTS', to) == 1 then return {'R', 'changed'} end
 
 settle(key)
 -- this write comes first, because a failure here changes nothing
-call('ZADD', ids_of(k), 0, to_id)
-call('ZREM', ids_of(k), id)
-call('ZADD', k.deadlines, call('ZSCORE', k.deadlines, id) or now(ahead) + lives, to_id)
-call('ZREM', k.deadlines, id)
+local threads = index_of(key)
+threads.add(to_id, threads.check_of(id) or now(ahead) + lives)
+threads.remove(id)
 local _, life, version, _, _, created, updated, _, _, _, grace, sequence = unpack_(META, m)
 local owner = sub(m, META_BYTES + 1)
 if owner ~= '' then

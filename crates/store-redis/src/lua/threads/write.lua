@@ -1,6 +1,6 @@
 -- Applies a list of operations atomically. The script computes the result in tables and checks the limits before it writes,
 -- because Redis does not roll back. A line `--+ name` inserts a part of appends.lua and responses/in_thread.lua.
--- KEYS: 1 thread, 2 remembered answers, 3 log, 4 archive, 5 archives, 6 deadlines, 7 watch.
+-- KEYS: 1 thread, 2 remembered answers, 3 log, 4 archive, 5 archives, 6 watch.
 -- ARGV:
 --   1 policy: ahead, ttl, maximum age (0: none), maximum bytes, keys and bytes of metadata, life for a new thread, its grace
 --     in seconds, lifetime of an archive, whether all changes are logged, access
@@ -26,7 +26,7 @@
 --   unless replayed, the time of the previous write (0 for a new thread). Or `R`, the code of a refusal, and its data.
 local key = KEYS[1]
 --+ items
-local k = {thread = key, log = KEYS[3], archive = KEYS[4], archives = KEYS[5], deadlines = KEYS[6]}
+local k = {thread = key, log = KEYS[3], archive = KEYS[4], archives = KEYS[5]}
 trace = ARGV[11]
 local ahead, ttl, max_age, max_bytes, max_keys, max_metadata, life, grace, archive_ms, log_all = unpack_('>I6I5I6I4I4I4c8I4I6B', ARGV[1])
 local m, left, dead = living(key, ahead)
@@ -350,7 +350,7 @@ in_slices('HDEL', key, gone)
 if metadata ~= '' then add('D', metadata) end
 if is_new then
   if max_age > 0 then ends = created + max_age end
-  sequence, watched = events_before(k.archive), watched_until(KEYS[7], ahead)
+  sequence, watched = events_before(k.archive), watched_until(KEYS[6], ahead)
 end
 if ARGV[4] ~= '' then ttl = tonumber(ARGV[4]) end
 if logged then sequence = sequence + 1 end
@@ -368,9 +368,11 @@ end
 if is_new then
   begin_life(k, now(ahead) + lives, ahead)
 elseif ARGV[4] ~= '' then
-  call('ZADD', k.deadlines, 'LT', now(ahead) + lives, id_of(key))
+  index_of(key).check_at(id_of(key), now(ahead) + lives, 'LT')
 end
-if logged then
+if is_new and sequence == 1 and log_all == 0 and watched == 0 then
+  log_first_life(k.log, life, id_of(key), names(changed), ahead)
+elseif logged then
   local flags = not is_new and metadata ~= '' and 1 or 0
   log_event(k.log, is_new and CREATED or UPDATED, flags, now(ahead), version + 1, sequence, life,
     id_of(key), cleared and keys_before > NAMED_MAX and '!' or names(changed), ahead)

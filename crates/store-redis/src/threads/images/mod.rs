@@ -101,13 +101,12 @@ impl RedisStore {
         put(thread.updated_ms, 6);
         put(prepared.arrays, 4);
         put(prepared.fields, 4);
-        let mut cmd = Script::Import.call(12);
+        let mut cmd = Script::Import.call(11);
         cmd.arg(bucket.thread(id))
             .arg(bucket.answers(id))
             .arg(&bucket.log)
             .arg(bucket.archive(id))
             .arg(&bucket.archives)
-            .arg(&bucket.deadlines)
             .arg(bucket.watch(id))
             .args(prepared.keys())
             .arg(packed)
@@ -182,7 +181,7 @@ impl RedisStore {
         let empty = Json::empty_object();
         let metadata = fork.metadata.or(base).unwrap_or(&empty);
         let (before, after) = Origin::around_version(metadata, source);
-        let mut cmd = Script::Fork.call(12);
+        let mut cmd = Script::Fork.call(11);
         cmd.arg(bucket.thread(source))
             .arg(scope.scope)
             .arg(scope.history)
@@ -192,7 +191,6 @@ impl RedisStore {
             .arg(&bucket.log)
             .arg(bucket.archive(id))
             .arg(&bucket.archives)
-            .arg(&bucket.deadlines)
             .arg(bucket.watch(id))
             .arg(bucket.checkpoints(source))
             .arg(packed)

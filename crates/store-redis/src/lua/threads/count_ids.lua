@@ -1,0 +1,5 @@
+-- Counts the threads of a bucket. KEYS: 1 index. Reply: the number.
+local start = sub(KEYS[1], 1, -2)
+local count = call('ZCARD', start .. 'd') + call('ZCARD', start .. 'g:')
+for _, name in ipairs(call('ZRANGE', KEYS[1], 0, -1)) do count = count + call('ZCARD', start .. 'g:' .. name) end
+return count
