@@ -1,5 +1,5 @@
-//! Lists of threads. The script that writes a thread also lists it in its bucket, so no list misses a thread. A page
-//! reads from all buckets.
+//! Lists threads. The script that writes a thread also adds it to the lists of its bucket, so no list misses a thread.
+//! Each page reads from all buckets.
 
 use std::collections::HashMap;
 use std::slice;
@@ -20,7 +20,7 @@ use threadkeep_store::{
     millis,
 };
 
-/// Maximum number of threads per bucket that one script counts. The script takes less than a millisecond.
+/// Maximum number of threads in a bucket that one script counts. The script takes less than a millisecond.
 const MEASURED: u64 = 400;
 const INDEXED_MAX: u64 = 1_000;
 
@@ -219,8 +219,8 @@ impl RedisStore {
         Ok(heads)
     }
 
-    /// Adds the ids of threads from an earlier version to the sorted ids. A bucket is complete if it has as many ids as
-    /// deadlines.
+    /// Adds the threads that an earlier version created to the sorted ids. A bucket is complete if it has as many ids
+    /// as deadlines.
     async fn index_ids(&self) -> Result<(), StoreError> {
         let buckets = self.names.buckets();
         let sizes = buckets

@@ -1,7 +1,7 @@
--- Makes a thread from staged keys. The staged hash of the thread has neither meta, owner nor metadata, and that of the scope
--- has no meta. The history and its ids are complete.
+-- Makes a thread from staged keys. The staged hash of the thread has no meta, owner or metadata, and that of the scope has
+-- no meta. The history and its ids are complete.
 -- KEYS: 1 thread, 2 remembered answers, 3 log, 4 archive, 5 archives, 6 deadlines, 7 watch, then staged: 8 thread, 9 scope,
---   10 history, 11 ids of the history, 12 index of the checkpoints; the key of checkpoint N appends `:N`.
+--   10 history, 11 ids of the history, 12 index of the checkpoints; the key of checkpoint N ends with `:N`.
 -- ARGV: 1 packed: `ahead`, life, ttl, maximum age (0: none), grace in seconds, lifetime of an archive, version, bytes of the
 --   members, number of keys, creation time (0: now), update time, number of the next array, number of staged fields; 2
 --   idempotency key and request, or empty; 3 if the thread exists: `f` fail, `r` replace it, `s` keep it; 4 turn token or
