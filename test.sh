@@ -1,12 +1,12 @@
 #!/bin/sh
-# Runs the checks and prints the time of each.
+# Runs the checks, and prints how long each of them takes.
 #
 #   ./test.sh           the checks that CI runs
 #   ./test.sh quick     the checks that fail most often; run them after each change
 #   ./test.sh long      also checks that rarely fail alone, and other versions of packages; run them every night
 #   ./test.sh NAME...   the tests whose path contains a NAME
 #
-# On a Debian machine with Rust, it first installs missing programs, as root or with sudo, and starts none of their services.
+# On a Debian machine with Rust, first installs missing programs, as root or with sudo, without starting their services.
 # Caches packages and compiled dependencies in ~/.cache/threadkeep.
 set -eu
 
@@ -59,7 +59,7 @@ as_root() {
     fi
 }
 
-# Debian starts a service when its package is installed, unless this program forbids it.
+# Debian starts a service when its package is installed, unless this program prevents it.
 policy=/usr/sbin/policy-rc.d
 
 # shellcheck disable=SC2317 # called by the trap too

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Creates a Redis data directory from a snapshot of deploy/backup.sh.
+# Creates a Redis data directory from a snapshot written by deploy/backup.sh.
 #
 #   deploy/restore.sh FILE DIRECTORY
 #
-# DIRECTORY must be empty. Start Redis in it with `appendonly yes`. Redis must be at least as new as the redis-server
-# used here. With `appendonly yes`, Redis would ignore a plain snapshot and start empty.
+# DIRECTORY must be empty. Start Redis in it with `appendonly yes`. In that mode, Redis would ignore a plain snapshot
+# and start empty. Redis must be at least as new as the redis-server used here.
 set -eu
 umask 077
 
@@ -57,6 +57,6 @@ keys=$(ask dbsize | tr -dc 0-9)
 ask shutdown >/dev/null 2>&1 || true
 wait "$redis" || true
 rm -f "$dir/dump.rdb"
-# a Redis that runs as the owner of the directory could not read files of root
+# if Redis runs as the owner of the directory, it cannot read files that belong to root
 [ "$(id -u)" != 0 ] || chown -R --reference="$dir" "$dir"/*
 echo "$dir has $keys keys"

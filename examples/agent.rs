@@ -1,5 +1,5 @@
-//! An agent that stores keys, a task list and a history next to the state. Run `cargo run --example agent`, then `curl
-//! -b jar -c jar -d 'water the plants' http://127.0.0.1:3000/tasks`.
+//! An agent that stores keys, a task list and a history in addition to the state. Run `cargo run --example agent`, then
+//! `curl -b jar -c jar -d 'water the plants' http://127.0.0.1:3000/tasks`.
 
 use std::error::Error;
 

@@ -1,4 +1,4 @@
-//! Work after the response. Run `cargo run --example background`, then `curl -b jar -c jar -d ''
+//! Work that continues after the response. Run `cargo run --example background`, then `curl -b jar -c jar -d ''
 //! http://127.0.0.1:3000/report`, and a second later `curl -b jar -c jar http://127.0.0.1:3000/report`.
 
 use std::{convert::Infallible, error::Error, time::Duration, time::Instant};

@@ -1,5 +1,5 @@
-//! A chat with memory, in this process or at `REDIS_URL`. Run `cargo run --example chat`, then repeatedly `curl -b jar
-//! -c jar -d hello http://127.0.0.1:3000/chat`.
+//! A chat with memory, which is stored in this process or in Redis at `REDIS_URL`. Run `cargo run --example chat`, then
+//! repeatedly `curl -b jar -c jar -d hello http://127.0.0.1:3000/chat`.
 
 use std::{convert::Infallible, env, error::Error, time::Duration};
 
@@ -17,7 +17,7 @@ async fn chat(thread: Thread, text: String) -> Result<Json<Vec<Value>>, ApiError
     Ok(Json(state.get("messages").await?.unwrap_or_default()))
 }
 
-/// Called on one replica when a chat ends, which is an hour after its last message.
+/// Called on one replica when a chat ends, an hour after its last message.
 async fn on_chat_end(notice: Notice) -> Result<(), Infallible> {
     let bytes = notice.archive.map_or(0, |left| left.state.len());
     println!("a chat of {bytes} bytes is over");

@@ -13,7 +13,7 @@ use threadkeep_identity::{ProviderError, ThreadId, ThreadIdProvider, TrustedProx
 struct Logins(HashMap<&'static str, ThreadId>);
 
 impl ThreadIdProvider for Logins {
-    /// Returns false because browsers do not add the token automatically, so pages of other sites cannot send it.
+    /// Returns false because browsers do not add the token automatically, so pages on other sites cannot send it.
     fn is_ambient(&self) -> bool {
         false
     }

@@ -1,5 +1,5 @@
-//! The app of the front page. Run `cargo run --example quickstart`, then repeatedly
-//! `curl -b jar -c jar -d hello http://127.0.0.1:3000/chat`.
+//! The app from the front page. Run `cargo run --example quickstart`, then repeatedly `curl -b jar -c jar -d hello
+//! http://127.0.0.1:3000/chat`.
 
 use actix_web::{App, HttpServer, get, post, web::Json};
 use serde_json::{Value, json};

@@ -1,12 +1,12 @@
 #!/bin/sh
 # Builds the service with profile-guided optimization
-# (https://doc.rust-lang.org/rustc/profile-guided-optimization.html). Runs the load test on an instrumented build, over
-# Redis and embedded. Then optimizes the release with the recorded profile. See benches/README.md for the savings.
+# (https://doc.rust-lang.org/rustc/profile-guided-optimization.html). Runs the load test on an instrumented build, with
+# Redis and with the embedded store. Then optimizes the release with the profile. See benches/README.md for the savings.
 #
 #   scripts/build-pgo.sh [SECONDS]    of each scenario on each store; default 10
 #
-# Writes target/pgo/threadkeep. Needs redis-server, and llvm-profdata of LLVM 19 or later: LLVM_PROFDATA, rustup's component
-# llvm-tools, or Debian's package llvm-19.
+# Writes target/pgo/threadkeep. Needs redis-server, and llvm-profdata from LLVM 19 or later, which is found in
+# LLVM_PROFDATA, rustup's component llvm-tools, or Debian's package llvm-19.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -39,8 +39,8 @@ find_profdata() {
     fail 'there is no llvm-profdata of LLVM 19: rustup component add llvm-tools, or apt-get install llvm-19'
 }
 
-# build DIRECTORY FLAG: builds the service with a compiler flag, which may contain blanks. Passes --target, so that
-# build scripts do not get the flag.
+# build DIRECTORY FLAG: builds the service with a compiler flag, which may contain spaces. Passes --target, so that
+# build scripts are built without the flag.
 build() {
     (
         unset RUSTFLAGS
@@ -58,7 +58,7 @@ stop_all() {
 trap stop_all EXIT
 trap 'exit 1' HUP INT TERM
 
-# starts PID LOG COMMAND...: waits up to 10 seconds until COMMAND reports that the process has started.
+# starts PID LOG COMMAND...: waits up to 10 seconds for COMMAND to report that the process has started.
 starts() {
     pid=$1 log=$2 tries=100
     shift 2

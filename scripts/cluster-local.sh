@@ -1,13 +1,13 @@
 #!/bin/sh
-# Runs the services of docker-compose.yml as processes of this Linux machine: a Redis with an append-only file, three
+# Runs the services of docker-compose.yml as processes on this Linux machine: a Redis with an append-only file, three
 # replicas behind a DNS name, and HAProxy with deploy/haproxy.cfg.
 #
-#   scripts/cluster-local.sh up [--dir DIR] [--port PORT]   starts the services that do not run
-#   scripts/cluster-local.sh status [--dir DIR]             fails unless all services run
+#   scripts/cluster-local.sh up [--dir DIR] [--port PORT]   starts the services that are not running
+#   scripts/cluster-local.sh status [--dir DIR]             fails unless all services are running
 #   scripts/cluster-local.sh down [--dir DIR]               stops them and keeps DIR
 #
-# DIR (default: target/cluster) has keys, data and logs. The replicas read DIR/threadkeep.toml, and DIR/haproxy.cfg replaces
-# deploy/haproxy.cfg. The balancer listens on the loopback address at PORT (default 8080; 0 for any free port).
+# DIR (default: target/cluster) contains keys, data and logs. The replicas read DIR/threadkeep.toml, and DIR/haproxy.cfg
+# replaces deploy/haproxy.cfg. The balancer listens on the loopback address at PORT (default 8080; 0 for any free port).
 # THREADKEEP_BIN replaces target/release/threadkeep. Needs redis-server, haproxy, dnsmasq, curl, flock and python3.
 set -eu
 umask 077
@@ -51,7 +51,7 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
 replicas='replica1 replica2 replica3'
 
-# process PID: prints state and start time (proc_pid_stat(5)). The process name may contain any character.
+# process PID: prints the state and start time (proc_pid_stat(5)). The process name may contain any character.
 process() {
     [ -r "/proc/$1/stat" ] && sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 1,20
 }
@@ -86,7 +86,7 @@ start() {
     echo "$! ${started#* }" >"$dir/run/$name"
 }
 
-# until_it NAME COMMAND...: waits up to two minutes until COMMAND succeeds. Fails if process NAME ends.
+# until_it NAME COMMAND...: waits up to two minutes for COMMAND to succeed. Fails if process NAME ends.
 until_it() {
     name=$1
     shift
@@ -110,8 +110,8 @@ place_of() {
     echo "127.0.0.$((${1#replica} + 1))"
 }
 
-# ports COUNT [PORT]: prints COUNT ports below Linux's range for outgoing connections, or PORT. Every printed port is
-# free for TCP and UDP on all addresses used here.
+# ports COUNT [PORT]: prints PORT, or COUNT ports below Linux's range for outgoing connections. Prints only ports that
+# are free for TCP and UDP on all addresses used here.
 ports() {
     python3 -c 'import random, socket, sys
 def is_free(port):
@@ -168,7 +168,7 @@ up() {
         bin=$root/target/release/threadkeep builds=1
     fi
     cd "$root"
-    # holds the lock until all processes listen, so that no other cluster takes their ports
+    # holds the lock until all processes are listening, so that no other cluster takes their ports
     exec 9>"${TMPDIR:-/tmp}/threadkeep-cluster-$(id -u).lock"
     flock 9
     mkdir -p "$dir/bin" "$dir/keys" "$dir/log" "$dir/redis" "$dir/run"
@@ -267,7 +267,7 @@ status() {
     exit "$sick"
 }
 
-# stop NAME...: signals all processes, then waits longer than replicas allow requests to run.
+# stop NAME...: signals all processes, then waits for longer than requests may run on a replica.
 stop() {
     for each; do
         # the process may end in between

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Records `threadkeep demo` in a browser as docs/demo.gif, at most 2 MB: scripts/record-demo.sh [PROGRAM]
+# Records `threadkeep demo` in a browser, and writes docs/demo.gif of up to 2 MB: scripts/record-demo.sh [PROGRAM]
 #
 # PROGRAM is target/release/threadkeep by default. Needs node, npm, python3 with venv, and chromium (or CHROMIUM).
 set -eu

@@ -13,8 +13,8 @@
 #   --allow-dirty    packages the crates of a checkout with changes
 #   --verify         also builds the packaged crates
 #
-# The same checkout and program give the same bytes. Archives have the time SOURCE_DATE_EPOCH, by default the time of
-# the last commit. Needs python3 (3.11). `clients` also needs npm, and `image` needs Docker with buildx.
+# The same checkout and program always result in the same bytes. Archives have the time SOURCE_DATE_EPOCH, or by default
+# that of the last commit. Needs python3 (3.11). `clients` also needs npm, and `image` needs Docker with buildx.
 set -eu
 
 here=$PWD
@@ -129,7 +129,7 @@ write_crate() {
     done <"$work/crates"
 }
 
-# Builds both platforms by default. One platform is emulated, which takes hours.
+# Builds the image for both platforms by default. One of them is emulated, which takes hours.
 write_image() {
     if ! docker buildx version >/dev/null 2>&1 || ! docker info >/dev/null 2>&1; then
         echo 'release: image: skipped, there is no Docker engine with buildx' >&2
@@ -236,7 +236,7 @@ if [ -d "$dir" ] && [ -n "$(ls -A "$dir")" ]; then
     rm -rf "$dir"
 fi
 mkdir -p "$dir"
-# marks the folder, so that a later run may delete it even if this run is interrupted
+# marks the directory, so that a later run may delete it even if this run is interrupted
 : >"$dir/SHA256SUMS"
 if [ "$command" = gather ]; then
     gather "$@"

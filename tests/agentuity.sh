@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs an Agentuity app against threadkeep on Redis, with two published versions of Agentuity's runtime and two app
-# processes for each version. Drives the app over HTTP while Redis and replicas restart.
+# Runs an Agentuity app on threadkeep and Redis, with two published versions of Agentuity's runtime and two app
+# processes per version. Sends HTTP requests to the app while Redis and replicas restart.
 #
 #   tests/agentuity.sh            checks everything
 #   tests/agentuity.sh windows    only tests whose name contains "windows"
@@ -21,8 +21,8 @@ only=${1:-}
 start_redis
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --workspace
 
-# drive VERSION ENTRY: tests the app with this version of the runtime. ENTRY is the file that starts the app. Runs in the
-# background, because the tests mostly wait. Sets $driver to the process id.
+# drive VERSION ENTRY: tests the app with this version of the runtime. ENTRY is the file that starts the app. The tests
+# run in the background, because they mostly wait. Sets $driver to their process id.
 drive() {
     install_npm @agentuity/runtime "$1" --omit=peer
     app=$dir/app-$1

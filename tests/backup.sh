@@ -1,5 +1,5 @@
 #!/bin/sh
-# Destroys a Redis and restores it from a backup, as docs/move-data.md describes.
+# Deletes the data of a Redis server and restores it from a backup, as described in docs/move-data.md.
 set -eu
 
 cd "$(dirname "$0")/.."

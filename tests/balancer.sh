@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tests the balancer of scripts/cluster-local.sh, which runs the services of docker-compose.yml without containers. Needs
-# the programs that cluster-local.sh needs. THREADKEEP_BIN replaces target/debug/threadkeep.
+# Tests the balancer of scripts/cluster-local.sh, which runs the services of docker-compose.yml without containers.
+# Needs the same programs as cluster-local.sh. THREADKEEP_BIN replaces target/debug/threadkeep.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 cluster_up
 current=$base/v1/threads/current
 
-# Starting a running cluster creates no keys and starts no process.
+# Starting a running cluster again creates no keys and starts no processes.
 cp -r "$cluster/keys" "$cluster/run" "$dir"
 cluster_up
 diff -r "$dir/keys" "$cluster/keys" || fail "the keys were made again"

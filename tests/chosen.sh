@@ -23,7 +23,7 @@ test_chosen() {
         echo "no test has this in its path: $*" >&2
         return 1
     }
-    # tests/contract starts this program. With --workspace, Cargo builds the program with the features that the tests need.
+    # tests/contract starts this program. With --workspace, Cargo builds it with the features that the tests need.
     cargo build --quiet --locked --workspace --bin threadkeep
     # shellcheck disable=SC2086 # words
     cargo test --quiet --locked --workspace $targets -- "$@"

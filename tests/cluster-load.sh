@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs the load test through the balancer of scripts/cluster-local.sh. Meanwhile, kills and restarts one replica, and stops
-# another. Each acknowledged push must be stored exactly once. A Prometheus with deploy/prometheus.yml must answer the
-# dashboard's queries.
+# Runs the load test through the balancer of scripts/cluster-local.sh. Kills and restarts one replica during the test,
+# and stops another. Each acknowledged push must be stored exactly once. A Prometheus server with deploy/prometheus.yml
+# must be able to answer the dashboard's queries.
 #
 # Needs the programs of cluster-local.sh, prometheus, and python3 with venv. Uses the load test in target/debug, which
 # `cargo build -p threadkeep-load` builds.
@@ -23,7 +23,7 @@ grep -q '^    uid: prometheus$' deploy/grafana/provisioning/datasources/*.yml ||
 
 cluster_up
 
-# Another server on the same store runs responses of a model that reports token usage.
+# Another server on the same store runs responses with a model that reports token usage.
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --package threadkeep-scripted-upstream
 echo '[{"calls": [{"name": "kv_increment", "arguments": "{\"key\":\"a/n\"}"}]}, {"text": "counted"}]' \
     >"$dir/script.json"
@@ -98,7 +98,7 @@ assert account["threads_verified"] == account["threads"] > 0, account
 assert not account["findings"], account
 END
 
-# Checks that all metrics of the dashboard exist, and that the check reports misspelled metrics, labels and values.
+# Checks that all metrics of the dashboard exist. The check itself must report misspelled metrics, labels and values.
 cluster_up
 set -- "$prometheus" "http://127.0.0.2:$replica_port" "http://127.0.0.3:$replica_port" \
     "http://127.0.0.4:$replica_port" "$models"

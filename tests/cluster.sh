@@ -7,7 +7,7 @@
 export THREADKEEP_BIN="${THREADKEEP_BIN:-target/debug/threadkeep}"
 dir=$(mktemp -d)
 cluster=$dir/cluster
-# process ids of the background processes that the sourcing script has started
+# process ids of the background processes that the sourcing script starts
 pids=
 
 # shellcheck disable=SC2317 # called by the trap
@@ -46,7 +46,7 @@ mkdir "$cluster"
 echo 'store_timeout_ms = 30000' >"$cluster/threadkeep.toml"
 sed 's/^    timeout connect .*/&\n    timeout check 30s/' deploy/haproxy.cfg >"$cluster/haproxy.cfg"
 
-# cluster_up: starts stopped services. Sets $base, the balancer's URL, and $replica_port.
+# cluster_up: starts stopped services. Sets $base (the balancer's URL) and $replica_port.
 cluster_up() {
     scripts/cluster-local.sh up --dir "$cluster" --port "${base##*:}" >/dev/null
     # shellcheck disable=SC2034 # for the script that reads this in
@@ -60,7 +60,7 @@ send() {
     kill -s "$1" "$(cut -d ' ' -f 1 "$cluster/run/$2")"
 }
 
-# ends NAME: waits until the process ends, or until it is a zombie (Z), which its parent has not reaped.
+# ends NAME: waits until the process has ended. A zombie (Z), which its parent has not reaped, has also ended.
 ends() {
     until_it sh -c "! grep -q ') [^ZX]' /proc/$(cut -d ' ' -f 1 "$cluster/run/$1")/stat"
 }

@@ -86,14 +86,14 @@ start_engine() {
     done
 }
 
-# Debian packages compose 1 as a separate program. Without a terminal, compose 1 needs -T. It has no `run --build`.
+# Debian packages compose 1 as a separate program, which needs -T without a terminal and has no `run --build`.
 if docker compose version >/dev/null 2>&1; then
     compose() { docker compose "$@"; }
     as_here() { cat; }
 else
     compose() { docker-compose "$@"; }
     as_here() { sed 's/docker compose/docker-compose/; s/ run --build/ run/; s/ \(run\|exec\) / \1 -T /'; }
-    # Debian's Docker client contains BuildKit; other clients have BuildKit as a plugin
+    # Debian's Docker client contains BuildKit; for other clients, BuildKit is a plugin
     mkdir "$dir/bin"
     [ ! -x /usr/bin/docker ] || ln -s /usr/bin/docker "$dir/bin"
     PATH=$dir/bin:$PATH
@@ -115,7 +115,7 @@ make_base_images() {
     command -v debootstrap >/dev/null || skip "there is no debootstrap here"
     quietly debootstrap --variant=minbase --include=busybox,ca-certificates,haproxy,make,redis-server \
         bookworm "$dir/root"
-    # all packages are installed; without these files, apt-get cannot look for newer packages
+    # all packages are installed, and without these files, apt-get cannot look for newer versions
     rm -r "$dir/root/etc/apt/sources.list" "$dir/root/var/cache/apt/archives"
     tar -C "$dir/root" -c . | quietly docker import - debian:bookworm-slim
     rm -r "$dir/root"
@@ -138,8 +138,8 @@ CARGO
         'CMD ["haproxy", "-W", "-db", "-f", "/usr/local/etc/haproxy/haproxy.cfg"]'
 }
 
-# commands FILE: prints the `docker compose` commands in FILE, except those with the profile `metrics`, because no Debian
-# package has its images.
+# commands FILE: prints the `docker compose` commands in FILE, except those with the profile `metrics`, whose images no
+# Debian package provides.
 commands() {
     sed -n '/--profile metrics/d; s/^docker compose/&/p' "$1" | as_here
 }
@@ -152,7 +152,7 @@ is_healthy() {
     [ "$(docker inspect --format '{{.State.Health.Status}}' "$1")" = healthy ]
 }
 
-# kill_process CONTAINER: kills the main process, like a crash. With `docker kill`, Docker would not restart the container.
+# kill_process CONTAINER: simulates a crash of the main process. After `docker kill`, Docker would not restart it.
 kill_process() {
     killed=$(docker inspect --format '{{.State.Pid}}' "$1")
     docker run --rm --pid host debian:bookworm-slim sh -c "kill -KILL $killed"
@@ -229,7 +229,7 @@ port=${ports% *} models_port=${ports#* }
 export THREADKEEP_PORT="$port" THREADKEEP_MODELS_PORT="$models_port" THREADKEEP_SUBNET="172.$((24 + $$ / 256 % 8)).$(($$ % 256)).0/24"
 base=http://127.0.0.1:$port
 cd "$dir/project"
-# On a busy machine, slow containers and stores must not count as down. The balancer then notices a stopped replica later.
+# On a busy machine, slow containers and stores must not count as down, so a stopped replica is noticed later.
 sed -i 's/^    timeout connect .*/&\n    timeout check 30s/' deploy/haproxy.cfg
 sed -i 's/^      THREADKEEP_REDIS_URL: .*/&\n      THREADKEEP_STORE_TIMEOUT_MS: "10000"/
     s/DRAIN_SECONDS: .*/DRAIN_SECONDS: "10"/

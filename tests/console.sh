@@ -41,7 +41,7 @@ if ! diff -rq "$work/dist" src/app/console/dist; then
 fi
 
 if [ $# -eq 0 ]; then
-    # start the slowest files first, because a slow file started last would run alone at the end
+    # start the slowest files first; if they started last, they would run alone at the end
     set -- hostile lifetimes looks thread
     for file in console/tests/*.test.ts; do
         name=$(basename "$file" .test.ts)

@@ -13,7 +13,7 @@ from collections import defaultdict
 
 import promql_parser as promql
 
-# labels that Prometheus adds, which are also the labels of its own metric `up`
+# the labels that Prometheus adds to each sample; its own metric `up` has no others
 TARGET = {"instance", "job"}
 SAMPLE = re.compile(r"^([a-z_:]+)(?:\{(.*)\})? \S+$")
 LABEL = re.compile(r'([a-z_]+)="((?:[^"\\]|\\.)*)"')

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Opens /docs in a browser that cannot reach other hosts, and checks that the page shows every path of the API. Then sends a
-# message with the page in docs/browser.md.
+# Opens /docs in a browser that cannot reach other hosts, and checks that the page shows every path of the API. Then
+# sends a message with the page in docs/browser.md.
 #
-#   tests/docs-page.sh [redis]  over a redis-server that it starts
-#   tests/docs-page.sh memory   over the embedded store
+#   tests/docs-page.sh [redis]  with a redis-server that it starts
+#   tests/docs-page.sh memory   with the embedded store
 #
 # Needs Node.js, npm and python3. CHROMIUM replaces Debian's Chromium.
 set -eu

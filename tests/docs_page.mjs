@@ -1,5 +1,5 @@
-// Tests the page at /docs and the page in docs/browser.md. docs-page.sh calls docs_page.mjs DOCS OPENAPI CHAT: the URL of
-// /docs, the path of the OpenAPI file, and the URL of the page in docs/browser.md.
+// Tests the page at /docs and the page in docs/browser.md. docs-page.sh calls docs_page.mjs DOCS OPENAPI CHAT with the
+// URL of /docs, the path of the OpenAPI file, and the URL of the page in docs/browser.md.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -36,7 +36,7 @@ async function open(url) {
   return page;
 }
 
-// The groups are collapsed, in the order of the document. The content policy blocks nothing that the page loads.
+// The page lists the groups in document order, all collapsed. The content security policy blocks none of its resources.
 const page = await open(docs);
 const groups = tags.map(({ name }) => name);
 await page.locator(`#operations-tag-${groups.at(-1)}`).waitFor();
@@ -51,7 +51,7 @@ await page.locator(".dark-mode-toggle button").click();
 assert.notEqual(await background(), light);
 await page.close();
 
-// The link of a group expands the group and shows its paths.
+// A link to a group expands the group and shows its paths.
 const shown = new Set();
 for (const group of groups) {
   const page = await open(`${docs}#/${group}`);

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-# pages whose shell blocks are skipped here, and the reason
+# pages whose shell blocks are skipped, with the reason
 SKIPPED_PAGES = {
     "docs/agentuity.md": "tests/agentuity.sh runs the apps",
     "docs/limits.md": "it takes an hour",
@@ -28,7 +28,7 @@ EXPECTED = {
     "docs/scopes.md": ['{"value":"Lin","version":1}', '"id":"turn-1"'],
     "docs/webhooks.md": ["whsec_"],
 }
-# Disables the commands that would start a server, because a server already runs. curl fails on 4xx and 5xx.
+# Disables the commands that would start a server, because a server is already running. Makes curl fail on 4xx and 5xx.
 PRELUDE = """
 set -euo pipefail
 cargo() { :; }

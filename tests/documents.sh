@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the shell blocks of README.md and docs/ in the order of the page: tests/documents.sh [memory|redis]
+# Runs the shell blocks in README.md and docs/, each page from top to bottom: tests/documents.sh [memory|redis]
 #
 # Needs bash and python3. tests/python.sh runs the Python blocks.
 set -eu
@@ -12,7 +12,7 @@ start_server "${1:-redis}"
 # shellcheck disable=SC2154 # set by start_server
 python3 tests/documents.py "http://$address" "$api_key"
 
-# The server must accept the sample file, with generated keys.
+# The server must accept the sample settings file together with generated keys.
 for kind in signing api; do
     "$program" keygen --name first >"$dir/$kind"
 done

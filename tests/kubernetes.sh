@@ -1,6 +1,6 @@
 #!/bin/sh
-# Validates the manifests of deploy/kubernetes against the Kubernetes schemas. Starts the server with their variables, and
-# calls their probes. With Helm's own library, checks that the chart of deploy/helm creates the same objects.
+# Validates the manifests in deploy/kubernetes against the Kubernetes schemas. Starts the server with their variables,
+# and calls their probes. Uses Helm's own library to check that the chart in deploy/helm creates the same objects.
 #
 # Needs python3 with venv. tests/packages.sh installs the validator and, only on x86-64, Helm.
 set -eu

@@ -10,8 +10,8 @@ import { join } from "node:path";
 
 const [suite, server, apiKey, folder] = process.argv.slice(2);
 const REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
-// Scenarios that need tools, prompts and resources of the suite's own server, or capabilities that this server lacks. Of
-// these scenarios, only the check of the message format counts.
+// Scenarios that need tools, prompts and resources of the suite's own server, or capabilities that this server lacks.
+// In these scenarios, only the check of the message format counts.
 const FOREIGN =
   /^(tools-call|prompts|resources-(read|templates|subscribe|unsubscribe)|completion|logging|elicitation|input-required|json-schema|http-custom-header)/;
 const SAME_FORM = "wire-schema-valid";

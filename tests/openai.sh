@@ -3,8 +3,8 @@
 # paging, errors, broken connections, concurrent processes, model responses and agents. Runs the published tests of
 # openai-agents. Prints the number of checks of each suite.
 #
-#   tests/openai.sh [redis]  over two replicas, on a redis-server that it starts
-#   tests/openai.sh memory   over the embedded store
+#   tests/openai.sh [redis]  with two replicas, on a redis-server that it starts
+#   tests/openai.sh memory   with the embedded store
 #   tests/openai.sh STORE long   both versions of openai, each with the synchronous and the asynchronous client
 #
 # Needs python3 with venv, Node.js 20 or later, and npm. tests/packages.sh installs the packages.
@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.."
 
 store=${1:-redis} is_long=${2:-}
 agents=0.24.0
-# Replies of the model, in the order of the requests. The model calls the counter once per response, unless the text says
+# The model's replies, in the order of the requests. The model calls the counter once per response, unless the text says
 # hello or asks for the weather.
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --package threadkeep-scripted-upstream
 count='{"calls": [{"name": "kv_increment", "arguments": "{\"key\":\"a/n\"}"}]}, {"text": "counted"}'
@@ -104,7 +104,7 @@ fill_tests() {
 }
 
 cached "openai-agents-$agents-tests" fill_tests
-# Skips the tests of lost acknowledgements. They expect function calls without a status, but a conversation adds the status.
+# Skips the tests of lost acknowledgements, which expect function calls without a status. A conversation adds a status.
 (
     cd "$entry"
     tests=$OLDPWD/tests/openai

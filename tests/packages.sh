@@ -1,5 +1,5 @@
-# Installs packages for test scripts in $XDG_CACHE_HOME/threadkeep/packages (below ~/.cache by default). All checkouts of a
-# user share this cache. Other test scripts source this file from the project's root directory.
+# Installs packages for test scripts in $XDG_CACHE_HOME/threadkeep/packages (below ~/.cache by default). All checkouts
+# of a user share this cache. Other test scripts source this file from the project's root directory.
 #
 # shellcheck shell=sh
 
@@ -24,8 +24,8 @@ cached() {
     [ -e "$entry/installed" ] || locked "$entry.lock" fill "$@"
 }
 
-# Creates the file `installed` last. A directory without this file is left over from an interrupted run. Installers print to
-# standard error, because a script's output may be compared.
+# Creates the file `installed` last. A directory without this file is left over from an interrupted run. Installers
+# print to standard error, because a test may compare the standard output.
 fill() {
     [ ! -e "$entry/installed" ] || return 0
     rm -rf "$entry"
@@ -41,7 +41,7 @@ name_of() {
     echo "$kind-$(printf '%s\n' "$(uname -m)" "$@" | sha256sum | cut -c 1-16)"
 }
 
-# install_python REQUIREMENT...: installs the packages into a virtual environment of $python (default: python3). Sets $venv.
+# install_python REQUIREMENT...: sets $venv to a virtual environment of $python (default: python3) with the packages.
 install_python() {
     python=${python:-python3}
     interpreter=$("$python" -c 'import sys; print(sys.version, sys.executable)')
@@ -52,8 +52,8 @@ install_python() {
     venv=$entry
 }
 
-# Uses uv, because pip takes up to 30 times as long. uv does not compile modules. The first import of a module compiles it
-# and keeps the result, which PYTHONDONTWRITEBYTECODE would prevent.
+# Uses uv, because pip takes up to 30 times as long. uv does not compile modules, so Python must save the bytecode at
+# the first import, which PYTHONDONTWRITEBYTECODE would prevent.
 uv_version=0.13.9
 unset PYTHONDONTWRITEBYTECODE
 
@@ -93,8 +93,8 @@ fill_locked() {
     npm ci --prefix "$entry" --no-audit --no-fund --loglevel=error --ignore-scripts
 }
 
-# link_locked DIRECTORY [TARGET]: installs these packages into TARGET/node_modules (default: DIRECTORY), as hard links if
-# possible. If `npm ci` replaces node_modules, the cache does not change.
+# link_locked DIRECTORY [TARGET]: installs the same packages into TARGET/node_modules (default: DIRECTORY), as hard
+# links if possible. If `npm ci` replaces node_modules, the cache does not change.
 link_locked() {
     install_locked "$1"
     locked target/packages.lock fill_modules "${2:-$1}/node_modules"

@@ -85,7 +85,7 @@ PAGES = [
     "deploy/alerts.yml",
     "deploy/packages/*.md",
 ]
-# programs, of which only the comments and texts are checked
+# programs, in which only the comments and texts are checked
 PROGRAMS = [
     "{src,crates,tests,load,benches,examples,tools}/**/*.rs",
     "crates/**/*.lua",

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Tests the adapters in the Python package's wheel with their frameworks. Runs the published suites of the frameworks and
-# the project's own tests. Prints the test counts of each suite.
+# Tests the adapters in the Python package's wheel with their frameworks. Runs the frameworks' published suites and the
+# project's own tests. Prints the test counts of each suite.
 #
-#   tests/python-adapters.sh [redis]        the newest supported version of each framework, over a redis-server
-#   tests/python-adapters.sh memory         the newest versions, over the embedded store
-#   tests/python-adapters.sh long           the newest and oldest supported versions, over both stores
-#   tests/python-adapters.sh STORE NAME...  only the frameworks NAME, the folders in clients/python/tests/adapters
+#   tests/python-adapters.sh [redis]        the newest supported version of each framework, with a redis-server
+#   tests/python-adapters.sh memory         the newest versions, with the embedded store
+#   tests/python-adapters.sh long           the newest and oldest supported versions, with both stores
+#   tests/python-adapters.sh STORE NAME...  only the frameworks in the folders clients/python/tests/adapters/NAME
 #
 # Each folder contains the tests, the tested versions of the framework (newest.txt, oldest.txt), and suite.sh if the
 # framework publishes a suite.

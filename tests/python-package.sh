@@ -17,7 +17,7 @@ work=$PWD/target/python
 mkdir -p "$work"
 
 # python_of VERSION: prints the path of Python VERSION if it is installed. Runs the program to check, because pyenv puts
-# shims of missing versions on the PATH.
+# shims for missing versions on the PATH.
 python_of() {
     if "python$1" -c '' 2>/dev/null; then
         command -v "python$1"
@@ -29,7 +29,7 @@ python_of() {
 }
 
 # build_wheel: builds the sdist and the wheel if the sources have changed. Sets $wheel. Builds the wheel from the sdist,
-# which shows that the sdist is complete.
+# to check that the sdist is complete.
 build_wheel() {
     python=$newest
     install_python build==1.6.1 hatchling==1.33.0
@@ -48,8 +48,8 @@ fill_wheel() {
     echo "$sources" >"$work/dist/built-from"
 }
 
-# install_wheel NAME PYTHON REQUIREMENT...: installs the wheel into a virtual environment of this checkout, which also uses
-# the packages of the cached environment. Sets $venv.
+# install_wheel NAME PYTHON REQUIREMENT...: installs the wheel into a virtual environment of this checkout, which also
+# uses the packages of the cached environment. Sets $venv.
 install_wheel() {
     own=$work/$1
     python=$2

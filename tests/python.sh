@@ -1,9 +1,9 @@
 #!/bin/sh
 # Tests the Python package of clients/python, installed from its wheel.
 #
-#   tests/python.sh [redis]   the newest Python, over a redis-server
-#   tests/python.sh memory    the newest Python, over the embedded store
-#   tests/python.sh long      all supported Pythons, over both stores
+#   tests/python.sh [redis]   the newest Python, with a redis-server
+#   tests/python.sh memory    the newest Python, with the embedded store
+#   tests/python.sh long      all supported Pythons, with both stores
 #
 # Skips Python versions that are not installed. Fails if no version is installed.
 set -eu

@@ -126,7 +126,7 @@ def check_bill(path):
     assert fault is None, fault
     bill = json.loads(text)
     names = {component["name"] for component in bill["components"]}
-    # the first three are part of the program; the others are only needed by tests or builds
+    # the first three are part of the program; only tests or builds need the others
     assert {"actix-web", "redis", "threadkeep-domain"} <= names and not names & {"proptest", "serde_derive", "cc"}
     known = {component["bom-ref"] for component in bill["components"]}
     for component in bill["components"]:

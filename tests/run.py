@@ -89,7 +89,7 @@ class PassedStages:
         return self.skips_passed and stage.inputs != () and self.marks[stage.name].exists()
 
     def add(self, stage: Stage) -> None:
-        # do not record the stage if its inputs have changed during the run
+        # do not record the stage if its inputs changed during the run
         mark = self.marks.get(stage.name)
         if mark and mark == self.mark_of(stage):
             mark.parent.mkdir(parents=True, exist_ok=True)

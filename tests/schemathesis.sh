@@ -1,8 +1,8 @@
 #!/bin/sh
 # Sends thousands of unusual requests with schemathesis. Each answer must match openapi.json. A server error fails the test.
 #
-#   tests/schemathesis.sh [redis]  over a redis-server that it starts
-#   tests/schemathesis.sh memory   over the embedded store
+#   tests/schemathesis.sh [redis]  with a redis-server that it starts
+#   tests/schemathesis.sh memory   with the embedded store
 #
 # Needs python3 with venv; tests/packages.sh installs the tool.
 set -eu
@@ -19,10 +19,10 @@ cd "$(dirname "$0")/.."
 install_python schemathesis==4.32.5
 start_server "${1:-redis}"
 
-# skip event streams, because the tool would wait for their end
+# skip event streams, because the tool would wait for them to end
 streams='^get_(thread_)?events(_by_id)?$'
 
-# Test these operations separately. Their paths also match an item or an entry, which allows more methods.
+# Test these operations separately. Their paths also match the path of an item or an entry, which allows more methods.
 shared='(take|compact)_history(_by_id)?|list_segments(_by_id)?|(get|put)_entries'
 
 export SCHEMATHESIS_HOOKS=schemathesis_hooks PYTHONPATH="$PWD/tests" PYTHONDONTWRITEBYTECODE=1

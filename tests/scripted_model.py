@@ -29,8 +29,8 @@ def value(results):
     return results[-1]["value"] if results[-1].get("found") else None
 
 
-# The action of the model at each step after a user's message. The model gets no earlier messages, only results of its
-# tools.
+# The model's action at each step after a user message. The model receives only the results of its tools, not earlier
+# messages.
 SCRIPT = {
     "Remember that I like metric units.": [
         lambda results: ask("kv_write", key="user/units", value="metric"),

@@ -39,7 +39,7 @@ until_it() {
     done
 }
 
-# run_server NAME [SETTING=VALUE...]: starts a server in the background, and waits until it listens. Sets $pid and
+# run_server NAME [SETTING=VALUE...]: starts a server in the background, and waits until it is listening. Sets $pid and
 # $listening. The server logs to $dir/NAME.log.
 run_server() {
     log=$dir/$1.log

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Verifies deploy/threadkeep.service with systemd-analyze. Replaces the path of the program, because the path must exist.
+# Verifies deploy/threadkeep.service with systemd-analyze. Replaces the program's path with a path that exists.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -7,7 +7,7 @@ CONTRACT = (
     "Cargo.lock", "openapi.json", "crates/events", "crates/http", "crates/identity", "crates/protocols", "crates/web", "tests/server.sh", "tests/packages.sh",
 )  # fmt: skip
 
-# Run more tests in parallel than there are cores, because tests wait for half of their time.
+# Run more tests in parallel than there are cores, because tests spend half of their time waiting.
 AT_ONCE = "RUST_TEST_THREADS=$((2 * $(nproc)))"
 
 
@@ -39,7 +39,7 @@ FILES = [
 # These tests measure how long clients wait, so fewer of them run in parallel.
 MEASURING = ("faults::", "budgets::", "hostile::")
 HTTP = ("http::", "protocols::")
-# Tests that read no thread states. The read cache does not affect them, so the stage without the cache skips them.
+# Tests that do not read thread states. The read cache does not affect them, so the stage without the cache skips them.
 WITHOUT_STATES = (
     "entries", "entry_", "idle_namespaces", "leases", "ledgers", "listings", "namespaces", "rates", "registry", "response",
     "scope_", "searches", "streamed_responses", "upkeep", "watching",
@@ -74,7 +74,7 @@ CLUSTER = [
     suite("A backup, and its restoration", "backup.sh"),
 ]
 
-# The inputs of the release files, except the program, which is only packed.
+# The inputs of the release files, except the program, which the release script only packs.
 RELEASE = ("Cargo.toml", "Cargo.lock", "crates/*/Cargo.toml", "scripts/release.sh", "scripts/release")
 
 RELEASES = [
@@ -114,7 +114,7 @@ LIBRARY = [
     Stage("Rust of the documents", "cargo test --quiet --locked --workspace --doc", after=("Lints",)),
     Stage("Documentation", "RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps", after=("Rust of the documents",)),
     Stage("Public API", "cargo run --quiet --locked -p threadkeep-public-api", after=("Documentation",)),
-    # the features that apps use; the list of the public API has the same features
+    # the features that apps use, which are also those of the public API list
     Stage("Library", "cargo check --locked --no-default-features --features redis,tls,jwt", after=("Public API",)),
     # only the features of the shipped program, because other members add features in a workspace build
     Stage("The program alone", "cargo check --locked", after=("Library",)),
@@ -132,7 +132,7 @@ QUICK = [
     )), cores=2, after=("Build",)),
 ]  # fmt: skip
 COMMON = [BUILD, TESTS[0], LINTS, *TESTS[1:], *CLUSTER, *RELEASES, *CLIENTS, *LIBRARY, *FILES]
-# The long form of these stages includes the common form, and uses the same folders.
+# The long form of each of these stages includes the common form, and uses the same folders.
 REPLACED = (
     "The console in a browser", "The Python package", "Stores of frameworks in Python", "The TypeScript package", "Odd requests",
     "Another version of the store",

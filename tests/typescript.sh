@@ -2,14 +2,14 @@
 # Tests the npm package of clients/typescript, installed from `npm pack`. tests/typescript-adapters.sh tests the adapters
 # and the exports.
 #
-#   tests/typescript.sh [redis]   over a redis-server
-#   tests/typescript.sh memory    over the embedded store
+#   tests/typescript.sh [redis]   with a redis-server
+#   tests/typescript.sh memory    with the embedded store
 #   tests/typescript.sh redis NAME...   only these tests, such as react
-#   tests/typescript.sh long      over both, with React 18, all client tests on Node 22 and 24, and 200 simultaneous first
-#                                 visits instead of 20
+#   tests/typescript.sh long      with both stores, React 18, all client tests on Node 22 and 24, and 200 simultaneous
+#                                 first visits instead of 20
 #
-# THREADKEEP_BIN replaces target/debug/threadkeep. CHROMIUM, FIREFOX and WEBKIT replace Debian's browsers. Missing browsers
-# are skipped.
+# THREADKEEP_BIN replaces target/debug/threadkeep. CHROMIUM, FIREFOX and WEBKIT replace Debian's browsers. Skips missing
+# browsers.
 set -eu
 cd "$(dirname "$0")/.."
 

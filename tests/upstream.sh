@@ -1,6 +1,6 @@
 #!/bin/sh
-# Reads all kinds of answers of the scripted upstream with unmodified Python packages. In tests, the scripted upstream
-# replaces a model provider. The answers are whole and streamed texts and calls, errors, and answers that fail midway. The
+# Uses unmodified Python packages to read all kinds of answers from the scripted upstream, which replaces a model
+# provider in tests. The answers are whole and streamed texts and calls, errors, and answers that fail midway. The
 # package openai reads chat completions and responses; anthropic reads messages.
 #
 # Needs python3 with venv; tests/packages.sh installs the packages.

@@ -92,7 +92,7 @@ async function createShared(remainder) {
   await Promise.all(
     numbers.filter((number) => number % 2 === remainder).map((number) => create(app, SHARED, `chat ${number}`)),
   );
-  // also create the other process's threads; that process may already have created them
+  // also create the threads of the other process, which may already have created them
   const others = numbers.filter((number) => number % 2 !== remainder);
   await Promise.all(others.map((number) => create(app, SHARED, `chat ${number}`)));
 }
@@ -169,7 +169,7 @@ async function checkUsers() {
   assert.equal((await other.fetchThreads({})).total, 1);
 }
 
-// Runs the hook in a page. The hook lists threads, loads more pages, opens a thread and deletes it.
+// Runs the hook in a page, where it lists threads, loads more pages, opens a thread and deletes it.
 async function checkHook() {
   const { JSDOM } = require("jsdom");
   const { window } = new JSDOM("<div id=root></div>", { url: "https://app.example" });

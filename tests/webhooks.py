@@ -66,7 +66,7 @@ def deliveries_of(threads):
             ids = set()
             for headers, body in received:
                 subject, id = json.loads(body)["subject"], headers["webhook-id"]
-                # a delivery that was answered too late may arrive again
+                # the server may repeat a delivery that was answered too late
                 if subject in found and id not in ids:
                     found[subject].append((headers, body))
                     ids.add(id)

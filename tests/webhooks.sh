@@ -1,8 +1,8 @@
 #!/bin/sh
 # Verifies webhooks with a third-party Standard Webhooks library, including failed deliveries and changes of the secret.
 #
-#   tests/webhooks.sh [redis]  over a redis-server that it starts
-#   tests/webhooks.sh memory   over the embedded store
+#   tests/webhooks.sh [redis]  with a redis-server that it starts
+#   tests/webhooks.sh memory   with the embedded store
 #
 # Needs python3 with venv. tests/packages.sh installs the library.
 set -eu

@@ -1,17 +1,17 @@
 #!/bin/sh
-# Measures the cost of the same work in threadkeep and in common alternatives, on one Redis, and writes
-# RESULTS.md and peers.svg to this directory; see README.md.
+# Measures the cost of the same work in threadkeep and in common alternatives, which all use the same Redis.
+# Writes RESULTS.md and peers.svg to this directory; see README.md.
 #
-#   benches/peers/run.sh [SECONDS [ROUNDS]]    3 s for each result of a round, and 3 rounds by default
+#   benches/peers/run.sh [SECONDS [ROUNDS]]    default: 3 rounds, with 3 s for each result
 #
-# Needs redis-server, python3 with venv, npm with any Node, and Webdis or a Debian system to download it from.
-# Everything else is installed below target/peers.
+# Needs redis-server, python3 with venv, npm with any version of Node, and either Webdis or a Debian system.
+# Installs everything else below target/peers.
 set -eu
 
 cd "$(dirname "$0")/../.."
 installed=$PWD/target/peers
 
-# needs_anew DIRECTORY FILE: true if the installation used a different version of the file.
+# needs_anew DIRECTORY FILE: succeeds if FILE has changed since the last installation.
 needs_anew() {
     ! cmp -s "$2" "$installed/$1/$(basename "$2")"
 }
@@ -39,7 +39,7 @@ install_fastapi() {
     cp benches/peers/fastapi/server.py "$installed/fastapi"
 }
 
-# Uses the installed Webdis, or unpacks Debian's package without installing a service.
+# Uses an installed Webdis. If there is none, downloads and unpacks Debian's package, without starting its service.
 install_webdis() {
     [ ! -e "$installed/webdis/version" ] || return 0
     rm -rf "$installed/webdis"

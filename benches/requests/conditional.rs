@@ -2,8 +2,8 @@ use std::io;
 
 use super::connection::Connection;
 
-/// Returns `read` with the `ETag` of its response as `If-None-Match`. `None` if the server sends no tag, or does not
-/// answer the repeated read with 304.
+/// Sends `read`, and returns the same request with the `ETag` of the response as `If-None-Match`. Returns `None` if the
+/// server sends no tag, or does not answer the new request with 304.
 pub(super) async fn repeated(
     connection: &mut Connection,
     read: &[u8],

@@ -1,5 +1,5 @@
-//! Measures the CPU time of a request, in the server and in Redis, and compares it with an actix handler that does
-//! nothing. Run it with `benches/run.sh`. See `benches/README.md`.
+//! Measures the CPU time of requests, in the server and in Redis, and compares it with that of an actix handler that
+//! does nothing. Run it with `benches/run.sh`. See `benches/README.md`.
 
 mod conditional;
 mod connection;
@@ -31,7 +31,7 @@ use actix_web::rt::System;
 
 use measure::Plan;
 
-/// The server's allocator, so that the floor also uses it.
+/// The same allocator as in the server, so that the floor is comparable.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     {
         return Ok(floor::serve(address, workers.parse()?)?);
     }
-    // cargo passes this flag to a benchmark, but not when cargo runs all targets as tests
+    // `cargo bench` passes this flag, but `cargo test --all-targets` does not
     let Some(flag) = args.iter().position(|arg| arg == "--bench") else {
         println!("benches/run.sh runs it");
         return Ok(());

@@ -54,7 +54,7 @@ pub(super) async fn all(plan: &Plan) -> Result<(), Box<dyn Error>> {
         let empty = Scenario::floor(scenario.floor);
         let mut row = vec![Subject::asked(&empty, &floor).await?];
         let small = scenario.small_cache.map(|bytes| {
-            // runs as a replica, and therefore has the same threads
+            // the process is a replica, so it has the same threads
             product.start_with("small-cache", &[(READ_CACHE, bytes)])
         });
         let small = small.transpose()?;
@@ -84,7 +84,7 @@ async fn of_states(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     Ok(scenarios)
 }
 
-/// Measures the product with its default cache. Also measures `small`, if any, whose cache misses every read.
+/// Measures the product with its default cache, and also measures `small`, whose cache is too small for any hits.
 async fn with_caches<'a>(
     scenario: &'a Scenario,
     server: &'a Process,
@@ -132,7 +132,7 @@ async fn of_one_program(
     Ok(rows)
 }
 
-/// Measures writes that a replica confirms. Uses its own Redis, because a replica adds cost to all rows.
+/// Measures writes that a Redis replica confirms. Uses a separate Redis, because a replica would make all rows slower.
 async fn confirmed(plan: &Plan, floor: &Process) -> Result<Vec<Row>, Box<dyn Error>> {
     let (redis, _replica) = Redis::start_with_replica()?;
     let start = |program, prefix| {

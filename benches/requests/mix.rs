@@ -15,7 +15,7 @@ pub(super) struct Mix {
 }
 
 impl Mix {
-    /// Creates `count` threads. Each has as many messages as a push keeps.
+    /// Creates `count` threads. Each thread has as many messages as a push keeps.
     pub(super) async fn over(count: usize, server: SocketAddr) -> io::Result<Self> {
         let ids = threads(server, count, |n| messages(n, MESSAGES)).await?;
         Ok(Self {
@@ -36,7 +36,7 @@ impl Requests for Mix {
     }
 }
 
-/// Returns value `n` of a fixed random sequence (`SplitMix64`: Steele, Lea and Flood 2014).
+/// Returns the `n`th value of a fixed pseudorandom sequence (`SplitMix64`: Steele, Lea and Flood 2014).
 fn scattered(n: u64) -> u64 {
     let mut z = n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Linux reports process times in hundredths of a second, whatever its own clock (`USER_HZ`, see time(7) and proc(5)).
+/// Linux reports process times in units of 10 ms, regardless of its tick rate (`USER_HZ`, see time(7) and proc(5)).
 const TICK: Duration = Duration::from_millis(10);
 
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);

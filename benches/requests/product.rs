@@ -12,7 +12,7 @@ pub(super) const READ_CACHE: &str = "THREADKEEP_READ_CACHE_BYTES";
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Product<'a> {
     pub(super) program: &'a str,
-    /// Prefix of the keys in Redis. Programs with the same prefix are replicas with the same threads.
+    /// Prefix of the keys in Redis. Processes with the same prefix are replicas that share their threads.
     pub(super) prefix: &'a str,
     /// `None` for the embedded store.
     pub(super) redis: Option<&'a Redis>,

@@ -7,12 +7,12 @@ use super::floor::Answer;
 use super::request::request;
 use super::scenario::{MESSAGES, Scenario, THREADS, messages, ten_values, threads};
 
-/// Number of threads of 256 KiB. They fit into a read cache of the default size.
+/// Number of threads with 256 KiB each. All of them fit into a read cache of the default size.
 const LARGE_THREADS: usize = 100;
 const LARGE_VALUES: usize = 64;
 
-/// Cache sizes at which every read misses if threads are read in turn. Each thread fits into the cache, but at most a
-/// fifth of the threads fit together.
+/// Cache sizes at which every read misses if threads are read in turn. Any single thread fits into the cache, but no
+/// more than a fifth of all threads fit at the same time.
 const SMALL_FOR_KEYS: &str = "262144";
 const SMALL_FOR_MESSAGES: &str = "2097152";
 const SMALL_FOR_LARGE: &str = "5242880";

@@ -21,7 +21,7 @@ use super::request::{request, request_with, value};
 
 pub(super) const MODE: &str = "responses";
 
-/// Number of tool calls in a response. The model makes one call per answer, and then gives a last answer.
+/// Number of tool calls in a response. Each answer of the model makes one call, except the last answer.
 const CALLS: usize = 9;
 const STEPS: usize = CALLS + 1;
 const READS: u32 = 500;
@@ -143,7 +143,7 @@ async fn memory(redis: &Redis, streams: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Completes some streams, so that the server has allocated the memory that any stream needs.
+/// Completes `streams` streams, so that the server has already allocated the memory that streams share.
 async fn run_streams(server: &Process, streams: usize, gate: &Gate) -> io::Result<()> {
     let mut connection = Connection::open(server.address()).await?;
     for _ in 0..streams {
@@ -160,7 +160,7 @@ async fn reads(redis: &Redis, streams: usize, time: Duration) -> Result<(), Box<
     let text = "word ".repeat(words);
     let mut paces = (0..PACES).cycle();
     upstream.answer_with(move |_| {
-        // at equal speeds, deltas that coincide once would always coincide
+        // at equal speeds, deltas of two streams that coincide once would always coincide
         let pace = paces.next().unwrap_or_default();
         let pause = DELTA_EVERY - DELTA_EVERY / 10 + DELTA_EVERY * pace / (5 * PACES);
         Reply::text(&*text).in_pieces(PIECE_BYTES, pause)
@@ -211,7 +211,7 @@ fn direct(upstream: &Upstream) -> Vec<u8> {
     )
 }
 
-/// Starts clients that read streams, and waits until the upstream has received all requests. Drop the set to stop them.
+/// Starts clients that read streams, and waits until the upstream has all requests. Drop the set to stop the clients.
 async fn streams_of(
     address: SocketAddr,
     request: &[u8],
@@ -250,7 +250,7 @@ async fn thread_of_ten_keys(server: SocketAddr) -> io::Result<Vec<u8>> {
     ))
 }
 
-/// Measures latency percentiles, in µs, of reads at a fixed rate. Reads on a dedicated thread.
+/// Returns the median, p95 and p99 latency, in µs, of reads at a fixed rate. A dedicated thread sends them.
 async fn percentiles(server: SocketAddr, read: &[u8], time: Duration) -> io::Result<[u128; 3]> {
     let read = read.to_vec();
     let mut times = spawn_blocking(move || read_at_a_rate(server, &read, time)).await??;

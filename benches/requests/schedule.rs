@@ -19,7 +19,7 @@ struct Schedule {
 }
 
 /// Sends `per_second` requests per second for `time`, and waits for the last responses. Measures latency from the time
-/// when a request was due. Latency therefore includes any wait for a free connection, as for a real client.
+/// at which a request was due, so that it includes any wait for a free connection, as it does for a real client.
 pub(super) async fn run<R: Requests + ?Sized>(
     load: &mut Load<'_, R>,
     per_second: f64,
@@ -31,7 +31,7 @@ pub(super) async fn run<R: Requests + ?Sized>(
         count: (per_second * time.as_secs_f64()) as usize,
     };
     let due = Arc::new(Semaphore::new(0));
-    // the runtime's timers are a millisecond late, which is longer than most requests take
+    // timers of the runtime fire up to a millisecond late, and most requests take less time than that
     let pacer = thread::spawn({
         let due = Arc::clone(&due);
         move || schedule.release(&due)

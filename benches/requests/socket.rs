@@ -46,7 +46,7 @@ impl Socket {
         Ok(this)
     }
 
-    /// Sends `requests` in turn for `time`, with an id for each, and waits for the last responses.
+    /// Sends `requests` in turn for `time`, each with an id, and waits for the last responses.
     pub(super) async fn run(&mut self, requests: &[String], time: Duration) -> io::Result<Outcome> {
         let start = Instant::now();
         let mut latencies = Vec::new();
@@ -77,7 +77,7 @@ impl Socket {
         self.stream.write_all(&frame).await
     }
 
-    /// Returns the slot of the next response. Fails if the response is not a success.
+    /// Returns the slot of the next response, if the response has an id. Fails if the response is not a success.
     async fn answer(&mut self) -> io::Result<Option<usize>> {
         loop {
             let Some((kind, payload)) = self.frame() else {

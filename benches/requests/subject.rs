@@ -16,7 +16,7 @@ pub(super) struct Subject<'a> {
     name: String,
     load: Source<'a>,
     process: &'a Process,
-    /// How reads must use the read cache. `None` allows any use.
+    /// Expected outcome of reads: cache hits or cache misses. `None` allows both.
     expected: Option<Expected>,
     outcome: Outcome,
     server_cpu: Duration,

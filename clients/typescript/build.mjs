@@ -6,7 +6,7 @@ import { existsSync, rmSync } from "node:fs";
 process.chdir(import.meta.dirname);
 const compiler = "node_modules/typescript/bin/tsc";
 if (!existsSync(compiler)) {
-  // the flags override options of the calling npm command, such as --omit=dev; stdout belongs to `npm pack`
+  // the flags override options of the calling npm command, such as --omit=dev; only `npm pack` may write to stdout
   execSync("npm ci --include=dev --no-global --ignore-scripts --no-audit --no-fund --loglevel=error", {
     stdio: ["ignore", 2, 2],
   });

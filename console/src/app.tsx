@@ -61,7 +61,7 @@ export function App() {
   );
 }
 
-/** Returns the title of the tab. Titles contain hashes of thread IDs, not IDs, because browsers store titles. */
+/** Returns the title of the tab. Titles contain hashes instead of thread IDs, because browsers store titles. */
 function titleOf({ page, rest: [hash = ""] }: Route, part: string): string {
   const label = PAGES.find(([name]) => name === page)?.[1];
   const subject = label && isHash(hash) ? `${label.replace(/s$/, "")} ${hash.slice(0, 8)}` : label;

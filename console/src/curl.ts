@@ -2,7 +2,7 @@ import { base } from "./api/request.js";
 
 export const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** Builds a curl command. The command contains the shell variable `$API_KEY`, never the key itself. */
+/** Builds a curl command. The command contains the shell variable `$API_KEY`, but never the key itself. */
 export function curl(
   method: string,
   path: string,

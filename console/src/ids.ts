@@ -2,8 +2,8 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 
 /**
- * Number of hash digits in an address. Addresses have a SHA-256 hash instead of an ID, because browsers store and sync
- * addresses. Log lines of the service have the first 8 digits.
+ * Number of hash digits in an address. Addresses contain a SHA-256 hash instead of an ID, because browsers store and
+ * sync addresses. Log lines of the service contain the first 8 digits.
  */
 const DIGITS = 16;
 const DIGITS_MIN = 8;

@@ -31,7 +31,7 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, inputs: un
   return { ...state, reload };
 }
 
-/** Loads data like `useLoad`, and every `ms` milliseconds while the tab is visible. */
+/** Loads data like `useLoad`, and again every `ms` milliseconds while the tab is visible. */
 export function usePolled<T>(load: (signal: AbortSignal) => Promise<T>, inputs: unknown[], ms: number): Loaded<T> {
   const loaded = useLoad(load, inputs);
   const { reload } = loaded;

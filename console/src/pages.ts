@@ -12,8 +12,8 @@ export const PAGES: readonly [page: string, label: string, right?: string][] = [
 ];
 
 /**
- * Returns the first page for a key. With the right `admin`, this is the overview. Without it, the overview has few
- * figures, so the first page is the first one that the key has a right to.
+ * Returns the first page for a key. With the right `admin`, this is the overview. Without that right, the overview
+ * shows only a few figures, so the first page is the first one that the key may open.
  */
 export function firstPage(): string {
   if (can("admin")) return "overview";

@@ -16,7 +16,7 @@ export const server = signal<ServerInfo | undefined>(undefined);
 
 const rights = computed(() => new Set(session.value?.rights));
 
-/** Returns whether the key has a right. Only for display: the service enforces rights. */
+/** Returns whether the key has a right. For display only, because the service itself enforces rights. */
 export function can(right: string): boolean {
   const held = rights.value;
   return held.has("all") || held.has(right) || (right === "threads.read" && held.has("threads"));
@@ -50,7 +50,7 @@ export async function open(apiKey: string, wantsKept = false): Promise<void> {
   }
 }
 
-/** Opens the console with a one-time link in the address, or else with the key that this tab keeps. */
+/** Opens the console with the one-time link in the address, or else with the key that this tab keeps. */
 export async function openAtStart(): Promise<void> {
   const [, token] = /^#once=([0-9a-f]{64})$/.exec(location.hash) ?? [];
   const key = keptKey();

@@ -67,7 +67,7 @@ test("characters that browsers show nothing for are shown as escapes, and emoji 
   for (const [i, [, shown]] of hidden.entries())
     assert.equal(await page.getByRole("treeitem").filter({ hasText: `"key-${i}"` }).locator(".tree-value").textContent(), JSON.stringify(shown).replaceAll("\\\\", "\\"));
 
-  // every code point that browsers do not render, each after a letter
+  // every code point that browsers do not render, each following a letter
   const all = Array.from({ length: 0x10ffff }, (_, code) => code).filter((code) => (code < 0xd800 || code > 0xdfff) && /\p{Default_Ignorable_Code_Point}|\p{Bidi_Control}/u.test(String.fromCodePoint(code)));
   assert.ok(all.length > 4_000);
   await api(server, "PUT", `/v1/threads/${id}/state/all`, JSON.stringify(all.map((code) => "x" + String.fromCodePoint(code)).join("")));
@@ -125,7 +125,7 @@ test("10,000 keys have the elements of a screen", async () => {
   await until("one is left", async () => (await page.getByRole("treeitem").count()) === 1);
 });
 
-/** Returns the longest stall in ms of the page's main thread during `act`. Excludes time used by other programs. */
+/** Returns the longest stall in ms of the page's main thread during `act`. Excludes CPU time of other programs. */
 async function longestStall(page: Page, act: () => Promise<unknown>): Promise<number> {
   const browser = page.context().browser()!;
   await browser.startTracing(page, { categories: ["devtools.timeline", "blink.user_timing"] });
@@ -173,7 +173,7 @@ test("a state of 1 MiB does not make the page stall", async () => {
 test("a list of 100,000 threads does not make the page stall", { skip: STORE !== "redis" && "the store makes no difference" }, async () => {
   const context = await newContext();
   const page = await openConsole(server, "#/events", API_KEY, context);
-  // fakes the lists, because creating 100,000 threads would take minutes; they have the format and size of real lists
+  // fakes the lists in their real format and size, because creating 100,000 threads would take minutes
   const total = 100_000;
   await page.route("**/v1/threads?*", (route) => {
     const from = Number(new URL(route.request().url()).searchParams.get("cursor") ?? 0);

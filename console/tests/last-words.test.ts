@@ -79,7 +79,7 @@ test("a list of 30 threads with their last words extends no life", async () => {
   }
   const endOf = async (id: string) => Date.parse((await api<{ expires_at: string }>(server, "GET", `/v1/threads/${id}?peek=true`)).expires_at);
   const ends = await Promise.all(ids.map(endOf));
-  // from now on, a read that extends a lifetime is detectable, because it moves the expiry by seconds
+  // from now on, the test detects any read that extends a lifetime, because the expiry would move by seconds
   const latest = Math.max(...ends);
   await until("the newest thread is 3 s old", async () => latest - Date.now() < 3_597_000);
   const page = await openConsole(server, "#/events");
@@ -98,7 +98,7 @@ test("a list of 30 threads with their last words extends no life", async () => {
   for (const [i, end] of after.entries()) assert.ok(Math.abs(end - ends[i]!) < 500, `thread ${i}: ${end - ends[i]!} ms`);
 });
 
-/** State reads of a page. They wait until the test releases them. */
+/** State reads of a page. Each read waits until the test releases it. */
 interface Reads {
   begun: number;
   aborted: number;

@@ -110,7 +110,7 @@ for (const [size, width, height, colorScheme] of LOOKS.slice(0, process.env["LON
       await page.getByRole("button", { name: "Search", exact: true }).click();
       await page.getByLabel("Newest by").waitFor();
       await check("threads-owner");
-      // the fields and the button of a line share a baseline
+      // the fields and the button in a line share a baseline
       const parts = await page.locator(".filters").locator("input, select, button").all();
       const boxes = await Promise.all(parts.map(async (part) => (await part.boundingBox())!));
       const bases = boxes.map(({ y, height }) => Math.round(y + height));

@@ -90,8 +90,8 @@ test("an endpoint that fails is seen, and seen to recover", async () => {
 });
 
 test("failed deliveries are listed page by page and replayed", async () => {
-  // Fakes the server's responses, because a real server gives up a delivery only after a day, and no setting shortens
-  // that time. `tests/it/webhooks/failed.rs` tests the real server.
+  // Fakes the server's responses, because a real server gives up on a delivery only after a day, and no setting
+  // shortens that time. `tests/it/webhooks/failed.rs` tests the real server.
   const { id } = await api<{ id: string }>(server, "POST", "/v1/webhooks", { url: "http://127.0.0.1:9/", events: ["thread.created"] });
   const failed = (n: number) => ({
     event_id: `evt_${String(n).padStart(26, "0")}`,

@@ -54,7 +54,7 @@ test("every point of each line stands between points of the same line", async ()
   const legend = page.locator(".plot", { hasText: "Requests by replica" }).locator(".u-legend");
   const drawn = new Set<string>();
 
-  // a point per replica and a point for the total may come at successive times
+  // points of the replicas and points of the total may have different times
   await until("four points in a row have a value on each line", async () => {
     if ((await legend.count()) === 0) return false;
     const [time, ...values] = await legend.locator(".u-value").allTextContents();

@@ -139,7 +139,7 @@ test("a shared link finds its thread in another browser", async () => {
   const page = await openConsole(server, pageOf(ids[1]!, "state"));
   await page.getByRole("heading", { name: ids[1]! }).waitFor();
 
-  // the server's log has the first 8 digits of the hash
+  // the server's log contains the first 8 digits of the hash
   await visit(page, `#/threads/${hashOf(ids[2]!).slice(0, 8)}`);
   await page.getByRole("heading", { name: ids[2]! }).waitFor();
 

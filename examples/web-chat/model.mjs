@@ -20,7 +20,7 @@ export async function answerQuestions(client) {
 }
 
 async function answer(conversation) {
-  // answers one question at a time, even if several of these programs run
+  // answers one question at a time, even if several copies of this program are running
   const turn = await conversation.turn({ waitSeconds: 30 });
   try {
     while (await takeQuestions(turn.thread)) {

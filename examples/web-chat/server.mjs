@@ -1,4 +1,4 @@
-// Starts threadkeep, the model, and a server for the page with its own login.
+// Starts threadkeep, the model, and a server that serves the page and has its own login.
 
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -15,7 +15,7 @@ import { answerQuestions } from "./model.mjs";
 const file = (name) => readFileSync(new URL(`page/${name}`, import.meta.url));
 const apiKey = randomBytes(24).toString("hex");
 
-// Serves the page: three files, and a login that accepts every name.
+// Serves the page, which consists of three files, and a login that accepts any name.
 const script = await build({
   entryPoints: [fileURLToPath(new URL("page/main.tsx", import.meta.url))],
   bundle: true,
@@ -43,7 +43,7 @@ pages.listen(Number(process.env.PORT ?? 3000), "127.0.0.1");
 await once(pages, "listening");
 const origin = `http://127.0.0.1:${pages.address().port}`;
 
-// Starts threadkeep for requests from the page. Use variables such as THREADKEEP_REDIS_URL for more settings.
+// Starts threadkeep for requests from the page. Set variables such as THREADKEEP_REDIS_URL to change other settings.
 const { THREADKEEP_BIN = "threadkeep", ...environment } = process.env;
 const server = spawn(THREADKEEP_BIN, {
   env: {

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds everything that is missing, and starts the chat.
+# Builds whatever is missing, and starts the chat.
 #
-# Set THREADKEEP_BIN to use a different program than target/release/threadkeep or target/debug/threadkeep.
+# Set THREADKEEP_BIN to use a program other than target/release/threadkeep or target/debug/threadkeep.
 set -eu
 cd "$(dirname "$0")"
 root=$PWD/../..

@@ -14,7 +14,7 @@ pub(crate) trait Agent: Sized + Send + 'static {
 
     fn new(run: &Run) -> Self;
 
-    /// Builds a client for this user alone. `None` shares one client among all users.
+    /// Builds a client for this user alone, or returns `None` so that all users share one client.
     fn client(_run: &Run) -> Option<ClientBuilder> {
         None
     }
@@ -27,7 +27,7 @@ pub(crate) trait Agent: Sized + Send + 'static {
 
 struct SharedAgent<A>(Arc<Mutex<A>>);
 
-// a derived `Clone` would require that the agent is `Clone`
+// a derived `Clone` would require the agent to be `Clone`
 impl<A> Clone for SharedAgent<A> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))

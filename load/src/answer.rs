@@ -13,7 +13,7 @@ pub(crate) struct Answer {
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {detail}")]
 pub(crate) struct Wrong {
-    /// A short description, which must be equal for equal faults.
+    /// A short description, which must be the same for all faults of the same kind.
     pub(crate) what: &'static str,
     pub(crate) detail: String,
 }

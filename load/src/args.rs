@@ -15,7 +15,7 @@ use crate::error::LoadError;
 #[derive(Debug, Parser)]
 #[command(name = "threadkeep-load", version)]
 pub(crate) struct Args {
-    /// Base URL of a balancer, or of replicas, which get requests in turn
+    /// Base URL of a balancer, or base URLs of replicas, which receive requests in turn
     #[arg(
         long = "host",
         env = "LOAD_HOST",
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     )]
     pub(crate) timeout_ms: u64,
 
-    /// How long to wait until the service is ready, and to retry requests
+    /// How long to wait for the service to become ready, and how long to retry requests
     #[arg(
         long,
         env = "LOAD_RETRY_SECONDS",
@@ -59,7 +59,7 @@ pub(crate) struct Args {
     )]
     pub(crate) retry_seconds: u64,
 
-    /// Count unanswered requests (503, timeouts, lost connections) without failing for them
+    /// Count unanswered requests (503, timeouts, lost connections), but do not fail because of them
     #[arg(long, env = "LOAD_TOLERATE_OUTAGES")]
     pub(crate) tolerate_outages: bool,
 
@@ -72,7 +72,7 @@ pub(crate) struct Args {
     )]
     pub(crate) report: PathBuf,
 
-    /// API key: back ends then name threads by their ids, and tools use sessions
+    /// API key, with which back ends refer to threads by id, and tools use sessions
     #[arg(
         long,
         env = "LOAD_API_KEY",
@@ -81,7 +81,7 @@ pub(crate) struct Args {
     )]
     api_key: Option<String>,
 
-    /// File with the API key, alone or in the service's format: name:secret,...
+    /// File that contains the API key, alone or in the service's format: name:secret,...
     #[arg(
         long,
         env = "LOAD_API_KEY_FILE",
@@ -93,13 +93,13 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Choice {
-    /// Browsers: a cookie, a push into a window, the tail
+    /// Browsers that have a cookie, push into a window, and read the newest messages
     Chat,
     /// Agents on one hot thread: pushes, increments, conditional writes
     Hot,
     /// Merges that read nothing
     Merge,
-    /// States of hundreds of KiB, read whole and written in parts
+    /// States of several hundred KiB, read as a whole and written in parts
     Large,
     /// Tool calls of models: keys, counters and tasks
     Tools,

@@ -10,7 +10,7 @@ pub(crate) struct Ask {
     pub(crate) method: Method,
     pub(crate) name: &'static str,
     pub(crate) path: String,
-    /// The replica to send to. `None` takes the next replica in turn.
+    /// The replica to send to. `None` selects the next replica in turn.
     pub(crate) host: Option<Arc<str>>,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Option<String>,

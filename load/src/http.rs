@@ -1,4 +1,4 @@
-//! Sends the requests of a user. Counts and times them, and checks the answers.
+//! Sends the requests of a user, counts and times them, and checks the answers.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,10 @@ use crate::ask::Ask;
 use crate::run::Run;
 use crate::silence::Silence;
 
-/// Maximum time to retry a write. The service remembers an idempotency key only for a minute.
+/// Time limit for retrying a write. The service remembers an idempotency key for only a minute.
 const WRITE_RETRY_MAX: Duration = Duration::from_secs(50);
 
-/// Pause before the first retry. Each pause is twice the previous pause, up to `LAST_PAUSE`.
+/// Pause before the first retry. Each further pause is twice as long as the previous one, up to `LAST_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -28,7 +28,7 @@ pub(crate) struct Http<'a> {
 pub(crate) enum Failure {
     /// The service did not answer, or reported that it is unavailable.
     Unanswered {
-        /// Whether the service may have executed the request.
+        /// True if the service may have executed the request.
         may_be_done: bool,
     },
     /// The answer was wrong. The finding is already noted.
@@ -156,7 +156,7 @@ impl<'a> Http<'a> {
         self.scenario
     }
 
-    /// Continues as a new user: without cookies, and over new connections.
+    /// Continues as a new user, without cookies and over new connections.
     pub(crate) async fn renew(&mut self, client: ClientBuilder) {
         if let Err(error) = self.user.set_client_builder(client).await {
             eprintln!("threadkeep-load: a user keeps its cookies: {error}");

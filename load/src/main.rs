@@ -1,4 +1,4 @@
-//! A load test of threadkeep. Checks every answer, and verifies that every acknowledged write was stored once.
+//! A load test for threadkeep that checks every answer, and verifies that every acknowledged write was stored once.
 
 mod account;
 mod agent;
@@ -32,7 +32,7 @@ use error::LoadError;
 use report::Report;
 use run::Run;
 
-/// Exit codes: success, a fault of the service, and a fault of the test.
+/// Exit codes for success, for a fault of the service, and for a failure of the test itself.
 const GOOD: u8 = 0;
 const BAD: u8 = 1;
 const TEST_FAILED: u8 = 2;

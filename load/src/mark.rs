@@ -1,4 +1,4 @@
-//! The values of pushes. Each value derives from its push, so reads can be compared to the byte without stored copies.
+//! The values of pushes. Each value is derived from its push, so reads can be verified exactly without stored copies.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 pub(crate) type Text = Arc<str>;
 
-/// Values that must be stored unchanged, such as numbers beyond doubles, lone surrogates and repeated keys.
+/// Values that must be stored unchanged, such as numbers that exceed a double, lone surrogates and repeated keys.
 const EXACT: [&str; 8] = [
     "9007199254740993",
     "1.0",
@@ -28,7 +28,7 @@ const WORDS: [&str; 16] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Mark {
     pub(crate) writer: u32,
-    /// Number of the push among the pushes of `writer`, from 0.
+    /// Zero-based number of the push among the pushes of `writer`.
     pub(crate) number: u32,
 }
 

@@ -5,7 +5,7 @@ pub(crate) enum Place {
     /// The client has a cookie. All requests go to one replica, because a cookie is valid for one host.
     Cookie {
         host: Arc<str>,
-        /// The id from the first answer that named it.
+        /// The id from the first answer that contained one.
         told: Option<SignedId>,
     },
     Signed(SignedId),
@@ -34,7 +34,7 @@ impl Place {
         }
     }
 
-    /// Returns the replica that all requests must go to, if any.
+    /// Returns the replica that all requests must be sent to, if any.
     pub(crate) fn host(&self) -> Option<Arc<str>> {
         match self {
             Self::Cookie { host, .. } => Some(Arc::clone(host)),

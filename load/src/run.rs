@@ -14,7 +14,7 @@ pub(crate) struct Run {
     pub(crate) hosts: Hosts,
     pub(crate) account: Account,
     pub(crate) api_key: Option<Arc<str>>,
-    /// Time limit for retries of a request, and for the service to become ready.
+    /// Time limit for retrying a request, and for waiting until the service is ready.
     pub(crate) retry_time: Duration,
     pub(crate) timeout: Duration,
     pub(crate) group: Group,

@@ -15,7 +15,7 @@ pub(super) struct Background {
 }
 
 impl Background {
-    /// Uses the current Tokio runtime. Panics outside of a Tokio runtime.
+    /// Runs tasks on the current Tokio runtime. Panics if called outside of a Tokio runtime.
     pub(super) fn here() -> Self {
         Self {
             runtime: Handle::current(),
@@ -27,7 +27,7 @@ impl Background {
         self.tasks.spawn_on(task, &self.runtime);
     }
 
-    /// Waits up to `limit`. Returns how many tasks are still running.
+    /// Waits up to `limit` for all tasks to end. Returns the number of tasks that are still running.
     pub(super) async fn shutdown(&self, limit: Duration) -> usize {
         self.tasks.close();
         // a task can still start after `close`, so the count is taken last

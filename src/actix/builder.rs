@@ -21,7 +21,7 @@ use threadkeep_store_redis::{RedisSettings, RedisStore};
 /// Deadline of a store call, including its retries.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long all replicas must have had a key before this key signs.
+/// How long all replicas must have had a key before it is used for signing.
 #[cfg(feature = "redis")]
 const SIGNING_KEY_WAIT: Duration = Duration::from_secs(600);
 
@@ -124,17 +124,17 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Sets the keys that sign ids, as `name:secret,name:secret`. The first key signs; ids signed by any of the keys
-    /// are accepted. A secret has at least 32 bytes; `openssl rand -hex 32` prints a suitable secret. The default is a
-    /// random key, whose ids are valid until the process ends. To rotate keys, append the new key on all replicas, then
-    /// select the new key with [`signing_key`](Self::signing_key).
+    /// Sets the keys for signing ids, in the form `name:secret,name:secret`. Ids are signed with the first key. Ids
+    /// that were signed with any of the keys are accepted. A secret has at least 32 bytes; `openssl rand -hex 32`
+    /// prints a suitable one. By default, a random key is used, so ids become invalid when the process ends. To rotate
+    /// keys, append the new key on all replicas, then select the new key with [`signing_key`](Self::signing_key).
     pub fn signing_keys(mut self, list: &str) -> Self {
         self.ring = KeyRing::parse(list);
         self
     }
 
-    /// Signs with the key `name`. Replicas that handle events announce their keys to each other through Redis. A new
-    /// key signs once all of these replicas have had the key for ten minutes.
+    /// Signs ids with the key `name`. Replicas that handle events announce their keys to each other through Redis. A
+    /// new key is used once all of these replicas have had it for ten minutes.
     pub fn signing_key(mut self, name: &str) -> Self {
         self.ring = self.ring.and_then(|ring| ring.choose(name));
         self
@@ -164,10 +164,10 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Starts no background tasks for events. Use this if the app shares Redis with other apps that handle events.
-    /// Threads still expire, but this app gets no events, and [`Thread::on_destroyed`](super::Thread::on_destroyed)
-    /// fails. This app does not take part in the agreement on a signing key. Add a new key to this app before any other
-    /// replica signs with the new key.
+    /// Does not start background tasks for events. Use this option if the app shares Redis with other apps that handle
+    /// events. Threads still expire, but this app receives no events, and
+    /// [`Thread::on_destroyed`](super::Thread::on_destroyed) fails. The app does not take part in the agreement on a
+    /// signing key either, so add a new key to this app before any other replica signs with it.
     pub fn without_events(mut self) -> Self {
         self.events = None;
         self
@@ -188,7 +188,7 @@ impl ThreadsBuilder {
     /// Sets the provider of owners. An owner is the person or system that a request acts for, such as the logged-in
     /// user. `provider` is a type or a closure.
     ///
-    /// If a thread has no owner, the first write on behalf of an owner binds the thread to this owner. Reads and writes
+    /// If a thread has no owner, the first write on behalf of an owner binds the thread to that owner. Reads and writes
     /// on behalf of a different owner fail with 403 `not_the_owner`. If a thread has an owner, reads and writes without
     /// an owner fail with 401 `owner_required`.
     ///
@@ -210,7 +210,7 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Like [`owners`](Self::owners), but every request without an owner gets 401 `owner_required`.
+    /// Like [`owners`](Self::owners), but every request without an owner fails with 401 `owner_required`.
     pub fn required_owners(mut self, provider: impl OwnerProvider + 'static) -> Self {
         self.owners = Some(Owners::new(provider, true));
         self
@@ -229,7 +229,7 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Allows pages of `origins` to write with the cookie, in addition to pages of the app's own host.
+    /// Allows pages from `origins`, in addition to those from the app's own host, to write with the cookie.
     pub fn allowed_origins(mut self, origins: impl IntoIterator<Item = String>) -> Self {
         self.origins = origins.into_iter().collect();
         self
@@ -238,7 +238,7 @@ impl ThreadsBuilder {
     /// Opens the store. Work after a response runs on the current Tokio runtime, which must outlive the server.
     ///
     /// # Panics
-    /// Panics outside of a Tokio runtime.
+    /// Panics if called outside of a Tokio runtime.
     #[cfg_attr(
         not(feature = "redis"),
         expect(clippy::unused_async, reason = "only Redis is waited for")

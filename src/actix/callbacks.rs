@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use super::Background;
 
 const ATTEMPTS: u32 = 5;
-/// Delay before the second attempt. Each later delay is twice the previous delay.
+/// Delay before the second attempt. Each further delay is twice as long as the previous one.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Counts of callbacks by outcome.

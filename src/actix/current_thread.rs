@@ -33,13 +33,13 @@ pub(super) struct CurrentThread {
     /// Services for work after the response. They use the app's store connection, which outlives the workers.
     app: Services,
     endings: Option<Endings>,
-    /// Callbacks that wait for the end of a thread that does not exist yet. The callbacks are dropped unless this
-    /// request creates the thread.
+    /// Callbacks for the end of a thread that does not exist yet. They are dropped unless this request creates the
+    /// thread.
     waiting_for_creation: Mutex<Vec<Ticket>>,
     is_answered: AtomicBool,
     pending: Mutex<PendingWrites>,
     /// Held during each store call, because a load in the middle of a flush would see the flushed writes twice or not
-    /// at all. The lock of `pending` is never held across an await.
+    /// at all. `pending` is never locked across an await.
     queue: tokio::sync::Mutex<()>,
 }
 
@@ -65,7 +65,7 @@ impl CurrentThread {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Marks the request as answered. From then on, only explicit calls flush.
+    /// Marks the request as answered. From then on, only explicit calls flush writes.
     pub(super) fn set_answered(&self) {
         self.is_answered.store(true, Ordering::Relaxed);
     }
@@ -271,7 +271,7 @@ impl CurrentThread {
         self.services().scopes.clone()
     }
 
-    /// Records that the store accepted a write to the thread `id`, which therefore exists.
+    /// Records that the thread `id` exists, because the store accepted a write to it.
     pub(super) fn note_stored(&self, id: &ThreadId) {
         self.pending().note_stored(id);
     }

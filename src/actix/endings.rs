@@ -34,9 +34,9 @@ pub(super) struct Ticket {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// True if a task is reading the event log. [`Endings::add`] holds the read lock from reading the position of the
-    /// log until the callback is inserted. Otherwise an event could be dispatched in between, and the callback would
-    /// miss this event.
+    /// True if a task is reading the event log. [`Endings::add`] holds the read lock from the time it reads the
+    /// position of the log until it has inserted the callback. Otherwise the callback would miss an event that is
+    /// dispatched in between.
     is_reading: RwLock<bool>,
     list: Mutex<List>,
 }
@@ -78,7 +78,7 @@ impl Endings {
                 break is_reading;
             }
         };
-        // watches as briefly as possible, because only the head of the log is needed
+        // watches as briefly as possible, because only the current end of the log is needed
         let backend = self.events.backend();
         let watched = backend.watch(&[thread], Duration::from_millis(1)).await;
         let watched = watched.map_err(ServiceError::Store)?;
@@ -201,7 +201,7 @@ impl List {
     }
 
     /// Removes and returns the callbacks for `event`. For a rotation, moves the callbacks to the thread's new id and
-    /// returns none.
+    /// returns an empty list.
     fn take_affected_by(&mut self, event: &Event) -> Vec<Waiter> {
         let (Some(id), position) = (event.thread(), event.id.position) else {
             return Vec::new();

@@ -41,8 +41,8 @@ impl ForkThread {
         }
     }
 
-    /// Sets the metadata of the copy, a JSON object. By default, the source's metadata is copied. `forked_from` is
-    /// added in both cases.
+    /// Sets the metadata of the copy, which must be a JSON object. By default, the source's metadata is copied.
+    /// `forked_from` is added in both cases.
     pub fn metadata(self, metadata: impl Serialize) -> Self {
         let metadata = to_json(&metadata)
             .and_then(|text| Json::parse(&text).map_err(ApiError::InvalidJson))

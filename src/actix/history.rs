@@ -23,8 +23,8 @@ impl History {
         Self { target }
     }
 
-    /// Appends a value under `id`, 1 to 128 visible ASCII characters. Retries are safe: an item with the same id and
-    /// value is not added again.
+    /// Appends a value under `id`, which has 1 to 128 visible ASCII characters. Retries are safe: an item with the same
+    /// id and value is not added again.
     pub async fn append(&self, id: &str, value: impl Serialize) -> Result<Appended, ApiError> {
         let item = HistoryItem {
             id: id.parse()?,
@@ -86,7 +86,7 @@ impl History {
         Ok(written)
     }
 
-    /// Reads up to `limit` items, but no more than 1,000, starting at `from`.
+    /// Reads up to `limit` items, starting at `from`. Never reads more than 1,000 items.
     pub async fn read(&self, from: HistoryFrom, limit: usize) -> Result<HistoryPage, ApiError> {
         let (scopes, scope) = self.target.open()?;
         Ok(scopes.history(&scope, from, limit.min(MOST)).await?)

@@ -14,7 +14,7 @@ use threadkeep_web::ApiError;
 /// Calls are not queued. Each call goes to the store immediately, regardless of how the request ends. A value has at
 /// most 32,768 bytes; a scope has at most 256 keys and 131,072 bytes of values. Keys of a thread consist of segments of
 /// `[A-Za-z0-9_.-]` that are separated by `/`, and have at most 128 bytes. Keys of sessions, tools and personalities
-/// can be any text up to 1,024 bytes.
+/// can be any text of up to 1,024 bytes.
 #[derive(Debug, Clone)]
 pub struct Keys {
     target: ScopeTarget,
@@ -41,8 +41,8 @@ impl Keys {
         Self { options, ..self }
     }
 
-    /// Returns the scope's version, which every write of keys, tasks or history increments; 0 if the scope does not
-    /// exist.
+    /// Returns the scope's version, or 0 if the scope does not exist. Every write to the keys, tasks or history
+    /// increments the version.
     pub async fn version(&self) -> Result<u64, ApiError> {
         let (scopes, scope) = self.target.open()?;
         let view = scopes.read(&scope, &ScopeParts::default()).await?;
@@ -73,7 +73,7 @@ impl Keys {
         self.put(key, value, None, false).await.map(drop)
     }
 
-    /// Sets a key that expires after `ttl`, at least one second.
+    /// Sets a key that expires after `ttl`, which must be at least one second.
     pub async fn set_with_ttl(
         &self,
         key: &str,
@@ -103,7 +103,7 @@ impl Keys {
         Ok(answer == Some(KvAnswer::Deleted(true)))
     }
 
-    /// Adds `by` to the decimal 64-bit integer of a key, and returns the sum. A missing key counts as 0.
+    /// Adds `by` to a key whose value is a decimal 64-bit integer, and returns the sum. A missing key counts as 0.
     pub async fn increment(&self, key: &str, by: i64) -> Result<i64, ApiError> {
         let (scopes, scope) = self.target.open()?;
         let key = to_key(&scopes, &scope, key)?;

@@ -70,7 +70,7 @@ impl PendingWrites {
         &self.caller
     }
 
-    /// Returns whether the store has accepted a write of this request.
+    /// Returns whether the store has accepted a write from this request.
     pub(super) fn has_stored(&self) -> bool {
         self.has_stored
     }
@@ -95,7 +95,7 @@ impl PendingWrites {
         self.caller = caller;
     }
 
-    /// Drops the local copies, because the store has replaced, or may have replaced, state and metadata.
+    /// Drops the local copies, because the store has replaced, or may have replaced, the state and metadata.
     pub(super) fn replaced(&mut self, written: Option<&Written>) {
         self.forget();
         if let Some(written) = written {
@@ -150,8 +150,8 @@ impl PendingWrites {
         self.metadata = Some(metadata);
     }
 
-    /// Returns the state with the queued writes applied, or `None` before it is loaded. If the queued writes cannot be
-    /// applied, fails with the refusal that the store would return.
+    /// Returns the state with the queued writes applied, or `None` if it has not been loaded. If the queued writes
+    /// cannot be applied, fails with the refusal that the store would return.
     pub(super) fn state(&mut self) -> Result<Option<&Document>, Refusal> {
         let Some(state) = &mut self.state else {
             return Ok(None);

@@ -36,7 +36,7 @@ pub(super) async fn settle<B: MessageBody + 'static>(
     response
 }
 
-/// Finishes an error response. The handler's headers and body are not part of this response.
+/// Finishes an error response. The headers and body from the handler are not used.
 pub(super) fn refused<B>(
     response: ServiceResponse,
     session: SessionId,
@@ -71,14 +71,14 @@ fn hand_back<B>(response: &mut ServiceResponse<B>, context: &RequestContext, ide
 }
 
 /// Returns whether a browser is opening a page. Navigations renew the cookie, because apps have no dedicated path for
-/// renewals.
+/// renewing it.
 fn is_navigation(request: &HttpRequest) -> bool {
     let mode = request.headers().get("sec-fetch-mode");
     request.method().is_safe() && mode.is_some_and(|mode| mode == "navigate")
 }
 
-/// Returns whether to omit the id. An error response must not reveal a new id before its thread exists, and must not
-/// restore the id of a destroyed thread.
+/// Returns whether to omit the id from the response. An error response must not reveal a new id before its thread
+/// exists, and must not restore the id of a destroyed thread.
 fn is_kept_back(caller: &Caller, has_stored: bool, status: StatusCode) -> bool {
     let is_refusal = status.is_client_error() || status.is_server_error();
     let is_unstored = caller.source == Source::Minted || status == StatusCode::GONE;

@@ -2,7 +2,7 @@ use super::{History, Keys, ScopeTarget, Tasks};
 use threadkeep_service::WriteOptions;
 use threadkeep_web::ApiError;
 
-/// A scope with keys, a task list and a history. The app chooses its id, and callers can share the scope.
+/// A scope with keys, a task list and a history. The app chooses the id of the scope, and callers can share the scope.
 ///
 /// The first write creates the scope of a session, tool or personality. The app decides which callers may open which
 /// scope.

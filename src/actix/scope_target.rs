@@ -5,8 +5,8 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_service::{ScopeService, WriteOptions};
 use threadkeep_web::ApiError;
 
-/// The scope that a handle reads and writes: the scope of the request's thread, or a scope that the app names, inside
-/// or outside of a request.
+/// The scope that a handle reads and writes: the scope of the request's thread, or a scope that the app names, which
+/// can be used inside or outside of a request.
 #[derive(Debug, Clone)]
 pub(super) enum ScopeTarget {
     Thread(Arc<CurrentThread>),

@@ -10,7 +10,7 @@ use super::{RequestContext, ScopeHandle, ScopeTarget, repeatable};
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_web::SessionId;
 
-/// The extractor of [`Threads`](super::Threads) for the session of a request. Cheap to clone.
+/// An extractor, provided by [`Threads`](super::Threads), for the session of a request. Cheap to clone.
 #[derive(Clone)]
 pub struct Session(pub(super) Arc<RequestContext>);
 
@@ -19,7 +19,7 @@ pub struct Session(pub(super) Arc<RequestContext>);
 pub struct SessionState(Arc<RequestContext>);
 
 impl Session {
-    /// Returns the session id. Each request has a new id, which the response carries in `x-session-id`.
+    /// Returns the session id. Each request has a new id, which is sent in the response header `x-session-id`.
     #[must_use]
     pub fn id(&self) -> SessionId {
         self.0.session

@@ -14,8 +14,8 @@ use threadkeep_web::ApiError;
 /// immediately. The store checks the writes and the limits at the flush. A read after a queued write reports errors
 /// such as [`not_an_array`](threadkeep_domain::Refusal::NotAnArray) earlier.
 ///
-/// Values can be any serde type. Numbers beyond 64 bits, repeated keys and values nested deeper than 128 levels survive
-/// only as `Box<serde_json::value::RawValue>`.
+/// Values can be any serde type. Numbers of more than 64 bits, repeated keys, and values nested deeper than 128 levels
+/// are preserved only as `Box<serde_json::value::RawValue>`.
 #[derive(Clone)]
 pub struct ThreadState(pub(super) Arc<CurrentThread>);
 
@@ -92,7 +92,7 @@ impl ThreadState {
         Ok(())
     }
 
-    /// Queues the deletion of a key, which may be absent.
+    /// Queues the deletion of a key. Deleting a missing key is not an error.
     pub fn delete(&self, key: &str) -> Result<(), ApiError> {
         let key = to_key(key)?;
         self.0.queue(Operation::Delete { key });
@@ -104,12 +104,12 @@ impl ThreadState {
         self.0.queue(Operation::Clear);
     }
 
-    /// Queues an append to an array. A missing array is created.
+    /// Queues an append to an array, which is created if it does not exist.
     pub fn push(&self, key: &str, value: impl Serialize) -> Result<(), ApiError> {
         self.queue_push(key, &value, None)
     }
 
-    /// Like [`Self::push`], but the array then keeps only its newest `max_records` elements, at least 1.
+    /// Like [`Self::push`], but the array then keeps only its newest `max_records` elements. The minimum is 1.
     pub fn push_window(
         &self,
         key: &str,

@@ -5,7 +5,7 @@ use threadkeep_service::WriteOptions;
 use threadkeep_store::ScopeParts;
 use threadkeep_web::ApiError;
 
-/// The task list of a thread or another scope: at most 1,000 tasks, and 131,072 bytes as JSON.
+/// The task list of a thread or another scope: up to 1,000 tasks, and up to 131,072 bytes of JSON.
 ///
 /// Calls are not queued. Each call goes to the store immediately, regardless of how the request ends.
 #[derive(Debug, Clone)]

@@ -16,12 +16,12 @@ use threadkeep_web::ApiError;
 
 const BAD_NAME: &str = "The name of a checkpoint has 1 to 128 bytes and no control characters";
 
-/// The extractor of [`Threads`](super::Threads) for the caller's own thread.
+/// An extractor, provided by [`Threads`](super::Threads), for the caller's own thread.
 ///
 /// The handle is cheap to clone and can be sent to other tasks. All clones share one queue of writes, which is flushed
-/// before the response is sent. Later writes, in streaming bodies and
-/// [`Session::wait_until`](super::Session::wait_until), need a [`flush`](Self::flush). When the last handle is dropped,
-/// writes that were not flushed are lost, and an error is logged.
+/// before the response is sent. Later writes, such as those in streaming bodies and
+/// [`Session::wait_until`](super::Session::wait_until), need an explicit [`flush`](Self::flush). When the last handle
+/// is dropped, writes that were not flushed are lost, and an error is logged.
 #[derive(Clone)]
 pub struct Thread(pub(super) Arc<CurrentThread>);
 
@@ -38,7 +38,7 @@ impl Thread {
         ThreadState(Arc::clone(&self.0))
     }
 
-    /// Returns the keys, a key-value store for tools next to the state.
+    /// Returns the keys: a key-value store for tools, separate from the state.
     #[must_use]
     pub fn keys(&self) -> Keys {
         Keys::of(self.target())
@@ -112,8 +112,8 @@ impl Thread {
         ScopeTarget::Thread(Arc::clone(&self.0))
     }
 
-    /// Returns the thread's version as of the last read or flush of this request: 0 if the thread does not exist,
-    /// `None` if the request has not called the store.
+    /// Returns the version of the thread as of this request's last read or flush: 0 if the thread does not exist,
+    /// `None` if the request has not called the store yet.
     #[must_use]
     pub fn version(&self) -> Option<u64> {
         self.0.pending().version()
@@ -125,8 +125,8 @@ impl Thread {
         from_json(self.0.metadata().await?.as_str().as_bytes())
     }
 
-    /// Queues metadata that replaces the existing object as a whole. The flush checks the size. Fails if `metadata` is
-    /// not a JSON object.
+    /// Queues metadata that replaces the entire existing object. Its size is checked by the flush. Fails if `metadata`
+    /// is not a JSON object.
     pub fn set_metadata(&self, metadata: impl Serialize) -> Result<(), ApiError> {
         let metadata = Json::parse(&to_json(&metadata)?).map_err(ApiError::InvalidJson)?;
         if !metadata.is_object() {
@@ -146,8 +146,8 @@ impl Thread {
 
     /// Destroys the thread immediately. If this succeeds, the queued writes are dropped.
     ///
-    /// The response carries a new id, and the request continues with an empty thread under this new id. If ids come
-    /// from a provider, the id does not change, and the next write creates the thread again.
+    /// The response carries a new id, and the request continues with an empty thread under that id. If ids come from a
+    /// provider, the id does not change, and the next write creates the thread again.
     pub async fn destroy(&self) -> Result<(), ApiError> {
         Ok(self.0.destroy().await?)
     }
@@ -171,8 +171,9 @@ impl Thread {
         self.0.rotate().await
     }
 
-    /// Flushes the queue, and saves state and metadata as a checkpoint. A thread has at most 32 checkpoints, 4 MiB in
-    /// total. Checkpoints are deleted with the thread. A name has 1 to 128 bytes and no control characters.
+    /// Flushes the queue, and saves state and metadata as a checkpoint. A thread can have up to 32 checkpoints and 4
+    /// MiB of checkpoint data. Checkpoints are deleted with the thread. A name has 1 to 128 bytes and no control
+    /// characters.
     ///
     /// ```
     /// # use threadkeep::{ApiError, Thread};
@@ -187,7 +188,7 @@ impl Thread {
     /// ```
     ///
     /// # Errors
-    /// [`Refusal::TooManyCheckpoints`](crate::errors::Refusal::TooManyCheckpoints) at the limit.
+    /// [`Refusal::TooManyCheckpoints`](crate::errors::Refusal::TooManyCheckpoints) if a limit would be exceeded.
     pub async fn checkpoint(&self, name: Option<&str>) -> Result<CheckpointHead, ApiError> {
         let name = name.map(str::parse).transpose();
         let name: Option<CheckpointName> =
@@ -215,7 +216,7 @@ impl Thread {
         Ok(())
     }
 
-    /// Runs `callback` when the thread expires or when any replica destroys it. `callback` gets the event with the
+    /// Runs `callback` when the thread expires or when any replica destroys it. `callback` receives the event with the
     /// final state and metadata.
     ///
     /// `callback` runs on the app's own runtime, and only for the next end of the thread. A failed callback is retried
@@ -227,8 +228,8 @@ impl Thread {
     /// Calls the store immediately, and does not extend the thread's lifetime.
     ///
     /// # Errors
-    /// [`ApiError::Internal`] if the middleware has no events, or if 10,000 callbacks, or 100 callbacks for this
-    /// thread, are already waiting.
+    /// [`ApiError::Internal`] if the middleware was built without events, or if 10,000 callbacks, or 100 callbacks for
+    /// this thread, are already waiting.
     pub async fn on_destroyed<F, R, E>(&self, callback: F) -> Result<(), ApiError>
     where
         F: Fn(Notice) -> R + Send + Sync + 'static,
@@ -238,7 +239,7 @@ impl Thread {
         self.0.on_destroyed(repeatable(callback)).await
     }
 
-    /// Writes the queue as one merge now. Returns `None` if the queue is empty.
+    /// Writes the queue immediately, as one merge. Returns `None` if the queue is empty.
     ///
     /// Later reads of this request still see the fetched state with the writes of this request. They do not see
     /// concurrent writes of other requests.

@@ -17,15 +17,15 @@ use threadkeep_service::{
 use threadkeep_store::{Backend, millis};
 use threadkeep_store_memory::MemorySettings;
 
-/// The middleware that finds the caller's thread, and flushes its writes before the response.
+/// The middleware that finds the caller's thread, and flushes the queued writes before the response is sent.
 ///
 /// Build the middleware once, clone it into each worker, and wrap it around an app or a scope. A route must not be
 /// wrapped twice.
 ///
-/// Every response has `x-session-id`. `x-thread-id` and `Set-Cookie` carry the signed id. They are omitted from 401 and
-/// 403 responses, and from errors that would reveal a new id before anything is stored under this id. `Cache-Control:
-/// private, no-cache` is added unless the handler sets this header. Do not wrap routes whose responses a shared cache
-/// may store. The cache would serve one caller's thread to other callers.
+/// Every response has the header `x-session-id`. The headers `x-thread-id` and `Set-Cookie` contain the signed id. They
+/// are omitted from 401 and 403 responses, and from error responses that would reveal a new id before anything is
+/// stored under it. `Cache-Control: private, no-cache` is added unless the handler sets this header. Do not wrap routes
+/// whose responses a shared cache may store, because the cache would serve one caller's thread to other callers.
 #[derive(Debug, Clone)]
 pub struct Threads {
     pub(super) services: Services,
@@ -43,10 +43,10 @@ impl Threads {
     }
 
     /// Stores threads in the memory of this process, with a random signing key and default settings, for tests and
-    /// trials. Threads end with the process.
+    /// trials. The threads are lost when the process ends.
     ///
     /// # Panics
-    /// Panics outside of a Tokio runtime.
+    /// Panics if called outside of a Tokio runtime.
     #[must_use]
     pub fn in_memory() -> Self {
         ThreadsBuilder::new().in_memory(KeyRing::random(), MemorySettings::default())
@@ -55,7 +55,8 @@ impl Threads {
     /// Serves the threads of `service` to callers that `identity` identifies.
     ///
     /// # Panics
-    /// Panics outside of a Tokio runtime. Work after the response runs on this runtime, which must outlive the server.
+    /// Panics if called outside of a Tokio runtime. Work after responses runs on the runtime, which must outlive the
+    /// server.
     #[doc(hidden)]
     #[must_use]
     pub fn new(service: ThreadService, identity: Identity) -> Self {
@@ -86,8 +87,8 @@ impl Threads {
         self
     }
 
-    /// Enables [`Thread::on_destroyed`](super::Thread::on_destroyed). If the settings of `events` enable this, the end
-    /// of each request is also an event.
+    /// Enables [`Thread::on_destroyed`](super::Thread::on_destroyed). If the settings of `events` enable it, an event
+    /// is also emitted at the end of each request.
     #[doc(hidden)]
     #[must_use]
     pub fn with_events(self, events: Events) -> Self {
@@ -98,7 +99,7 @@ impl Threads {
         }
     }
 
-    /// Enables [`Thread::turn`](super::Thread::turn). `service` must use the store of the threads.
+    /// Enables [`Thread::turn`](super::Thread::turn). `service` must use the same store as the threads.
     #[doc(hidden)]
     #[must_use]
     pub fn with_turns(mut self, service: TurnService) -> Self {
@@ -110,7 +111,7 @@ impl Threads {
         self
     }
 
-    /// Enables [`Thread::checkpoint`](super::Thread::checkpoint). `checkpoints` must use the store of the threads.
+    /// Enables [`Thread::checkpoint`](super::Thread::checkpoint). `checkpoints` must use the same store as the threads.
     #[doc(hidden)]
     #[must_use]
     pub fn with_checkpoints(mut self, checkpoints: CheckpointService) -> Self {
@@ -118,7 +119,7 @@ impl Threads {
         self
     }
 
-    /// Enables [`Thread::fork`](super::Thread::fork). `service` must use the store of the threads.
+    /// Enables [`Thread::fork`](super::Thread::fork). `service` must use the same store as the threads.
     #[doc(hidden)]
     #[must_use]
     pub fn with_forks(mut self, service: ImageService) -> Self {
@@ -127,7 +128,8 @@ impl Threads {
         self
     }
 
-    /// Enables [`Thread::keys`](super::Thread::keys), tasks and history. `scopes` must use the store of the threads.
+    /// Enables [`Thread::keys`](super::Thread::keys), tasks and history. `scopes` must use the same store as the
+    /// threads.
     #[doc(hidden)]
     #[must_use]
     pub fn with_scopes(mut self, scopes: ScopeService) -> Self {
@@ -135,7 +137,7 @@ impl Threads {
         self
     }
 
-    /// Opens a scope over the app's own store connection. Handlers use [`Session::scope`](super::Session::scope).
+    /// Opens a scope over the app's own store connection. In handlers, use [`Session::scope`](super::Session::scope).
     #[must_use]
     pub fn scope(&self, scope: ScopeId) -> ScopeHandle {
         ScopeHandle::of(ScopeTarget::Outside(self.services.scopes.clone(), scope))
@@ -147,7 +149,7 @@ impl Threads {
         OwnedThreads::new(self.services.owners(), owner.clone())
     }
 
-    /// Sets the delay before the first retry of a failed callback. Call this before [`Self::with_events`].
+    /// Sets the delay before the first retry of a failed callback. Must be called before [`Self::with_events`].
     #[doc(hidden)]
     #[must_use]
     pub fn with_first_pause(self, first_pause: Duration) -> Self {
@@ -157,8 +159,8 @@ impl Threads {
         }
     }
 
-    /// Returns the handle of the event service, or `None` without events. Use the handle to subscribe, and to stop the
-    /// service with the app.
+    /// Returns the handle of the event service, or `None` if there are no events. Use the handle to subscribe, and to
+    /// stop the service with the app.
     #[must_use]
     pub fn events(&self) -> Option<&Events> {
         self.events.as_ref()
@@ -180,8 +182,8 @@ impl Threads {
         }
     }
 
-    /// Waits up to `limit` for callbacks and work after responses. Returns how many tasks are still unfinished. Call
-    /// this after the server has stopped.
+    /// Waits up to `limit` for callbacks and for work after responses. Returns the number of tasks that are still
+    /// unfinished. Call this method after the server has stopped.
     pub async fn shutdown(&self, limit: Duration) -> usize {
         let left = self.background.shutdown(limit).await;
         if left > 0 {

@@ -24,7 +24,7 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Returns a copy that acts on behalf of `owner`, or of a caller without one.
+    /// Returns a copy that acts on behalf of `owner`, or on behalf of a caller without an owner.
     pub(super) fn on_behalf_of(&self, owner: Option<Owner>) -> Self {
         Self {
             service: self.service.on_behalf_of(owner),
@@ -135,12 +135,12 @@ impl Turn {
         self.held.token.to_string()
     }
 
-    /// Waits until this turn is lost: it was not renewed in time, and a later turn was granted.
+    /// Waits until a later turn is granted because this turn was not renewed in time.
     pub async fn lost(&self) {
         self.held.lost.cancelled().await;
     }
 
-    /// Releases the turn, and returns an error if the release fails. On drop, the turn is released in the background.
+    /// Releases the turn, and returns an error if the release fails. A dropped turn is released in the background.
     pub async fn end(self) -> Result<(), ApiError> {
         let held = &self.held;
         let id = held.place.read().await;

@@ -11,7 +11,7 @@ pub(super) fn middleware(origins: &CorsOrigins) -> Cors {
     let header = HeaderName::from_static;
     let cors = Cors::default()
         .allowed_methods(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
-        // all headers are allowed because tracing libraries add their own; only the origin decides on access
+        // all headers are allowed because tracing libraries add their own; only the origin determines access
         .allow_any_header()
         .expose_headers([
             ETAG,

@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, Resource, web};
 use super::server_info::ServerInfo;
 use threadkeep_http::read_only;
 
-/// `GET /`: an HTML page, or JSON for clients that accept JSON and not HTML.
+/// `GET /`: an HTML page, or JSON for clients that accept JSON but not HTML.
 pub(super) fn resource(info: &ServerInfo) -> Resource {
     let page = web::Bytes::from(page(info));
     let json = web::Bytes::from(serde_json::json!(info).to_string());

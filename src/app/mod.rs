@@ -55,9 +55,9 @@ use threadkeep_webhooks::{WebhookSettings, Webhooks};
 use traces::Traces;
 use worker::Shared;
 
-/// Interval at which a stopping server checks for remaining clients.
+/// Interval at which a server that is stopping checks for remaining clients.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Time limit for a stopping server to release its model responses. Other replicas then resume them.
+/// Time limit for releasing model responses while the server stops. Other replicas then resume them.
 const RELEASE: Duration = Duration::from_secs(1);
 
 pub struct Application {
@@ -224,7 +224,8 @@ impl Application {
             max_connections: settings.worker_max_connections,
             body_memory: (settings.worker_max_body_bytes, largest_body_bytes),
             keep_alive: settings.keep_alive,
-            // connections must stay open until the responses are released, because their clients still get an answer
+            // connections must stay open until the responses are released, because clients are still waiting for
+            // answers
             shutdown: match response_service {
                 Some(_) => settings.shutdown + RELEASE,
                 None => settings.shutdown,
@@ -271,8 +272,8 @@ impl Application {
     }
 
     /// Serves until `stop` resolves, and then shuts down. During the drain time, the server still accepts requests but
-    /// reports that it is not ready. Then it ends the streams and stops accepting connections. Returns when the running
-    /// requests have ended, or after their time limit.
+    /// reports that it is not ready. Then it ends the streams and stops accepting connections. Finally, it waits for
+    /// the running requests to end, or for their time limit to expire.
     pub async fn run_until_stopped(self, stop: impl Future<Output = ()>) -> Result<(), AppError> {
         tracing::info!(address = %self.address, "listening");
         let handle = self.server.handle();

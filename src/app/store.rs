@@ -9,7 +9,7 @@ use threadkeep_store::{Backend, Clock, StoreError};
 use threadkeep_store_memory::{MemorySettings, MemoryStore};
 use threadkeep_store_redis::{CallLimits, RedisSettings, RedisStore};
 
-/// Interval of store checks, in case no client probes `/readyz`.
+/// Interval between store checks, in case no client probes `/readyz`.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Checks the store periodically. The check logs an error if Redis is configured to evict keys.

@@ -50,7 +50,7 @@ pub(super) struct Worker {
 }
 
 impl Shared {
-    /// Builds the services of a worker. The caller must be on the thread of this worker.
+    /// Builds the services of a worker. Must be called on the thread of that worker.
     pub(super) fn worker(&self) -> Worker {
         let backend = self.backend.for_worker();
         let api = self.api(&backend);

@@ -19,7 +19,7 @@ use args::{Command, Invocation};
 use error::CliError;
 use threadkeep_http::openapi_json;
 
-/// Runs the command that the arguments name, and prints errors to stderr.
+/// Runs the command that is given in `args`, and prints errors to stderr.
 ///
 /// The exit code is 0 for success, 1 for a failure, and 2 for invalid arguments or settings.
 pub fn run(

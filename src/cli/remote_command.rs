@@ -138,7 +138,7 @@ pub(super) struct EndedThread {
     /// Id of the ended thread
     #[arg(value_name = "THREAD ID")]
     pub(super) id: String,
-    /// Life of the thread, from its event [default: the life that ended last]
+    /// Life of the thread, as in its events [default: the life that ended last]
     #[arg(long)]
     pub(super) life: Option<String>,
 }
@@ -153,7 +153,7 @@ pub(super) enum WebhooksCommand {
         #[arg(value_name = "WEBHOOK ID")]
         id: String,
     },
-    /// Print events whose delivery failed for a day, one per line
+    /// Print events whose delivery has failed for a day, one per line
     Failed {
         /// Id of the endpoint, as `list` prints it
         #[arg(value_name = "WEBHOOK ID")]

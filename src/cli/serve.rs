@@ -25,7 +25,7 @@ pub(super) fn serve(settings: Settings) -> Result<(), CliError> {
     served
 }
 
-/// Prints to the terminal. Ignores errors, because the server must run even if the terminal is closed.
+/// Prints to stderr. Ignores errors, because the server must keep running even if the terminal is closed.
 fn tell(text: &str) {
     drop(io::stderr().write_all(text.as_bytes()));
 }

@@ -9,7 +9,7 @@ pub(super) fn sign(settings: Settings, id: &str) -> Result<String, CliError> {
     Ok(format!("{id};{}", ring(settings)?.sign(&id)))
 }
 
-/// Returns the id and the name of its key. `signed` is the value of the header or of the cookie.
+/// Returns the signed id and the name of the key that signed it. `signed` is the value of the header or of the cookie.
 pub(super) fn verify(settings: Settings, signed: &str) -> Result<String, CliError> {
     let ring = ring(settings)?;
     let decoded = percent_decode_str(signed).decode_utf8_lossy();

@@ -14,7 +14,7 @@ pub struct Callers {
     /// Source of thread ids that replaces signed ids.
     pub provider: Option<Arc<dyn ThreadIdProvider>>,
     pub owners: Option<Owners>,
-    /// Key set that verifies tokens. A background task refreshes the set.
+    /// Key set that verifies tokens. A background task keeps it up to date.
     pub jwks: Option<Jwks>,
 }
 
@@ -31,7 +31,7 @@ enum Keys {
     Set(Jwks),
 }
 
-/// Reads how callers are identified. `has_proxies` is true if the server trusts any proxy.
+/// Reads the settings that identify callers. `has_proxies` is true if the server trusts any proxies.
 pub(super) fn read(values: &mut Values, has_proxies: bool) -> Result<Callers, SettingsError> {
     let rules = [
         (
@@ -138,7 +138,7 @@ fn secret(values: &mut Values, identity: Credential) -> Result<Vec<u8>, Settings
     Ok(secret.text().as_bytes().to_vec())
 }
 
-/// Reads the key or the key set that verifies tokens. Fails if both are set.
+/// Reads the key or the key set that verifies tokens. Setting both is an error.
 fn token_keys(
     key_file: &Given,
     jwks_url: &Given,

@@ -10,8 +10,8 @@ pub struct ClientSettings {
 }
 
 impl ClientSettings {
-    /// Reads `THREADKEEP_URL` and `THREADKEEP_API_KEY`. Variables that are not set default to the settings of a server
-    /// on this machine.
+    /// Reads `THREADKEEP_URL` and `THREADKEEP_API_KEY`. If a variable is not set, uses the settings of the server on
+    /// this machine.
     pub fn parse(layers: &Layers) -> Result<Self, SettingsError> {
         let (url, api_key) = layers.client();
         let mut values = layers.merge()?;
@@ -26,7 +26,7 @@ impl ClientSettings {
     }
 }
 
-/// Returns the URL, on this machine, of a server that listens on `listen`.
+/// Returns the URL that clients on this machine use for a server that listens on `listen`.
 #[must_use]
 pub fn local_url(mut listen: SocketAddr) -> String {
     // a server on all addresses also listens on the loopback address

@@ -8,7 +8,7 @@ use threadkeep_identity::{
     SameSite, Secure, TrustedProxies,
 };
 
-/// Returns the configured key ring. On a loopback address, keys may be missing or short.
+/// Returns the configured key ring. Missing or short keys are accepted only on a loopback address.
 pub(super) fn signing_keys(
     values: &mut Values,
     listen: SocketAddr,
@@ -52,7 +52,7 @@ pub(super) fn signing_keys(
     }
 }
 
-/// Minimum bytes of an API key. A random key of 16 bytes cannot be guessed over a network.
+/// Minimum length of an API key, in bytes. A random key of 16 bytes cannot be guessed over a network.
 const API_KEY_BYTES: usize = 16;
 
 /// Returns the API keys of back ends. Short keys are accepted only on a loopback address.

@@ -13,7 +13,7 @@ use super::{CONFIG, DEFAULT, Fault, Renamed, SettingsError, Values, renamed, tex
 #[derive(Debug, Clone, Default)]
 pub struct Layers {
     pub file: Option<PathBuf>,
-    /// Settings file to read if neither a flag nor the environment names a file. The fallback file need not exist.
+    /// Settings file to read if neither a flag nor the environment names one. This file need not exist.
     pub fallback_file: Option<PathBuf>,
     /// The environment. Only `THREADKEEP_*` is used.
     pub environment: BTreeMap<String, String>,
@@ -21,8 +21,8 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// Merges the layers. Each setting gets its value from the strongest layer that contains the setting, and records
-    /// this source. Fails if a layer contains an unknown setting, or if the file cannot be read.
+    /// Merges the layers. Each value comes from the strongest layer that contains the setting, and is stored with the
+    /// name of that layer. Fails if a layer contains an unknown setting, or if the file cannot be read.
     pub fn merge(&self) -> Result<Values, SettingsError> {
         let defaults = parse(DEFAULT_FILE, Path::new(DEFAULT))?;
         let known: HashSet<&str> = defaults.0.keys().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! Validates the log filter: the syntax of [`EnvFilter`], and that each directive can match.
+//! Validates the log filter. Checks its [`EnvFilter`] syntax, and that each directive can match.
 //!
 //! `EnvFilter` treats any word that is not a level as a target. A misspelled level would therefore switch the log off
 //! without an error. White space and semicolons would become parts of a target.
@@ -6,8 +6,8 @@
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-/// The crates in this program that log with `tracing`. A directive that is only a target without `::`, and has no
-/// level, must name one of these crates.
+/// The crates in this program that log with `tracing`. A directive without a level and without `::` must name one of
+/// these crates.
 const CRATES: [&str; 21] = [
     "actix_http",
     "actix_router",

@@ -1,11 +1,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Bytes of memory to assume if the system does not report its memory.
+/// Memory to assume, in bytes, if the system does not report how much it has.
 const UNKNOWN: u64 = 4 << 30;
 
-/// Returns how many bytes of memory the process may use: the memory of the machine, or the limit of a cgroup if that is
-/// lower (cgroups(7)).
+/// Returns how many bytes of memory the process can use: the memory of the machine or, if lower, the limit of a cgroup
+/// (cgroups(7)).
 pub(super) fn memory_bytes() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo");
     let machine = machine.ok().and_then(|text| mem_total(&text));
@@ -27,10 +27,10 @@ fn mem_total(meminfo: &str) -> Option<u64> {
     kilobytes.checked_mul(1_024)
 }
 
-/// Returns the files with the memory limits of a process. `groups` has lines such as `0::/path` (cgroups version 2) and
-/// `7:memory:/path` (version 1). The files of all parent cgroups are included, because a cgroup also limits its
-/// children. In a container, the path may be the path on the host although the mount's root is already the cgroup of
-/// the container. A file without a limit contains no number, or a number larger than any memory.
+/// Returns the files that contain the memory limits of a process. `groups` has lines such as `0::/path` (cgroups
+/// version 2) and `7:memory:/path` (version 1). The files of all parent cgroups are included, because a cgroup also
+/// limits its children. In a container, the path may be the path on the host, even though the root of the mount is
+/// already the container's cgroup. A file without a limit contains no number, or a number larger than any memory.
 fn limit_files(groups: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in groups.lines() {

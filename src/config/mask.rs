@@ -1,4 +1,5 @@
-//! Masks secrets in values. The name of a setting decides whether it is secret, so a new secret needs no entry here.
+//! Masks secrets in values. The name of a setting determines whether its value is secret, so new settings need no entry
+//! here.
 
 const MASK: &str = "***";
 pub(super) const PEM: &str = "-----BEGIN";
@@ -28,7 +29,7 @@ pub(super) fn mask(name: &str, text: &str) -> String {
     }
 }
 
-/// Keeps only the names of keys. An entry without a colon may be a bare secret.
+/// Masks keys except for their names. An entry without a colon may be a bare secret.
 fn mask_keys(text: &str) -> String {
     let mask = |entry: &str| match entry.trim().split_once(':') {
         Some((name, _)) => format!("{name}:{MASK}"),
@@ -37,7 +38,7 @@ fn mask_keys(text: &str) -> String {
     text.split(',').map(mask).collect::<Vec<_>>().join(",")
 }
 
-/// Removes the paths of URLs from a list of words, because some receivers use the path as a secret.
+/// Removes the paths from the URLs in a list of words, because some receivers use the path as a secret.
 fn mask_urls(text: &str) -> String {
     let mask = |word: &str| match word.split_once("://") {
         Some((scheme, rest)) => {
@@ -47,7 +48,7 @@ fn mask_urls(text: &str) -> String {
             let host = if is_host(host) { host } else { MASK };
             format!("{scheme}://{host}{path}")
         }
-        // a URL without its scheme, or the rest of a password with a comma
+        // a URL without its scheme, or the rest of a password that contains a comma
         None if word.contains('@') => MASK.into(),
         None => word.into(),
     };

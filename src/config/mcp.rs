@@ -1,7 +1,7 @@
 //! Reads the allowed hosts and origins of the MCP endpoint. These lists protect the endpoint from DNS rebinding.
 //!
-//! In a DNS rebinding attack, a page's host name resolves to this server. The browser sends this name in `Host`, so the
-//! server rejects the request.
+//! In a DNS rebinding attack, the host name of an attacker's page resolves to this server. The browser sends that name
+//! in `Host`, so the server can reject the request.
 
 use std::net::IpAddr;
 

@@ -59,7 +59,7 @@ pub use warning::Warning;
 
 pub const PREFIX: &str = "THREADKEEP_";
 
-/// Environment variable with the path of the settings file. This variable is not a setting.
+/// Environment variable that contains the path of the settings file. The variable itself is not a setting.
 pub const CONFIG: &str = "THREADKEEP_CONFIG";
 
 const DEFAULT: &str = "default";

@@ -16,19 +16,19 @@ const TAKEN: &str = "its name is taken by an earlier one";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelSettings {
     pub upstreams: Vec<UpstreamSetting>,
-    /// Never empty. The first model that matches a requested name is used.
+    /// Never empty. The first model whose pattern matches the requested name is used.
     pub models: Vec<ModelSetting>,
-    /// Time limit for a model's answer, up to its last byte.
+    /// Time limit for the complete answer of a model.
     pub upstream_timeout: Duration,
     /// Maximum number of retries of a request to an upstream, 0 to 10.
     pub upstream_retries: u32,
-    /// Token limit, 1 to 1,000,000, for upstreams that require a limit when a request sets none.
+    /// Token limit, 1 to 1,000,000, for requests without a limit to upstreams that require one.
     pub upstream_max_output_tokens: u64,
     pub limits: ResponseLimits,
     pub online: OnlineSettings,
 }
 
-/// A service that has models. The debug form omits the key and the path.
+/// A service that provides models. The `Debug` output omits the key and the path of the URL.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UpstreamSetting {
     /// Name in the settings: 1 to 64 characters of `A-Za-z0-9._-`.
@@ -36,7 +36,7 @@ pub struct UpstreamSetting {
     pub kind: UpstreamKind,
     /// Base URL of the API: http or https, with a host, without credentials, query, fragment or trailing slash.
     pub url: String,
-    /// API key, in visible ASCII. Without a key, requests carry no credential.
+    /// API key, in visible ASCII. Without a key, requests are sent without credentials.
     pub key: Option<String>,
 }
 
@@ -54,7 +54,7 @@ pub struct ModelSetting {
     pub pattern: String,
     /// Name of an upstream in [`ModelSettings::upstreams`].
     pub upstream: String,
-    /// Model name to send upstream, with the rules of `pattern` but without `*`; `None` sends the requested name.
+    /// Model name to send upstream. The rules for `pattern` apply, except for `*`. `None` sends the requested name.
     pub name_there: Option<String>,
 }
 

@@ -4,7 +4,7 @@ use super::{Fault, Given, SettingsError};
 
 const RULE: &str = "empty or an address such as https://threads.example.com, without a query";
 
-/// Returns the URL without a trailing slash, or an empty text if the setting is empty.
+/// Returns the URL without a trailing slash, or an empty string if the setting is empty.
 pub(super) fn read(given: &Given) -> Result<String, SettingsError> {
     let Some(text) = given.filled() else {
         return Ok(String::new());
@@ -22,7 +22,7 @@ pub(super) fn read(given: &Given) -> Result<String, SettingsError> {
     Ok(text.trim_end_matches('/').to_owned())
 }
 
-/// Returns the origin that browsers send for pages of `public_url`, or `None` if `public_url` is empty.
+/// Returns the origin that browsers send for pages under `public_url`, or `None` if `public_url` is empty.
 pub(crate) fn own_origin(public_url: &str) -> Option<String> {
     let uri = public_url.parse::<Uri>().ok()?;
     let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);

@@ -33,7 +33,7 @@ pub(super) fn read(
     Ok(Some(files))
 }
 
-/// Returns the path. Rejects PEM content instead of a path, because error messages would reveal the content.
+/// Returns the path of the file. Rejects values that contain PEM text, because error messages would reveal that text.
 fn path(given: &Given) -> Result<Option<PathBuf>, SettingsError> {
     match given.filled() {
         Some(text) if text.contains(PEM) => {

@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use super::mask::mask_url;
 
-/// The address of a Redis deployment. The debug form masks a password.
+/// The address of a Redis deployment. The `Debug` output masks passwords.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisUrl(String);
 

@@ -17,7 +17,7 @@ use threadkeep_identity::{ApiKeys, CookieSettings, TrustedProxies};
 use threadkeep_store_redis::ClientCertificate;
 use threadkeep_webhooks::Endpoint;
 
-/// The settings of a server. The debug form contains no secret.
+/// The settings of a server. The `Debug` output contains no secrets.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub listen: SocketAddr,
@@ -30,27 +30,27 @@ pub struct Settings {
     pub keep_alive: Duration,
     /// Time limit for requests that are still running after `drain`.
     pub shutdown: Duration,
-    /// How long the server still accepts requests after SIGTERM, while `/readyz` answers 503.
+    /// How long the server continues to accept requests after SIGTERM, while `/readyz` answers 503.
     pub drain: Duration,
     pub store: StoreSettings,
     pub policy: ThreadPolicy,
     pub max_threads_per_owner: Option<NonZeroU64>,
-    /// Keys of states that only callers with an API key may write.
+    /// State keys that only callers with an API key may write.
     pub reserved_keys: ReservedKeys,
     pub entries: EntryPolicy,
     pub scopes: ScopePolicies,
-    /// Idle lifetime of a conversation that a client of `OpenAI` creates.
+    /// Idle lifetime of conversations that `OpenAI` clients create.
     pub conversation_ttl: Duration,
     pub rates: RateLimits,
-    /// True if the end of each request is an event.
+    /// True if the end of each request for a thread is also an event.
     pub session_events: bool,
-    /// Prefix of links to this service. If empty, links are paths.
+    /// Prefix of links to this service. If empty, links contain only the path.
     pub public_url: String,
     pub webhooks: Vec<Endpoint>,
     pub webhook_allow_private: bool,
     /// `None` generates a random key for this run.
     pub signing_keys: Option<KeyRing>,
-    /// How long all replicas must have had a signing key before this key signs.
+    /// Time for which all replicas must have had a signing key before that key is used to sign.
     pub signing_key_wait: Duration,
     pub api_keys: ApiKeys,
     pub cookie: CookieSettings,
@@ -75,11 +75,11 @@ pub struct StoreSettings {
     pub timeout: Duration,
     /// Maximum number of calls in flight on each shared connection to Redis.
     pub max_in_flight: usize,
-    /// Maximum number of calls that wait for a permit on such a connection.
+    /// Maximum number of calls that are queued for each shared connection to Redis.
     pub max_waiting: usize,
     pub retention: Retention,
     pub embedded_store_max_bytes: u64,
-    /// Number of Redis replicas that must have a write before the server acknowledges it.
+    /// Number of Redis replicas that must receive a write before the server acknowledges it.
     pub wait_replicas: u16,
     pub read_cache_bytes: u64,
 }
@@ -90,7 +90,7 @@ pub struct LogSettings {
     pub filter: String,
     pub format: LogFormat,
     pub requests: bool,
-    /// Minimum duration of responses that are logged as slow. `None` logs no slow responses.
+    /// Responses that take at least this long are logged as slow. `None` disables these log lines.
     pub slow: Option<Duration>,
 }
 
@@ -103,7 +103,7 @@ pub enum LogFormat {
 }
 
 impl Settings {
-    /// Parses merged settings. [`SettingsError`] names the setting and the source of its value.
+    /// Parses merged settings. Errors name the setting and the source of its value.
     pub fn parse(mut values: Values) -> Result<Self, SettingsError> {
         let provenance = values.provenance();
         Self::read(&mut values, provenance)
@@ -178,7 +178,7 @@ impl Settings {
     }
 }
 
-/// Maximum of memory settings, in bytes. More than any machine has, and small enough that sums cannot overflow.
+/// Maximum value of memory settings, in bytes. More than any machine has, but small enough that sums cannot overflow.
 const MEMORY_BYTES_MAX: u64 = 1 << 40;
 
 fn signing_key_wait(values: &mut Values) -> Result<Duration, SettingsError> {
@@ -284,7 +284,7 @@ fn conversation_ttl(values: &mut Values) -> Result<Duration, SettingsError> {
     Ok(Duration::from_secs(seconds.within(bounds, rule)?))
 }
 
-/// Maximum of `history_max_bytes`. More than any conversation needs, and small enough that sums cannot overflow.
+/// Maximum value of `history_max_bytes`. More than any conversation needs, but small enough that sums cannot overflow.
 const HISTORY_BYTES_MAX: u64 = 1 << 30;
 
 fn log(values: &mut Values) -> Result<LogSettings, SettingsError> {
@@ -310,7 +310,7 @@ fn slow_log(values: &mut Values) -> Result<Option<Duration>, SettingsError> {
     Ok((slow_ms > 0).then(|| Duration::from_millis(slow_ms)))
 }
 
-/// About 30 years. Fits the packed TTL of a thread, and keeps sums of times from overflowing.
+/// About 30 years. Small enough for the packed TTL of a thread, and for sums of times not to overflow.
 const SECONDS_MAX: u64 = 1_000_000_000;
 
 fn seconds(given: &Given, min: u64) -> Result<Duration, SettingsError> {

@@ -2,10 +2,10 @@ use super::{CONFIG, PREFIX};
 
 pub(super) const CLIENT_URL: &str = "THREADKEEP_URL";
 pub(super) const CLIENT_API_KEY: &str = "THREADKEEP_API_KEY";
-/// Variable with the path of the program that this project's test suites run.
+/// Environment variable that test suites use for the path of the program under test.
 const PROGRAM: &str = "THREADKEEP_BIN";
 
-/// Returns the upper-case name of the setting that a variable sets. Returns `None` for other variables.
+/// Returns the upper-case name of the setting that a variable sets, or `None` for other variables.
 pub(super) fn setting<'a>(variable: &'a str, value: &str) -> Option<&'a str> {
     let name = variable.strip_prefix(PREFIX)?;
     let is_other = [CONFIG, CLIENT_URL, CLIENT_API_KEY, PROGRAM].contains(&variable);

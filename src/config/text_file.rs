@@ -6,7 +6,7 @@ use std::{fs, io};
 
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads a file without its byte order mark. Rejects UTF-16 with [`InvalidData`](io::ErrorKind::InvalidData).
+/// Reads a file, and removes its byte order mark. Rejects UTF-16 with [`InvalidData`](io::ErrorKind::InvalidData).
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = fs::read(path)?;
     remove_mark(&mut bytes)?;
@@ -18,10 +18,10 @@ pub(super) fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?).map_err(|_| invalid("it is not UTF-8"))
 }
 
-/// Removes a byte order mark from the beginning of a text. Fails for UTF-16.
+/// Removes a byte order mark from the beginning of `text`. Fails if `text` is UTF-16.
 pub(crate) fn remove_mark(text: &mut Vec<u8>) -> io::Result<()> {
     match text[..] {
-        // UTF-16 with a byte order mark, or with an ASCII letter first
+        // UTF-16 that begins with a byte order mark or an ASCII character
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..] => {
             Err(invalid("it is UTF-16: save it as UTF-8"))
         }

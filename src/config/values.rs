@@ -7,14 +7,14 @@ use super::catalog::Setting;
 use super::mask::mask;
 use super::{Fault, Given, Renamed, SettingsError, Warning};
 
-/// Every setting as text with its source, in the order of the default file.
+/// The text and the source of every setting, in the order of the default file.
 #[derive(Clone)]
 pub struct Values {
     given: Vec<Given>,
     renamed: BTreeSet<Renamed>,
 }
 
-/// Every setting with its value and its source, one per line. Secrets are masked.
+/// The value and the source of every setting, one setting per line. Secrets are masked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provenance(Vec<[String; 3]>);
 
@@ -47,8 +47,8 @@ impl Values {
         Provenance(self.given.iter().map(row).collect())
     }
 
-    /// Removes and returns a setting. Tests can then find settings that nothing reads. Panics if the default file has
-    /// no such setting, or if the setting was already taken.
+    /// Removes and returns a setting, so that tests can find settings that are never read. Panics if the default file
+    /// has no such setting, or if the setting was already taken.
     pub(super) fn take(&mut self, name: &str) -> Given {
         let index = self.given.iter().position(|given| given.name == name);
         self.given
@@ -60,7 +60,7 @@ impl Values {
         rows.map(|(earlier, present)| Warning::Renamed { earlier, present })
     }
 
-    /// Returns whether a setting has a value. The setting must not have been taken yet.
+    /// Returns whether a setting has a value. Must not be called after the setting was taken.
     pub(super) fn is_filled(&self, name: &str) -> bool {
         let given = self.given.iter().find(|given| given.name == name);
         given.is_some_and(|given| given.filled().is_some())

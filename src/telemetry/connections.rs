@@ -1,7 +1,7 @@
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-/// The number of open client connections. Clones share the number.
+/// The number of open client connections. All clones share one count.
 #[derive(Debug, Clone, Default)]
 pub struct Connections(Gauge);
 

@@ -1,4 +1,4 @@
-//! Metrics that are computed at each scrape, from values of other modules.
+//! Metrics that are computed from the values of other modules at each scrape.
 
 use std::fmt;
 
@@ -69,7 +69,7 @@ pub(super) fn gauges<L: EncodeLabelSet>(
     Ok(())
 }
 
-/// Labels each number. `label` is the name of the label; the text of each pair is the value.
+/// Labels each number. `label` is the name of the label, and the text in each pair is its value.
 pub(super) fn by<'a, N, const COUNT: usize>(
     label: &'a str,
     numbers: [(&'a str, N); COUNT],

@@ -87,7 +87,7 @@ pub(super) struct AnswerSeries {
     method: &'static str,
     status: StatusCode,
     pub(super) count: Counter,
-    /// Index of route and method in the statistics of the last minute.
+    /// Index of this route and method in the statistics of the last minute.
     pub(super) number: usize,
 }
 
@@ -132,7 +132,7 @@ impl RouteSeries {
     }
 }
 
-/// Removes the expressions of parameters from a pattern: `/{key:[^/]*}` becomes `/{key}`.
+/// Removes the regular expressions of the parameters from a route pattern: `/{key:[^/]*}` becomes `/{key}`.
 fn label(pattern: &str) -> String {
     let mut label = String::with_capacity(pattern.len());
     let mut is_expression = false;

@@ -32,7 +32,7 @@ pub(super) struct Tokens {
     pub(super) kind: &'static str,
 }
 
-/// Returns the label of a method. All methods that no route accepts share the label `other`.
+/// Returns the label of a method. All methods that no route accepts get the label `other`.
 pub(super) fn method_label(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

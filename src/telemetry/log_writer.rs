@@ -1,5 +1,5 @@
-//! Writes log lines to stderr on a separate thread. A slow or broken reader of the log therefore cannot delay requests
-//! or make them fail.
+//! Writes log lines to stderr on a separate thread. A slow or broken log reader therefore cannot delay requests or
+//! cause them to fail.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -15,9 +15,9 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use super::current::{counter, register};
 
-/// Maximum bytes of queued lines. Further lines are dropped.
+/// Maximum total size of queued lines, in bytes. Further lines are dropped.
 const WAITING_MAX: usize = 4 * 1_048_576;
-/// How long the process waits at exit for queued lines.
+/// Maximum time that the process waits for queued lines when it exits.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -25,21 +25,21 @@ static WRITER: OnceLock<LogWriter> = OnceLock::new();
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
-/// The sender of the queue of lines. Writes never fail, because `tracing` would report the failure on stderr with a
-/// macro that can panic.
+/// Queues lines for the thread that writes them. Must never return an error, because `tracing` would report it on
+/// stderr with a macro that can panic.
 #[derive(Debug, Clone)]
 pub(super) struct LogWriter(Sender<Message>);
 
 #[derive(Debug)]
 enum Message {
     Line(Vec<u8>),
-    /// Requests a reply after all earlier lines were written or dropped.
+    /// Requests a reply once all earlier lines have been written or dropped.
     Flush(SyncSender<()>),
 }
 
 struct Lines<W> {
     to: W,
-    /// True if the last line was written only in part.
+    /// True if only part of the last line was written.
     is_cut: bool,
 }
 
@@ -48,7 +48,7 @@ impl LogWriter {
         if let Some(started) = WRITER.get() {
             return Ok(started);
         }
-        // bypasses the lock of `io::stderr`, because a panic in any thread must not wait for this lock
+        // bypasses the lock of `io::stderr`, because a panic in any thread must not have to wait for that lock
         let to = File::from(io::stderr().as_fd().try_clone_to_owned()?);
         let (sender, messages) = channel();
         let lines = Lines { to, is_cut: false };
@@ -59,7 +59,7 @@ impl LogWriter {
     }
 }
 
-/// Waits up to a second until the queued lines are written.
+/// Waits for the queued lines to be written, but no longer than a second.
 pub fn flush_log() {
     let Some(LogWriter(queue)) = WRITER.get() else {
         return;
@@ -143,7 +143,7 @@ impl<W: Write> Lines<W> {
 mod tests {
     use super::*;
 
-    /// Accepts up to three bytes of every second write; the other writes fail or would block.
+    /// Accepts up to three bytes of every other write. The remaining writes fail or would block.
     #[derive(Default)]
     struct Disk {
         text: Vec<u8>,

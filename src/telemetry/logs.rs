@@ -18,7 +18,7 @@ pub enum LogError {
     Started(#[from] SetGlobalDefaultError),
 }
 
-/// Logs one JSON object per line. The fields of an event are members of this object, next to `message`.
+/// Logs one JSON object per line. The fields of an event become members of this object, next to `message`.
 pub fn log_json(filter: &str) -> Result<(), LogError> {
     let subscriber = tracing_subscriber::fmt()
         .json()
@@ -37,8 +37,8 @@ pub fn log_text(filter: &str) -> Result<(), LogError> {
     start(subscriber.finish().with(quiet(filter)))
 }
 
-/// Maximum log levels of libraries. They keep requests from filling the log and from leaving private data in the log. A
-/// filter that names a library removes its limit.
+/// Maximum log levels of libraries, so that requests cannot fill the log or leave private data in it. A filter that
+/// names a library removes the limit of that library.
 const QUIET: [(&str, &str, LevelFilter); 4] = [
     // logs each malformed request as an error
     ("actix_http", "actix_http::h1::dispatcher", LevelFilter::OFF),
@@ -50,8 +50,7 @@ const QUIET: [(&str, &str, LevelFilter); 4] = [
     ("rmcp", "rmcp", LevelFilter::ERROR),
 ];
 
-/// Limits libraries to the levels of [`QUIET`], except those that `filter` names. The configured filter applies in
-/// addition.
+/// Limits libraries to the levels of [`QUIET`], except those that `filter` names. The configured filter also applies.
 fn quiet(filter: &str) -> Targets {
     let unnamed = QUIET
         .into_iter()

@@ -7,7 +7,7 @@ use prometheus_client::registry::{Registry, Unit};
 use super::current::{by, counters, gauge, register};
 use threadkeep_store::{MemoryUse, Store};
 
-/// Registers the metrics of an embedded store's memory. Every replica exports these metrics; with Redis, they are 0.
+/// Registers the memory metrics of an embedded store. Every replica exports these metrics; with Redis, they are 0.
 pub fn register_memory(registry: &mut Registry, store: Arc<dyn Store>) {
     register(registry, move |encoder| {
         show(&store.memory_use().unwrap_or_default(), encoder)

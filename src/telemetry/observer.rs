@@ -29,7 +29,7 @@ use threadkeep_trace as trace;
 use threadkeep_trace::{AttributeValue, Context, Ended, SpanKind, Times, Tracer};
 use threadkeep_web::ApiError;
 
-/// Label for errors of other protocols that have no error code of this API.
+/// Label for errors of other protocols for which this API has no code.
 const NO_CODE: &str = "other";
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -37,8 +37,8 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 /// Label of requests that match no route.
 const UNMATCHED: &str = "unmatched";
 
-/// Metric handles of one worker. With these handles, a request looks up no labels, and takes no lock that workers
-/// share, except the locks of the statistics.
+/// The metric handles of one worker. They spare requests label lookups and all locks that workers share, except the
+/// locks of the statistics.
 #[derive(Debug)]
 pub struct Observer {
     metrics: HttpMetrics,
@@ -62,7 +62,7 @@ struct CallerSeries {
 pub struct RequestLogs {
     /// Logs each request at level `info`.
     pub all: bool,
-    /// Minimum duration of responses that are logged as slow; `None` logs none.
+    /// Responses that take at least this long are logged as slow. `None` disables these log lines.
     pub slow: Option<Duration>,
 }
 
@@ -227,7 +227,7 @@ impl Observer {
     }
 }
 
-/// Logs a call to a route for operators. The parameters of the path are hashed, because they may name a person.
+/// Logs a call to a route for operators. Path parameters are hashed, because they may identify a person.
 fn audit(
     request: &HttpRequest,
     route: &str,
@@ -279,7 +279,7 @@ fn trace_parent(headers: &HeaderMap) -> Option<TraceParent> {
     given.next().is_none().then_some(parent)
 }
 
-/// The log line of a request. Omits the path, which may contain a whole id and keys.
+/// The log line of a request. Omits the path, which may contain keys and a complete id.
 struct Line<'a> {
     request: &'a HttpRequest,
     route: &'a str,
@@ -329,8 +329,8 @@ impl Line<'_> {
     }
 
     /// Builds a span according to the [conventions for
-    /// HTTP](https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-server), without the path, which may
-    /// contain a whole id and keys.
+    /// HTTP](https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-server), but omits the path, which may
+    /// contain keys and a complete id.
     fn span(&self, code: Option<&'static str>) -> Ended {
         let method = match method_label(self.request.method()) {
             "other" => "_OTHER",

@@ -61,7 +61,7 @@ fn resident_bytes() -> Option<f64> {
     Some(kilobytes * 1024.0)
 }
 
-/// Sums user and system time, fields 14 and 15 (`proc_pid_stat(5)`). Their unit is a hundredth of a second on every
+/// Adds user time and system time, which are fields 14 and 15 (`proc_pid_stat(5)`). Their unit is 10 ms on every
 /// supported Linux.
 fn cpu_seconds() -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;

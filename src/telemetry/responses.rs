@@ -13,10 +13,10 @@ use threadkeep_responses::{
     Protocol, ResponseObserver, ResponseRefusal, ResponseService, UpstreamOutcome,
 };
 
-/// Label for calls of tools that do not exist, because models sometimes invent names.
+/// Label for calls to tools that do not exist. Models sometimes invent names.
 const UNKNOWN: &str = "unknown";
 
-/// Buckets in seconds, from a short answer to the longest response that the default settings allow.
+/// Buckets in seconds, from short answers to the longest response that the default settings allow.
 const SECONDS: [f64; 11] = [
     0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 180.0, 600.0,
 ];

@@ -36,7 +36,7 @@ router.post("/release/:name", (c) => {
   return c.json(held.delete(c.req.param("name")));
 });
 
-// whether the save of an answered request is still pending
+// answers true while the save of an answered request is pending
 router.get("/pending", (c) => c.json(hasWaitUntilPending()));
 
 // ["get", "namespace", "key"] -> {"result": ..} or {"error": ..}; bytes are {"bytes": base64}

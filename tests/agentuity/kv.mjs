@@ -1,4 +1,4 @@
-// Tests all calls of an app's key-value storage in two processes.
+// Tests all key-value storage calls of an app in two processes.
 
 import assert from "node:assert/strict";
 
@@ -19,7 +19,7 @@ async function call(app, ...call) {
   return result;
 }
 
-// Returns the seconds until an entry expires, or undefined if it never does.
+// Returns the number of seconds until an entry expires, or undefined if it never expires.
 async function left(app, namespace, key) {
   const { expiresAt } = await call(app, "get", namespace, key);
   return expiresAt && (Date.parse(expiresAt) - Date.now()) / 1000;

@@ -9,8 +9,8 @@ export class Link {
   #pairs = new Set();
   #cut = false;
 
-  // `target` is { port, host } or { path }. tap() runs for each connection. The object that it returns receives the bytes
-  // by `up(chunk)` and `down(chunk)`, and `closed()` when the connection ends.
+  // `target` is { port, host } or { path }. The link calls tap() for each connection. It passes the bytes to
+  // `up(chunk)` and `down(chunk)` of the returned object, and calls `closed()` when the connection ends.
   constructor(target, tap = undefined) {
     this.#target = target;
     this.#tap = tap;

@@ -6,7 +6,7 @@ import { Visitor, eventually, release, settled } from "./visitor.mjs";
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-// Pushes to threads from both processes until `stop`. Half of the requests read first.
+// Pushes to threads from both processes until `stop` is called. Half of the requests first read the thread.
 class Traffic {
   #stopped = false;
   #next = 0;
@@ -30,7 +30,7 @@ class Traffic {
     }
   }
 
-  // Returns the last number that each write frame adds to the log, in the order of the frames.
+  // Returns the last number that each write frame adds to the log, in frame order.
   #writes(visitor) {
     const calls = this.stage.wire.of(visitor.id);
     const writes = calls.filter(({ action }) => action === "merge" || action === "save");
@@ -46,7 +46,7 @@ class Traffic {
     return acknowledged.map((write) => write.number);
   }
 
-  // Stops the traffic. Asserts that each acknowledged push was stored exactly once and that the initial content still
+  // Stops the traffic. Asserts that each acknowledged push was stored exactly once, and that the initial content still
   // exists. Returns a line with the counts.
   async stop() {
     this.#stopped = true;

@@ -85,7 +85,7 @@ export class Stage {
     return replica;
   }
 
-  // Starts another replica behind the same address and stops the old replica. Returns the exit code of the old replica.
+  // Starts a new replica behind the same address, and stops the old replica. Returns the exit code of the old replica.
   async replaceReplica() {
     const before = this.#replicas.at(-1);
     await this.startReplica();

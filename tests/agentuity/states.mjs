@@ -1,4 +1,4 @@
-// Checks the size limit of an app's state, and that /v1 returns the state that the app sees.
+// Checks the size limit of app states, and that /v1 returns the state that the app sees.
 
 import assert from "node:assert/strict";
 

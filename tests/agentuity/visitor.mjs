@@ -6,8 +6,8 @@ const PATIENCE_MS = 300_000;
 
 export const range = (count) => Array.from({ length: count }, (_, n) => n);
 
-// Retries `look` until it no longer throws, and returns its result. The runtime saves after it has answered, so the stored
-// state may change late.
+// Retries `look` until it no longer throws, and returns its result. The runtime saves the state only after it has
+// answered, so a change may take a moment to appear.
 export async function eventually(look) {
   const end = performance.now() + PATIENCE_MS;
   for (;;) {
@@ -20,7 +20,7 @@ export async function eventually(look) {
   }
 }
 
-// Calls `fetch` with a JSON body. `body` is a value, and `text` is JSON text.
+// Calls `fetch` with a JSON body, which is given as a value (`body`) or as JSON text (`text`).
 export function ask(url, { body, text = JSON.stringify(body), headers, ...init } = {}) {
   const type = text === undefined ? {} : { "content-type": "application/json" };
   const signal = AbortSignal.timeout(PATIENCE_MS);
@@ -43,7 +43,7 @@ export function release(app, name) {
 }
 
 export class Visitor {
-  // Credentials from the app: the cookie `atid` with its value, and the header `x-thread-id`.
+  // Credentials from the app: the `atid` cookie as a name-value pair, and the `x-thread-id` header.
   cookie;
   signed;
 

@@ -19,7 +19,7 @@ struct Demo {
 }
 
 impl Demo {
-    /// Starts a demo. Its environment has server settings, which the demo must ignore.
+    /// Starts a demo. Its environment contains server settings, which the demo must ignore.
     fn start() -> Self {
         let mut child = Command::new(places::program())
             .args(["demo", "--listen", "127.0.0.1:0"])
@@ -135,7 +135,7 @@ async fn writers_and_the_model_of_a_demo_share_one_thread() {
             && state["tokens"] != 0
     })
     .await;
-    // wait until the model has answered, and has stored a fact with a tool
+    // wait until the model has answered and stored a fact with a tool
     let history = demo
         .until(&format!("{live}/history?limit=100"), |page| {
             let items = page["items"].as_array().unwrap();

@@ -1,4 +1,4 @@
-//! Tests parameters of Redis URLs. Either a parameter takes effect, or the server does not start.
+//! Tests that each parameter of a Redis URL either takes effect or prevents the server from starting.
 
 use crate::support::server::{Backend, Server};
 

@@ -1,5 +1,5 @@
-//! Rolls out a new signing key to two replicas, one at a time. In any order of the rollout, clients must not lose their
-//! conversations.
+//! Rolls out a new signing key to two replicas, one at a time. Clients must not lose their conversations, whatever the
+//! order of the rollout.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -44,8 +44,8 @@ fn new_key() -> String {
 }
 
 impl TwoReplicas {
-    /// Starts two replicas with the old key. `wait_seconds` is how long a stopped replica still counts as a replica
-    /// without the new key.
+    /// Starts two replicas with the old key. For `wait_seconds`, a stopped replica still counts as a replica without
+    /// the new key.
     fn start(wait_seconds: u64) -> Arc<Self> {
         let base = Server::builder(Backend::Redis)
             .set("THREADKEEP_SIGNING_KEY_WAIT_SECONDS", wait_seconds)
@@ -206,7 +206,7 @@ async fn the_documented_order_loses_no_conversation() {
     }
     fleet.await_signing_with(NEW_SECRET).await;
     load.go_on().await;
-    // by now, every client has an id that was signed with the new key
+    // by now, the ids of all clients are signed with the new key
     for replica in [0, 1] {
         fleet.restart(replica, &[new_key()], "new").await;
         load.go_on().await;
@@ -246,7 +246,7 @@ async fn a_replica_that_is_away_for_a_while_still_counts() {
     let load = Load::start(&fleet);
     fleet.restart(0, &[new_key(), old_key()], "").await;
 
-    // while replica 1 restarts, replica 0 has no running peer whose keys it could ask for
+    // while replica 1 restarts, replica 0 has no running peer to ask for keys
     fleet.restart(1, &[old_key()], "").await;
 
     load.go_on().await;

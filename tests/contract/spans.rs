@@ -1,4 +1,4 @@
-//! Tests the spans that a collector receives. Parses them with OpenTelemetry's own message definitions.
+//! Tests the spans that a collector receives. The spans are parsed with OpenTelemetry's own message definitions.
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value::Value};
@@ -278,7 +278,7 @@ async fn a_collector_that_hangs_delays_no_request_and_no_end_for_long(backend: B
     for _ in 0..20 {
         thread.get("state").ok().await;
     }
-    // before it exits, the server waits for the collector, but only for a limited time
+    // before it exits, the server waits for the collector, but not indefinitely
     assert!(server.stop().success());
 
     assert!(server.log().contains("did not take the last spans in time"));

@@ -1,4 +1,4 @@
-//! Tests the time limits of Agentuity's WebSockets on a server in this process, with limits that each test sets.
+//! Tests the time limits of Agentuity's WebSockets. The server runs in this process, and each test sets its own limits.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -89,7 +89,7 @@ async fn who_does_not_authenticate_in_time_is_closed_without_a_word() {
     });
     let mut socket = Socket::connect(local.address).await;
 
-    // the server sends no `"success":false`, because the client would then never reconnect
+    // the server does not send `"success":false`, because the client would then never reconnect
     assert_eq!(socket.closed().await, POLICY);
 }
 
@@ -220,7 +220,7 @@ async fn what_a_client_may_have_given_up_waiting_for_was_not_given() {
     let local = Local::start(IMPATIENT);
     let (mut socket, id) = saved(&local).await;
 
-    // the client does not read, and therefore answers no ping
+    // the client is not reading, so it does not answer pings
     socket.request("1", "restore", &about(&id, &[])).await;
     until(async || local.counters.restore.done.get() == 1).await;
     sleep(2 * IMPATIENT.client_timeout).await;
@@ -235,7 +235,7 @@ async fn what_may_have_been_on_its_way_for_too_long_was_not_given() {
     let local = Local::start(IMPATIENT);
     let (mut socket, id) = saved(&local).await;
 
-    // the server must assume that the client sent this request right after its previous message, and has given up on it
+    // for all the server knows, the client sent this request long ago and has given up on it
     sleep(2 * IMPATIENT.client_timeout).await;
     socket.request("1", "restore", &about(&id, &[])).await;
     socket.request("2", "save", &save(&id)).await;

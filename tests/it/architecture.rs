@@ -1,4 +1,4 @@
-//! Checks the dependencies between crates (by their manifests) and between rooms, the top-level modules of `src/`.
+//! Checks the dependencies between crates (from their manifests) and between rooms (the top-level modules of `src/`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,7 +21,7 @@ const NAMES: [(&str, &[&str]); 6] = [
     // only the composition root selects the store
     ("RedisStore", &["store-redis", "app", "actix"]),
     ("RedisSettings", &["store-redis", "app", "actix", "lib"]),
-    // other crates handle the results of a store, but call none of its methods
+    // other crates handle results of a store, but do not call its methods
     ("dyn Store", &["service", "telemetry", "app"]),
     // store-redis reads client certificates, which may be renewed while the server runs
     (
@@ -60,7 +60,7 @@ impl Source {
         }
     }
 
-    /// Returns the rooms named in paths that begin with `crate::`, or with as many `super::` as lead to the crate root.
+    /// Returns the rooms named in paths that begin with `crate::`, or with enough `super::` to reach the crate root.
     fn referenced_rooms(&self) -> BTreeSet<String> {
         let from_the_root = self.text.split("crate::").skip(1);
         let up = "super::".repeat(self.depth);
@@ -125,7 +125,7 @@ struct Dependency {
     is_for_tests: bool,
 }
 
-/// Returns the dependencies of each package of the workspace, by the package's name without `threadkeep-`.
+/// Returns the dependencies of each workspace package, keyed by the package name without `threadkeep-`.
 fn packages() -> BTreeMap<String, Vec<Dependency>> {
     let output = Command::new("cargo")
         .args(["metadata", "--no-deps", "--locked", "--format-version=1"])

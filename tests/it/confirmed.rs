@@ -1,5 +1,5 @@
-//! Tests confirmed writes: no write is answered before the replicas have all data that the answer reports, even data
-//! that an earlier write or a different connection stored.
+//! Tests confirmed writes: no write is answered before the replicas have all data that the answer reports, including
+//! data stored by an earlier write or through a different connection.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::support::redis::RedisServer;
 use crate::support::replicated::Replicated;
 use crate::support::until;
 
-/// Runs writes that change nothing, such as replays. Calls `look` before the first of these writes and after each.
+/// Runs writes that change nothing, such as replays. Calls `look` before the first write and after each write.
 async fn run_ineffective_writes(room: &Room, thread: &Subject, look: impl Fn(&str)) {
     let written = once("a", "request");
     let end = threadkeep_store::Destroy {
@@ -143,11 +143,11 @@ async fn what_is_written_for_it_leaves_no_trace() {
     assert!(before.1.contains(&-1) && before.1.contains(&100));
 }
 
-/// Number of writes that wait for a replica at the same time: one for each permit.
+/// Number of writes that wait for a replica at the same time, one per permit.
 const WAITING: usize = 15;
-/// Time limit of calls. Redis ends their `WAIT`s after 210 s.
+/// Time limit for calls. Redis ends their `WAIT`s after 210 s.
 const PATIENCE: Duration = Duration::from_secs(240);
-/// Maximum time to close the abandoned connections and write once, on a busy machine.
+/// Time limit for closing the abandoned connections and writing once, even on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use crate::support::server::{Backend, Server};
 const PASSWORD: &str = "p@ss:w/rd%";
 const PASSWORD_IN_URL: &str = "p%40ss%3Aw%2Frd%25";
 
-/// The ACL rights in docs/redis.md, with the key prefixes of tests.
+/// The ACL rights in docs/redis.md, with the key prefixes that the tests use.
 static RIGHTS: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let page = include_str!("../../docs/redis.md");
     let line = page.lines().find(|line| line.starts_with("ACL SETUSER"));
@@ -49,7 +49,7 @@ async fn assert_works(url: &str) {
     assert_eq!(thread.state().await.unwrap(), r#"{"k":[1,2]}"#);
 }
 
-/// Connects to a Redis that must be rejected. Returns the error in every form in which it may be logged.
+/// Connects to a Redis that the store must reject. Returns the error in every form in which it may be logged.
 async fn refusal(url: &str, key_prefix: &str) -> String {
     let error = connect(url, key_prefix).await.unwrap_err();
     let StoreError::Unavailable(cause) = &error else {
@@ -203,7 +203,7 @@ async fn tls_works_with_a_trusted_certificate_and_with_no_other() {
     let own = authority.issue("redis");
     let (_redis, port) = RedisServer::start_encrypted(&RedisServer::encrypted(&own, &authority));
     let url = format!("rediss://127.0.0.1:{port}");
-    // the trusted certificates are a setting of the whole process, so this takes a separate server
+    // the trusted certificates apply to a whole process, so this test needs separate servers
     let settings = Server::builder(Backend::Memory).redis(&url);
 
     let trusting = settings

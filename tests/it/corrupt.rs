@@ -1,5 +1,4 @@
-//! Tests values in Redis that were changed by a different program: only the affected data becomes unavailable, in every
-//! protocol.
+//! Tests that a value changed by another program in Redis makes only its own data unavailable, in every protocol.
 
 use std::sync::Arc;
 
@@ -208,6 +207,6 @@ async fn an_event_that_cannot_be_read_is_passed_over_by_all_readers() {
         }
         assert_eq!(read.len(), 2, "{most}: {read:?}");
     }
-    // each unreadable event counts once, however often it is read
+    // each unreadable event counts once, no matter how often it is read
     assert_eq!(room.backend.unreadable(), 6);
 }

@@ -49,7 +49,7 @@ async fn what_is_stored_follows_the_state_however_arrays_were_cut() {
     assert!(stored < 2 * state.len(), "{stored} for {}", state.len());
 }
 
-/// Returns the keys that have not expired by `clock`, except the empty stream and the horizon that each log leaves.
+/// Returns the keys that have not expired by `clock`, except the empty stream and the horizon that remain of each log.
 fn lasting_keys(connection: &mut Connection, clock: &Clock) -> Vec<String> {
     let mut keys: Vec<String> = redis::cmd("KEYS").arg("*}:*").query(connection).unwrap();
     keys.retain(|key| {
@@ -108,8 +108,7 @@ async fn what_is_past_its_retention_leaves_nothing() {
     room.reap().await;
     assert!(!lasting_keys(&mut redis.connection(), &room.clock).is_empty());
 
-    // a restored archive is in no list and expires by itself, an hour after the latest time at which the log can have
-    // its event
+    // no list contains a restored archive, but Redis deletes it an hour after the log can no longer contain its event
     room.advance(4_500 * SECOND);
     room.tidy().await;
 
@@ -136,7 +135,7 @@ async fn a_pause_of_redis_is_not_followed_by_a_connection_for_each_request() {
     let late = |number: u64| {
         let store = &store;
         async move {
-            // spread the requests over time, and with them their timeouts
+            // spread the requests, and thus their timeouts, over time
             tokio::time::sleep(Duration::from_millis(5 * number)).await;
             store.get_state(&id, Reader::ALL).await
         }
@@ -215,7 +214,7 @@ async fn a_write_to_a_thread_that_nobody_watches_pays_for_itself_alone() {
     for name in ["evalsha", "hset"] {
         assert_eq!(commands(&mut connection, name), 3 * WRITES, "{name}");
     }
-    // once a second, writes check for subscribers to all threads, and writes of one operation extend the lifetime
+    // once a second, a write checks for subscribers to all threads, and a single-operation write extends the lifetime
     let seconds = 1 + start.elapsed().as_secs();
     for (name, each, at_most) in [("time", 1, 3), ("pexpire", 1, 1), ("pttl", 3, 3)] {
         let calls = commands(&mut connection, name);
@@ -227,7 +226,7 @@ async fn a_write_to_a_thread_that_nobody_watches_pays_for_itself_alone() {
     }
 }
 
-/// For a second after a read extends the lifetime of a thread, later reads fetch only the meta record.
+/// For one second after a read has extended the lifetime of a thread, reads fetch only the meta record.
 #[tokio::test]
 async fn a_read_of_what_is_known_asks_redis_for_no_content() {
     const READS: u64 = 100;
@@ -402,7 +401,7 @@ async fn a_history_comes_back_with_its_thread_without_being_copied() {
 
     assert!(restored.unwrap().is_some());
     assert_eq!(scope.items().await.len(), 1_000);
-    // Redis copies only the state, which the event of the end may still need
+    // Redis copies only the state, which the end event may still need
     assert_eq!(commands(&mut connection, "copy"), 1);
 }
 

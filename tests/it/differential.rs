@@ -1,4 +1,4 @@
-//! Runs the same random operation lists on several stores. Redis, with its short and its long write script, must behave
+//! Runs the same random operation lists on several stores. The short and the long write script of Redis must behave
 //! like the embedded store, which uses the domain's code.
 
 use std::time::{Duration, Instant};
@@ -13,9 +13,9 @@ use crate::conformance::room;
 use crate::lists::{List, Outcome, Player, Step, list};
 use crate::scope_lists;
 
-/// Variable for the seed of the lists. Set it to the seed that a failure prints, to run the same lists again.
+/// Environment variable with the seed of the lists. To repeat a failed run, set it to the seed that the failure prints.
 const SEED: &str = "THREADKEEP_TEST_SEED";
-/// Variable that triples the number of lists if it is set to any value.
+/// Environment variable that triples the number of lists if it is set to any value.
 const ALL: &str = "THREADKEEP_TEST_ALL_LISTS";
 
 #[test]
@@ -95,8 +95,8 @@ fn check_scopes(
     });
 }
 
-/// Plays a list. Retries a slow run if the players disagree, because the clock keeps running, and times are compared in
-/// steps of five seconds.
+/// Plays a list. If the players disagree after a slow run, tries again: the clock keeps running, and times are compared
+/// in steps of five seconds.
 fn in_time(play: impl Fn() -> Result<(), TestCaseError>) -> Result<(), TestCaseError> {
     const LONGEST: Duration = Duration::from_secs(2);
     for _ in 0..10 {

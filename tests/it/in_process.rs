@@ -12,7 +12,7 @@ use threadkeep_webhooks::WebhookSettings;
 
 use crate::conformance::room::Room;
 
-/// Starts an API and its events. Consumers poll often, and give up on an event after `give_up_after`.
+/// Starts an API and its events. Consumers poll frequently, and give up on an event after `give_up_after`.
 pub(crate) fn giving_up_after(give_up_after: Duration, room: &Room) -> (Api, Events) {
     let timing = Timing {
         give_up_after,

@@ -1,4 +1,4 @@
-//! Kills replicas in this process at a chosen call of the store. Tests check what other replicas then find in Redis.
+//! Kills replicas in this process at a chosen store call. Tests then check what other replicas find in Redis.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::support::redis::{self, RedisServer};
 const MOST: u64 = 200;
 
 pub(crate) trait Replica {
-    /// Redis commands that count as changes. A replica is killed at such a command.
+    /// Redis commands that count as changes. A replica is killed at one of these commands.
     const CHANGES: &'static [&'static str];
 
     fn start(room: &Room) -> Self;
@@ -33,7 +33,7 @@ impl Place {
         R::start(&redis_at(&self.redis.url(), &self.prefix).await)
     }
 
-    /// Kills a replica before or after its change number `passed` during `call`. Returns whether that happened.
+    /// Kills a replica during `call`, at the first change after `passed` changes. Returns whether that happened.
     pub(crate) async fn call_and_kill<R: Replica, T>(
         &self,
         about: &[&str],

@@ -75,7 +75,7 @@ async fn a_copy_follows_no_write_to_another_content_of_its_version() {
             .arg(dumped)
             .arg("REPLACE");
         restore.exec(&mut connection).unwrap();
-        // wait, because two contents of the same version must have different times in milliseconds
+        // wait, so that the lost version and its replacement have different times in milliseconds
         sleep(Duration::from_millis(2)).await;
         elsewhere.merge(&[set("kept", "1")]).await;
         thread.merge(&[write]).await;

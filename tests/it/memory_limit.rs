@@ -319,13 +319,13 @@ async fn what_is_gone_is_no_longer_counted() {
 
     room.space("n").destroy().await;
     until(async || {
-        // threads that end meanwhile are archived for another 60 s
+        // threads that ended in the meantime are archived for another 60 s
         room.advance(Duration::from_secs(60));
         store.is_empty()
     })
     .await;
-    // empty hash tables remain, usually 17 to 22 KB; however the ids fall into shards, a table of n entries has at most
-    // max(4, 16n/7) slots, less than twice the usual number
+    // empty hash tables remain, usually 17 to 22 KB; for any distribution of ids over shards, a table of n entries has
+    // at most max(4, 16n/7) slots, less than twice the usual number
     until(async || used(&store) < 40_000).await;
 }
 

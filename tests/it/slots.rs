@@ -1,4 +1,4 @@
-//! Tests that every script accesses only one cluster slot. A single Redis does not check that, and an undeclared key
+//! Tests that every script accesses only one cluster slot. A standalone Redis does not check this, so an undeclared key
 //! would fail only in a cluster. The test reads the keys from `MONITOR`.
 
 use std::collections::HashSet;
@@ -81,7 +81,7 @@ async fn a_script_touches_only_its_declared_keys_and_these_share_a_hash_tag() {
 #[tokio::test]
 async fn a_script_that_drops_keys_changes_nothing_while_its_slot_moves() {
     let cluster = Arc::new(RedisCluster::start());
-    // calls that meet a moving slot may take the whole time limit
+    // a call that accesses a moving slot may take the whole time limit
     let room = cluster_within(Duration::from_secs(5), Arc::clone(&cluster)).await;
     let thread = room.subject();
     // create all data that the scripts use, because a script without data returns early
@@ -184,7 +184,7 @@ async fn logged(room: &Room, thread: &Subject) -> Vec<Event> {
     room.backend.read_log(&from, 1000).await.unwrap().remove(0)
 }
 
-/// Returns whether `key` is declared, or belongs to a declared key of the same slot. For example, the checkpoints of a
+/// Returns whether `key` is declared, or belongs to a declared key in the same slot. For example, the checkpoints of a
 /// thread belong to the thread, and the lists of a bucket belong to any key of the bucket.
 fn is_declared(key: &str, declared: &[String]) -> bool {
     let is_life = |rest: &str| rest.len() == 17 && rest.starts_with(':');

@@ -117,8 +117,8 @@ fn is_close(stated: u64, found: u64) -> bool {
     stated.abs_diff(found) * 100 <= found * TOLERANCE_PERCENT
 }
 
-/// Measures the memory of a thread with `messages` messages of 100 bytes. A thread with 0 messages has a number as its
-/// state. Repeats the measurement until it is close to `stated`, because Redis frees some memory later.
+/// Measures the memory of a thread with `messages` messages of 100 bytes. If `messages` is 0, stores a number in the
+/// state instead. Repeats the measurement until it is close to `stated`, because Redis frees some memory later.
 async fn bytes_per_thread(redis: &Arc<RedisServer>, messages: usize, stated: &str) -> u64 {
     let stated = number(stated).unwrap();
     let mut bytes = 0;

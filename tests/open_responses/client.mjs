@@ -64,7 +64,7 @@ export class Client {
     });
   }
 
-  /** Opens a socket for `use`, and closes it afterwards. Returns the result of `use`. */
+  /** Opens a socket, calls `use` with the socket, and closes it. Returns the result of `use`. */
   async connected(use) {
     const socket = new WebSocket(this.#url.replace(/^http/, "ws"), { headers: this.#headers });
     await once(socket, "open", { signal: AbortSignal.timeout(PATIENCE_MS) });

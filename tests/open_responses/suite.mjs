@@ -19,7 +19,7 @@ function textOf(response) {
   return content[0].text;
 }
 
-// Checks that the upstream's request, which `response` contains, has these texts.
+// Checks that the request to the upstream, which `response` repeats, contains these texts.
 function assertShown(response, ...texts) {
   const request = textOf(response);
   for (const text of texts) assert.ok(request.includes(text), `${text} did not reach the model`);

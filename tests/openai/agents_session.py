@@ -12,7 +12,7 @@ from agents.testing import ModelStep, ScriptedModel, assistant_message, function
 from openai import AsyncOpenAI, NotFoundError
 
 client = AsyncOpenAI(base_url=f"http://{sys.argv[1]}/v1")
-# hides the warning that the last items of a conversation are from another caller
+# hides the warning that another caller added the last items of a conversation
 logging.getLogger("openai.agents").setLevel(logging.ERROR)
 CONFIG = RunConfig(tracing_disabled=True)
 

@@ -49,6 +49,6 @@ def items():
         {"type": "of_tomorrow", "big": 9007199254740993, "nested": {"a": [None, 1.5]}},
     ]
     for item in made:
-        # the server adds an id to an item without one
+        # the server adds a missing id to an item
         item.setdefault("id", None)
     return made

@@ -36,7 +36,7 @@ class Fake:
     """A fake transport. Records requests, and returns a response with which any method can continue."""
 
     ANSWER = (
-        # every response has all of these strings, numbers, flags and lists
+        # every response contains all of these strings, numbers, flags and lists
         dict.fromkeys(("id", "token", "owner", "name", "life", "reason", "url", "scope", "namespace"), "thrd_x")
         | dict.fromkeys(("version", "size_bytes", "limit_bytes", "ttl_seconds", "value", "limit_keys", "checkpoint"), 1)
         | {"total": 1}

@@ -181,7 +181,7 @@ def test_an_answer_that_does_not_come_is_a_timeout(connect: object, proxy: Proxy
             client.thread("thrd_" + "3" * 32).read()
         return time.monotonic() - before
 
-    # several tries, because the machine may pause once; with the default of 10 s, every try would be slow
+    # retries, because the machine may pause; with the default timeout of 10 s, every attempt would take too long
     assert any(seconds() < 8 for _ in range(5))
 
 

@@ -2,7 +2,7 @@ import type { Sending } from "./http/send.js";
 import type { Client } from "./types/client.js";
 
 export interface Internals {
-  /** Sends requests that are not about one thread. Uses the API key if there is one. */
+  /** Sends requests that do not belong to a single thread. Uses the API key if there is one. */
   readonly service: Sending;
 }
 

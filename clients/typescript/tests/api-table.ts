@@ -66,7 +66,7 @@ function match(request: string, known: string[]): string {
   return fitting[0] ?? actual.join("/");
 }
 
-/** Renders the table as Markdown. One row lists a call with `current` and the same call with an ID. */
+/** Renders the table as Markdown. A call with `current` and the same call with an ID share a row. */
 export function markdown(table: Map<string, string[]>): string {
   const rows = new Map<string, string[]>();
   for (const [operation, methods] of table) {

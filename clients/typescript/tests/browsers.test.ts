@@ -1,6 +1,6 @@
 /**
- * Tests browsers other than Chromium. Without Playwright's browsers, uses Debian's firefox-esr and the browser of
- * libwebkit2gtk-4.1-0 in an xvfb. Playwright cannot drive these two, so they only open a page.
+ * Tests browsers other than Chromium. Without Playwright's browsers, uses firefox-esr and the WebKitGTK MiniBrowser
+ * from Debian packages. Playwright cannot drive these two, so they only open a page.
  */
 
 import assert from "node:assert/strict";

@@ -116,7 +116,7 @@ describe("useThread", () => {
     await inPage(page, "page.thread.set('count', 0)");
     const thread = await other(page);
     let reads = 0;
-    // delays every other read, so that a response arrives after a newer response
+    // delays every other read, so that an older response arrives after a newer one
     site.proxy.fault = ({ method, path }) => (method === "GET" && path.includes("/state") && reads++ % 2 ? { delayResponseMs: 150 } : undefined);
     for (let index = 1; index <= 20; index++) {
       await thread.merge([{ op: "increment", key: "count" }, { op: "push", key: "list", value: index, maxRecords: 5 }]);

@@ -14,8 +14,8 @@ before(async () => {
 });
 
 /**
- * Returns a host name without cookies. Pages of different hosts share no data but share processes. 200 browser contexts
- * would take minutes to start.
+ * Returns a URL whose host has no cookies yet. Pages of different hosts share processes but no data. Creating 200
+ * browser contexts would take minutes.
  */
 const urlOfHost = (index: number) => site.url.replace("127.0.0.1", `visitor-${index}.localhost`);
 

@@ -80,7 +80,7 @@ test("a user logs in, asks, and finds the answer in a second tab", async () => {
 });
 
 test("both tabs see an answer grow", async () => {
-  // a page that pauses during an answer misses states; retries with the next answer
+  // if a page pauses during an answer, it misses states; retries with the next answer
   for (let most = 0; most <= 3; ) {
     const seen = [await watch(one), await watch(two)];
     await say(two, `And Basel ${++count}?`);

@@ -13,7 +13,7 @@ export const isReachable = signal(true);
 /** The 401 response that rejected the API key in use, for example after a restart with different settings. */
 export const refusal = signal<Problem | undefined>(undefined);
 
-/** Number of times that the service came back after an outage. Pages reload when the number changes. */
+/** Number of times that the service has recovered from an outage. Pages reload when the number changes. */
 export const returns = signal(0);
 
 /** URL of the service. A proxy may add a path prefix before `/console/`. */
@@ -54,7 +54,7 @@ export async function call(path: string, { method = "GET", body, headers, signal
   const init: RequestInit = {
     method,
     headers: { ...identity(), ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
-    // sends no cookie, because it could name a page's thread; uses no cached response
+    // sends no cookie, because a cookie could identify another page's thread; bypasses the browser's cache
     credentials: "omit",
     cache: "no-store",
     redirect: "error",
@@ -79,7 +79,7 @@ export async function call(path: string, { method = "GET", body, headers, signal
   return { status: response.status, headers: response.headers, text };
 }
 
-/** Parses the response as JSON. Not for clients' values, which must remain text. */
+/** Parses the response as JSON. Do not use it for values of clients, which must remain text. */
 export async function callJson<T>(path: string, options?: Call): Promise<T> {
   return JSON.parse((await call(path, options)).text) as T;
 }

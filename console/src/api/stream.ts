@@ -19,11 +19,11 @@ const RETRY_MS = 1_000;
 const RETRY_MAX_MS = 15_000;
 /**
  * Time until a hidden tab closes its stream, because browsers allow only six connections per host for all tabs. When
- * the tab is visible again, the stream resumes from its cursor.
+ * the tab becomes visible again, the stream resumes from its cursor.
  */
 const HIDDEN_MS = 5_000;
 const HIDDEN = "hidden";
-/** Maximum length of an event. Real events are shorter: up to a state of 256 KiB, or the names of 1,000 keys. */
+/** Maximum length of an event. Real events are shorter, even with a state of 256 KiB or the names of 1,000 keys. */
 const EVENT_MAX_UNITS = 8 * 1_048_576;
 
 /**

@@ -2,7 +2,7 @@ import { type Span, children, member, membersOf } from "../json/text.js";
 import { call } from "./request.js";
 import type { Archive, Thread } from "./types.js";
 
-/** Parses an object of the service. Keeps its metadata as text, because clients wrote the metadata. */
+/** Parses an object from the service. Keeps its metadata as text, because clients wrote the metadata. */
 function withMetadata<T>(text: string, span: Span): T {
   const object = JSON.parse(text.slice(span.start, span.end)) as T;
   const metadata = member(text, span, "metadata");
@@ -29,7 +29,7 @@ function pageOf<T>(text: string, name: string): Page<T> {
 export interface ThreadFilter {
   owner: string;
   order: "updated" | "created";
-  /** Metadata key and the text that its value must have. */
+  /** A metadata key, and the text that its value must have. */
   metadata: [string, string] | undefined;
 }
 

@@ -12,8 +12,8 @@ const PART_MAX = 30_000;
 const ROLE_MAX = 120;
 
 /**
- * Shows the newest messages, and earlier messages on demand. While scrolled to the end, scrolls with new messages and
- * when the box is resized. A search shows only messages that contain the text.
+ * Shows the newest messages, and earlier messages on demand. If the user has scrolled to the end, keeps the end in view
+ * when messages arrive or the box is resized. A search shows only messages that contain the text.
  */
 export function Chat({ messages: all, name, isSearched = false }: { messages: readonly string[]; name: string; isSearched?: boolean }) {
   const [shown, setShown] = useState(WINDOW);
@@ -115,7 +115,7 @@ function Folded({ text }: { text: string }) {
   );
 }
 
-/** A message part other than text. Initially closed, unless the part is the main content of its message. */
+/** A message part other than text. Initially closed, unless it is the main content of its message. */
 function PartBox({ part: { name, json, text, isOpen: isWanted = false } }: { part: Part }) {
   const isOpenAtFirst = isWanted && json.length <= FOLD;
   const [isOpen, setOpen] = useState(isOpenAtFirst);

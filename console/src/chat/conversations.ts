@@ -3,7 +3,7 @@ import { kindAt } from "../json/text.js";
 import { isMessage, messagesOf } from "./messages.js";
 
 const docs = new WeakMap<ReadonlyMap<string, string>, Map<string, string[]>>();
-/** Caches parsed messages by the JSON text of a key's value. If one key changes, only that key is parsed again. */
+/** Caches parsed messages by the JSON text of a key's value. When one key changes, only that key is parsed again. */
 let texts = new Map<string, string[] | undefined>();
 
 export function conversations(state: ReadonlyMap<string, string>): Map<string, string[]> {

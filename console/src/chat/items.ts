@@ -15,7 +15,7 @@ export function kindOf(members: ReadonlyMap<string, string>): string | undefined
 
 export function itemOf(kind: string, members: ReadonlyMap<string, string>, json: string): Message {
   const item: Message = { role: headingOf(kind, members), side: "other", text: "", parts: [], json };
-  // an item may hold a call and its result; the result then follows the arguments
+  // an item may contain both a call and its result; the result then follows the arguments
   const isResult = RESULT.test(kind);
   const texts: string[] = [];
   for (const [name, raw] of members) {
@@ -33,7 +33,7 @@ export function itemOf(kind: string, members: ReadonlyMap<string, string>, json:
   return item;
 }
 
-/** Returns a heading: the tool for a call, the call for a result, the kind for other items. */
+/** Returns a heading: the tool of a call, the call of a result, or the kind of another item. */
 function headingOf(kind: string, members: ReadonlyMap<string, string>): string {
   const name = stringOf(members.get("name"));
   const call = stringOf(members.get("call_id") ?? members.get("callId"));

@@ -28,10 +28,10 @@ const SAMPLE = 5;
 /** Roles in LangChain's member `type`. */
 const LANGCHAIN = new Set(["human", "ai", "system", "tool", "function", "developer", "remove"]);
 
-/** Members of a message, other than `content`, that hold parts. */
+/** Names of members, other than `content`, that contain parts of a message. */
 const PARTS = /^(tool_calls|invalid_tool_calls|toolInvocations|toolCalls|function_call|tool_call_id|reasoning_content|refusal|error)$/;
 
-/** Returns the messages in an array, as JSON texts. Returns undefined unless sampled elements are messages or items. */
+/** Returns the messages in an array, as JSON texts, or undefined if the sampled elements are not messages or items. */
 export function messagesOf(doc: Doc): string[] | undefined {
   if (kindAt(doc.text, 0) !== "array") return undefined;
   const elements = doc.children(doc.root);

@@ -35,12 +35,12 @@ export interface Row {
   path: string;
   depth: number;
   doc: Doc;
-  /** The key as in the JSON text, an index, or the index range of a group. */
+  /** The key as written in the JSON text, an index, or the index range of a group. */
   label: string;
   kind: Kind | "group";
   value: Span;
   isOpen: boolean;
-  /** Index of a group's first child, and index after its last child. */
+  /** Index range of the group's children. The end is exclusive. */
   range?: [number, number];
 }
 
@@ -54,7 +54,7 @@ interface Level {
   path: string;
 }
 
-/** Returns the visible rows below a value. Does not recurse, because values may have 512 levels. */
+/** Returns the visible rows below a value. Does not recurse, because values may be nested 512 levels deep. */
 export function rowsBelow(doc: Doc, path: string, isOpen: (path: string) => boolean): Row[] {
   const rows: Row[] = [];
   const levels: Level[] = [];

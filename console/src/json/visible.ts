@@ -18,7 +18,7 @@ const escaped = (character: string) => {
   return code > 0xffff ? `\\u{${code.toString(16)}}` : "\\u" + code.toString(16).padStart(4, "0");
 };
 
-/** Escapes invisible characters. Does not change right-to-left text, which the page isolates. */
+/** Escapes invisible characters. Does not change right-to-left text, because the page isolates such text. */
 export function visible(text: string): string {
   return text.replace(SHOWN_OR_UNSEEN, (found, shown) => (shown === undefined ? escaped(found) : found));
 }
@@ -33,8 +33,8 @@ export function excerpt(text: string, max: number): string {
 const ESCAPE_UNITS = 6;
 
 /**
- * Decodes escapes in JSON for display, because some programs escape everything beyond ASCII. Does not decode escapes of
- * quotes, controls and invisible characters.
+ * Decodes escapes in JSON for display, because some programs escape everything outside ASCII. Does not decode escapes
+ * of quotes, control characters and invisible characters.
  */
 export function readable(json: string): string {
   return visible(unescaped(json));

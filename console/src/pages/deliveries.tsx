@@ -25,7 +25,7 @@ interface PendingList {
   total: number;
 }
 
-/** Lists events that an endpoint has not yet accepted, and events that wait for an earlier event. */
+/** Lists events that an endpoint has not yet accepted, and events that are waiting for an earlier event. */
 export function Pending({ id }: { id: string }) {
   const { value, problem, reload } = usePolled(
     (signal) => callJson<PendingList>(`/v1/webhooks/${id}/pending`, { query: { limit: ROWS }, signal }),
@@ -70,7 +70,7 @@ interface FailedList {
   next_cursor: string | null;
 }
 
-/** Lists events whose delivery the service has given up after one day. */
+/** Lists events that the service stopped trying to deliver after one day. */
 export function Failed({ id }: { id: string }) {
   const [more, setMore] = useState<{ failed: FailedEvent[]; next: string | null }>();
   const [problem, setProblem] = useState<Problem>();

@@ -8,7 +8,7 @@ import { Empty, Failure } from "../ui/notices.js";
 
 /**
  * Shows the page for the ID with this hash. If this tab does not know the ID, for example because the user opened a
- * shared link, searches threads and archives for it.
+ * shared link, searches the threads or archives for it.
  */
 export function Finder({ hash, among, page }: { hash: string; among: "threads" | "archives"; page: (id: string) => ComponentChild }) {
   const [id, setId] = useState(() => recall(hash));

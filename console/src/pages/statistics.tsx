@@ -74,7 +74,7 @@ interface Search {
 const search = signal<Search | undefined>(undefined);
 let controller = new AbortController();
 
-/** Lists all threads, without extending their lifetimes, and keeps the largest threads. */
+/** Lists all threads, without extending their lifetimes, and remembers the largest threads. */
 async function find(): Promise<void> {
   controller.abort();
   controller = new AbortController();

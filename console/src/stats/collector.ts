@@ -23,7 +23,7 @@ export const latest = signal<Snapshot | undefined>(undefined);
 export const replicas = signal<readonly Replica[]>([]);
 export const statsProblem = signal<Problem | undefined>(undefined);
 
-/** The series of one session. `/v1/stats` and `/metrics` identify replicas differently, so each has its own series. */
+/** Series of one session, one per source, because `/v1/stats` and `/metrics` identify replicas differently. */
 class Series {
   readonly stats = new Replicas();
   readonly metrics = new Replicas();
@@ -68,7 +68,7 @@ function publish(): void {
   points.value = [...points.value, point].slice(-POINTS_MAX);
 }
 
-/** Reads `/v1/stats`, unless the server lacks it or the key lacks the right. */
+/** Reads `/v1/stats`, unless the server does not support it or the key has no right to read it. */
 async function readStats(own: Series): Promise<void> {
   if (!can("admin") || own.hasStats === false) return;
   try {

@@ -1,8 +1,8 @@
 import type { HotThreads, Latency, Percentiles, Ranking, RouteFigures, Sample, Snapshot, StoreFigures } from "./samples.js";
 
 /**
- * Combines the figures of replicas. Adds counts and rates. Takes percentiles from the slowest replica, and figures of
- * the shared store from the newest snapshot.
+ * Combines the figures of several replicas. Adds counts and rates. Takes percentiles from the slowest replica, and
+ * figures for the shared store from the newest snapshot.
  */
 export function combinedSnapshot(snapshots: readonly Snapshot[]): Snapshot | undefined {
   const newest = newestOf(snapshots);

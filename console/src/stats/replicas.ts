@@ -4,11 +4,11 @@ import { type Sample, type Snapshot, sampleOf } from "./samples.js";
 /** Time without a response after which a replica is dropped, because it has stopped or is no longer reachable. */
 const SILENT_MS = 60_000;
 const REPLICAS_MAX = 100;
-/** Minimum time between two snapshots of a replica. An earlier response is ignored. */
+/** Minimum time between two snapshots of a replica. Responses before this time are ignored. */
 const SPAN_MIN_MS = 900;
 
 export interface Replica {
-  /** Number of the replica in this tab, in the order of first responses. */
+  /** Number of the replica in this tab. Replicas are numbered in the order of their first responses. */
   number: number;
   snapshot: Snapshot;
   sample: Sample;

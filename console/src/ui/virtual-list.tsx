@@ -22,7 +22,7 @@ export function VirtualList({
   /** Renders a line. Spread `properties` onto its outer element. */
   row: (index: number, properties: RowProperties) => ComponentChild;
   role?: "list" | "tree";
-  /** Called when the user scrolls near the end. Called only once per scroll, to limit the number of lines to load. */
+  /** Called when the user scrolls near the end, but only once per scroll, to limit the number of lines to load. */
   onNearEnd?: (() => void) | undefined;
 }) {
   const ref = useRef<HTMLDivElement>(null);

@@ -23,7 +23,7 @@ export async function newContext(options: BrowserContextOptions = {}): Promise<B
   return context;
 }
 
-/** Opens the console without a key. Script errors and Content-Security-Policy violations fail the test. */
+/** Opens the console without a key. A script error or a Content-Security-Policy violation fails the test. */
 export async function openPage(server: Server, context: BrowserContext, fragment = ""): Promise<Page> {
   const page = await context.newPage();
   page.on("pageerror", (error) => errors.push(String(error.stack)));

@@ -10,7 +10,7 @@ use super::{Fingerprint, Heap, TraceParent, heap};
 
 /// Maximum number of keys that an event names. If more keys changed, the event names no keys.
 pub const NAMED_KEYS_MAX: usize = 1_000;
-/// Maximum bytes of the named keys, encoded as JSON strings.
+/// Maximum total size in bytes of the named keys, encoded as JSON strings.
 pub const NAMED_KEY_BYTES_MAX: usize = 65_536;
 
 /// The position of an event in the log of its bucket. Positions increase even if the clock is set back.
@@ -22,7 +22,7 @@ pub struct Position {
     pub seq: u64,
 }
 
-/// The unique id of an event: `evt_`, then its bucket and position in hex.
+/// The unique id of an event: `evt_`, followed by its bucket and position in hex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId {
     /// The bucket of the log.
@@ -36,17 +36,17 @@ pub struct EventId {
 pub struct Event {
     /// The id.
     pub id: EventId,
-    /// The thread that the event is about. For a change of keys or tasks, the changed scope.
+    /// The thread that the event is about, or the scope in which keys or tasks changed.
     pub subject: ScopeId,
     /// When the event happened, in Unix milliseconds. For an expired thread, the time of expiry.
     pub time_ms: u64,
     /// The life of the thread. Zero for a request about a thread that does not exist.
     pub life: Life,
-    /// The version of the subject after the event. If the thread has ended, its last version.
+    /// The version of the subject after the event. If the thread has ended, this is its last version.
     pub version: u64,
-    /// The number of the event for its subject, from 1. Zero for a request about a thread that does not exist.
+    /// The number of the event for its subject, starting at 1. Zero for a request about a thread that does not exist.
     pub sequence: u64,
-    /// The trace of the request that caused the event, if any. Expiry has no trace. Boxed to keep events small.
+    /// The trace of the request that caused the event, if any. An expiry has no trace. Boxed to keep events small.
     pub trace: Option<Box<TraceParent>>,
     /// The kind of event.
     pub kind: EventKind,
@@ -74,10 +74,10 @@ pub enum EventKind {
     Destroyed {
         /// Why the thread ended.
         reason: EndReason,
-        /// Whether the final state was lost. A state is lost if no server runs for longer than the grace period.
+        /// Whether the final state was lost. A state is lost if no server is running in the grace period after the end.
         state_lost: bool,
     },
-    /// The move of a living thread to a different id. Later events have the new id.
+    /// The move of a live thread to a different id. Later events have the new id.
     Rotated {
         /// The new id.
         to: ThreadId,
@@ -201,7 +201,7 @@ impl Event {
         )
     }
 
-    /// Returns whether the event reports a change. The end of a thread, a move and a completed request are not changes.
+    /// Returns whether the event reports a change. Ends of threads, moves and completed requests are not changes.
     #[doc(hidden)]
     #[must_use]
     pub fn is_state_change(&self) -> bool {

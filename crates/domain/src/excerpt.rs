@@ -14,7 +14,7 @@ impl fmt::Display for Excerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut left = Self::MAX_BYTES;
         for character in self.0.chars() {
-            // do not escape quotes, because the text is not enclosed in quotes
+            // does not escape quotes, because the text is not enclosed in quotes
             let is_plain = matches!(character, '\'' | '"') || character.is_ascii_alphanumeric();
             let bytes = match is_plain {
                 true => 1,

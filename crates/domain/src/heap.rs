@@ -7,8 +7,8 @@ pub trait Heap {
     fn heap_bytes(&self) -> u64;
 }
 
-/// Returns the size of a heap block for `bytes` bytes. Allocators round up to 16 bytes and to size classes, which are
-/// up to a quarter apart in jemalloc.
+/// Returns the size of a heap block for `bytes` bytes. Allocators round up to 16 bytes and to size classes. Adjacent
+/// size classes of jemalloc differ by up to a quarter.
 pub const fn block(bytes: usize) -> u64 {
     match bytes as u64 {
         0 => 0,

@@ -9,17 +9,17 @@ use super::threads::owner::{Access, OwnerTag};
 
 /// Minimum time that an answer is stored.
 pub const REMEMBERED: Duration = Duration::from_secs(60);
-/// Number of newest answers per thread that are stored longer than [`REMEMBERED`]. These answers expire with the
+/// Number of a thread's newest answers that are stored for longer than [`REMEMBERED`]. These answers expire with the
 /// thread, or after [`LONGEST`].
 pub const NEWEST: u64 = 64;
 /// Maximum time that an answer is stored.
 pub const LONGEST: Duration = Duration::from_secs(86_400);
-/// Maximum number of stored answers per thread. At the maximum, writes with new keys are rejected until an answer
+/// Maximum number of stored answers per thread. Once it is reached, writes with new keys are rejected until an answer
 /// expires.
 pub const MOST: u64 = 65_536;
 /// Name of the limit that a 429 response reports when no further answer can be stored.
 pub const LIMIT_NAME: &str = "idempotency_keys";
-/// Maximum cost of the stored answers. The cost is the bytes of their metadata plus 8 bytes per result.
+/// Maximum total cost of a thread's stored answers. An answer costs the bytes of its metadata plus 8 bytes per result.
 pub const COST_BYTES_MAX: u64 = 16 * 1_048_576;
 
 /// A client's idempotency key and a fingerprint of its request.
@@ -36,7 +36,7 @@ pub struct IdempotencyKey {
 pub struct Fingerprint(pub [u8; 16]);
 
 impl Fingerprint {
-    /// Digests each part with its length. Without lengths, moving a byte from one part to the next would not change the
+    /// Digests each part with its length. Otherwise, moving a byte from one part to the next would not change the
     /// digest.
     #[must_use]
     pub fn of(parts: &[&[u8]]) -> Self {
@@ -57,7 +57,7 @@ impl Fingerprint {
 }
 
 impl IdempotencyKey {
-    /// Binds the key to callers with `access`. Callers with different access never share a key.
+    /// Binds the key to callers with `access`, so that callers with different access never share a key.
     pub fn of(self, access: Access) -> Self {
         let Fingerprint(digest) = &self.digest;
         let digest = match access {

@@ -1,5 +1,5 @@
-//! Defines threads and the rules of operations on threads. All stores must follow these rules. The crate has no async
-//! code and no I/O.
+//! Defines threads and the rules for operations on threads, which all stores must follow. The crate contains no async
+//! code and performs no I/O.
 
 #![warn(missing_docs)]
 

@@ -138,8 +138,8 @@ impl<'a, K: Ord + Clone + Heap, V: Member<K>> Draft<'a, K, V> {
         }
     }
 
-    /// Takes a value, which the caller changes and puts back. If this draft has already changed the value, the value is
-    /// moved. Cloning the value for each push would take quadratic time.
+    /// Takes out a value so that the caller can change it and put it back. A value that this draft has already changed
+    /// is moved, because cloning it for each push would take quadratic time.
     pub(super) fn take(&mut self, key: &K) -> Option<V> {
         match self.changes.values.get_mut(key) {
             Some(changed) => {

@@ -7,7 +7,7 @@ pub const TTL_MAX: Duration = Duration::from_secs(946_080_000);
 /// Maximum TTL of a key in a scope: one year.
 pub const KEY_TTL_MAX: Duration = Duration::from_secs(31_536_000);
 
-/// Maximum bytes of a request body. Key-value entries have a separate limit.
+/// Maximum size of a request body in bytes. Key-value entries have a separate limit.
 pub const BODY_MAX_BYTES: u64 = 2 * 1_048_576;
 
 /// Limits and lifetimes of threads.

@@ -3,12 +3,12 @@ use std::str::FromStr;
 const PERIOD_SECONDS_MAX: u64 = 86_400;
 const COUNT_MAX: u64 = 1_000_000;
 
-/// A rate limit by the generic cell rate algorithm ([ITU-T I.371](https://www.itu.int/rec/T-REC-I.371)): a burst, then
-/// one action per interval.
+/// A rate limit that uses the generic cell rate algorithm ([ITU-T I.371](https://www.itu.int/rec/T-REC-I.371)): a
+/// burst, then one action per interval.
 ///
-/// The only state is `full_us`, the time when the whole burst is available again. Because there are no fixed time
-/// windows, two full bursts cannot follow each other. A period of any length allows at most one burst, plus one action
-/// per interval.
+/// The only state is `full_us`, the time at which the whole burst is available again. Because there are no fixed time
+/// windows, two full bursts can never occur back to back. In a period of any length, the limit allows at most one burst
+/// plus one action per interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     interval_us: u64,
@@ -81,8 +81,8 @@ impl Rate {
         self.interval_us * self.burst
     }
 
-    /// Takes one action and returns the new `full_us`. If the limit is exceeded, the error is the wait in microseconds,
-    /// from 1 to one interval.
+    /// Takes one action and returns the new `full_us`. If the limit is exceeded, the error is the time to wait in
+    /// microseconds, which is at least 1 and at most one interval.
     pub fn take(&self, full_us: u64, now_us: u64) -> Result<u64, u64> {
         let most_us = now_us + self.tolerance_us();
         // `full_us` may exceed `most_us` if the clock was set back or the limit was lowered

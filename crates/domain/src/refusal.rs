@@ -24,7 +24,7 @@ pub enum Refusal {
         /// Index of the operation.
         operation: usize,
     },
-    /// A push that exceeds the maximum nesting depth of JSON.
+    /// A push that would exceed the maximum nesting depth of JSON.
     #[error("the value would be nested deeper than {MAX_DEPTH} levels")]
     TooDeep {
         /// Index of the operation.
@@ -50,7 +50,7 @@ pub enum Refusal {
         /// The size after the write.
         attempted_bytes: u64,
     },
-    /// The state would have too many keys, or a merge patch names too many.
+    /// The state would have too many keys, or a merge patch contains too many.
     #[error("a state or a merge patch may have at most {limit_keys} keys")]
     TooManyKeys {
         /// The limit.
@@ -104,10 +104,10 @@ pub enum Refusal {
         /// The current version; 0 if the subject does not exist.
         current: Stamp,
     },
-    /// The data that the write is based on has changed. The caller must compute the write again.
+    /// The data that the write is based on has changed. The caller must recompute the write.
     #[error("the data that the write is based on has changed")]
     Changed,
-    /// Another caller holds the turn. The turn is exclusive, or the request asked for the turn.
+    /// Another caller holds the turn, and either the turn is exclusive or the request asks for the turn.
     #[error("another caller holds the turn{}; retry then", until(*ends_ms))]
     TurnTaken {
         /// When the turn ends, by the store's clock.
@@ -121,7 +121,7 @@ pub enum Refusal {
     /// The thread belongs to another owner.
     #[error("the thread has another owner")]
     NotTheOwner,
-    /// The thread has an owner, and the caller has none.
+    /// The thread has an owner, but the request specifies none.
     #[error("the thread has an owner")]
     OwnerRequired,
     /// The owner must first reserve room for the thread.
@@ -133,7 +133,7 @@ pub enum Refusal {
         /// The limit.
         limit_threads: u64,
     },
-    /// The caller has no API key, and the write changes a reserved key or clears a state that may have reserved keys.
+    /// The caller has no API key, and the write changes a reserved key or clears a state that may hold reserved keys.
     #[error("only callers with an API key may write that key")]
     KeyReserved {
         /// Index of the operation.
@@ -156,14 +156,14 @@ pub enum Refusal {
     /// The checkpoint does not exist.
     #[error("the checkpoint does not exist")]
     CheckpointNotFound,
-    /// The thread would have too many checkpoints, or too many bytes in them.
+    /// The thread would have too many checkpoints, or its checkpoints would be too large in total.
     #[error(
         "a thread may have {limit_checkpoints} checkpoints, and {limit_bytes} bytes in all of them"
     )]
     TooManyCheckpoints {
         /// Maximum number of checkpoints.
         limit_checkpoints: u32,
-        /// Maximum total bytes of the states and metadata of all checkpoints.
+        /// Maximum total size in bytes of the states and metadata in all checkpoints.
         limit_bytes: u64,
     },
     /// The scope requires explicit creation, and does not exist.

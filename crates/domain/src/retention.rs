@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// Maximum time in the log for an event that a durable consumer has not handled, as a multiple of [`Retention::log`].
+/// Maximum time that an event stays in the log until a durable consumer handles it, in units of [`Retention::log`].
 pub const LOG_HARD_FACTOR: u32 = 7;
 
 /// The retention of ended threads and events.

@@ -14,7 +14,7 @@ pub fn rfc3339(ms: u64) -> Option<String> {
     time.format(FORMAT).ok()
 }
 
-/// Parses an RFC 3339 time in any time zone to Unix milliseconds. Times before the epoch become 0.
+/// Parses an RFC 3339 time with any UTC offset into Unix milliseconds. Times before the epoch become 0.
 #[must_use]
 pub fn parse_rfc3339(text: &str) -> Option<u64> {
     let time = OffsetDateTime::parse(text, &Rfc3339).ok()?;

@@ -27,8 +27,8 @@ impl Heap for TraceParent {
 }
 
 impl TraceParent {
-    /// Creates a value from its parts. The specification forbids ids that are all zeros; this function does not check
-    /// them.
+    /// Creates a value from its parts. The specification forbids ids that are all zeros, but this function does not
+    /// check for them.
     #[must_use]
     pub fn new(trace_id: [u8; 16], span_id: [u8; 8], is_sampled: bool) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl TraceParent {
     }
 }
 
-/// Parses version 00. Of later versions, reads only the part that version 00 defines, as the specification requires.
+/// Parses version 00. For later versions, reads only the part that version 00 defines, as the specification requires.
 /// Drops unknown flags.
 impl FromStr for TraceParent {
     type Err = TraceParentError;

@@ -2,12 +2,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use reqwest::Url;
 
-/// Returns whether an address is on the public internet. Rejects addresses of this host, private networks, links,
-/// carrier-grade NAT and multicast groups, and reserved addresses.
+/// Returns whether an address is on the public internet. Rejects loopback, private, link-local, carrier-grade NAT,
+/// multicast and reserved addresses.
 ///
-/// Follows IANA's registries of special addresses ([IPv4](https://www.iana.org/assignments/iana-ipv4-special-registry),
-/// [IPv6](https://www.iana.org/assignments/iana-ipv6-special-registry)). Checks the IPv4 address if an IPv6 address
-/// contains one.
+/// Follows the IANA special-purpose registries for [IPv4](https://www.iana.org/assignments/iana-ipv4-special-registry)
+/// and [IPv6](https://www.iana.org/assignments/iana-ipv6-special-registry). If an IPv6 address contains an IPv4
+/// address, checks the latter.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -18,7 +18,7 @@ pub fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Returns the IP address in the host of a URL, in any notation. `None` if the host is a name.
+/// Returns the IP address in the host of a URL, in any notation, or `None` if the host is a name.
 pub fn address_of(url: &Url) -> Option<IpAddr> {
     let host = url.host_str()?;
     let inner = host
@@ -55,8 +55,8 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// Accepts global unicast (`2000::/3`) except documentation, protocol assignments such as Teredo, and 6to4, which can
-/// reach any IPv4 address.
+/// Accepts global unicast addresses (`2000::/3`), except addresses for documentation and for protocol assignments such
+/// as Teredo, and except 6to4 addresses, which can reach any IPv4 address.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     match address.segments() {
         [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => false,

@@ -1,7 +1,7 @@
 //! HTTP clients for requests to other servers, and checks of addresses that clients choose.
 //!
 //! An IP address in a URL is checked before the request. A host name is checked when the connection resolves it,
-//! because the name's address may change after an earlier check.
+//! because its address may change after an earlier check.
 
 mod address;
 mod client;

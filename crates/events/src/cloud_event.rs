@@ -8,15 +8,15 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Archive, Archives, StoreError};
 
-/// Maximum size of a final state within an event, in bytes. For a larger state, the event has a link.
+/// Maximum size in bytes of a final state in an event. For a larger state, the event contains a link instead.
 pub const MOST_STATE_BYTES: u64 = 262_144;
 
 const LAST: &str = "9999-12-31T23:59:59.999Z";
 
 /// Renders an event as compact JSON.
 ///
-/// The event for the end of a thread contains the final state, or a link to the state that starts with `public_url`.
-/// Fails if the final state cannot be read, because an event must not report an unreadable state as lost.
+/// The event for the end of a thread contains the final state, or a link to it, which starts with `public_url`. Fails
+/// if the final state cannot be read, because an event must not report an unreadable state as lost.
 pub async fn cloud_event(
     archives: &dyn Archives,
     public_url: &str,
@@ -83,7 +83,7 @@ pub fn history_url(public_url: &str, id: &ThreadId, life: Life) -> String {
     format!("{public_url}/v1/archives/{id}/history?life={:016x}", life.0)
 }
 
-/// Renders the members that all event types have. The subject is the thread id, or the scope if the event has no
+/// Renders the members that all event types share. The subject is the thread id, or the scope if the event has no
 /// thread.
 fn head(event: &Event) -> String {
     let time = rfc3339(event.time_ms).unwrap_or_else(|| LAST.into());

@@ -22,7 +22,7 @@ const REMEMBERED: Duration = Duration::from_secs(60);
 /// The progress of an erasure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Erasing {
-    /// Numbers so far, totaled over all callers on this replica.
+    /// The counts so far, totaled over all callers on this replica.
     pub erased: Erased,
     /// True if everything is erased.
     pub is_complete: bool,
@@ -37,7 +37,7 @@ pub(super) struct Erasures {
 #[derive(Debug, Default)]
 struct State {
     running: HashMap<OwnerTag, Running>,
-    /// Results of ended erasures that no caller has received, with the time of the end.
+    /// Results of ended erasures that no caller has received, with the time at which each erasure ended.
     unclaimed: HashMap<OwnerTag, (Instant, Erased)>,
 }
 
@@ -83,8 +83,8 @@ impl Events {
     /// up to `wait`. Afterwards, the erasure continues in the background, and a repeated call joins it.
     ///
     /// Threads that exist at the time of the call end permanently, with a tombstone that lasts for `tombstone`. Threads
-    /// that are created for the owner meanwhile may be erased or survive. After an error, a repeated call resumes the
-    /// erasure.
+    /// that are created for the owner in the meantime may or may not be erased. After an error, a repeated call resumes
+    /// the erasure.
     #[doc(hidden)]
     pub async fn erase(
         &self,

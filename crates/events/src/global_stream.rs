@@ -16,13 +16,13 @@ use threadkeep_store::{Backend, Heads, StoreError};
 const LOGS: usize = 16;
 /// Maximum number of events per log in one read.
 const MOST: usize = 64;
-/// Time in milliseconds. A reader that was at the end of all logs less than this time ago cannot have missed trimmed
+/// A reader that was at the end of all logs less than this number of milliseconds ago cannot have missed trimmed
 /// events.
 const NEAR_MS: u64 = 2_000;
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
 
-/// The position of a reader of all events, as a time of the log's clock. The reader has all earlier events, and may
-/// have some later events.
+/// The position of a reader of all events, as a time by the log's clock. The reader has received all earlier events,
+/// and possibly some later ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Watermark(pub u64);
 
@@ -63,7 +63,7 @@ pub struct GlobalStream {
     _open: Open,
 }
 
-/// The watch that keeps the changes of all threads in the log.
+/// The watch that causes changes to all threads to be logged.
 #[derive(Debug)]
 struct Changes {
     /// Start of the uninterrupted watch, in milliseconds.
@@ -143,13 +143,13 @@ impl GlobalStream {
         }
     }
 
-    /// Returns the reader's position if the reader has all events so far, or `None` if there are more.
+    /// Returns the reader's position if the reader has taken all events so far, or `None` if more are ready.
     #[must_use]
     pub fn cursor(&self) -> Option<Watermark> {
         self.ready.is_empty().then_some(self.reached)
     }
 
-    /// Returns the position at which the stream starts. Call this before the first item is taken.
+    /// Returns the position at which the stream starts. Must be called before the first item is taken.
     #[must_use]
     pub fn start(&self) -> Watermark {
         self.reached
@@ -185,7 +185,7 @@ impl GlobalStream {
         }
     }
 
-    /// Renews the watch when a renewal is due, and reports a gap to the reader. Retries a failed renewal before the
+    /// Renews the watch when a renewal is due, and reports any gap to the reader. Retries a failed renewal before the
     /// watch expires.
     async fn watch_again(&mut self) {
         let Some(changes) = &mut self.changes else {

@@ -20,7 +20,7 @@ impl Lag {
         share
     }
 
-    /// Returns how long the oldest event has waited, in milliseconds; 0 if no event waits.
+    /// Returns how long the oldest event has waited, in milliseconds; 0 if no event is waiting.
     #[must_use]
     pub fn ms_at(&self, now_ms: u64) -> u64 {
         let shares = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -72,7 +72,7 @@ pub use threadkeep_store::{Archive, ArchiveHead};
 /// Settings for the events of a replica.
 #[derive(Debug, Clone)]
 pub struct EventSettings {
-    /// Base of links to this service, such as `https://threads.example.com`. If empty, links are paths.
+    /// Base URL of links to this service, such as `https://threads.example.com`. If empty, links are paths.
     pub public_url: String,
     /// True to log the ends of requests.
     pub session_events: bool,
@@ -100,8 +100,8 @@ impl Default for EventSettings {
     }
 }
 
-/// Event processing for one replica, with background work and queries. All clones share the same background work. The
-/// work stops when the last clone is dropped, or on [`Self::shutdown`].
+/// The event processing of one replica: background work and queries. All clones share the background work, which stops
+/// when the last clone is dropped, or on [`Self::shutdown`].
 #[derive(Debug, Clone)]
 pub struct Events(Arc<Inner>);
 
@@ -236,7 +236,7 @@ impl Events {
         })
     }
 
-    /// Streams the events of a thread after the cursor `after`, or from now on. Changes of the thread are logged while
+    /// Streams the events of a thread after the cursor `after`, or from now on. Changes to the thread are logged while
     /// the stream is open, and for a short time afterwards. Does not extend the thread's lifetime.
     #[doc(hidden)]
     pub async fn thread_stream(
@@ -260,7 +260,7 @@ impl Events {
         Ok(ThreadStream::new(*id, after, parts))
     }
 
-    /// Streams all threads' events of the given types, after the cursor `after` or from now on.
+    /// Streams events of the given types from all threads, after the cursor `after` or from now on.
     #[doc(hidden)]
     pub async fn global_stream(
         &self,
@@ -303,7 +303,7 @@ impl Events {
         self.0.tasks.spawn(task);
     }
 
-    /// Runs a background task that may be dropped at any await.
+    /// Runs a background task that may be dropped at any await point.
     #[doc(hidden)]
     pub fn spawn_until_stopped(&self, task: impl Future<Output = ()> + Send + 'static) {
         let stop = self.0.stop.clone();

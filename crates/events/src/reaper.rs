@@ -10,7 +10,7 @@ use super::{EventCounters, Outage, Pool};
 use threadkeep_domain::ThreadId;
 use threadkeep_store::{StoreError, Upkeep};
 
-/// Maximum number of threads of one bucket that end in one step. A step blocks the store.
+/// Maximum number of threads of one bucket that are ended in one step. The store is blocked during a step.
 const MOST: usize = 50;
 /// Number of buckets in one query for due threads.
 const AT_ONCE: usize = 16;
@@ -36,7 +36,7 @@ pub(super) struct Reaper {
     pub(super) pool: Pool,
     pub(super) buckets: u16,
     pub(super) held: watch::Receiver<Vec<u16>>,
-    /// Since when due threads have been waiting for their end.
+    /// The time since which due threads have been waiting to be ended.
     pub(super) behind_since: Option<Instant>,
 }
 

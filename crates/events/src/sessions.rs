@@ -1,4 +1,4 @@
-//! Queues the ends of requests for the log, so that requests do not wait for the log.
+//! Logs completed requests through a queue, so that requests do not wait for the log.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use threadkeep_domain::{Completed, ThreadId, TraceParent};
 use threadkeep_store::{EventLog, StoreError};
 use threadkeep_trace as trace;
 
-/// Number of writers. Events of one thread are written in order. Events of different threads are written concurrently.
+/// Number of concurrent writers. All events of a thread go to the same writer, which keeps them in order.
 const WRITERS: usize = 8;
-/// Queue size of a writer.
+/// Maximum number of events in the queue of a writer.
 const ROOM: usize = 512;
-/// Time limit for the last writes at shutdown.
+/// Time limit for writing the remaining events at shutdown.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Sessions {
         }
     }
 
-    /// Queues the end of a request. If the queue is full, drops and counts the event. Never waits.
+    /// Queues the event of a completed request. If the queue is full, drops and counts the event. Never waits.
     pub(super) fn log(&self, id: ThreadId, completed: Completed) {
         let mut hasher = DefaultHasher::new();
         id.hash(&mut hasher);
@@ -111,8 +111,8 @@ impl Writer {
         let _ = timeout(FAREWELL, last).await;
     }
 
-    /// Writes an event. Waits while the store is unavailable; the queue fills meanwhile. An event that may have been
-    /// written is not retried, because it could be logged twice.
+    /// Writes an event. Retries while the store is unavailable or full. An event that may already have been written is
+    /// not retried, so that no event is logged twice.
     async fn write(&mut self, ended: &Ended, stop: &CancellationToken) {
         loop {
             match ended.log(&*self.log).await {

@@ -1,4 +1,4 @@
-//! Leases this replica's share of the work that all replicas divide.
+//! Leases this replica's share of the work that is divided among all replicas.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use threadkeep_store::Leases;
 /// expire.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// A kind of work that is divided into slots. Slot `s` has the buckets `b` with `b % slots == s`.
+/// A kind of work that is divided into slots. Slot `s` contains the buckets `b` with `b % slots == s`.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
     pub(crate) name: String,
@@ -43,14 +43,14 @@ impl Pool {
             let mut outage = Outage::new("renewing leases");
             let mut ends = None;
             loop {
-                // the lease starts during the call, so it cannot start before `asked`
+                // the lease starts during the call, so an expiry computed from `asked` is never too late
                 let asked = Instant::now();
                 let call = leases.hold(&self.name, self.slots, &holder, self.lasts);
                 match call.await {
                     Ok(slots) => {
                         outage.is_over();
-                        // the lease had expired, so a different replica may have held the slots meanwhile: all workers
-                        // stop now, and the next renewal starts them again
+                        // another replica may have held the slots after the lease expired, so all workers stop now, and
+                        // the next renewal restarts them
                         let ran_out = ends.is_some_and(|ends| Instant::now() >= ends);
                         let is_stale = ran_out && !held.borrow().is_empty();
                         ends = Some(asked + self.lasts);

@@ -1,6 +1,6 @@
 use threadkeep_domain::{Event, EventKind};
 
-/// Returns the size of the key names in an event, in bytes.
+/// Returns the total size of the key names in an event, in bytes.
 pub(super) fn bytes_named(event: &Event) -> usize {
     match &event.kind {
         EventKind::Created { keys, .. }

@@ -1,4 +1,4 @@
-//! Subscribers, which are handlers in an app that receive the events of all replicas.
+//! Subscribers: handlers in an app that receive events from all replicas.
 
 use std::fmt;
 use std::future::Future;
@@ -32,17 +32,17 @@ pub enum SubscribeError {
 impl Events {
     /// Subscribes to events of `types` from all threads and all replicas, until `self` stops.
     ///
-    /// Replicas that subscribe with the same group share the work, and one of them handles each event. A new group gets
-    /// events from now on. An existing group resumes where it stopped, even if all its replicas were down. A group
-    /// without members for a day is deleted.
+    /// Replicas that subscribe with the same group share the work: each event is handled by one of them. A new group
+    /// receives only new events. An existing group resumes where it stopped, even if all its replicas were down. A
+    /// group that has had no members for a day is deleted.
     ///
-    /// Each event is delivered at least once. Events of one thread are delivered in order, and events of different
-    /// threads concurrently. If the handler fails, the event is retried after 1, 2, 4 ... seconds, up to an hour, while
-    /// later events of its thread wait. After a day, the event is parked, and [`Self::parked`] lists it under the name
-    /// `app.<group>`.
+    /// Each event is delivered at least once. Events of the same thread are delivered in order, and events of different
+    /// threads are delivered concurrently. If the handler fails, the event is retried after 1, 2, 4 ... seconds, up to
+    /// an hour, while later events of its thread wait. After a day, the event is parked, and [`Self::parked`] lists it
+    /// under the name `app.<group>`.
     ///
-    /// `thread.updated` events are logged only while a consumer subscribes to that type, so they start a few seconds
-    /// late.
+    /// `thread.updated` events are logged only while a consumer subscribes to that type. Logging starts within a few
+    /// seconds of the first subscription.
     pub async fn subscribe<F, R, E>(
         &self,
         group: &str,

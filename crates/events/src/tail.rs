@@ -18,7 +18,7 @@ const MOST: usize = 128;
 const HEADS_EVERY: Duration = Duration::from_secs(1);
 
 /// The end of the log as last read by this replica. All clones share the same view. Followers wake when the log grows,
-/// and read it themselves. Listeners receive the events of a single thread.
+/// and read the new events themselves. Listeners receive the events of a single thread.
 #[derive(Debug, Clone)]
 pub struct Tail(Arc<Shared>);
 
@@ -77,7 +77,7 @@ impl Tail {
         &self.0.listeners
     }
 
-    /// Checks for new events every `pause` while a reader waits. Never returns.
+    /// Checks for new events every `pause` while a reader is waiting. Never returns.
     pub(super) async fn run(self, pause: Duration) {
         let mut outage = Outage::new("reading the log of events");
         let mut poller = Poller {
@@ -179,8 +179,8 @@ impl Shared {
     }
 }
 
-/// Returns the position in each log up to which unread events may have been deleted. A store with a memory limit may
-/// delete even new events. Other stores keep events for longer than an up-to-date reader needs them.
+/// Returns, for each log, the position up to which unread events may have been deleted. A store with a memory limit may
+/// delete even new events. Other stores keep events longer than an up-to-date reader needs them.
 pub(super) async fn horizons(
     backend: &dyn Backend,
     buckets: &[u16],
@@ -198,7 +198,7 @@ impl Follower {
         Arc::clone(&self.heads.borrow_and_update())
     }
 
-    /// Waits until a log has grown since the last [`Self::heads`]. Returns false when this replica stops. Cancel safe.
+    /// Waits for newer heads than [`Self::heads`] last returned. Returns false when this replica stops. Cancel safe.
     pub async fn moved(&mut self) -> bool {
         tokio::select! {
             moved = self.heads.changed() => moved.is_ok(),

@@ -55,7 +55,7 @@ async fn tidy(backend: &dyn Backend, buckets: &[u16]) -> Result<(), StoreError> 
     Ok(())
 }
 
-/// Positions of the slowest durable consumer in each log; `None` without consumers.
+/// Position of the slowest durable consumer in each log; `None` if there are no consumers.
 struct Slowest(Option<Vec<Position>>);
 
 impl Slowest {

@@ -1,4 +1,4 @@
-//! Keeps the changes of threads in the log while this replica has listeners.
+//! Makes the store log the changes to all threads that have listeners on this replica.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use tokio::time::{Instant, sleep};
 use super::{EventCounters, Outage, Tail};
 use threadkeep_store::{EventLog, StoreError};
 
-/// Lifetime of a watch without renewal. Because of the renewal interval, a thread is watched for at least 60 s after
-/// its last listener has left.
+/// Lifetime of a watch that is not renewed. Long enough to keep a thread watched for at least 60 s after its last
+/// listener has left.
 pub(super) const WATCH_LASTS: Duration = Duration::from_secs(90);
 pub(super) const WATCH_AGAIN: Duration = Duration::from_secs(20);
 /// Number of threads per renewal call.
@@ -36,7 +36,7 @@ async fn watch_all(
     counters: &EventCounters,
 ) -> Result<(), StoreError> {
     for some in tail.listeners().threads().chunks(AT_ONCE) {
-        // the watch starts during the call, so it cannot start before `asked`
+        // the watch starts during the call, so an expiry computed from `asked` is never too late
         let asked = Instant::now();
         let ids: Vec<_> = some.iter().map(|(_, id)| *id).collect();
         let watched = log.watch(&ids, WATCH_LASTS).await?;

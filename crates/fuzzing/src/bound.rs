@@ -4,8 +4,8 @@ use std::time::Duration;
 use allocation_counter::AllocationInfo;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Maximum cost of code per byte of its input. Bounds are linear, so code that multiplies the sizes of two inputs
-/// exceeds them once the input is long enough.
+/// Maximum cost of code per byte of its input. Bounds are linear, so code with a quadratic cost exceeds them if its
+/// input is long enough.
 #[derive(Debug, Clone, Copy)]
 pub struct Bound {
     pub held: u64,
@@ -22,15 +22,15 @@ const CONSTANT_TIME: Duration = Duration::from_millis(50);
 const ATTEMPTS: usize = 3;
 
 impl Bound {
-    /// For code that scans its input a few times and builds a table of its parts. An object's shortest member, `"":0,`,
-    /// becomes a key, a value and a table entry.
+    /// For code that scans its input a few times and builds a table of its parts. Even the shortest member of an
+    /// object, `"":0,`, becomes a key, a value and a table entry.
     pub const LINEAR: Self = Self {
         held: 64,
         allocated: 200,
         nanos: 3_000,
     };
 
-    /// Runs code on an input of `input_bytes` bytes. Panics if the code costs more than the bound.
+    /// Runs code on an input of `input_bytes` bytes. Panics if the cost exceeds the bound.
     pub fn hold<T>(self, input_bytes: usize, code: impl Fn() -> T) -> T {
         let input_bytes = input_bytes as u64;
         let limit = CONSTANT_TIME + Duration::from_nanos(self.nanos * input_bytes);

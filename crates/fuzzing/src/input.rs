@@ -16,14 +16,14 @@ impl<'a> Input<'a> {
         self.0
     }
 
-    /// Returns the input as text, without an editor's line feed at the end of the file.
+    /// Returns the input as text, without the line feed that editors add at the end of a file.
     pub fn text(self) -> Option<&'a str> {
         let text = std::str::from_utf8(self.0).ok()?;
         Some(text.strip_suffix('\n').unwrap_or(text))
     }
 
-    /// Splits the text into parts. Repeats the last part for missing ones, because code that compares two values often
-    /// has a special case for equal values.
+    /// Splits the text into parts. Replaces missing parts with copies of the last part, because code that compares two
+    /// values often has a special case for equal values.
     pub fn parts<const N: usize>(self) -> Option<[&'a str; N]> {
         let separator = std::str::from_utf8(SEPARATOR).ok()?;
         let mut parts = self.text()?.split(separator);
@@ -47,8 +47,8 @@ impl fmt::Debug for Input<'_> {
     }
 }
 
-/// Parses JSON. Returns `None` for numbers beyond a double, lone surrogates and deep nesting, which the library
-/// rejects.
+/// Parses JSON. Returns `None` if the text contains numbers outside the range of a double, lone surrogates or deep
+/// nesting, which the library rejects.
 pub fn json(text: &str) -> Option<serde_json::Value> {
     serde_json::from_str(text).ok()
 }

@@ -1,9 +1,9 @@
 //! Fuzz tests for code that reads untrusted input.
 //!
 //! A fuzz target is a unit test next to the code that it covers. It can call private functions, and needs no nightly
-//! compiler, unlike cargo-fuzz. The target calls [`fuzz`] with a name and a property. The property gets every file of
-//! `tests/corpus/<name>`, then small mutations of the files, then mutations of hundreds of kilobytes. It checks the
-//! result of the code, and runs the code in [`Bound::hold`], which fails if cost is out of proportion to input size.
+//! compiler, unlike cargo-fuzz. The target calls [`fuzz`] with a name and a property. The property receives every file
+//! of `tests/corpus/<name>`, then mutations of the files, some of them up to 200 kB long. It checks the result of the
+//! code, and runs the code in [`Bound::hold`], which fails if the cost is out of proportion to the input size.
 //!
 //! A failing input is shrunk and written to the corpus as `failed-<digest>`. Give the file a better name and commit it
 //! with the fix. The files are raw bytes, so other fuzzers can also read them.
@@ -38,11 +38,11 @@ use mutator::Mutator;
 
 /// Number of inputs per target in a normal test run. All targets together take about 20 s of one core.
 const ROUNDS: u64 = 1_000;
-/// One input in this many is stretched. The stretched inputs cost as much as all other inputs together.
+/// One in this many inputs is stretched. The stretched inputs take as much time as all other inputs together.
 const ROUNDS_PER_STRETCHED: u64 = 20;
 
-/// Runs `property` on the corpus of a target and on mutations of it. Panics if `property` panics, and writes the
-/// failing input to the corpus.
+/// Runs `property` on the corpus of a target and on mutations of it. If `property` panics, writes the failing input to
+/// the corpus and panics.
 pub fn fuzz(target: &str, property: impl Fn(Input<'_>)) {
     let fails =
         |input: &[u8]| catch_unwind(AssertUnwindSafe(|| property(Input::new(input)))).is_err();
@@ -63,7 +63,7 @@ pub fn fuzz(target: &str, property: impl Fn(Input<'_>)) {
         if fails(&input) {
             let shrunk = shrink::shrink(input, fails);
             let path = corpus.keep(&shrunk);
-            // the last message printed must come from the shrunk input
+            // run again, so that the last message printed is about the shrunk input
             fails(&shrunk);
             panic!("{target} failed in round {round}; the input is in {path}");
         }

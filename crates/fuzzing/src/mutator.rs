@@ -10,11 +10,11 @@ use rand::{Rng as _, RngExt as _};
 
 use super::input::SEPARATOR;
 
-/// Maximum size of most inputs. Small inputs run faster, so more can be tried.
+/// Maximum size of most inputs. Small inputs run faster, so more of them can be tried.
 const SMALL_BYTES: usize = 4_096;
-/// Size of stretched inputs, large enough to expose code that multiplies the sizes of two inputs.
+/// Size of stretched inputs, large enough to expose code with a quadratic cost.
 const LARGE_BYTES: Range<usize> = 20_000..200_000;
-/// Exceeds the nesting limit of every parser.
+/// Nesting depth that exceeds the limit of every parser.
 const LEVELS: usize = 600;
 
 const PUNCTUATION: &[u8] = b"{}[](),:;\"'=&?%/.+-*$~ \t\r\n";
@@ -56,8 +56,8 @@ impl<'a> Mutator<'a> {
         input
     }
 
-    /// Returns a corpus file with some very long parts, sometimes with another change. In an input with several
-    /// sections, may stretch parts of each, because some code is slow only if two sections are long.
+    /// Returns a corpus file with some very long parts, sometimes with another change. May stretch parts of several
+    /// sections, because some code is slow only if two sections are long.
     pub(super) fn stretched(&mut self) -> Vec<u8> {
         let mut input = self.file().to_vec();
         if self.below(4) == 0 {
@@ -159,7 +159,7 @@ impl<'a> Mutator<'a> {
         }
     }
 
-    /// Repeats `text` up to about `bytes` bytes, either unchanged or with numbers that make its keys differ.
+    /// Repeats `text` to a length of about `bytes`, either unchanged or with numbers that make its keys unique.
     fn repeated(&mut self, text: &[u8], bytes: usize) -> Vec<u8> {
         let times = bytes / text.len().max(1);
         match self.below(2) {

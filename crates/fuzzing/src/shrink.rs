@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-/// Time limit for shrinking. A shorter input only helps readers and keeps the corpus small.
+/// Time limit for shrinking. Shrinking is optional: it makes the input easier to read and keeps the corpus small.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// Removes pieces of an input as long as it still fails. Returns the shortest failing input.

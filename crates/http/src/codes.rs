@@ -4,7 +4,7 @@
 pub(crate) struct Code {
     pub(crate) status: u16,
     pub(crate) code: &'static str,
-    /// Cause in one sentence. Names the members that the code adds to the problem object.
+    /// The cause in one sentence, including the members that the code adds to the problem object.
     pub(crate) meaning: &'static str,
     pub(crate) remedy: &'static str,
 }

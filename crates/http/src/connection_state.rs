@@ -7,8 +7,8 @@ use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::ServiceRequest;
 use actix_web::web::Bytes;
 
-/// Tracks whether the server waits for bytes from a client, which the stream alone does not show. Idle timeouts apply
-/// only while the server waits for the head of a request.
+/// Tracks whether the server is waiting for bytes from a client, which the stream alone does not show. Idle timeouts
+/// apply only while the server is waiting for the head of a request.
 #[derive(Debug, Clone, Default)]
 pub struct ConnectionState(Rc<Cell<State>>);
 
@@ -34,8 +34,7 @@ enum Phase {
 pub(super) struct Taken(Option<ConnectionState>);
 
 impl ConnectionState {
-    /// Returns the number of requests so far if the server is waiting for the head of a request. Otherwise, returns
-    /// `None`.
+    /// Returns the number of requests so far, or `None` if the server is not waiting for the head of a request.
     #[must_use]
     pub fn of_client(&self) -> Option<u64> {
         let state = self.0.get();
@@ -48,7 +47,7 @@ impl ConnectionState {
         self.0.get().phase != Phase::Answer
     }
 
-    /// Returns whether the last request was dropped before it had a response.
+    /// Returns whether the last request was dropped before it was answered.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
         self.0.get().is_abandoned

@@ -74,8 +74,8 @@ pub async fn envelope<B: MessageBody + 'static>(
     if (is_endless(response.request().head()) || is_stream && is_old)
         && response.status() != StatusCode::SWITCHING_PROTOCOLS
     {
-        // actix would otherwise announce a chunked body. It sends no chunks after a rejected upgrade, and HTTP/1.0 does
-        // not support chunks (RFC 9112, section 6.1). Closing the connection ends the response instead.
+        // actix would otherwise announce a chunked body, but it sends no chunks after a rejected upgrade, and HTTP/1.0
+        // does not support them (RFC 9112, section 6.1). The end of the connection ends the response instead.
         let head = response.response_mut().head_mut();
         head.no_chunking(true);
         head.set_connection_type(ConnectionType::Close);
@@ -185,7 +185,7 @@ fn end<B>(response: &ServiceResponse<B>, session: SessionId, start: Instant) {
     });
 }
 
-/// Expects a path that the router has decoded, because `/%761/` means `/v1/`.
+/// Expects a path that the router has already decoded, because `/%761/` means `/v1/`.
 fn is_ours(path: &str) -> bool {
     (path == "/v1" || path.starts_with("/v1/")) && !is_of_openai(path)
 }

@@ -1,7 +1,7 @@
 //! Routes by HTTP method that do not allocate memory per request.
 //!
-//! For every request, actix's own method routes allocate a list of the resource's methods, for a possible 405. The
-//! resources here need a [default handler](super::fallback) that responds with 405 instead.
+//! For every request, actix's own method routes allocate a list of the resource's methods in case the response is 405.
+//! A resource with the routes of this module needs a [default handler](super::fallback) that responds with 405.
 
 use actix_web::http::Method;
 use actix_web::{FromRequest, Handler, Resource, Responder, Route, guard, web};

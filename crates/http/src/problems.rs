@@ -1,4 +1,4 @@
-//! Error responses in the OpenAPI document: one response per status, which operations refer to.
+//! Error responses in the OpenAPI document. Operations refer to one shared response per status.
 
 use std::collections::BTreeMap;
 

@@ -73,7 +73,7 @@ paths! {
         "/v1/threads/import" { POST threads::images::import_thread }
         "/v1/threads" { GET threads::lists::list_threads, POST threads::lifecycle::create_thread }
 
-    /// Paths below a thread. The most used paths come first, because the router tries paths in order.
+    /// Paths below a thread. The most frequently used paths come first, because the router tries paths in order.
     static OF_A_THREAD:
         "/state" {
             GET threads::state::get_state,

@@ -81,7 +81,7 @@ pub(super) struct Health {
     pub(super) status: &'static str,
 }
 
-/// An error, in the format of [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457). Handle errors by `code`, which is
+/// An error, in the format of [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457). Identify errors by `code`, which is
 /// stable. `detail` is for people. Some codes add members, such as `limit_bytes` or `operation`.
 #[derive(ToSchema)]
 pub(super) struct Problem {
@@ -104,8 +104,8 @@ pub(super) struct KeyParam {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(super) struct WriteHeaders {
-    /// Write only if the thread has one of these entity tags or versions (`"3"`), up to 8. `"0"` requires that the
-    /// thread does not exist, and `*` that it exists. Weak tags never match.
+    /// Write only if the thread has one of these entity tags or versions, such as `"3"`. Up to 8 are allowed. `"0"`
+    /// requires that the thread does not exist, and `*` that it exists. Weak tags never match.
     #[param(
         rename = "If-Match",
         pattern = r#"^(\*|(W/)?"[0-9]+(-[0-9a-f]{16})?"( *, *(W/)?"[0-9]+(-[0-9a-f]{16})?"){0,7})$"#

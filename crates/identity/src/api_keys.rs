@@ -60,7 +60,8 @@ impl ApiKeys {
         self.0.is_empty()
     }
 
-    /// Returns the API key that the bearer credential names. Compares digests in constant time to stop timing attacks.
+    /// Returns the API key that matches the bearer credential. Compares digests in constant time to stop timing
+    /// attacks.
     #[must_use]
     pub fn verify(&self, headers: &HeaderMap) -> Option<&ApiKey> {
         self.find(bearer(headers)?.as_bytes())

@@ -12,14 +12,14 @@ pub struct Caller {
     pub id: ThreadId,
     /// How the thread was found.
     pub source: Source,
-    /// Name of the signing key, if the id came signed.
+    /// Name of the signing key, if the id was signed.
     pub key_name: Option<Arc<str>>,
     /// Why the request's cookies were rejected, if a new id replaced them.
     pub rejected_cookie: Option<RejectedCookie>,
-    /// Whether a page of another origin sent this write without cookies, for example on its first visit.
+    /// True if a page from another origin sent this write without cookies, for example on its first visit.
     pub foreign_without_cookie: bool,
     pub(super) replaced: Option<ThreadId>,
-    /// The client's signed id in the header's format. `None` if a response must set a different value.
+    /// The client's signed id in the format of the header. `None` if a response must set a different value.
     pub(super) signed: Option<HeaderValue>,
 }
 
@@ -39,7 +39,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Returns a new thread to replace `of`. `None` for a provider, which always names the same thread.
+    /// Returns a new thread to replace `of`, or `None` for a provider, which always names the same thread.
     #[must_use]
     pub fn successor(self, of: ThreadId) -> Option<Caller> {
         let fresh = || Caller::of(ThreadId::random(), Self::Minted).replacing(of);

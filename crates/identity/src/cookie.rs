@@ -26,7 +26,7 @@ pub struct CookieSettings {
     pub partitioned: bool,
     /// Domain that the cookie covers, with its subdomains. `None` covers the host only.
     pub domain: Option<String>,
-    /// How many seconds browsers keep the cookie, up to 34,560,000. The thread itself may expire earlier.
+    /// Number of seconds for which browsers keep the cookie, up to 34,560,000. The thread itself may expire earlier.
     pub max_age_seconds: u32,
 }
 
@@ -55,7 +55,7 @@ pub enum Secure {
 /// Settings that browsers would reject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CookieError {
-    /// The name is empty, or has a character that is not allowed (RFC 6265, section 4.1.1).
+    /// The name is empty, or contains a character that is not allowed (RFC 6265, section 4.1.1).
     #[error("the name of a cookie must be a token of visible ASCII")]
     Name,
     /// The name has a prefix, such as `__Host-`, that requires other attributes.
@@ -66,7 +66,7 @@ pub enum CookieError {
     /// `SameSite=None` and `Partitioned` require a secure cookie.
     #[error("browsers accept SameSite=None and Partitioned only if `cookie_secure` is always")]
     Insecure,
-    /// The domain has a character that would end the attribute.
+    /// The domain contains a character that would end the attribute.
     #[error("the domain of a cookie must be a host name")]
     Domain,
 }
@@ -158,7 +158,7 @@ impl Cookie {
         }
     }
 
-    /// Checks every cookie with this name, because a browser may send several for different paths or domains.
+    /// Checks every cookie with the configured name, because a browser may send several for different paths or domains.
     pub(super) fn find(&self, headers: &HeaderMap, ring: &KeyRing) -> Caller {
         let mut rejected_cookie = None;
         for value in named(&self.settings.name, headers) {
@@ -173,7 +173,7 @@ impl Cookie {
         }
     }
 
-    /// Returns `caller`, or the caller that the replacement cookie names. The response then sets the new caller's id.
+    /// Returns `caller`, or the caller that the replacement cookie names, whose id the response then sets.
     fn replacing(&self, caller: Caller, headers: &HeaderMap, ring: &KeyRing) -> Caller {
         let next = self.replacement.next_of(&caller.id, headers, ring);
         match next {

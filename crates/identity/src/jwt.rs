@@ -27,7 +27,7 @@ pub(super) enum TokenKeys {
 /// Key material that cannot verify tokens.
 #[derive(Debug, thiserror::Error)]
 pub enum JwtError {
-    /// The PEM text has no key of a known type.
+    /// The PEM text contains no key of a known type.
     #[error("the PEM text has no public key of RSA, EC or Ed25519")]
     Pem(#[source] jsonwebtoken::errors::Error),
     /// The RSA key is private, or its size is out of range.
@@ -64,8 +64,8 @@ fn shared_secret(key: &[u8]) -> Result<&[u8], JwtError> {
     Ok(key)
 }
 
-/// Returns whether `bytes` are one ASN.1 sequence, as keys and certificates are (ITU-T X.690, section 8.1). One in
-/// 65,536 random base64 secrets also matches and is rejected. Generate a different secret.
+/// Returns whether `bytes` are a single ASN.1 sequence, like keys and certificates (ITU-T X.690, section 8.1). One in
+/// 65,536 random base64 secrets also matches, and is rejected although it is valid.
 fn is_der(bytes: &[u8]) -> bool {
     let [0x30, length, rest @ ..] = bytes else {
         return false;
@@ -116,7 +116,7 @@ impl TokenKeys {
         }
     }
 
-    /// Returns when the request's token expires. Returns a past time if the token does not verify now.
+    /// Returns the time at which the request's token expires, or a past time if the token is not valid now.
     pub(super) fn valid_until(&self, request: &HttpRequest) -> Option<SystemTime> {
         let token = bearer(request.headers())?;
         match self.verify(token) {
@@ -130,8 +130,8 @@ impl JwtSubject {
     /// Verifies tokens with `key`, which is a public key in PEM form or a shared secret of visible ASCII (HS256, HS384,
     /// HS512). The allowed algorithms depend only on `key`. `secret` keys the hash that derives the thread ids.
     ///
-    /// Installs a [`CryptoProvider`](jsonwebtoken::crypto::CryptoProvider) over `ring`, unless the application has
-    /// installed a provider. The installed provider can also sign, but cannot compute thumbprints.
+    /// Installs a [`CryptoProvider`](jsonwebtoken::crypto::CryptoProvider) based on `ring`, unless the application has
+    /// already installed a provider. The installed provider can also sign, but cannot compute thumbprints.
     pub fn new(key: &[u8], settings: &JwtSettings, secret: &[u8]) -> Result<Self, JwtError> {
         Ok(Self::with(TokenKeys::one(key, settings)?, secret))
     }

@@ -73,7 +73,7 @@ pub use trusted_header::TrustedHeader;
 #[cfg(feature = "jwt")]
 pub use verifier::JwtSettings;
 
-/// Header with the signed thread id, in requests and responses.
+/// Request and response header that contains the signed thread id.
 pub const THREAD_ID: HeaderName = HeaderName::from_static("x-thread-id");
 
 #[doc(hidden)]
@@ -85,7 +85,7 @@ pub struct Identity {
     origins: Arc<Origins>,
     provider: Option<Arc<dyn ThreadIdProvider>>,
     owners: Option<Owners>,
-    /// Whether a rejection was logged for a page of another host, and for a page behind a proxy that changes `Host`.
+    /// Set once a rejection is logged: for a page of another host, and for a page behind a proxy that changes `Host`.
     logged: Arc<[AtomicBool; 2]>,
 }
 
@@ -95,7 +95,7 @@ pub enum IdentityError {
     /// The header `x-thread-id` is malformed, unsigned or tampered with.
     #[error("the thread id is not signed by this service")]
     InvalidSignature,
-    /// A page without permission wrote with a cookie, or with another credential that browsers add automatically.
+    /// A page that may not write sent a write with a cookie or another credential that browsers add automatically.
     #[error("the origin may not write by cookie")]
     OriginNotAllowed,
     /// The configured provider does not know the caller.
@@ -136,7 +136,7 @@ impl Identity {
         }
     }
 
-    /// Allows pages of `origins` to write by cookie, like pages of the server's own host.
+    /// Allows pages from `origins` to write with a cookie, as pages on the server's own host can.
     #[must_use]
     pub fn allow_origins(self, origins: impl IntoIterator<Item = String>) -> Self {
         let origins = Origins {
@@ -149,7 +149,7 @@ impl Identity {
         }
     }
 
-    /// Treats pages of the origin `own` as the server's own, even if a proxy changes `Host`.
+    /// Treats pages from the origin `own` as the server's own, even if a proxy changes `Host`.
     #[must_use]
     pub fn at_origin(self, own: String) -> Self {
         let origins = Origins {
@@ -162,7 +162,7 @@ impl Identity {
         }
     }
 
-    /// Takes thread ids only from `provider`, instead of from headers, cookies or new ids.
+    /// Takes thread ids only from `provider`. Ignores signed ids, and generates no new ones.
     #[must_use]
     pub fn provide(self, provider: Arc<dyn ThreadIdProvider>) -> Self {
         Self {
@@ -192,7 +192,7 @@ impl Identity {
         &self.proxies
     }
 
-    /// Returns the thread that the provider, header or cookie names, or else a new thread. Does not access the store.
+    /// Returns the thread named by the provider, header or cookie, or else a new thread. Does not access the store.
     pub fn identify(&self, request: &HttpRequest) -> Result<Caller, IdentityError> {
         if let Some(provider) = &self.provider {
             let id = provider
@@ -228,7 +228,7 @@ impl Identity {
         self.owners.is_some()
     }
 
-    /// Returns on whose behalf a caller without an API key acts. Does not access the store.
+    /// Determines on whose behalf a caller without an API key acts. Does not access the store.
     pub fn behalf(&self, request: &HttpRequest) -> Result<Behalf, IdentityError> {
         let Some(Owners { provider, required }) = &self.owners else {
             return Ok(Behalf::Anyone);
@@ -244,7 +244,7 @@ impl Identity {
         Ok(Behalf::Caller(owner))
     }
 
-    /// Returns when the credentials of a request expire. `None` if they never expire.
+    /// Returns the time at which the credentials of a request expire, or `None` if they never expire.
     #[must_use]
     pub fn valid_until(&self, request: &HttpRequest) -> Option<SystemTime> {
         let provider = self.provider.as_ref();
@@ -287,14 +287,14 @@ impl Identity {
         self.by_header(request.headers()).ok()
     }
 
-    /// Returns the caller's thread. `None` if the caller is rejected or the id is new.
+    /// Returns the caller's thread, or `None` if the caller is rejected or the id is new.
     #[must_use]
     pub fn known_caller(&self, request: &HttpRequest) -> Option<Caller> {
         let caller = self.identify(request).ok()?;
         (caller.source != Source::Minted).then_some(caller)
     }
 
-    /// Returns the thread in the header `x-thread-id`. Rejects a repeated header and an id that does not verify.
+    /// Returns the thread in the header `x-thread-id`. Rejects a repeated header, and an id whose signature is invalid.
     pub fn by_header(&self, headers: &HeaderMap) -> Result<Caller, IdentityError> {
         let mut values = headers.get_all(THREAD_ID);
         let (Some(value), None) = (values.next(), values.next()) else {
@@ -323,9 +323,9 @@ impl Identity {
     /// changes or `renews` is true. If the id replaces another id, also sets the replacement cookie, because a late
     /// response to an earlier request could otherwise restore the old id.
     ///
-    /// Callers of a provider get no cookie, because they have another credential. New callers from another site get
-    /// none either: the browser may have withheld their cookie, or a page without permission may have filled the
-    /// thread.
+    /// Callers that a provider identifies get no cookie, because they have another credential. New callers from another
+    /// site get no cookie either: the browser may have withheld their cookie, or a page without permission may have
+    /// written to the thread.
     pub fn hand_back(
         &self,
         caller: &Caller,
@@ -358,7 +358,7 @@ impl Identity {
         headers.insert(THREAD_ID, signed);
     }
 
-    /// Returns this service's URL as the client sees it, even behind a trusted proxy. `None` without a valid host.
+    /// Returns this service's URL as the client sees it, even behind a trusted proxy, or `None` without a valid host.
     #[must_use]
     pub fn address(&self, request: &HttpRequest) -> Option<String> {
         let host = self.proxies.host(request);
@@ -374,7 +374,7 @@ impl Identity {
         is_plain.then(|| format!("{scheme}://{host}"))
     }
 
-    /// Logs only the first rejection of each kind, because a wrong setting rejects every write of every page.
+    /// Logs only the first rejection of each kind, because with a wrong setting, every write from a page is rejected.
     fn log_refusal(&self, request: &HttpRequest) {
         let is_proxied = origins::is_same_origin(request);
         if self.logged[usize::from(is_proxied)].swap(true, Ordering::Relaxed) {

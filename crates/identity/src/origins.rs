@@ -20,10 +20,9 @@ pub(super) struct Origins {
 impl Origins {
     /// Returns whether the page that made a request may write on its user's behalf.
     ///
-    /// A page of an allowed origin may write, whatever its `Sec-Fetch-Site` is. For other pages, each header that is
-    /// present must name the host's own page: `Origin` must be the host's origin. `Sec-Fetch-Site` must be
-    /// `same-origin`, or `none` for a request that no page made. A client that sends neither is not a browser, or
-    /// predates 2020.
+    /// A page of an allowed origin may write, whatever its `Sec-Fetch-Site` is. For other pages, each of these headers
+    /// must match if it is present: `Origin` must be the host's origin, and `Sec-Fetch-Site` must be `same-origin`, or
+    /// `none` for a request that no page made. A client that sends neither header is not a browser, or predates 2020.
     pub(super) fn may_write(&self, request: &HttpRequest, proxies: &TrustedProxies) -> bool {
         let is_own = match origin(request) {
             Origin::Absent => true,
@@ -99,7 +98,7 @@ pub(super) fn is_same_origin(request: &HttpRequest) -> bool {
     is_of_site("same-origin", request)
 }
 
-/// True if a different site caused the request. The browser may withhold cookies that a new cookie must not replace.
+/// Returns whether another site caused the request. The browser may have withheld cookies that must not be replaced.
 pub(super) fn is_cross_site(request: &HttpRequest) -> bool {
     is_of_site("cross-site", request)
 }

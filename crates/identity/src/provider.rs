@@ -8,8 +8,8 @@ use futures_util::future::BoxFuture;
 use super::TrustedProxies;
 use threadkeep_domain::ThreadId;
 
-/// Finds the thread of a request without signed ids, such as one thread per logged-in user. Must not block, because it
-/// runs on the worker that serves the request.
+/// Finds the thread of a request without using signed ids, for example by mapping each logged-in user to a thread. Must
+/// not block, because it runs on the worker that serves the request.
 pub trait ThreadIdProvider: fmt::Debug + Send + Sync {
     /// Returns whether browsers add the credential automatically, like a proxy's login cookie. If so, only the host's
     /// own pages and allowed origins may write, because any site could otherwise write on a user's behalf.
@@ -17,7 +17,7 @@ pub trait ThreadIdProvider: fmt::Debug + Send + Sync {
         true
     }
 
-    /// Prepares [`Self::thread_id`], for example by fetching a key. Must end within the time limit of a request.
+    /// Prepares for [`Self::thread_id`], for example by fetching a key. Must finish within the request's time limit.
     fn prepare(&self, _request: &HttpRequest) -> Option<BoxFuture<'static, ()>> {
         None
     }
@@ -29,8 +29,8 @@ pub trait ThreadIdProvider: fmt::Debug + Send + Sync {
         proxies: &TrustedProxies,
     ) -> Result<ThreadId, ProviderError>;
 
-    /// Returns when the credential expires, at which time the server ends its streams. Returns a past time if the
-    /// credential is rejected now, and `None` if the credential never expires.
+    /// Returns the time at which the credential expires and the server ends the caller's streams. Returns a past time
+    /// if the credential is already rejected, and `None` if the credential never expires.
     fn valid_until(&self, _request: &HttpRequest) -> Option<SystemTime> {
         None
     }

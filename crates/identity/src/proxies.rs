@@ -12,7 +12,7 @@ static FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 #[derive(Debug, Clone, Default)]
 pub struct TrustedProxies(Vec<IpNet>);
 
-/// A text that is neither an address nor a CIDR range.
+/// The text is neither an address nor a CIDR range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is neither an address nor a CIDR range")]
 pub struct ProxyError(String);
@@ -85,8 +85,8 @@ impl TrustedProxies {
     }
 }
 
-/// Returns the entries from last to first. The nearest proxy's entry comes first. Entries are bytes: if an entry that
-/// is not text were skipped, the entry before it would take its position.
+/// Returns the entries in reverse order, beginning with the entry of the nearest proxy. Entries are bytes, because
+/// skipping an entry that is not text would put the entry before it in its position.
 fn entries_from_last<'a>(
     request: &'a HttpRequest,
     name: &HeaderName,

@@ -10,7 +10,7 @@ use actix_web::http::header::{HeaderMap, HeaderValue};
 use super::{Attributes, Caller, CookieSettings, named, verify, write_value};
 use threadkeep_domain::{KeyRing, ThreadId};
 
-/// Maximum number of replaced ids in a cookie, latest first.
+/// Maximum number of replaced ids in a cookie. The latest ids come first.
 const REPLACED_MAX: usize = 4;
 
 #[derive(Debug)]

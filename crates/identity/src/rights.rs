@@ -23,13 +23,13 @@ pub enum Right {
     Events,
     /// `webhooks`: webhook endpoints.
     Webhooks,
-    /// `owners`: counts of owners, and their erasure.
+    /// `owners`: counting and erasing the data of owners.
     Owners,
     /// `admin`: calls for operators.
     Admin,
 }
 
-/// A text that is not the name of a right.
+/// The text is not the name of a right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown right `{0}`; allowed: all, threads, threads.read, scopes, kv, kv/<namespace>, events, webhooks, owners, admin"
@@ -44,7 +44,7 @@ impl Right {
         }
     }
 
-    /// Returns whether the log records each call that needs this right.
+    /// Returns whether each call that needs this right is logged.
     #[must_use]
     pub fn is_audited(&self) -> bool {
         matches!(self, Self::Webhooks | Self::Owners | Self::Admin)

@@ -1,4 +1,4 @@
-//! Signs and verifies with `ring`, which TLS already uses. `jsonwebtoken`'s back ends would add 25 crates or a C build.
+//! Signs and verifies with `ring`, which TLS already uses. `jsonwebtoken`'s own back ends add 25 crates or a C build.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{ErrorKind, Result, new_error};
@@ -39,7 +39,7 @@ pub(super) fn install() {
     let _ = PROVIDER.install_default();
 }
 
-/// Returns whether `ring` can verify with `key`. An RSA modulus must have 256 to 1,024 bytes.
+/// Returns whether `ring` can verify with `key`. An RSA modulus must be 256 to 1,024 bytes long.
 pub(super) fn supports(key: &DecodingKey) -> bool {
     match key.kind() {
         DecodingKeyKind::RsaModulusExponent { n, .. } => {

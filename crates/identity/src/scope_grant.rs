@@ -7,7 +7,7 @@ use threadkeep_domain::{KeyRing, TAG_BYTES};
 
 const PURPOSE: &str = "threadkeep url of a scope";
 
-/// Characters that queries reserve, or that some parsers treat as reserved.
+/// Characters that are reserved in queries, or that some parsers treat as reserved.
 const RESERVED: AsciiSet = NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -21,7 +21,7 @@ const RESERVED: AsciiSet = NON_ALPHANUMERIC
 pub struct ScopeGrant {
     /// The scope that the grant gives access to.
     pub scope: Scope,
-    /// Expiration in Unix seconds. `None` means that the grant is valid as long as the key is in the ring.
+    /// Expiration in Unix seconds. If `None`, the grant is valid as long as the key is in the ring.
     pub expires: Option<u64>,
 }
 
@@ -37,7 +37,7 @@ impl ScopeGrant {
         format!("scope={scope}{expires}&sig={}", URL_SAFE_NO_PAD.encode(tag))
     }
 
-    /// Verifies the decoded parameters of a query. `None` if no key signed them or the grant has expired.
+    /// Verifies the decoded parameters of a query. Returns `None` if no key signed them or the grant has expired.
     #[must_use]
     pub fn open(
         ring: &KeyRing,

@@ -8,7 +8,7 @@ use super::fetch::{FetchError, PrivateHost, Requests, Wanted, parse_url};
 use threadkeep_responses::{GeneratedImage, StatelessError, UpstreamError};
 use threadkeep_upstreams::{HttpClient, OpenAiImages, UpstreamImage, UpstreamSettings};
 
-/// Maximum size of an image in bytes. Base64 adds a third, and a response may have up to 8 MiB of images.
+/// Maximum size of an image in bytes. Base64 adds a third, and a response may contain up to 8 MiB of images.
 const IMAGE_MAX_BYTES: usize = 6 * 1_048_576;
 /// Maximum size of an upstream's answer in bytes. An answer contains an image in base64.
 const ANSWER_MAX_BYTES: u64 = 9 * 1_048_576;
@@ -18,7 +18,7 @@ const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone)]
 pub struct ImageSettings {
     pub http: HttpClient,
-    /// The limit on the size of an answer in these settings has no effect.
+    /// The setting `max_answer_bytes` has no effect here.
     pub upstream: UpstreamSettings,
     pub model: String,
 }
@@ -44,7 +44,7 @@ impl ImageGenerator {
         }
     }
 
-    /// Generates an image. Fails if the image takes longer than `left`.
+    /// Generates an image. Fails if that takes longer than `left`.
     pub(super) async fn generate(
         &self,
         prompt: &str,
@@ -87,8 +87,8 @@ impl ImageGenerator {
     }
 }
 
-/// Returns the reason why there is no image, for the model. Omits the upstream's message, which only the client that
-/// sent the request may see.
+/// Returns a text that explains to the model why there is no image. Omits the upstream's message, because only the
+/// client that sent the request may see it.
 fn reason(error: &UpstreamError) -> &'static str {
     match error {
         UpstreamError::Refused(_) => "the upstream refused the prompt",

@@ -1,7 +1,7 @@
-//! Tools of models that call other servers: web search, web pages and image generation.
+//! Tools with which models call other servers: web search, web pages and image generation.
 //!
-//! The results come from untrusted servers. Their size and duration are limited, and the model receives them as
-//! results, never as instructions. Errors, logs and `Debug` output contain no queries, URLs or texts.
+//! The results come from untrusted servers. The size of a result and the duration of a call are limited, and the model
+//! receives results as data, never as instructions. Errors, logs and `Debug` output contain no queries, URLs or texts.
 
 mod body;
 mod fetch;

@@ -15,13 +15,13 @@ pub(super) trait Framed: Sized + 'static {
     type Caller: 'static;
     type Error: ResponseError + 'static;
 
-    /// The error for a request that did not pass through [`frame`].
+    /// Returns the error for a request that did not pass through [`frame`].
     fn outside() -> Self::Error;
 
-    /// Returns the caller and the maximum size of its body, or the reason to reject the request.
+    /// Returns the caller and the maximum size of the request's body, or the reason to reject the request.
     fn admit(&self, request: &HttpRequest) -> Result<(Self::Caller, u64), Self::Error>;
 
-    /// Returns an error if handlers do not accept requests with `body`.
+    /// Returns an error if handlers do not accept the body.
     fn check(_: &Body) -> Result<(), Self::Error> {
         Ok(())
     }
@@ -37,7 +37,7 @@ pub(super) struct Admitted<P: Framed> {
     pub(super) body: Body,
 }
 
-/// Passes the caller and the body to [`Admitted`] in a request's extensions.
+/// The caller and body of a request, passed to [`Admitted`] in the request's extensions.
 struct Context<P: Framed> {
     caller: P::Caller,
     body: Body,
@@ -52,7 +52,7 @@ pub(super) async fn frame<P: Framed, B: MessageBody + 'static>(
         Some(protocol) => protocol.admit(request.request()),
         None => Err(P::outside()),
     };
-    // the body of a rejected caller is read but not kept, see `Body`
+    // the body of a rejected caller is read but not kept (see `Body`)
     let limit_bytes = admitted.as_ref().map_or(0, |(_, limit_bytes)| *limit_bytes);
     let body = Body::read(&mut request, limit_bytes).await;
     let mut response = match admitted {
@@ -74,8 +74,8 @@ pub(super) fn forbid_storing<B>(response: &mut ServiceResponse<B>) {
 }
 
 impl<P: Framed> Admitted<P> {
-    /// Extracts the request without a check of its body. The context is removed from the request's extensions, so a
-    /// handler that drops this value frees the body.
+    /// Extracts the request without checking its body. The context is removed from the request's extensions, so
+    /// dropping the returned value frees the body.
     pub(super) fn of(request: &HttpRequest) -> Result<Self, P::Error> {
         let protocol = request.app_data::<web::Data<P>>().cloned();
         let context = request.extensions_mut().remove::<Context<P>>();

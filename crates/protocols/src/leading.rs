@@ -6,10 +6,9 @@ use std::ops::Deref;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 
-/// The first elements of an array. Keeps up to `MOST + 1` elements, so that the caller can detect an array that is too
-/// long.
+/// The first `MOST` elements of an array. To detect arrays that are too long, set `MOST` to one more than the limit.
 ///
-/// Further elements are only checked to be JSON. Parsed values can take a hundred times as many bytes as their text.
+/// Other elements are only checked to be valid JSON. Parsed values can take a hundred times as much memory as text.
 #[derive(Debug)]
 pub(super) struct Leading<T, const MOST: usize>(Vec<T>);
 

@@ -1,4 +1,4 @@
-//! Third-party protocols, translated to calls of the services. A protocol owns no state and no rules.
+//! Third-party protocols, translated into calls to the services. A protocol has no state and no rules of its own.
 
 pub mod agentuity;
 mod frame;

@@ -15,8 +15,8 @@ use threadkeep_trace as trace;
 use threadkeep_trace::Phase;
 
 impl Shared {
-    /// Runs a question of `bytes` bytes on the runtime of the responses. The question counts toward the process's
-    /// limits on responses. Stops when the caller drops the future or the process stops.
+    /// Runs a question of `bytes` bytes on the runtime for responses. The question counts toward the limits for
+    /// responses in this process. Stops when the caller drops the future or the process stops.
     pub(crate) async fn run_apart<T: Send + 'static>(
         &self,
         bytes: usize,

@@ -4,7 +4,7 @@ use crate::media::{self, MediaAt};
 use crate::values::model::{Function, Model, Parameters};
 use crate::values::request::InputItem;
 
-/// The models of a deployment. If a name matches several entries, the first entry counts.
+/// The models of a deployment. If a name matches several entries, the first entry is used.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog(Arc<[CatalogEntry]>);
 
@@ -13,7 +13,7 @@ pub struct Catalog(Arc<[CatalogEntry]>);
 pub struct CatalogEntry {
     /// Name of the model in requests. A trailing `*` matches any name with that prefix.
     pub name: String,
-    /// Name of the model at the upstream; `None` if it is the same.
+    /// Name of the model at the upstream; `None` if both names are the same.
     pub name_there: Option<String>,
     pub upstream_name: Arc<str>,
     pub upstream: Arc<dyn Model>,
@@ -50,7 +50,7 @@ impl Catalog {
         media::refused(&*self.find(name)?.upstream, input)
     }
 
-    /// Returns the first field that would change the answer and that the model's upstream cannot express.
+    /// Returns the first field that would change the answer, but that the model's upstream does not support.
     #[must_use]
     pub fn lacks(&self, name: &str, parameters: &Parameters) -> Option<&'static str> {
         self.find(name)?.upstream.lacks(parameters)

@@ -33,7 +33,7 @@ pub struct Compaction {
     pub instructions: Option<String>,
     /// The items to compact. Each item must have an id.
     pub items: Vec<Json>,
-    /// Whether a single item replaces all items. Otherwise, the user's messages are kept, and the upstream may compact
+    /// True if a single item replaces all items. Otherwise, the user's messages are kept, and the upstream may compact
     /// the conversation itself.
     pub into_one: bool,
 }
@@ -47,8 +47,7 @@ pub struct WholeConversation {
 }
 
 impl Catalog {
-    /// Returns the index of the first compaction item that the model cannot read, because a different server created
-    /// it.
+    /// Returns the index of the first compaction item that the model cannot read because another server made it.
     #[must_use]
     pub fn refused_compaction(&self, name: &str, input: &[InputItem]) -> Option<usize> {
         if self.find(name)?.upstream.reads_compactions() {
@@ -92,8 +91,8 @@ impl ResponseService {
         waits.then_some("a conversation whose calls have results")
     }
 
-    /// Compacts a conversation. Uses the operation of the model's upstream if it has one; otherwise, asks the model for
-    /// a summary. Stores nothing.
+    /// Compacts a conversation. Uses the upstream's own compaction operation if it has one; otherwise, asks the model
+    /// for a summary. Stores nothing.
     pub async fn compact(&self, compaction: Compaction) -> Result<CompactedPrompt, ResponseError> {
         let model = self.0.catalog.find(&compaction.model);
         let model = model.ok_or(ResponseError::NoModel)?;
@@ -167,7 +166,7 @@ impl Shared {
     }
 }
 
-/// Returns the text of an answer. Returns `None` if the answer is empty or truncated, because a truncated summary lacks
+/// Returns the text of an answer. Returns `None` if the answer is empty or truncated, because a truncated summary omits
 /// the end of the conversation.
 fn summary_of(answer: &ModelAnswer) -> Option<String> {
     let messages = answer.parts.iter().filter_map(|part| match part {

@@ -20,7 +20,7 @@ pub(crate) struct Earlier {
 }
 
 impl Shared {
-    /// Returns the maximum number of exchanges of a conversation in a question; 0 for no limit.
+    /// Returns the maximum number of conversation exchanges in a question. 0 means no limit.
     pub(crate) fn window_exchanges(&self, request: &ResponseRequest) -> usize {
         let limit = self.limits.window as usize;
         match request.window_exchanges {
@@ -29,8 +29,8 @@ impl Shared {
         }
     }
 
-    /// Reads the items of a conversation before sequence number `before`. Returns the items of the last `exchanges`
-    /// exchanges, or of all exchanges if 0, up to 8 MiB.
+    /// Reads the items of a conversation before sequence number `before`: the last `exchanges` exchanges (0 for all),
+    /// up to 8 MiB.
     pub(crate) async fn earlier(
         &self,
         scope: &ScopeId,

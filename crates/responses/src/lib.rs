@@ -1,7 +1,7 @@
-//! Runs model responses, and the calls of this service's tools that the models make.
+//! Runs model responses, and the calls that models make to this service's tools.
 //!
-//! Each response runs in its own task, its driver. The driver writes each answer of the model and each call to the
-//! response's journal. The effect of a call and its journal entry are written in one step of the store. A different
+//! Each response runs in its own task, called its driver. The driver writes each answer of the model and each call to
+//! the response's journal. The effect of a call and its journal entry are written in one step of the store. Another
 //! driver can therefore resume the response at any time.
 
 mod apart;

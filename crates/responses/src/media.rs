@@ -1,4 +1,4 @@
-//! Finds images and files that an upstream does not support in the input of a response.
+//! Searches the input of a response for images and files that the upstream does not support.
 
 use crate::values::model::{MediaPlace, Model};
 use crate::values::request::InputItem;
@@ -29,7 +29,7 @@ pub(crate) fn refused(upstream: &dyn Model, input: &[InputItem]) -> Option<Media
     })
 }
 
-/// Returns which member of an item has parts for the prompt, and where these parts appear in the prompt.
+/// Returns where the parts of an item appear in the prompt, and the name of the member that contains the parts.
 fn place_of(item: &str) -> Option<(MediaPlace, &'static str)> {
     match ItemKind::of(item)? {
         ItemKind::Message => {

@@ -24,7 +24,7 @@ pub(crate) struct Running {
     held: AtomicU64,
     held_max: u64,
     pub(crate) tasks: TaskTracker,
-    /// Cancelled when the process starts to stop. From then on, new responses are rejected.
+    /// Cancelled when the shutdown begins. From then on, new responses are rejected.
     pub(crate) closing: CancellationToken,
     /// Cancelled when drivers must release their responses.
     pub(crate) stop: CancellationToken,
@@ -182,7 +182,7 @@ impl Place {
         Err(ResponseError::TooMany)
     }
 
-    /// Counts memory of the response, even above the limit. Returns the number of bytes that all responses hold.
+    /// Reserves memory even above the limit. Returns the total number of bytes that all responses hold.
     pub(crate) fn grow(&self, bytes: u64) -> u64 {
         self.held.fetch_add(bytes, Ordering::Relaxed);
         self.running.held.fetch_add(bytes, Ordering::Relaxed) + bytes

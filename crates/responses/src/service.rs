@@ -31,7 +31,7 @@ const SWEPT: usize = 64;
 pub struct ResponseService(pub(crate) Arc<Shared>);
 
 impl ResponseService {
-    /// Returns a token that is cancelled when the process starts to stop. From then on, new responses are rejected.
+    /// Returns a token that is cancelled when the shutdown begins. From then on, new responses are rejected.
     #[must_use]
     pub fn closing(&self) -> CancellationToken {
         self.0.running.closing.clone()
@@ -73,7 +73,7 @@ impl ResponseService {
     }
 
     /// Runs a response to its end. A repeated request waits for the same response, resumes it, or returns its earlier
-    /// end. The response continues even if the caller stops waiting.
+    /// result. The response continues even if the caller stops waiting.
     pub async fn run(&self, new: NewResponse) -> ResponseResult {
         let (broadcast, is_joined) = self.0.drive(new).map_err(Arc::new)?;
         let _spending = trace::spend(Phase::Waiting);
@@ -84,20 +84,20 @@ impl ResponseService {
         })
     }
 
-    /// Starts a response as [`run`](Self::run) does, and streams its events. If the events of an ended response have
+    /// Like [`run`](Self::run), but streams the events of the response. If the events of an ended response have
     /// expired, streams its complete items instead.
     pub async fn stream(&self, new: NewResponse) -> Result<ResponseStream, Arc<ResponseError>> {
         Ok(self.begin(new).await?.or_whole())
     }
 
-    /// Starts a response as [`run`](Self::run) does, and returns its stream.
+    /// Like [`run`](Self::run), but returns a stream of the response.
     pub async fn begin(&self, new: NewResponse) -> Result<ResponseStream, Arc<ResponseError>> {
         let id = new.id;
         let (broadcast, is_joined) = self.0.drive(new).map_err(Arc::new)?;
         ResponseStream::of_new(&self.0, id, broadcast, is_joined).await
     }
 
-    /// Streams the events of a response that follow event `after`. Without `after`, streams all events.
+    /// Streams the events of a response after event `after`, or all events if `after` is `None`.
     pub async fn listen(
         &self,
         protocol: Protocol,
@@ -107,9 +107,8 @@ impl ResponseService {
         ResponseStream::of_known(&self.0, protocol, id, after).await
     }
 
-    /// Returns the response that a request without an idempotency key repeats: the last response of the thread. Its
-    /// fingerprint must match, and its answer must not have reached the caller. Once an answer has been delivered, the
-    /// same input is a new request.
+    /// Returns the response that a request without an idempotency key repeats: the last response of the thread, if its
+    /// fingerprint matches and its answer has not been delivered. After delivery, the same input is a new request.
     pub async fn repeated(
         &self,
         thread: &ThreadId,
@@ -161,8 +160,8 @@ impl ResponseService {
         Ok(self.0.responses.get_response(id).await?.is_some())
     }
 
-    /// Returns the response that added the newest items to a conversation if that response is newer than `response`.
-    /// Skips up to 50 newer items that no response has added.
+    /// Returns the last response that added items to a conversation, if it is newer than `response`. Searches only the
+    /// 50 newest items.
     pub async fn later_than(
         &self,
         scope: &ScopeId,
@@ -212,7 +211,7 @@ impl ResponseService {
         }
     }
 
-    /// Resumes background responses that have no driver, and closes other responses that have no driver.
+    /// Finds responses without a driver. Resumes background responses, and closes all other responses.
     pub async fn look_after_open(&self) -> Result<(), ResponseError> {
         let buckets: Vec<u16> = (0..self.0.buckets).collect();
         let due = self.0.responses.due_responses(&buckets, SWEPT).await;

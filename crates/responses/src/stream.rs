@@ -18,8 +18,8 @@ use crate::values::stored::Stored as _;
 use threadkeep_domain::{Failure, Json, Outcome, ResponseId, Usage};
 use threadkeep_store::{ResponseView, StoreError};
 
-/// Interval between polls for events of a response in a different process. The interval doubles up to the maximum while
-/// no events arrive.
+/// Initial and maximum interval between polls for events of a response in a different process. The interval doubles
+/// while no events arrive.
 const LISTEN_EVERY: Duration = Duration::from_millis(100);
 const LISTEN_EVERY_MAX: Duration = Duration::from_secs(1);
 /// Interval at which to check whether a response without new events has failed.
@@ -31,7 +31,7 @@ const CREATED: u64 = 0;
 const RUNNING: u64 = 1;
 const FIRST: u64 = 2;
 
-/// Streams the events of a response. Events are numbered from 0, without gaps, and each reader gets the same numbers.
+/// Streams the events of a response. Events have consecutive, zero-based numbers, which are the same for all readers.
 #[derive(Debug)]
 pub struct ResponseStream {
     shared: Arc<Shared>,
@@ -43,7 +43,7 @@ pub struct ResponseStream {
     next: u64,
     ready: VecDeque<ResponseEvent>,
     source: Source,
-    /// When the state of the response was last checked, or the last event arrived.
+    /// Time of the last check of the response's state, or of the last event.
     looked: Instant,
     /// Whether the response had no driver at the last check.
     is_left: bool,
@@ -116,7 +116,7 @@ impl ResponseStream {
         })
     }
 
-    /// Streams a stored response after event `after`. Without `after`, streams it from the beginning.
+    /// Streams a stored response, starting after event `after` or, without `after`, from the beginning.
     pub(crate) async fn of_known(
         shared: &Arc<Shared>,
         protocol: Protocol,
@@ -219,12 +219,12 @@ impl ResponseStream {
         self.next < FIRST || !self.ready.is_empty()
     }
 
-    /// Returns the next item with its number, or `None` after the end. Cancel safe.
+    /// Returns the next item with its number, or `None` after the end. Cancel-safe.
     ///
     /// # Errors
-    /// [`ResponseError::Stopping`] if this process can no longer stream the response: a different process or a repeated
-    /// request may resume the response. [`ResponseError::Service`] if the store fails. A reader can resume after the
-    /// last number that it received.
+    /// [`ResponseError::Stopping`] if this process can no longer stream the response. A different process or a repeated
+    /// request may resume it. [`ResponseError::Service`] if the store fails. A reader can resume after the last number
+    /// that it received.
     pub async fn next(&mut self) -> Result<Option<(u64, StreamItem)>, ResponseError> {
         let number = self.next;
         if matches!(self.source, Source::Nothing) {
@@ -407,7 +407,7 @@ fn read(events: &[bytes::Bytes]) -> Result<VecDeque<ResponseEvent>, StoreError> 
         .collect()
 }
 
-/// Returns why the last driver of a response stopped. Returns `None` if a driver has resumed the response.
+/// Returns the failure that stopped the last driver. Returns `None` if the response has been resumed or has ended.
 fn failure_of(
     id: &ResponseId,
     request: &ResponseRequest,
@@ -419,7 +419,7 @@ fn failure_of(
     Ok(Course::replay(*id, request, &view.journal)?.failure)
 }
 
-/// Converts the output to events, for a response that did not write events while it ran.
+/// Converts the output to events, for a response whose events were not written or have expired.
 fn whole_output(outcome: &Outcome) -> Vec<ResponseEvent> {
     let mut events = Vec::new();
     for (index, item) in (0..).zip(&outcome.output) {

@@ -13,7 +13,7 @@ use crate::wire::{Event, Stage};
 
 const GARBAGE: &str = r#"{"choices":[{"delta":{"content":<html>"#;
 
-/// A step of a delivery. After the last step, the connection takes another request, unless that step is `Close`.
+/// A step of a delivery. After the last step, the connection accepts another request unless that step is `Close`.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Send(Vec<u8>),

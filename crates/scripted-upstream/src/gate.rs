@@ -40,7 +40,7 @@ impl Gate {
         self.lock.permits.add_permits(1);
     }
 
-    /// Waits until at least `count` answers wait at the gate. Panics after 30 s.
+    /// Waits until at least `count` answers are waiting at the gate. Panics after 30 s.
     pub async fn waiting(&self, count: usize) {
         let mut waiting = self.lock.waiting.subscribe();
         let enough = waiting.wait_for(|waiting| *waiting >= count);

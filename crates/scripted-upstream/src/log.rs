@@ -16,11 +16,11 @@ pub(crate) struct Entries {
     pub(crate) faults: Vec<String>,
     /// Number of old requests that were dropped.
     dropped: usize,
-    /// Maximum number of requests, and of faults. `None` keeps all.
+    /// Maximum number of requests to keep, and of faults. `None` keeps all.
     limit: Option<usize>,
 }
 
-/// Drops the oldest elements over `limit`, and returns their number.
+/// Removes the oldest elements if there are more than `limit`. Returns the number of removed elements.
 fn trim<T>(list: &mut Vec<T>, limit: Option<usize>) -> usize {
     let excess = list.len().saturating_sub(limit.unwrap_or(usize::MAX));
     list.drain(..excess).count()

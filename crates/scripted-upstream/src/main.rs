@@ -1,7 +1,7 @@
 //! Runs a scripted upstream for any client until it is stopped: `scripted-upstream [SCRIPT.json]`.
 //!
-//! Prints its URL and its key, one per line, and answers with the script's replies, over and over. Without a script,
-//! the user's text selects the reply: see [`told`]. `GET /faults` lists the mistakes in all requests.
+//! Prints its URL and its key, one per line, and answers with the script's replies in a loop. Without a script, the
+//! user's text selects the reply: see [`told`]. `GET /faults` lists the mistakes in all requests.
 
 use std::error::Error;
 use std::time::Duration;
@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 /// - `think: TEXT` adds reasoning before the text.
 /// - `call: NAME ARGUMENTS` calls a function, even one that the request does not offer.
 /// - `first: NAME ARGUMENTS` makes the call before a text.
-/// - `json: TEXT` repeats TEXT, which must fit the JSON schema of the request.
+/// - `json: TEXT` repeats TEXT if the request has a JSON schema, which TEXT must match.
 /// - `wait: TEXT` waits 7 s; `comment: TEXT` answers in the phase `commentary`; `show: TEXT` returns the request.
 fn told(request: &ModelRequest) -> Reply {
     let results = request.results();
@@ -61,7 +61,7 @@ fn told(request: &ModelRequest) -> Reply {
     }
 }
 
-/// Returns whether the answer must fit a JSON schema, in any provider's format.
+/// Returns whether the request has a JSON schema for the answer, in any provider's format.
 fn has_schema(body: &Value) -> bool {
     let formats = [
         &body["text"]["format"],

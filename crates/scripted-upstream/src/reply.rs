@@ -2,10 +2,10 @@ use std::time::Duration;
 
 use crate::gate::{Gate, Lock};
 
-/// Part of the default message of errors other than 400. The service must never show it to clients.
+/// Part of the default message of all errors except 400. The service must never show it to clients.
 pub const PRIVATE_DETAIL: &str = "account org-of-the-operator at 10.0.0.7";
 
-/// The reply to one request: an answer of a model, an error or silence.
+/// The reply to one request: a model's answer, an error, or silence.
 #[derive(Debug, Clone)]
 pub struct Reply {
     pub(crate) kind: Kind,
@@ -13,7 +13,7 @@ pub struct Reply {
     pub(crate) delay: Duration,
     /// Size of the body's pieces in bytes, and the pause before each piece.
     pub(crate) pieces: Option<(usize, Duration)>,
-    /// Delays the answer in the middle.
+    /// Pauses the answer midway.
     pub(crate) lock: Option<Lock>,
     /// Number of deltas before the middle of a stream. With `None`, half of the events come before the middle.
     pub(crate) middle: Option<usize>,
@@ -52,7 +52,7 @@ pub struct Call {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Id {
-    /// An id that no other call of the upstream has.
+    /// An id that is unique among all calls of the upstream.
     Unique,
     Fixed(String),
     Absent,
@@ -61,14 +61,14 @@ pub(crate) enum Id {
 /// How an answer fails after its beginning was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// The connection breaks in the middle.
+    /// The connection breaks midway.
     CutOff,
     /// The body ends without an error before the answer is complete.
     EndsEarly,
     Garbage,
     /// An error with status 200, in the middle of a stream or as the whole body.
     Error,
-    /// Nothing follows the middle, and the connection remains open.
+    /// The body stops midway, and the connection remains open.
     Hang,
 }
 
@@ -80,7 +80,7 @@ impl Reply {
         })
     }
 
-    /// Calls without a text. For both, use [`Reply::text`] with [`Reply::and_calls`].
+    /// Creates an answer with calls but no text. For both, use [`Reply::text`] with [`Reply::and_calls`].
     pub fn calls<C: Into<Call>>(calls: impl IntoIterator<Item = C>) -> Self {
         Self::empty().and_calls(calls)
     }
@@ -90,13 +90,13 @@ impl Reply {
         Self::answer(Answer::default())
     }
 
-    /// A text with a finish reason other than `stop`, such as `length` or `content_filter`.
+    /// Creates a text answer with a finish reason other than `stop`, such as `length` or `content_filter`.
     #[must_use]
     pub fn finish(reason: &str) -> Self {
         Self::text("This text has an end that").finish_reason(reason)
     }
 
-    /// An error. Unless the status is 400, the message contains [`PRIVATE_DETAIL`].
+    /// Creates an error. Unless the status is 400, the message contains [`PRIVATE_DETAIL`].
     #[must_use]
     pub fn status(status: u16) -> Self {
         let message = match status {
@@ -161,13 +161,13 @@ impl Reply {
         self.with(|answer| answer.calls_first = true)
     }
 
-    /// Sets the phase of the message, only in the Responses API.
+    /// Sets the phase of the message. Affects only the Responses API.
     #[must_use]
     pub fn phase(self, phase: &str) -> Self {
         self.with(|answer| answer.phase = Some(phase.into()))
     }
 
-    /// Adds the URL of a source to the text, only in the Responses API.
+    /// Adds the URL of a source to the text. Affects only the Responses API.
     #[must_use]
     pub fn source(self, url: &str) -> Self {
         self.with(|answer| answer.source = Some(url.into()))
@@ -251,7 +251,7 @@ impl Reply {
         self
     }
 
-    /// Waits in the middle of the body until `gate` is open.
+    /// Pauses in the middle of the body until `gate` opens.
     #[must_use]
     pub fn held_midway(mut self, gate: &Gate) -> Self {
         self.lock = Some(gate.lock());
@@ -277,7 +277,7 @@ impl Call {
         }
     }
 
-    /// Creates a custom tool's call, whose input may be any text.
+    /// Creates a call to a custom tool. The input may be any text.
     pub fn custom(name: impl Into<String>, input: impl Into<String>) -> Self {
         Self {
             is_custom: true,
@@ -318,7 +318,7 @@ impl<N: Into<String>, A: Into<String>> From<(N, A)> for Call {
 }
 
 impl Answer {
-    /// Orders the parts of an answer: calls come last, or first after [`Reply::calls_first`].
+    /// Orders the parts of an answer. Calls come last, or first if [`Reply::calls_first`] was used.
     pub(crate) fn in_order<T>(&self, others: Vec<T>, calls: Vec<T>) -> Vec<T> {
         match self.calls_first {
             true => calls.into_iter().chain(others).collect(),

@@ -107,8 +107,8 @@ impl Upstream {
         KEY
     }
 
-    /// Adds replies for the next requests, one per request in order of arrival. A request without a reply is a mistake
-    /// and gets 500.
+    /// Adds replies for the next requests, one per request in order of arrival. A request for which no reply is left is
+    /// a mistake and gets 500.
     pub fn script(&self, replies: impl IntoIterator<Item = Reply>) {
         lock(&self.shared.script).replies.extend(replies);
     }
@@ -130,7 +130,7 @@ impl Upstream {
         lock(&self.shared.operations).bodies.clone()
     }
 
-    /// Delays the replies to later requests until the gate is opened or dropped. Errors for wrong requests do not wait.
+    /// Delays replies to later requests until the gate is opened or dropped. Errors for invalid requests are immediate.
     #[must_use]
     pub fn hold(&self) -> Gate {
         let gate = Gate::new();
@@ -138,12 +138,12 @@ impl Upstream {
         gate
     }
 
-    /// Keeps only the newest `limit` requests and mistakes, for an upstream that runs for a long time.
+    /// Keeps only the newest `limit` requests and mistakes, for a long-running upstream.
     pub fn keep(&self, limit: usize) {
         self.shared.log.limit(limit);
     }
 
-    /// Returns all requests in order of arrival, including wrong requests.
+    /// Returns all requests in order of arrival, including invalid requests.
     #[must_use]
     pub fn requests(&self) -> Vec<ModelRequest> {
         self.shared.log.read(|entries| entries.requests.clone())
@@ -267,7 +267,7 @@ impl Shared {
         })
     }
 
-    /// Returns the scripted reply, or the status and message for a wrong request.
+    /// Returns the scripted reply, or the status and message for an invalid request.
     fn reply(&self, request: &ModelRequest) -> Result<Reply, (u16, String)> {
         if !self.allows_any_header {
             self.note(request, headers::faults(request));
@@ -305,7 +305,7 @@ impl Shared {
         }
     }
 
-    /// Answers all requests other than model requests. `GET /faults` lists the mistakes. Unknown routes are mistakes.
+    /// Answers all requests except model requests. `GET /faults` lists the mistakes, which include unknown routes.
     fn other(&self, request: &HttpRequest) -> (u16, Value) {
         let HttpRequest { method, path, .. } = request;
         if (method.as_str(), path.as_str()) == ("GET", "/faults") {
@@ -336,7 +336,7 @@ impl fmt::Debug for Script {
     }
 }
 
-/// Ignores poisoning, because a second panic would hide the cause of a panic in a test's function.
+/// Ignores poisoning. After a panic in a test's function, a second panic would hide the cause.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

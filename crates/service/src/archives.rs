@@ -27,8 +27,7 @@ impl ArchiveService {
         archive.ok_or(ServiceError::ArchiveNotFound)
     }
 
-    /// Lists up to `limit` archives after `after`, in the order in which they were made. A page ends early when its
-    /// metadata exceeds 4 MiB.
+    /// Lists up to `limit` archives after `after`, in order of creation. A page ends early after 4 MiB of metadata.
     pub async fn list(
         &self,
         after: &ArchivePlace,

@@ -1,4 +1,4 @@
-//! Applies the time limit of a single call to several calls, because a client waits for all of them.
+//! Applies the time limit of a single call to several calls together, because a client waits for all of them.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ pub(crate) fn in_time<T, E: From<StoreError>>(
     limit: Duration,
     work: impl Future<Output = Result<T, E>>,
 ) -> impl Future<Output = Result<T, E>> {
-    // an async function would store `work` twice, and these futures are nested
+    // an async function would store `work` twice, which multiplies because these futures are nested
     let too_late = move |_| Err(StoreError::Timeout(millis(limit)).into());
     timeout(limit, work).map(move |bounded| bounded.unwrap_or_else(too_late))
 }
 
-/// Runs `attempt`, and repeats it for up to `limit` while concurrent writes interfere. Returns [`Refusal::Changed`]
+/// Runs `attempt`, and repeats it for up to `limit` while concurrent writes interfere. Fails with [`Refusal::Changed`]
 /// when no time is left for another attempt.
 pub(crate) async fn until_unchanged<T, F>(
     limit: Duration,

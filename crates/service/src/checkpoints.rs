@@ -21,7 +21,7 @@ impl CheckpointService {
         }
     }
 
-    /// Returns a copy that acts on behalf of the callers of `threads`.
+    /// Returns a copy that acts on behalf of the same caller as `threads`.
     #[must_use]
     pub fn with_threads(&self, threads: ThreadService) -> Self {
         Self {

@@ -10,8 +10,8 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{EventLog, Images, Imported, WriteError};
 
-/// Number of candidate ids to try when a copy should be in the bucket of its source. There are up to 256 buckets. If no
-/// candidate matches, the copy is in a different bucket.
+/// Number of candidate ids to try in order to place a copy in the bucket of its source. There are up to 256 buckets. If
+/// no candidate matches, the copy is placed in a different bucket.
 const TRIED_IDS: u32 = 4_096;
 
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub struct ImageService {
 pub struct ForkDraft {
     /// A JSON object. Default: the metadata of the source.
     pub metadata: Option<Json>,
-    /// Default: the caller's owner. Without one, the owner of the source.
+    /// Default: the caller's owner or, if the caller has no owner, the owner of the source.
     pub owner: Option<Owner>,
     pub included: Included,
     /// Number of the checkpoint to copy state and metadata from. Default: the current state and metadata.
@@ -148,8 +148,8 @@ impl ImageService {
         threads.with_place(owner.map(Owner::tag), forking).await
     }
 
-    /// Returns the first candidate id in the bucket of `source`, because a copy within a bucket is the cheapest. `id`
-    /// maps a number to a candidate.
+    /// Returns the first candidate id in the bucket of `source`, or candidate 0 if there is no match. Copying within a
+    /// bucket is cheapest. `id` maps a number to a candidate.
     #[must_use]
     pub fn id_near(&self, source: &ThreadId, id: impl Fn(u32) -> ThreadId) -> ThreadId {
         let bucket = self.buckets.bucket_of(source);

@@ -1,4 +1,4 @@
-//! Services over threads, scopes and namespaces, independent of HTTP and Redis.
+//! Services for threads, scopes and namespaces, independent of HTTP and Redis.
 
 mod archives;
 mod attempts;
@@ -94,7 +94,7 @@ impl WriteOptions {
 }
 
 impl ThreadService {
-    /// Creates a service over `store`, which bounds its own calls. A merge patch that keeps conflicting with other
+    /// Creates a service over `store`, which has its own timeouts. A merge patch that keeps conflicting with other
     /// writers fails after `timeout`.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, policy: ThreadPolicy, timeout: Duration) -> Self {

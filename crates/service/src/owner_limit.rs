@@ -20,16 +20,15 @@ pub(super) struct OwnerLimit {
     timeout: Duration,
 }
 
-/// Lifetime of a slot that is not released. By then, a write in flight has succeeded or failed.
+/// Lifetime of a slot that is not released. Long enough for any write in flight to succeed or fail.
 const SLOT_TTL: Duration = Duration::from_secs(60);
 /// Maximum number of attempts to reserve a slot while concurrent writes compete for the last slots.
 const ATTEMPTS: u32 = 20;
-/// Time limit for the write of a whole thread, which may take several calls. Must be shorter than the lifetime of a
-/// slot.
+/// Time limit for writing a whole thread, which may take several calls. Must be shorter than the lifetime of a slot.
 const WHOLE_THREAD_TIMEOUT: Duration = Duration::from_secs(45);
 
 impl OwnerLimit {
-    /// `timeout` bounds a write as a whole. `owners` bounds its own calls.
+    /// `timeout` limits a write as a whole. `owners` has its own timeouts.
     pub(super) fn new(owners: Arc<dyn Owners>, limit_threads: u64, timeout: Duration) -> Self {
         Self {
             owners,

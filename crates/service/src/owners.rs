@@ -12,7 +12,7 @@ pub struct OwnerService {
     archives: Arc<dyn Archives>,
 }
 
-/// Names of top-level metadata members, and the values that the members must have, as text.
+/// Names of top-level metadata members, and their required values as text.
 #[derive(Debug, Clone, Default)]
 pub struct MetadataFilter(pub Vec<(String, String)>);
 

@@ -1,11 +1,11 @@
-//! Finds the busiest of any number of threads in fixed memory.
+//! Finds the busiest threads in a fixed amount of memory.
 //!
 //! The algorithm is Space-Saving (Metwally, Agrawal and El Abbadi, 2005), applied to each partition. A hash selects the
 //! partition of a thread, and each partition has a few counters. A thread without a counter takes over the smallest
 //! counter of its partition. The old count of that counter becomes the error of the new count. The true count is
-//! therefore between count - error and count. A thread with more than a sixteenth of its partition's total always has a
-//! counter. With 64 partitions, that is about a thousandth of the total of all partitions. Searching a partition reads
-//! four cache lines, and needs no map or heap.
+//! therefore between `count - error` and `count`. A thread with more than a sixteenth of its partition's total always
+//! has a counter. With 64 partitions, that is about a thousandth of the total of all partitions. Searching a partition
+//! reads four cache lines, and needs neither a map nor the heap.
 
 #[cfg(test)]
 use std::hash::{BuildHasherDefault, DefaultHasher};
@@ -24,7 +24,7 @@ pub(super) type Hasher = BuildHasherDefault<DefaultHasher>;
 pub(super) const PARTITIONS: usize = 64;
 const COUNTERS: usize = 16;
 
-/// The counters of one kind of use in one slot, allocated on first use.
+/// The counters for one kind of use in one slot, allocated on first use.
 #[derive(Debug, Default)]
 pub(super) struct HotThreads(Vec<Partition>);
 
@@ -40,7 +40,7 @@ pub(super) struct Partition {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hashed<'a> {
     pub(super) id: &'a ThreadId,
-    /// Hash of the id. Threads with equal hashes would share a counter, which is unlikely with 64 random bits.
+    /// Hash of the id. Threads with equal hashes share a counter, but equal hashes are unlikely with 64 random bits.
     pub(super) hash: u64,
 }
 
@@ -56,7 +56,7 @@ impl HotThreads {
             self.0 = vec![Partition::EMPTY; PARTITIONS];
         }
         let place = thread.hash >> (u64::BITS - PARTITIONS.ilog2());
-        // the last bit keeps the hash of a thread different from 0, which marks an unused counter
+        // the lowest bit is set because a hash of 0 marks an unused counter
         self.0[place as usize].add(thread.hash | 1, thread.id, weight);
     }
 
@@ -90,7 +90,7 @@ impl Partition {
         self.counts[least] = self.counts[least].saturating_add(weight);
     }
 
-    /// Returns the threads, each with a lower bound of its count.
+    /// Returns the hash and the id of each thread, with a lower bound for its count.
     pub(super) fn counted(&self) -> impl Iterator<Item = (u64, ThreadId, u64)> {
         let used = (0..COUNTERS).filter(|place| self.hashes[*place] != 0);
         used.map(|place| {

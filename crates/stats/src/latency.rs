@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use super::Slot;
 
-/// Exponent of the upper bound of the first bucket, which has all durations below 2^10 ns.
+/// Exponent of the upper bound of the first bucket, which counts all durations below 2^10 ns.
 const FIRST_BIT: u32 = 10;
-/// Number of powers of two that have buckets, up to 2^36 ns (69 s). The last bucket has all longer durations.
+/// Number of powers of two that have buckets, up to 2^36 ns (69 s). The last bucket counts all longer durations.
 const POWERS: usize = 26;
 /// Number of buckets per power of two. A bucket is at most a quarter as wide as its lower bound.
 const PARTS: usize = 4;
@@ -54,7 +54,7 @@ impl Latency {
         (self.count() > 0).then_some(self.longest)
     }
 
-    /// Returns a percentile with an error of up to an eighth, or `None` without durations.
+    /// Returns a percentile with an error of up to an eighth, or `None` if no durations were recorded.
     pub(super) fn percentile(&self, percent: u64) -> Option<Duration> {
         let wanted = (self.count() * percent).div_ceil(100);
         let mut seen = 0;

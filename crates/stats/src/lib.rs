@@ -1,6 +1,6 @@
 //! Statistics of this replica for the last minute: the busiest threads, the routes, and the latency of the store.
 //!
-//! Each worker has its own recorders, so that no request waits for a different worker. A report merges the recorders of
+//! Each worker has its own recorders, so that requests do not wait for other workers. A report merges the recorders of
 //! all workers.
 
 mod busiest;
@@ -39,7 +39,7 @@ struct Shared {
     id: String,
     clock: Clock,
     started_at: SystemTime,
-    /// Shared by all workers, so that a thread is in the same partition for each worker.
+    /// Shared by all workers, so that a thread is in the same partition on every worker.
     hasher: Hasher,
     kinds: Mutex<Vec<(&'static str, &'static str)>>,
     stores: Mutex<Vec<Arc<StoreRecorder>>>,
@@ -101,7 +101,7 @@ impl Stats {
         let _ = self.0.levels.set(Box::new(levels));
     }
 
-    /// Builds a report. Takes a few milliseconds, so do not call this on a worker's thread.
+    /// Builds a report. Takes a few milliseconds, so do not call this on a worker thread.
     #[must_use]
     pub fn report(&self) -> Report {
         self.report_at(Instant::now())

@@ -7,7 +7,7 @@ use threadkeep_domain::ThreadId;
 #[derive(Debug, Clone)]
 pub struct Report {
     pub replica: Replica,
-    /// Period that the recent counts cover, up to 60 s.
+    /// Period covered by the recent counts, up to 60 s.
     pub window: Duration,
     /// Sorted by route and method.
     pub routes: Vec<RouteRow>,

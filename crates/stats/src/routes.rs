@@ -7,7 +7,7 @@ use super::{Clock, Latency, Slot, Window};
 #[derive(Debug)]
 pub struct RouteRecorder {
     clock: Clock,
-    /// One entry of 3 KiB per route and method that the server has.
+    /// One entry of 3 KiB per route and method of the server.
     routes: Mutex<Vec<Route>>,
 }
 

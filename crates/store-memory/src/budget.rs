@@ -1,8 +1,8 @@
 //! Counts and limits the store's memory.
 //!
-//! Each part of the store is behind a lock. The part is counted when the lock is released, so that no change escapes
-//! the count. The count is an estimate of the allocator's blocks (`domain::heap`). Writes are accepted while the count
-//! is below the limit. Each concurrent writer may therefore exceed the limit by one write.
+//! Each part of the store is behind a lock. The part's memory is counted when the lock is released, so that no change
+//! is missed. The count is an estimate of the allocator's blocks (`domain::heap`). Writes are accepted while the count
+//! is below the limit, so each concurrent writer may exceed the limit by one write.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,12 +18,12 @@ pub(super) struct Budget {
     used_bytes: AtomicU64,
     evicted_archives: AtomicU64,
     evicted_events: AtomicU64,
-    /// True if writes were rejected, and too little memory has been freed since.
+    /// True if a write was rejected, until enough memory has been freed.
     is_full: AtomicBool,
 }
 
 pub(super) trait Part: Heap {
-    /// Returns when the oldest evictable item was stored, or [`u64::MAX`] if no item is evictable.
+    /// Returns the time at which the oldest evictable item was stored, or [`u64::MAX`] if no item is evictable.
     fn oldest_ms(&self) -> u64 {
         u64::MAX
     }
@@ -42,7 +42,7 @@ struct Counted<T> {
     bytes: u64,
 }
 
-/// A part while its lock is held. Dropping this guard counts the part's memory.
+/// Guard for a locked part. Dropping the guard counts the part's memory.
 #[derive(Debug)]
 pub(super) struct Held<'a, T: Part> {
     counted: MutexGuard<'a, Counted<T>>,
@@ -76,14 +76,15 @@ impl Budget {
         self.is_full.load(Ordering::Relaxed)
     }
 
-    /// Returns how many bytes to free until fewer than `below_bytes` are in use, or `None` if fewer are in use already.
+    /// Returns how many bytes must be freed so that fewer than `below_bytes` are in use, or `None` if fewer are in use
+    /// already.
     pub(super) fn excess(&self, below_bytes: u64) -> Option<u64> {
         let used_bytes = self.used_bytes.load(Ordering::Relaxed);
         let excess = used_bytes.checked_sub(below_bytes)?;
         Some(excess + 1)
     }
 
-    /// Returns the error for a rejected write. Logs a warning once until there is room again.
+    /// Returns the error for a rejected write. Logs only one warning until there is room again.
     pub(super) fn refuse(&self) -> StoreError {
         if !self.is_full.swap(true, Ordering::Relaxed) {
             let limit_bytes = self.limit_bytes;
@@ -128,8 +129,8 @@ impl<T: Part> Locked<T> {
         }
     }
 
-    /// Ignores poisoning. A panic under the lock leaves no partial write, because changes are computed first and then
-    /// moved into the part.
+    /// Locks the part, and ignores poisoning. A panic under the lock cannot leave a partial write, because changes are
+    /// computed first and then moved into the part.
     pub(super) fn hold<'a>(&'a self, budget: &'a Budget) -> Held<'a, T> {
         Held {
             counted: self.part.lock().unwrap_or_else(PoisonError::into_inner),
@@ -138,8 +139,8 @@ impl<T: Part> Locked<T> {
         }
     }
 
-    /// Returns when the oldest evictable item was stored, or [`u64::MAX`] if no item is evictable. Does not take the
-    /// lock.
+    /// Returns the time at which the oldest evictable item was stored, or [`u64::MAX`] if no item is evictable. Does
+    /// not take the lock.
     pub(super) fn oldest_ms(&self) -> u64 {
         self.oldest_ms.load(Ordering::Relaxed)
     }
@@ -159,7 +160,7 @@ impl<T: Part> DerefMut for Held<'_, T> {
     }
 }
 
-/// Updates the shared counters only if they change, because all parts write to them.
+/// Writes to the shared counters only if they change, because all parts write to the same counters.
 impl<T: Part> Drop for Held<'_, T> {
     fn drop(&mut self) {
         let (before, now) = (self.counted.bytes, self.counted.part.heap_bytes());

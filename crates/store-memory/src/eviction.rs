@@ -1,15 +1,15 @@
 use super::{BATCH, Shards};
 use threadkeep_store::StoreError;
 
-/// Maximum number of archives and events that one write evicts. Even if all of them are small, they are together larger
-/// than the largest write, so a flood of writes cannot outrun eviction.
+/// Maximum number of archives and events that one write evicts. Even the smallest items add up to more than the largest
+/// write, so a flood of writes cannot outrun eviction.
 const EVICTED_PER_WRITE_MAX: usize = 4_096;
 
 enum Eviction {
-    /// There is room, because a different writer freed memory. That memory may be in use again.
+    /// There was room, because another writer freed memory. That memory may be in use again.
     HasRoom,
     NothingEvictable,
-    /// Number of evicted archives and events; 0 if a different task removed the oldest ones first.
+    /// Number of evicted archives and events; 0 if another task removed the oldest ones first.
     Done(usize),
 }
 
@@ -69,8 +69,8 @@ impl Shards {
         Eviction::Done((evicted.archives + evicted.events) as usize)
     }
 
-    /// Returns the shard with the oldest evictable item, and when the oldest evictable item of all other shards was
-    /// stored.
+    /// Returns the shard with the oldest evictable item, and the time at which the oldest evictable item of all other
+    /// shards was stored.
     fn oldest(&self) -> Option<(usize, u64)> {
         let (mut oldest, mut second) = ((u64::MAX, 0), u64::MAX);
         for (index, shard) in self.shards.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The embedded store, which implements the domain's reference semantics in memory, behind locks.
+//! An embedded store that implements the domain's reference semantics in memory.
 
 mod budget;
 mod deployment;
@@ -47,7 +47,7 @@ use threads::owner_reservations::OwnerReservations;
 use threads::turns::ENDED_TURNS_BUFFERED;
 
 const SHARDS: usize = 64;
-/// Maximum number of items that are ended, freed or deleted under one lock, which takes about a tenth of a millisecond.
+/// Maximum number of items ended, freed or deleted under one lock. That many take about a tenth of a millisecond.
 const BATCH: usize = 64;
 
 /// Default memory limit of the store in bytes. The server uses a limit that depends on the machine instead.
@@ -55,7 +55,7 @@ const DEFAULT_MAX_BYTES: u64 = 1 << 30;
 
 /// A store in the memory of this process. Clones share the data, and dropping the last clone frees the data.
 ///
-/// An expired thread is hidden at once, and ended within about two seconds. Its final state and its events are then
+/// An expired thread is hidden immediately, and ended within about two seconds. Its final state and its events are then
 /// kept for their retention periods.
 #[derive(Clone)]
 pub struct MemoryStore(Arc<Shards>);
@@ -71,7 +71,7 @@ struct Shards {
     counters: Locked<Counters>,
     reservations: Locked<OwnerReservations>,
     budget: Budget,
-    /// Reports threads whose turns were released while another caller waits.
+    /// Reports threads whose turns were released while another caller was waiting.
     ended_turns: broadcast::Sender<ThreadId>,
     evicting: Mutex<()>,
 }
@@ -144,7 +144,7 @@ impl MemoryStore {
         reader: Reader,
         read: impl FnOnce(&LiveThread) -> T,
     ) -> Result<Option<Found<T>>, WriteError> {
-        // the time is read after locking, so that the times of an id never go back
+        // the time is read after locking, so that the times of an id never go backwards
         let mut shard = self.0.of(id);
         let living = shard.find(id, reader, self.0.clock.now_ms())?;
         Ok(living.map(|living| Found {
@@ -224,7 +224,7 @@ impl Shards {
         self.spaces().sweep(now_ms, BATCH, &mut gone)
     }
 
-    /// Returns the usage of namespaces. If expired entries would still be counted, frees some of them and returns
+    /// Returns the usage of namespaces. If the result would include expired entries, frees some of them and returns
     /// `None`.
     fn measure(&self, namespaces: &[Namespace]) -> Option<Vec<Usage>> {
         let mut gone = Gone::default();

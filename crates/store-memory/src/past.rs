@@ -19,7 +19,7 @@ pub(super) struct Past {
     pub(super) retention: Retention,
     pub(super) log: Log,
     pub(super) ended_threads: EndedThreads,
-    /// Erased lives with the times of their first writes, kept while the log may name their keys.
+    /// Erased lives with the times of their first writes. A life is kept while the log may name its keys.
     pub(super) erased: BTreeMap<(OwnerTag, ThreadId, Life), u64>,
     /// Start and end of the period in which all changes are logged.
     all_watched: (u64, u64),
@@ -55,7 +55,7 @@ impl Past {
         self.log.len() + self.ended_threads.len()
     }
 
-    /// Logs all changes until `until_ms`. Returns when the current uninterrupted watch began.
+    /// Logs all changes until `until_ms`. Returns the time at which the current uninterrupted watch began.
     pub(super) fn watch_all(&mut self, until_ms: u64, now_ms: u64) -> u64 {
         let (since_ms, former_ms) = self.all_watched;
         // earlier changes in this millisecond were not logged
@@ -136,7 +136,7 @@ impl Past {
         (is_kept && !last.is_restored).then_some(last)
     }
 
-    /// Returns the newest archive time that is past the retention.
+    /// Returns the time up to which archives are past their retention.
     pub(super) fn archive_cutoff_ms(&self, now_ms: u64) -> u64 {
         now_ms.saturating_sub(millis(self.retention.archive))
     }
@@ -168,9 +168,9 @@ impl Past {
         oldest.into_iter().flatten().min()
     }
 
-    /// Deletes up to `limit` of the oldest events and final states that were stored by `until_ms`, until `bytes` bytes
-    /// are free. Moves final states into `gone`; the caller frees them after releasing the lock. As in [`Self::tidy`],
-    /// a final state is deleted only after the event of its end.
+    /// Deletes up to `limit` of the oldest events and final states that were stored at or before `until_ms`. Stops when
+    /// `bytes` bytes have been freed. Moves final states into `gone`; the caller frees them after releasing the lock.
+    /// As in [`Self::tidy`], a final state is deleted only after its end event.
     pub(super) fn evict(
         &mut self,
         until_ms: u64,
@@ -222,8 +222,8 @@ impl Step<'_> {
         }
     }
 
-    /// Starts a new life with the content of the ended `life`. The entry of the ended life is then kept only for the
-    /// event of its end. Event numbers continue after the last number of the id.
+    /// Starts a new life with the content of the ended `life`. The entry of the ended life is then kept only for its
+    /// end event. Event numbers continue after the last event number of the id.
     pub(super) fn restore(
         &mut self,
         life: Option<Life>,

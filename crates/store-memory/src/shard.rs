@@ -1,4 +1,4 @@
-//! A shard: a share of all ids, behind one lock.
+//! A shard: a subset of the ids, behind one lock.
 
 use std::time::Duration;
 
@@ -178,8 +178,8 @@ impl Shard {
         self.listed.before(owner, order, place)
     }
 
-    /// Erases up to `limit` threads of an owner, then archives. Moves their content into `gone`; the caller frees it
-    /// after releasing the lock. Returns `None` if nothing was left.
+    /// Erases up to `limit` of an owner's threads and archives, threads first. Moves their content into `gone`; the
+    /// caller frees it after releasing the lock. Returns `None` if nothing was left to erase.
     pub(super) fn erase_owned(
         &mut self,
         owner: OwnerTag,
@@ -396,8 +396,8 @@ impl Shard {
         self.slots.get(id).is_some_and(Entry::has_thread)
     }
 
-    /// Ends and frees up to `limit` due threads, and as many scopes. Moves scopes into `gone`; the caller frees them
-    /// after releasing the lock. Returns whether more are due.
+    /// Ends and frees up to `limit` due threads and up to `limit` due scopes. Moves scopes into `gone`; the caller
+    /// frees them after releasing the lock. Returns whether more are due.
     pub(super) fn sweep(&mut self, now_ms: u64, limit: usize, gone: &mut Vec<HeldScope>) -> bool {
         let (past, listed) = (&mut self.past, &mut self.listed);
         let responses = &mut self.responses;

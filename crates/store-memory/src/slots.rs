@@ -1,4 +1,4 @@
-//! Stores the entries of a shard by id, and when to check each entry next.
+//! Stores the entries of a shard by id, with the time of each entry's next check.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -12,8 +12,8 @@ pub(super) trait Due {
 
 /// Entries by id, with a queue of checks.
 ///
-/// Using an entry does not move it in the queue, and therefore costs nothing here. At the time of the check, an entry
-/// that was used meanwhile is queued again at its actual due time.
+/// Using an entry does not move it in the queue, and therefore costs nothing here. The check of an entry that was used
+/// in the meantime queues it again at its actual due time.
 #[derive(Debug)]
 pub(super) struct Slots<K, E> {
     /// Boxed, because entries are large.
@@ -26,8 +26,8 @@ pub(super) struct Slots<K, E> {
 struct Slot<E> {
     entry: E,
     queued_ms: u64,
-    /// Bytes counted for the entry and its id. The entry may have become smaller since, because reads remove expired
-    /// data.
+    /// Bytes counted for the entry and its id. The entry may have become smaller since then, because reads remove
+    /// expired data.
     heap_bytes: u64,
 }
 

@@ -6,7 +6,7 @@ use super::Shards;
 
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Starts the sweeper thread. It ends after the last handle to the store is dropped.
+/// Starts the sweeper thread. The thread ends after the last handle to the store is dropped.
 pub(super) fn start(shards: &Arc<Shards>) {
     let shards = Arc::downgrade(shards);
     let started = thread::Builder::new()

@@ -8,7 +8,7 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Counted, Listing, ThreadOrder};
 
-/// Number of buckets in a deployment. It is recorded in Redis at the first start.
+/// Number of buckets in a deployment, which is recorded in Redis at the first start.
 pub(super) const BUCKETS: usize = 256;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) struct Bucket {
     pub(super) log: String,
     /// Key of the position up to which events have been deleted from the log.
     pub(super) horizon: String,
-    /// The copy of the log while the log is rewritten, and the key that names the maker of the copy.
+    /// Keys of the copy that is made while the log is rewritten, and of the name of the copy's maker.
     pub(super) log_copy: [String; 2],
     pub(super) archives: String,
     /// Open responses by the time at which they are due.
@@ -98,7 +98,7 @@ impl KeyNames {
         format!("{}:consumers", self.prefix)
     }
 
-    /// Returns one empty key per bucket. Setting it proves that the bucket accepts writes.
+    /// Returns one unused key per bucket. Setting the key proves that the bucket accepts writes.
     pub(super) fn probes(&self) -> impl Iterator<Item = String> {
         let buckets = self.buckets.iter();
         buckets.map(|bucket| [&bucket.start, ":probe"].concat())
@@ -108,8 +108,8 @@ impl KeyNames {
         format!("{}:r:{kind}", self.prefix)
     }
 
-    /// Returns the keys of namespaces by name, by creation and by idle end, and of ended namespaces. All four are in
-    /// one slot.
+    /// Returns the keys of the namespaces by name, by creation time and by idle end, and the key of the ended
+    /// namespaces. All four are in one slot.
     pub(super) fn namespaces(&self) -> [String; 4] {
         ["names", "newest", "idle", "ended"]
             .map(|kind| format!("{}:{{namespaces}}:{kind}", self.prefix))
@@ -120,7 +120,7 @@ impl KeyNames {
         format!("{}:{{namespaces}}:answers:{mark}", self.prefix)
     }
 
-    /// Returns the keys of an entry. Namespaces and keys are free text, so names in Redis contain only their hash.
+    /// Returns the keys of an entry. Names in Redis contain only a hash, because namespaces and keys are free text.
     pub(super) fn entry(&self, namespace: &Namespace, key: &EntryKey) -> EntryKeys<'_> {
         let parts = [namespace.as_str().as_bytes(), key.as_str().as_bytes()];
         let Fingerprint(hash) = Fingerprint::of(&parts);
@@ -268,12 +268,12 @@ impl Bucket {
         format!("{}:{number}", self.checkpoints(id))
     }
 
-    /// Returns the key of the archive of the thread's last life. The key of an earlier archive appends its life.
+    /// Returns the key of the archive of the thread's last life. For an earlier life, the life is appended to this key.
     pub(super) fn archive(&self, id: &ThreadId) -> String {
         self.name(":a:", id)
     }
 
-    /// Returns the key of the owner's threads in this bucket, by first or by last write.
+    /// Returns the key of the owner's threads in this bucket, sorted by their first or last write.
     pub(super) fn owned(&self, owner: OwnerTag, order: ThreadOrder) -> String {
         let kind = match order {
             ThreadOrder::Created => ":c:",
@@ -342,7 +342,7 @@ fn hash(name: &[u8]) -> usize {
 }
 
 /// Returns one hash tag per bucket: the smallest decimal number whose slot lies in the bucket's equal share of all
-/// slots. So 3, 6 or 16 masters hold equal shares of the buckets.
+/// slots. With 3, 6 or 16 masters, each master therefore holds about the same number of buckets.
 fn tags() -> Vec<String> {
     let mut tags = vec![String::new(); BUCKETS];
     let mut missing = BUCKETS;
@@ -375,7 +375,7 @@ mod tests {
         for _ in 0..BUCKETS * 200 {
             counts[bucket_number(&ThreadId::random())] += 1;
         }
-        // by Chernoff's bound for a Poisson mean of 200, a count is outside with a probability below 1 in 10^10
+        // by Chernoff's bound for a Poisson mean of 200, a count is outside with a probability of less than 1 in 10^10
         assert!(
             counts.iter().all(|count| (90..320).contains(count)),
             "{counts:?}"

@@ -1,7 +1,7 @@
-//! A store in plain Redis 6.2 or later, or Valkey, without modules.
+//! A store in Redis 6.2 or later, or in Valkey, without modules.
 //!
-//! A thread is one hash, so one expiry, one cluster slot and one read suffice for all its data. The header of
-//! `lua/shared/prelude.lua` documents the fields of the hash.
+//! A thread is one hash, so all its data shares one expiry and one cluster slot, and can be fetched with one read. The
+//! header of `lua/shared/prelude.lua` documents the fields of the hash.
 
 mod client_certificate;
 mod deployment;
@@ -57,7 +57,7 @@ pub use transport::url::RedisUrlError;
 pub struct RedisSettings {
     /// A `redis://`, `rediss://` or `unix://` URL with user, password and database, or a URL for several hosts.
     pub url: String,
-    /// Client certificate for servers that require one (`tls-auth-clients`). Needs a TLS URL.
+    /// Client certificate for servers that require one (`tls-auth-clients`). Requires a TLS URL.
     pub client_certificate: Option<ClientCertificate>,
     pub key_prefix: String,
     /// Maximum duration of a call, including a retried read.
@@ -66,8 +66,8 @@ pub struct RedisSettings {
     pub retention: Retention,
     /// Number of replicas that must confirm a write before the request is answered; 0 for none.
     ///
-    /// Each such write waits on its own connection. It fails with [`StoreError::Unconfirmed`] if the confirmations are
-    /// late. Background writes, such as leases and the ends of expired threads, do not wait.
+    /// Each such write waits on its own connection, and fails with [`StoreError::Unconfirmed`] if the confirmations
+    /// arrive too late. Background writes, such as leases and the ends of expired threads, do not wait.
     pub wait_replicas: u16,
     /// Memory in bytes for cached states; 0 disables the cache. A cached state is used only if Redis confirms that the
     /// thread is unchanged. Clones share the memory.
@@ -75,7 +75,7 @@ pub struct RedisSettings {
 }
 
 impl RedisSettings {
-    /// Returns the documented defaults: prefix `tk`, timeout 2 seconds, no waiting for replicas, cache of 64 MiB.
+    /// Returns the documented defaults: prefix `tk`, a timeout of 2 seconds, no waiting for replicas, a 64 MiB cache.
     #[must_use]
     pub fn new(url: impl Into<String>) -> Self {
         Self {
@@ -97,7 +97,7 @@ pub struct RedisStore {
     link: Arc<Link>,
     /// A separate connection for background work, whose long replies must not delay requests.
     background: Arc<Link>,
-    /// A pool of connections. A health check waits neither for requests nor for background work.
+    /// A pool of connections, so that a health check waits neither for requests nor for background work.
     administration: Arc<Link>,
     names: Arc<KeyNames>,
     interest: Arc<Interest>,

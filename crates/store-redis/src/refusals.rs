@@ -1,4 +1,4 @@
-//! Parses refusals: replies of scripts that changed nothing, with `R`, a code, and details.
+//! Parses refusals. A refusal is the reply of a script that changed nothing: `R`, a code, and details.
 
 use redis::Value;
 
@@ -59,7 +59,7 @@ impl From<&HistoryLimit> for Limits {
     }
 }
 
-/// Returns the reply unless it is a refusal. For scripts that check no limits.
+/// Returns the reply unless it is a refusal. Used for scripts that check no limits.
 pub(super) fn unless_refused(reply: Vec<Value>) -> Result<Vec<Value>, WriteError> {
     accepted(reply, Limits::default())
 }

@@ -1,4 +1,4 @@
-//! Scripts that run in Redis. A script is called by its digest, and is loaded again if the server lacks it.
+//! Scripts that run in Redis. A script is called by its digest, and is reloaded if the server no longer has it.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -30,8 +30,8 @@ const RATES: &str = include_str!("lua/deployment/rates.lua");
 const ENTRIES: &str = include_str!("lua/kv/entries.lua");
 const NAMESPACES: &str = include_str!("lua/kv/namespaces.lua");
 
-/// Declares one script per row: name, file, optional files with parts, and the shared code that it uses besides the
-/// prelude.
+/// Declares one script per row: name, file, optional files with parts, and the shared code that the script uses in
+/// addition to the prelude.
 macro_rules! scripts {
     ($($name:ident = $file:literal $(+ $parts:literal)* [$($shared:ident),*],)*) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,7 +150,7 @@ scripts! {
 }
 
 impl Script {
-    /// Calls the script with one key. If `is_one_of_many`, several such calls may be sent as one call.
+    /// Builds a call of the script with one key. If `is_one_of_many`, several such calls may be combined into one.
     pub(super) fn call_on(self, key: &str, is_one_of_many: bool) -> Command {
         let mut cmd = self.named();
         match is_one_of_many {
@@ -173,8 +173,8 @@ impl Script {
     }
 }
 
-/// Inserts parts into a script: the lines after `--+ name` in `parts` follow the line `--+ name` in `code`. So code for
-/// a rare case does not slow down the frequent case.
+/// Inserts parts into a script: the lines after `--+ name` in `parts` are inserted after the line `--+ name` in `code`.
+/// Code for a rare case therefore does not slow down the common case.
 fn weave(code: &str, parts: &str) -> String {
     const MARK: &str = "--+ ";
     let parts = parts.split(MARK).skip(1);
@@ -211,7 +211,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// Removes unused functions, because Redis creates all functions of a script again in each call.
+/// Removes unused functions, because every call of a script creates all of its functions again.
 fn prune(code: &str) -> String {
     let pieces = pieces(code);
     let mut is_used: Vec<_> = pieces.iter().map(|piece| piece.name.is_none()).collect();
@@ -254,8 +254,7 @@ fn pieces(code: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Inlines constants, because each local variable costs time in each call of a script, and in each function that uses
-/// the variable.
+/// Inlines constants. A local variable costs time whenever a script is called, and again in each function that uses it.
 fn fold(code: &str) -> String {
     let mut constants = HashMap::new();
     let mut folded = String::with_capacity(code.len());
@@ -281,7 +280,7 @@ fn is_word_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Parses the constants of a line such as `local LEAST, MOST = 1, 'text'`.
+/// Parses the constants in a line such as `local LEAST, MOST = 1, 'text'`.
 fn definition(line: &str) -> Option<impl Iterator<Item = (&str, &str)>> {
     let (names, values) = line.strip_prefix("local ")?.split_once(" = ")?;
     let is_constant = |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
@@ -306,7 +305,7 @@ fn codes() -> &'static [String] {
     CODES.get_or_init(|| ALL.iter().map(|script| script.code()).collect())
 }
 
-/// Returns the digests of all scripts. Redis names scripts by SHA-1; security does not depend on the hash.
+/// Returns the digests of all scripts. Redis identifies scripts by SHA-1; security does not depend on the digest.
 fn digests() -> &'static [String] {
     static DIGESTS: OnceLock<Vec<String>> = OnceLock::new();
     let digest = |code: &String| redis::Script::new(code).get_hash().into();

@@ -6,10 +6,10 @@ use super::{BUCKETS, KeyNames};
 use threadkeep_store::StoreError;
 
 const OLDEST: (u64, u64) = (6, 2);
-/// Version of a thread's layout: see `lua/shared/prelude.lua`. Version 1 had no grace and no events.
+/// Version of the thread layout: see `lua/shared/prelude.lua`. Version 1 had no grace period and no events.
 const LAYOUT: u32 = 2;
 
-/// Checks the version, the eviction policy and the layout. Warns of settings that may lose data.
+/// Checks the version, the eviction policy and the layout. Warns about settings that can cause data loss.
 pub(super) async fn check(
     link: &Link,
     names: &KeyNames,
@@ -38,7 +38,7 @@ fn check_server(info: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Warns if too few replicas are attached. They may connect later; until then, each write reports missing replicas.
+/// Warns if too few replicas are attached. More may connect later. Until then, each write reports missing replicas.
 fn warn_of_few_replicas(info: &str, wanted: u16) {
     let attached = replicas(info);
     if attached < wanted {
@@ -55,8 +55,8 @@ fn replicas(info: &str) -> u16 {
     field(info, "connected_slaves").map_or(0, |count| count.parse().unwrap_or(0))
 }
 
-/// Rejects a mode that does not match the URL. With the address of a single server, the other nodes of a cluster would
-/// never be asked.
+/// Rejects a server mode that does not match the URL. If a cluster were treated as a single server, its other nodes
+/// would never receive a call.
 fn check_mode(info: &str, is_cluster: bool) -> Result<(), StoreError> {
     // Valkey reports `server_mode` instead of `redis_mode`
     let mode = field(info, "redis_mode").or_else(|| field(info, "server_mode"));
@@ -86,8 +86,8 @@ fn check_version(info: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Rejects eviction policies. Every thread has an expiry, so a Redis that evicts only keys with an expiry evicts living
-/// threads too.
+/// Rejects all eviction policies except `noeviction`. Every thread has an expiry, so even a policy that is limited to
+/// keys with an expiry evicts living threads.
 fn check_eviction(info: &str) -> Result<(), StoreError> {
     match field(info, "maxmemory_policy") {
         None | Some("noeviction") => Ok(()),
@@ -98,7 +98,7 @@ fn check_eviction(info: &str) -> Result<(), StoreError> {
     }
 }
 
-/// Checks that no server was set to evict threads after the start. If any server does not answer, none is checked.
+/// Checks that no server was set to evict threads since the start. Skipped if any server does not answer.
 pub(super) async fn check_no_eviction(link: &Link) -> Result<(), StoreError> {
     let mut info = command("INFO");
     info.arg("memory");
@@ -113,8 +113,8 @@ pub(super) async fn check_no_eviction(link: &Link) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Records the layout at the first start, and compares it later. With a different number of buckets, all threads would
-/// seem to be missing. With different fields, threads would be unreadable.
+/// Records the layout at the first start, and compares it at later starts. With a different number of buckets, all
+/// threads would seem to be missing. With different fields, threads would be unreadable.
 async fn check_layout(calls: &Calls<'_>, names: &KeyNames) -> Result<(), StoreError> {
     let ours = format!("{LAYOUT} {BUCKETS}");
     let mut record = command("SET");

@@ -5,17 +5,17 @@ use std::sync::{Mutex, PoisonError};
 use threadkeep_domain::Position;
 use threadkeep_store::StoreError;
 
-/// Skips and counts unreadable records, so that an unreadable record does not hide the others from readers.
+/// Skips and counts unreadable records, so that one unreadable record does not hide the others from readers.
 #[derive(Debug, Default)]
 pub(super) struct Unreadable {
     skipped: AtomicU64,
-    /// Positions up to which unreadable events were logged, by bucket. Several readers read the end of a log
-    /// repeatedly, and an event must be logged once.
+    /// The position in each bucket up to which unreadable events have been logged. Several readers read the end of a
+    /// log repeatedly, but an event must be logged only once.
     events: Mutex<HashMap<u16, Position>>,
 }
 
 impl Unreadable {
-    /// Returns how many unreadable records were skipped. A record in a list counts each time.
+    /// Returns the number of times that an unreadable record was skipped. A record in a list counts again on each read.
     pub(super) fn skipped(&self) -> u64 {
         self.skipped.load(Ordering::Relaxed)
     }

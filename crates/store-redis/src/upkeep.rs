@@ -8,12 +8,12 @@ use crate::transport::{UNKNOWN, array, bytes, integer, text};
 use threadkeep_domain::{Position, ThreadId};
 use threadkeep_store::{Due, Reaped, StoreError, Upkeep};
 
-/// Number of buckets checked together. Redis serves no other client meanwhile. Checking all buckets takes 4 ms in
-/// total, once a second.
+/// Number of buckets that are checked together. Redis serves no other client in the meantime. All buckets are checked
+/// once a second, which takes 4 ms in total.
 const LOOKED_AT: usize = 16;
 const SWEPT: usize = 100;
-/// Approximate number of events per call. Usual events take Redis 0.1 ms per call. The largest events, which name keys
-/// of 64 KiB, take 30 ms.
+/// Approximate number of events per call. Typical events take Redis 0.1 ms per call. The largest events, which name
+/// keys of 64 KiB, take 30 ms.
 const TRIMMED_MAX: usize = 5_000;
 
 #[async_trait]
@@ -58,7 +58,7 @@ impl Upkeep for RedisStore {
         for id in ids {
             cmd.arg(id.as_str());
         }
-        // an ended thread is no longer due, so a repeat does nothing
+        // an ended thread is no longer due, so repeating the call does nothing
         let reply = array(self.background.calls().read(cmd).await?)?;
         let [ended, lost, moved] = &reply[..] else {
             return Err(UNKNOWN);
@@ -92,7 +92,7 @@ impl Upkeep for RedisStore {
             }
             left = more;
         }
-        // namespaces are in no bucket, and only one replica must maintain them
+        // namespaces do not belong to a bucket, and only one replica must maintain them
         if buckets.contains(&0) {
             self.end_idle().await?;
         }
@@ -151,7 +151,7 @@ impl RedisStore {
             cmd.arg(text(name)?);
         }
         let mut cmds = vec![cmd];
-        // removes stale members, which would otherwise be found again each time
+        // removes stale members, which would otherwise be found again in each pass
         for (name, _) in unreadable {
             let mut cmd = command("ZREM");
             cmd.arg(&keys.archives).arg(bytes(name)?);

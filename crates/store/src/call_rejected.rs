@@ -1,7 +1,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-/// Why a call was not sent. The call had no effect.
+/// The reason why a call was not sent. The call had no effect.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CallRejected {
     /// Recent attempts to connect have failed.

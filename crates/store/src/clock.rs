@@ -47,7 +47,7 @@ impl Clock {
         self.ahead_ms.fetch_add(millis(by), Ordering::Relaxed);
     }
 
-    /// Moves the clock back, but not behind the system time.
+    /// Moves the clock back, but never behind the system time.
     pub fn set_back(&self, by: Duration) {
         let less = |ahead_ms: u64| Some(ahead_ms.saturating_sub(millis(by)));
         let _ = self

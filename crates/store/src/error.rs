@@ -9,8 +9,8 @@ pub enum StoreError {
     /// sent](super::CallRejected).
     #[error("the store is unavailable")]
     Unavailable(#[source] Box<dyn Error + Send + Sync>),
-    /// The store has no memory left for the write. The write had no effect. Reads still succeed, and so do writes that
-    /// free memory.
+    /// The store has no memory left for the write. The write had no effect. Reads and writes that free memory still
+    /// succeed.
     #[error("the store is full")]
     Full,
     /// The connection ended after the call was sent. The outcome is unknown.

@@ -60,7 +60,7 @@ impl HeldScope {
         Self { life, ..self }
     }
 
-    /// Returns version and life, or the default stamp before the first write.
+    /// Returns the version and the life, or the default stamp before the first write.
     pub fn stamp(&self) -> Stamp {
         match self.version {
             0 => Stamp::default(),
@@ -71,7 +71,7 @@ impl HeldScope {
         }
     }
 
-    /// Applies a write atomically. The caller must first check for a remembered answer to the idempotency key.
+    /// Applies a write atomically. The caller must first look for an answer stored under the idempotency key.
     pub fn write(&mut self, write: &ScopeWrite<'_>, now_ms: u64) -> Result<ScopeDone, Refusal> {
         let exists = self.version > 0;
         if write.makes && exists {
@@ -102,7 +102,7 @@ impl HeldScope {
         })
     }
 
-    /// Compacts the history atomically. The caller must first check for a remembered answer to the idempotency key.
+    /// Compacts the history atomically. The caller must first look for an answer stored under the idempotency key.
     pub fn compact(
         &mut self,
         compaction: &Compaction<'_>,
@@ -244,7 +244,7 @@ pub struct ScopeDone {
     pub is_change: bool,
 }
 
-/// Returns the event for new items in a thread's history; `None` if no item is new.
+/// Returns the event for new items in the history of a thread; `None` if no item is new.
 pub fn appended<'a>(appended: impl IntoIterator<Item = &'a Appended>) -> Option<EventKind> {
     let new = appended.into_iter().filter(|appended| !appended.repeated);
     let mut places = new.map(|appended| appended.seq);

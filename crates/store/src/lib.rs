@@ -1,5 +1,5 @@
 //! Traits that every store of threads implements. Each method documents its atomicity. The conformance suite in
-//! `tests/` checks all stores against the documentation.
+//! `tests/` checks all stores against this documentation.
 
 #![warn(missing_docs)]
 
@@ -123,7 +123,7 @@ pub struct Whole {
 pub struct Destroy {
     /// The conditions.
     pub conditions: Conditions,
-    /// How long the id rejects writes after the thread has ended.
+    /// Time for which the id rejects writes after the thread has ended.
     pub tombstone: Duration,
 }
 
@@ -141,7 +141,7 @@ pub struct Destroyed {
 pub struct Rotate {
     /// The conditions.
     pub conditions: Conditions,
-    /// How long the old id rejects writes after the move.
+    /// Time for which the old id rejects writes after the move.
     pub tombstone: Duration,
 }
 
@@ -159,8 +159,8 @@ pub struct Rotated {
 
 /// A store of threads.
 ///
-/// A read or write of a living thread atomically sets its expiry to now + TTL, unless [`Reader::touch`] is false. As
-/// soon as a thread has expired by the store's clock, it reads as if it had never been written.
+/// A read or write of a living thread atomically sets its expiry to now + TTL, unless [`Reader::touch`] is false. Once
+/// a thread has expired by the clock of the store, it reads as if it had never been written.
 #[async_trait]
 pub trait Store: fmt::Debug + Send + Sync {
     /// Returns the whole state as compact JSON with its keys in bytewise order, or `None` if the thread does not exist.
@@ -209,7 +209,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         slice: Option<Slice>,
     ) -> Result<Option<Found<Option<Part>>>, WriteError>;
 
-    /// Returns only version and life, for callers that may already have the content.
+    /// Returns only the version and the life, for callers that may already have the content.
     async fn get_stamp(&self, id: &ThreadId, reader: Reader) -> Result<Option<Stamp>, WriteError>;
 
     /// Returns whether `key` has a value, for callers that may already have the value.
@@ -243,13 +243,12 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// remembered answers. The old id keeps the archives of earlier lives and becomes a tombstone that rejects every
     /// write. Logs a `thread.rotated` event.
     ///
-    /// A repeated request with the same idempotency key gets the first answer, under the old id as well as under the
-    /// new id.
+    /// A repeated request with the same idempotency key gets the first answer, under both the old and the new id.
     async fn rotate(&self, id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError>;
 
-    /// Checks that the store answers and accepts writes. Fails if the store is full, read-only or a replica. A store
-    /// that cannot find this out otherwise makes a small test write. A store with several servers is ready as soon as
-    /// any server accepts the write.
+    /// Checks that the store answers and accepts writes. Fails if the store is full, read-only or a replica. If there
+    /// is no other way to find out, makes a small test write. A store with several servers is ready as soon as any
+    /// server accepts the write.
     async fn ping(&self) -> Result<(), StoreError>;
 
     /// Returns the state of the store's connections; `None` if the store has no connections.

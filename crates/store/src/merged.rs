@@ -9,8 +9,8 @@ pub struct SortedPart<T> {
     pub read_to: Option<T>,
 }
 
-/// Merges parts into a page of up to `limit` items, and returns the next cursor. The page ends at the first position
-/// where a source was not read further. A page can therefore be short or empty before the end of the list.
+/// Merges parts into a page of up to `limit` items, and returns the next cursor. The page ends at the smallest
+/// `read_to`, so it can be short or empty before the end of the list.
 pub fn merge<T: Ord + Clone>(runs: Vec<SortedPart<T>>, limit: usize) -> (Vec<T>, Option<T>) {
     let border = runs.iter().filter_map(|run| run.read_to.clone()).min();
     let mut items: Vec<T> = runs.into_iter().flat_map(|run| run.items).collect();

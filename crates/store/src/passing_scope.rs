@@ -13,8 +13,8 @@ use threadkeep_domain::{Access, Life, ThreadId};
 
 /// An in-memory scope for a single response. Every scope id addresses this scope, and clones share it.
 ///
-/// The scope exists from the start, never expires and belongs to no thread. Idempotency keys have no effect, because a
-/// repeated request gets a new scope.
+/// The scope always exists, never expires and belongs to no thread. Idempotency keys have no effect, because a repeated
+/// request gets a new scope.
 #[derive(Debug, Clone)]
 pub struct PassingScope {
     held: Arc<Mutex<HeldScope>>,

@@ -2,9 +2,9 @@ use std::borrow::Cow;
 
 use threadkeep_domain::TraceParent;
 
-/// A finished part of the work for a trace. Names and attributes follow OpenTelemetry's semantic conventions.
+/// A finished part of the work in a trace. Names and attributes follow the semantic conventions of OpenTelemetry.
 ///
-/// Spans contain no state, no whole thread ids and no paths.
+/// Spans contain no state, no complete thread ids and no paths.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
     pub place: TraceParent,

@@ -14,12 +14,12 @@ pub struct Tracer(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     queue: Sender<Span>,
-    /// The share of new traces that is recorded, from 0 to 1.
+    /// The fraction of new traces that are recorded, from 0 to 1.
     ratio: f64,
     dropped: AtomicU64,
 }
 
-/// A span in progress. It is recorded when it ends, and discarded if it is dropped earlier.
+/// A span in progress. It is recorded when it ends, and discarded if it is dropped before that.
 #[derive(Debug, Clone)]
 pub struct Recording {
     tracer: Tracer,
@@ -46,7 +46,7 @@ impl Tracer {
     }
 
     /// Starts a span in the trace of `parent`, or in a new trace. Returns `None` if the trace is not recorded. The
-    /// sampling flag of `parent` decides; for a new trace, the ratio decides.
+    /// sampling flag of `parent` decides whether it is. For a new trace, the ratio decides.
     #[must_use]
     pub fn begin(&self, parent: Option<TraceParent>, started: Instant) -> Option<Recording> {
         let (place, parent) = match parent {

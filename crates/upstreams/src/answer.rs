@@ -29,8 +29,8 @@ pub(super) fn usage(body: &str, input: &str, output: &str) -> Usage {
     }
 }
 
-/// Adds an empty message to an answer that has no message and no call. Fails if an answer without text or calls ended
-/// normally, unless `may_be_silent` is true.
+/// Adds an empty message to an answer that has neither a message nor a call. Fails if an answer without text or calls
+/// ended normally, unless `may_be_silent` is true.
 pub(super) fn ensure_message(
     mut answer: ModelAnswer,
     may_be_silent: bool,
@@ -60,7 +60,7 @@ pub(super) fn message(content: &[String]) -> AnswerPart {
     AnswerPart::Message(Json::from_compact(array(content)))
 }
 
-/// Builds a text part of a message. `text` is JSON-escaped, without quotes.
+/// Builds a text part of a message. `text` is JSON-escaped, and has no quotes.
 pub(super) fn output_text(text: &str) -> String {
     output_text_with(&format!("\"{text}\""), "[]")
 }

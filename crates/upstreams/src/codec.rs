@@ -25,8 +25,8 @@ pub(super) fn kind_of_event<'a>(name: Option<&'a str>, event: &'a str) -> Option
 }
 
 pub(super) trait EventReader: Send {
-    /// Reads an event. Breaks at the last event. Fails if the event is an error, or if the answer exceeds its size
-    /// limit.
+    /// Reads an event. Returns `Break` for the last event. Fails if the event is an error, or if the answer exceeds its
+    /// size limit.
     fn event(&mut self, name: Option<&str>, data: &str) -> Result<ControlFlow<()>, Failure>;
 
     /// The pieces read so far. The caller drains them.

@@ -1,4 +1,4 @@
-//! Reads the content of messages and results in a prompt. Each kind of upstream then writes the content in its own
+//! Reads the content of messages and results in a prompt. Each kind of upstream then writes that content in its own
 //! format.
 
 use std::borrow::Cow;
@@ -34,7 +34,7 @@ pub(super) fn part(part: &str) -> Option<Part<'_>> {
     }
 }
 
-/// Concatenates the text parts of a content to one JSON string.
+/// Concatenates the text parts of some content to one JSON string.
 pub(super) fn plain_text(content: &str) -> String {
     let texts = parts(content).filter_map(|part| match part {
         Part::Text(text) => Some(text),
@@ -43,8 +43,8 @@ pub(super) fn plain_text(content: &str) -> String {
     format!("\"{}\"", texts.collect::<String>())
 }
 
-/// Converts arguments to an object, for servers that parse them. Invalid arguments become the member `INVALID_JSON` of
-/// an object, as Anthropic's documentation recommends.
+/// Converts arguments to an object, for servers that parse them. Invalid arguments are wrapped in an object as the
+/// member `INVALID_JSON`, as Anthropic's documentation recommends.
 pub(super) fn arguments_object(arguments: &str) -> Cow<'_, str> {
     if arguments.trim().is_empty() {
         "{}".into()

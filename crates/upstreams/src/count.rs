@@ -1,7 +1,7 @@
 use crate::json::parse;
 use threadkeep_domain::member;
 
-/// Reads `input_tokens`, the result of a token count in OpenAI's and Anthropic's APIs.
+/// Reads `input_tokens` from a token count response of OpenAI's or Anthropic's API.
 pub(super) fn read_count(body: &[u8]) -> Option<u64> {
     member(parse(body)?.as_str(), "input_tokens")?.parse().ok()
 }

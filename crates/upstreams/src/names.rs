@@ -6,10 +6,10 @@ const MAX_BYTES: usize = 64;
 /// Bytes reserved for a numeric suffix.
 const SUFFIX_BYTES: usize = 12;
 
-/// Maps arbitrary texts to distinct texts of `A-Za-z0-9_-`. Equal texts map to the same text.
+/// Maps each text to a unique text that consists only of `A-Za-z0-9_-`.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// The sent text for each original text. `original` is the reverse map.
+    /// The sent text for each original text. `original` maps in the opposite direction.
     sent: HashMap<String, String>,
     original: HashMap<String, String>,
     /// The last suffix number used for each prefix.

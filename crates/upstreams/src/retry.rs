@@ -6,11 +6,11 @@ use time::format_description::well_known::Rfc2822;
 
 /// Maximum wait that an upstream can request.
 const REQUESTED_WAIT_MAX: Duration = Duration::from_secs(30);
-/// Maximum backoff before jitter if the upstream requested no wait.
+/// Maximum backoff, before jitter, if the upstream did not request a wait.
 const OWN_WAIT_MAX: Duration = Duration::from_secs(8);
 
-/// Returns the wait before the next attempt: the requested wait, or an exponential backoff with jitter. `attempt` is
-/// the number of earlier retries.
+/// Returns how long to wait before the next attempt: as long as requested, or an exponential backoff with jitter.
+/// `attempt` is the number of earlier retries.
 pub(super) fn wait(first: Duration, attempt: u32, requested: Option<Duration>) -> Duration {
     if let Some(requested) = requested {
         return requested.min(REQUESTED_WAIT_MAX);
@@ -21,7 +21,7 @@ pub(super) fn wait(first: Duration, attempt: u32, requested: Option<Duration>) -
         .mul_f64(rand::random_range(0.75..1.25))
 }
 
-/// Returns the wait that an upstream requests. A date in the past means no wait.
+/// Returns how long an upstream asks its clients to wait. A date in the past means no wait.
 ///
 /// Reads `retry-after-ms`, as OpenAI's and Anthropic's clients do, and then `Retry-After` (RFC 9110, section 10.2.3).
 pub(super) fn requested_wait(headers: &HeaderMap, now: OffsetDateTime) -> Option<Duration> {

@@ -13,11 +13,11 @@ pub struct UpstreamSettings {
     pub name: String,
     /// Base URL of the API. For OpenAI's APIs, it ends in `/v1`.
     pub url: UpstreamUrl,
-    /// Without a key, requests carry no credential.
+    /// If `None`, requests are sent without a credential.
     pub key: Option<UpstreamKey>,
     /// Time limit for one attempt, until the last byte of the answer.
     pub timeout: Duration,
-    /// Maximum number of attempts after the first one.
+    /// Maximum number of retries after the first attempt.
     pub retries: u32,
     /// Maximum size of an answer. A larger answer is rejected, not truncated.
     pub max_answer_bytes: u64,

@@ -73,7 +73,7 @@ impl Handler for Delivery {
             let sent = self.send(event, parent).await?;
             return sent.map(drop).map_err(Failure::new);
         };
-        // the span includes the time for reading the thread's final state
+        // the span includes the time spent reading the final state of the thread
         let context = Context::recorded(recording.clone(), started);
         let sent = trace::within(context, self.send(event, Some(recording.place()))).await?;
         recording.end(Instant::now(), span(&self.endpoint(), event, sent));
@@ -144,7 +144,7 @@ fn visible(text: String) -> HeaderValue {
     HeaderValue::try_from(text).expect("it is visible ASCII")
 }
 
-/// Returns the time of the wall clock, because receivers compare it with their own clocks.
+/// Returns the wall-clock time, which receivers compare with their own clocks.
 pub(super) fn now_ms() -> u64 {
     millis(SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default())
 }

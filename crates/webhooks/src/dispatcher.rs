@@ -1,4 +1,4 @@
-//! Starts and ends deliveries. Each replica delivers to all endpoints, and the replicas share the work of each
+//! Starts and ends deliveries. Each replica delivers to all endpoints, and the replicas share the events of each
 //! endpoint.
 
 use std::collections::{HashMap, HashSet};
@@ -10,7 +10,7 @@ use super::{Delivery, Endpoint, Inner, KIND, WebhookId};
 use threadkeep_events::{Outage, Purpose};
 use threadkeep_store::StoreError;
 
-/// Reads the list of endpoints at intervals. Returns when all other references to `webhooks` are dropped.
+/// Reads the list of endpoints periodically, until all other references to `webhooks` have been dropped.
 pub(super) async fn run(webhooks: Weak<Inner>) {
     let mut outage = Outage::new("looking up webhook endpoints");
     let mut unreadable = HashSet::new();
@@ -46,7 +46,7 @@ async fn look(inner: &Inner, unreadable: &mut HashSet<String>) -> Result<(), Sto
     }
     for endpoint in &inner.settings.endpoints {
         if inner.delivery(&endpoint.id).is_none() {
-            // `Webhooks::create` has already opened the consumers of endpoints from the API
+            // `Webhooks::create` has already opened the consumers of endpoints that were created through the API
             let consumer = endpoint.id.consumer();
             inner.events.open_consumer(&consumer).await?;
         }

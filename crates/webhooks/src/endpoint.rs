@@ -42,7 +42,7 @@ impl Endpoint {
         }
     }
 
-    /// Creates an endpoint from the settings. All `secrets` sign. Returns `None` if `secrets` is empty.
+    /// Creates an endpoint from the settings. All `secrets` are used for signing. Returns `None` if `secrets` is empty.
     #[must_use]
     pub fn configured(
         name: &str,
@@ -78,7 +78,7 @@ impl Endpoint {
         serde_json::to_vec(&stored).expect("text and numbers always serialize")
     }
 
-    /// Parses the stored form. Returns `None` if the form has a different version.
+    /// Parses the stored form. Returns `None` if it is malformed or has a different version.
     pub(super) fn read(name: &str, record: &[u8]) -> Option<Self> {
         let stored: Stored = serde_json::from_slice(record).ok()?;
         if stored.format != FORMAT {

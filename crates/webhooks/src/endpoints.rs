@@ -15,7 +15,7 @@ use threadkeep_events::{Events, ParkedPage, PendingList};
 
 /// Maximum number of endpoints created through the API.
 const MOST: usize = 100;
-/// Maximum number of attempts at a change while other clients change the same endpoint.
+/// Maximum number of attempts to change an endpoint while other clients are changing the same endpoint.
 const ATTEMPTS: usize = 10;
 /// How long the server logs thread changes for a new endpoint that subscribes to them. Deliveries extend this time.
 const WATCH_LASTS: Duration = Duration::from_secs(90);
@@ -36,7 +36,7 @@ impl Webhooks {
     /// Starts deliveries, which run until `events` stops.
     ///
     /// # Panics
-    /// Panics outside of a Tokio runtime.
+    /// Panics if called outside of a Tokio runtime.
     #[must_use]
     pub fn start(events: Events, settings: WebhookSettings) -> Self {
         let inner = Arc::new(Inner {
@@ -75,7 +75,7 @@ impl Webhooks {
         Ok(endpoint)
     }
 
-    /// Lists all endpoints: those of the settings first, then those of the API, oldest first.
+    /// Lists all endpoints: first those from the settings, then those that were created through the API, oldest first.
     pub async fn list(&self) -> Result<Vec<Endpoint>, WebhookError> {
         let records = self.0.events.backend().records(KIND).await?;
         let read = records.iter();
@@ -94,7 +94,7 @@ impl Webhooks {
         }
     }
 
-    /// Changes an endpoint. This replica applies the change at once, and other replicas within seconds.
+    /// Changes an endpoint. This replica applies the change immediately, and other replicas within seconds.
     pub async fn change(
         &self,
         id: &WebhookId,
@@ -143,7 +143,7 @@ impl Webhooks {
         }
     }
 
-    /// Lists up to `limit` deliveries that wait for a retry.
+    /// Lists up to `limit` deliveries that are waiting to be retried.
     pub async fn pending(&self, id: &WebhookId, limit: usize) -> Result<PendingList, WebhookError> {
         self.get(id).await?;
         Ok(self.0.events.pending(&id.consumer(), limit).await?)
@@ -161,7 +161,7 @@ impl Webhooks {
         Ok(self.0.events.parked(&consumer, after, limit).await?)
     }
 
-    /// Delivers failed events again. `only` selects events; `None` selects all. Returns the number of events.
+    /// Redelivers failed events. `only` selects events; `None` selects all of them. Returns the number of events.
     pub async fn replay(
         &self,
         id: &WebhookId,
@@ -184,7 +184,7 @@ impl Webhooks {
         Ok((endpoint, record.into()))
     }
 
-    /// Fails if the URL contains a private address. Host names are checked only at each delivery.
+    /// Fails if the URL contains a forbidden private address. Host names are checked at each delivery instead.
     fn check(&self, url: &EndpointUrl) -> Result<(), EndpointUrlError> {
         if url.is_private() && !self.0.settings.allow_private {
             return Err(EndpointUrlError::Private);
@@ -192,7 +192,7 @@ impl Webhooks {
         Ok(())
     }
 
-    /// Starts logging thread changes at once if `types` includes them.
+    /// If `types` includes thread changes, starts to log them immediately.
     async fn watch(&self, types: EventTypes) -> Result<(), WebhookError> {
         if types.has_changes() {
             self.0.events.backend().watch_all(WATCH_LASTS).await?;

@@ -32,7 +32,7 @@ impl Secret {
         format!("{PREFIX}{}", STANDARD.encode(&self.0))
     }
 
-    /// Returns the base64 signature of the message `id` that is sent at `timestamp_s`.
+    /// Returns the signature, in base64, of the message `id` with the timestamp `timestamp_s`.
     pub(super) fn sign(&self, id: &str, timestamp_s: u64, body: &[u8]) -> String {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes any key");
         mac.update(format!("{id}.{timestamp_s}.").as_bytes());

@@ -2,12 +2,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Secret;
 
-/// How long a former secret continues to sign, for receivers that do not have the new secret yet.
+/// How long deliveries are still signed with a former secret, for receivers that do not have the new secret yet.
 const FORMER_SECRET_TTL_MS: u64 = 86_400_000;
-/// Maximum number of former secrets that sign. Each secret makes the header longer.
+/// Maximum number of former secrets that deliveries are signed with. Each secret makes the header longer.
 const FORMER_SECRETS_MAX: usize = 4;
 
-/// The current secret of an endpoint, and former secrets that still sign.
+/// The current secret of an endpoint, and the former secrets that deliveries are still signed with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Secrets {
     current: Secret,
@@ -60,7 +60,7 @@ impl Secrets {
         &self.current
     }
 
-    /// Replaces the current secret. The old secret continues to sign for [`FORMER_SECRET_TTL_MS`].
+    /// Replaces the current secret. Deliveries are also signed with the old secret for [`FORMER_SECRET_TTL_MS`].
     pub(super) fn rotate(&mut self, new: Secret, now_ms: u64) {
         if new == self.current {
             return;
@@ -121,7 +121,7 @@ mod tests {
 
     const DAY_MS: u64 = 86_400_000;
 
-    /// Returns the indexes in `known` of the secrets that sign at `now_ms`.
+    /// Returns the indexes, in `known`, of the secrets that are used for signing at `now_ms`.
     fn signing(secrets: &Secrets, known: &[&Secret], now_ms: u64) -> Vec<usize> {
         let header = secrets.signatures("evt", now_ms, b"{}");
         let index = |signature: &str| {

@@ -38,7 +38,7 @@ pub(super) enum SendError {
 }
 
 impl Sender {
-    /// Creates a sender. Unless `allow_private`, the sender reaches only public addresses.
+    /// Creates a sender. Unless `allow_private` is true, the sender connects only to public addresses.
     pub(super) fn new(allow_private: bool) -> Self {
         let resolver = (!allow_private).then(PublicResolver::system);
         Self::with(allow_private, resolver, TIMEOUT)
@@ -65,7 +65,7 @@ impl Sender {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<u16, SendError> {
-        // checks an IP address in the URL here, because the resolver sees only names
+        // the resolver sees only names, so an IP address in the URL must be checked here
         if !self.allow_private && url.is_private() {
             return Err(SendError::Private);
         }

@@ -36,8 +36,8 @@ impl EndpointUrl {
         &self.text
     }
 
-    /// Returns whether the host is a private or reserved address. Returns false for a host name, which is checked when
-    /// it is resolved.
+    /// Returns whether the host is a private or reserved address. Returns false for host names, which are checked when
+    /// they are resolved.
     #[must_use]
     pub fn is_private(&self) -> bool {
         address_of(&self.url).is_some_and(|address| !is_public(address))

@@ -3,7 +3,7 @@ export interface Chat {
   questions: string[];
   /** Only the model writes `messages` and `draft`. */
   messages: { role: "user" | "assistant"; text: string }[];
-  /** The part of the next answer that the model has written. */
+  /** The part of the next answer that the model has written so far. */
   draft: string;
 }
 

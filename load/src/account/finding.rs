@@ -16,7 +16,7 @@ pub(crate) enum Kind {
     DoublePush,
     /// A value that no user pushed.
     StrangeValue,
-    /// The pushes of one writer are stored in a different order than they were acknowledged.
+    /// The pushes of one writer are not stored in the order in which they were acknowledged.
     Disorder,
     /// An answer contradicts the contract or earlier writes.
     WrongAnswer,

@@ -44,7 +44,7 @@ impl Account {
         lock(&self.kept).findings.clone()
     }
 
-    /// Counts the results of comparing one list with its pushes. Notes each fault as a finding.
+    /// Counts the results of comparing one list with its pushes, and notes each fault as a finding.
     pub(crate) fn settle(&self, scenario: &'static str, thread: &str, comparison: &Comparison) {
         self.count(|tally| tally.pushes.add(comparison));
         let note = |kind, detail: String| {
@@ -81,7 +81,7 @@ impl Account {
     }
 }
 
-/// Locks `mutex`, even if a different user panicked while holding the lock.
+/// Locks `mutex`, even if another user panicked while holding the lock.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,11 +2,11 @@ use std::collections::HashMap;
 
 use crate::mark::{Mark, PushValueError};
 
-/// The pushes to one list, in the order of their answers.
+/// The pushes to one list, in the order in which they were answered.
 #[derive(Debug, Default)]
 pub(crate) struct Pushes {
     sent: Vec<Push>,
-    /// Maximum number of elements that the list keeps. `None` for no limit.
+    /// Maximum number of elements that the list keeps. `None` if there is no limit.
     window: Option<usize>,
 }
 
@@ -29,13 +29,13 @@ enum Fate {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Comparison {
-    /// Number of acknowledged pushes that are in the list, or were in it at an earlier read.
+    /// Number of acknowledged pushes that are in the list, or were found in it by an earlier read.
     pub(crate) verified: u64,
-    /// Acknowledged pushes that are missing, with the version from the receipt if there is one.
+    /// Acknowledged pushes that are missing, with the version from the receipt, if any.
     pub(crate) missing: Vec<(Mark, Option<u64>)>,
     pub(crate) double: Vec<Mark>,
     pub(crate) strange: Vec<String>,
-    /// Pushes that the list has before a push of the same writer that was acknowledged earlier.
+    /// Pushes that were acknowledged after a push of the same writer, but precede that push in the list.
     pub(crate) disordered: Vec<Mark>,
     /// Number of acknowledged pushes that newer pushes displaced before they could be read.
     pub(crate) unread: u64,
@@ -93,7 +93,7 @@ impl Pushes {
             .filter(|push| push.fate != Fate::Unacknowledged)
     }
 
-    /// Compares by earlier reads, without the content. `open_are_there` is true if unacknowledged pushes were found.
+    /// Compares the pushes only with earlier reads. `open_are_there` is true if unacknowledged pushes were found.
     pub(crate) fn compare_by_reads(&self, open_are_there: bool) -> Comparison {
         let mut comparison = Comparison::default();
         if open_are_there {

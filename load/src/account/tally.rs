@@ -13,7 +13,7 @@ pub(crate) struct Tally {
     pub(crate) retries: u64,
     /// Acknowledged writes that were deliberately sent again.
     pub(crate) repeats: u64,
-    /// Conditional writes that were correctly rejected because a different agent wrote first.
+    /// Conditional writes that were correctly rejected because another agent wrote first.
     pub(crate) conflicts: u64,
     pub(crate) pushes: PushTally,
     pub(crate) threads: u64,
@@ -22,17 +22,17 @@ pub(crate) struct Tally {
     pub(crate) findings: Counts<Kind>,
 }
 
-/// Counts of pushes. At the end, each acknowledged push counts once: as verified, missing or unread.
+/// Numbers of pushes. In the end, each acknowledged push is counted exactly once, as verified, missing or unread.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(crate) struct PushTally {
     pub(crate) acknowledged: u64,
-    /// Pushes without an answer. Each is stored once or not stored.
+    /// Pushes without an answer. Each must be stored once or not at all.
     pub(crate) unacknowledged: u64,
     pub(crate) verified: u64,
     pub(crate) missing: u64,
     pub(crate) double: u64,
     pub(crate) strange: u64,
-    /// Acknowledged pushes that were never read, or were displaced by newer pushes before a read.
+    /// Acknowledged pushes that were never read, or were displaced by newer pushes before they could be read.
     pub(crate) unread: u64,
     pub(crate) unacknowledged_found: u64,
 }

@@ -18,7 +18,7 @@ use crate::run::Run;
 use crate::verdict::{Verdict, judge};
 use row::Row;
 
-/// All results of a run. The names of the fields are the names in the JSON file.
+/// All results of a run. The field names are also the names in the JSON file.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     scenario: &'static str,
@@ -80,7 +80,7 @@ pub(crate) fn prepare(directory: &Path) -> Result<(), LoadError> {
     fs::create_dir_all(directory).map_err(|error| LoadError::Report(directory.to_owned(), error))
 }
 
-/// Returns the path of the load library's measurements. The file is deleted once the page is written.
+/// Returns the path of the file of measurements, which the load library writes. It is deleted once the page is written.
 pub(crate) fn measured_in(args: &Args) -> PathBuf {
     let name = format!(".{}.measured.json", args.scenario.name());
     args.report.join(name)

@@ -1,4 +1,4 @@
-//! Simulates a page with a conversation, which has a cookie, pushes into a window, and shows the newest messages.
+//! Simulates a chat page that has a cookie, pushes into a window, and shows the newest messages.
 
 use reqwest::{Client, ClientBuilder, Method};
 
@@ -13,7 +13,7 @@ use crate::story::{Ended, LIST, Story};
 
 const WINDOW: usize = 50;
 const SHOWN: usize = 20;
-/// Number of turns of one visitor, enough for messages to leave the window.
+/// Number of turns of each visitor. Large enough for messages to drop out of the window.
 const TURNS: u32 = 60;
 
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! States of hundreds of KiB that are read whole, and read and written in parts. The states never exceed the limit.
+//! States of several hundred KiB that are read as a whole, and read and written in parts. They never exceed the limit.
 
 use reqwest::Method;
 
@@ -14,7 +14,7 @@ use crate::story::{Ended, Story, quoted};
 /// Number of keys, and size of each value in bytes. The total size is 320 KiB.
 const DOCUMENTS: u32 = 20;
 const BYTES: usize = 16 * 1024;
-/// Size of a value that exceeds a state's limit of 1,048,576 bytes together with the other values.
+/// Size of a value that, together with the other values, exceeds the limit of 1,048,576 bytes for a state.
 const TOO_MANY: usize = 1_000_000;
 const ROUNDS: u32 = 30;
 

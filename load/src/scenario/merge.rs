@@ -1,4 +1,4 @@
-//! A back end that only writes. Sends merges of several operations each, and repeats some merges.
+//! A back end that only writes. It sends merges that contain several operations each, and sends some merges again.
 
 use reqwest::Method;
 
@@ -16,7 +16,7 @@ const REPEATED: u32 = 20;
 pub(crate) struct Merge {
     story: Option<Story>,
     merges: u32,
-    /// Whether requests name threads by their ids, which requires an API key.
+    /// True if requests refer to threads by id, which requires an API key.
     by_id: bool,
 }
 
@@ -57,7 +57,7 @@ impl Agent for Merge {
     }
 }
 
-/// Merges a message, a counter, a key that is overwritten, and a key that alternates between set and deleted.
+/// Merges a message, a counter, a key that is overwritten, and a key that is alternately set and deleted.
 async fn merge(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result<(), Ended> {
     let (mark, push) = story.next_push(http.run, None);
     let mut ops = vec![

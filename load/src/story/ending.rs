@@ -10,11 +10,11 @@ use crate::http::Http;
 use crate::mark::{Mark, PushValueError};
 
 impl Story {
-    /// Compares the content with the writes, and destroys the thread. Returns true only if the thread is destroyed and
-    /// the caller has a new thread.
+    /// Compares the content with the writes, and destroys the thread. Returns true only if the thread was destroyed and
+    /// the client received a new id.
     pub(crate) async fn close(mut self, http: &mut Http<'_>) -> bool {
         if !self.is_written {
-            // no answer may have named the thread
+            // possibly no answer has named the thread
             return false;
         }
         let id = self.place.about();

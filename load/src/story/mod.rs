@@ -1,4 +1,4 @@
-//! A thread with one writer that predicts each answer to the byte.
+//! A thread with one writer that predicts each answer byte for byte.
 
 mod ending;
 
@@ -106,7 +106,7 @@ impl Story {
         Ask::of(method, name, &self.place, path)
     }
 
-    /// Sends a write. The answer must match the result of `ops` on the expected state.
+    /// Sends a write. The answer must match the result of applying `ops` to the expected state.
     pub(crate) async fn write(
         &mut self,
         http: &mut Http<'_>,
@@ -181,7 +181,7 @@ impl Story {
         self.end_if_wrong(asked)
     }
 
-    /// Sends a read. The version must be that of the last write.
+    /// Sends a read. The answer must have the version of the last write.
     pub(crate) async fn read(
         &mut self,
         http: &mut Http<'_>,
@@ -262,7 +262,7 @@ fn id_from_answer(place: &Place, answer: &Answer) -> Result<Option<SignedId>, Wr
     }
 }
 
-/// Checks the result of each operation. A merge returns a list of results, and other writes return one in the receipt.
+/// Checks the result of each operation. A merge returns a list of results; other writes return a single result.
 fn check_results(receipt: &Receipt, expected: &[OperationResult]) -> Result<(), Wrong> {
     match (&receipt.results, expected) {
         (Some(results), expected) => same("results of a merge", &results[..], expected),

@@ -1,5 +1,5 @@
 //! A store that mishandles one push in a thousand and hides the fault: the version, size and length in its answer are
-//! correct for a stored push.
+//! those of a correctly stored push.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use threadkeep_store::{
 
 /// One push in this many fails.
 const FAULT_PERIOD: u64 = 1_000;
-/// Number of the first push that fails, small enough for the first run on most machines.
+/// Number of the first push that fails. Most machines reach this number in the first run.
 const FIRST: u64 = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,9 +22,9 @@ pub(crate) enum Fault {
     /// Acknowledges a push, but does not store it.
     Drop,
     Double,
-    /// Stores one in twenty pushes that create a thread twice.
+    /// Stores a push twice, for one in twenty of the pushes that create a thread.
     DoubleFirst,
-    /// Stores one in fifty pushes, but reports that the outcome is unknown.
+    /// Stores all pushes, but reports an unknown outcome for one in fifty.
     Mute,
 }
 
@@ -64,7 +64,7 @@ impl FaultyStore {
         number % period == FIRST % period
     }
 
-    /// Drops the push, and builds the answer of a stored push from the previous content plus one element.
+    /// Drops the push, and returns the answer for a stored push, computed from the previous content.
     async fn drop_push(
         &self,
         id: &ThreadId,
@@ -94,7 +94,7 @@ impl FaultyStore {
             Some(part) if is_full => bytes -= part.json.len() as i64 - 2,
             Some(_) if length > 0 => bytes += 1,
             Some(_) => {}
-            // if the state has other keys, a comma is missing here, which the next answer reveals
+            // if the state has other keys, this omits the size of a comma, which the next answer reveals
             None => bytes += key.as_str().len() as i64 + 5,
         }
         let mut operations = write.operations.to_vec();
@@ -110,7 +110,7 @@ impl FaultyStore {
         Ok(written)
     }
 
-    /// Stores the push twice, but answers like a single push.
+    /// Stores the push twice, but answers as if it had been stored once.
     async fn double_push(
         &self,
         id: &ThreadId,
@@ -219,7 +219,7 @@ impl Store for FaultyStore {
                 return Err(StoreError::Timeout(2_000).into());
             }
         }?;
-        // a replay stores nothing, so its push did not fail
+        // a replay stores nothing, so no fault occurred
         if !written.replayed {
             self.faults.fetch_add(1, Ordering::SeqCst);
         }

@@ -13,11 +13,11 @@ pub(crate) struct Outcome {
     pub(crate) page: String,
 }
 
-/// Maximum duration of a run. Half a core meets the conditions of the tests in a few seconds.
+/// Maximum duration of a run. Even half a core meets the conditions of the tests within a few seconds.
 const SECONDS_MAX: u32 = 64;
 
-/// Runs the load test until `is_enough` returns true. Doubles the duration each time, because machines differ in speed.
-/// Panics if a run finds a fault earlier.
+/// Runs the load test until `is_enough` returns true. Doubles the duration for each further run, because machines
+/// differ in speed. Panics if a run finds a fault before that.
 pub(crate) fn load_until(
     server: &Server,
     scenario: &str,
@@ -43,7 +43,7 @@ fn load(server: &Server, scenario: &str, name: &str, seconds: u32, flags: &[&str
         .env_clear()
         .args(["--host", &server.url(), "--users", "12"])
         .args(["--scenario", scenario, "--seconds", &seconds.to_string()])
-        // a machine that is busy for some seconds must not fail the test
+        // the test must not fail just because the machine is busy for a few seconds
         .args(["--timeout-ms", "30000"])
         .arg("--report")
         .arg(&directory)

@@ -1,4 +1,4 @@
-//! Checks the load test: runs it against a correct service, and against services with rare faults.
+//! Tests the load test by running it against a correct service, and against services with rare faults.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod faulty_store;
@@ -55,7 +55,7 @@ fn a_push_that_is_done_twice_is_found() {
     assert_eq!(outcome.of_pushes("missing"), 0);
 }
 
-/// The answer to such a push is wrong, and is the only answer that names the created thread.
+/// The wrong answer to such a push is also the only answer that names the created thread.
 #[test]
 fn a_push_that_makes_a_thread_and_is_done_twice_is_found_by_its_thread() {
     let server = Server::start(Fault::DoubleFirst);

@@ -1,9 +1,8 @@
-/// Maximum bytes of a request head. actix panics on a header name of 65,536 bytes, and buffers the head before our
-/// limits apply. Heads up to this size that exceed the documented limit of 32 KiB get an error response with a problem
-/// object.
+/// Maximum size of a request head. actix panics on a header name of 65,536 bytes, and buffers the head before our
+/// limits apply. Heads that exceed only the documented limit of 32 KiB are rejected with a problem object.
 const HEAD_BYTES: usize = 65_535;
-/// Maximum bytes of a header field that determines where a request ends. Of an unfinished line, only this many bytes
-/// are kept.
+/// Maximum size of a header field that determines where a request ends. Also the number of bytes that are kept of an
+/// unfinished line.
 const FIELD_BYTES: usize = 256;
 
 /// Finds the end of each request in the bytes of a connection, according to the rules of actix.
@@ -65,7 +64,7 @@ impl Default for Framing {
 }
 
 impl Framing {
-    /// Consumes bytes up to the end of the request. Returns their number.
+    /// Consumes bytes up to the end of the request, and returns the number of bytes consumed.
     pub(super) fn advance(&mut self, bytes: &[u8]) -> Result<usize, HeadTooLarge> {
         let mut end = 0;
         while end < bytes.len() && !self.is_whole() {
@@ -105,7 +104,7 @@ impl Framing {
 }
 
 impl Head {
-    /// Consumes bytes up to the end of the head. Returns their number, and whether the head is complete.
+    /// Consumes bytes up to the end of the head. Returns the number of bytes, and whether the head is complete.
     fn advance(&mut self, bytes: &[u8]) -> Result<(usize, bool), HeadTooLarge> {
         let mut start = 0;
         let mut is_whole = false;
@@ -203,8 +202,8 @@ impl Chunks {
         is_after_return: false,
     };
 
-    /// Consumes bytes of the current part of the body. Returns their number, and the next part if the current part has
-    /// ended.
+    /// Consumes bytes of the current part of the body. Returns the number of bytes consumed, and the next part if the
+    /// current part has ended.
     fn advance(&mut self, bytes: &[u8]) -> (usize, Option<Framing>) {
         match self {
             Self::Data { left_bytes } => {
@@ -274,7 +273,7 @@ mod tests {
 
     const NEXT: &[u8] = b"HEAD / HTTP/1.1\r\n\r\n";
 
-    /// Feeds `bytes` in parts of `part_bytes`. Returns the size of the first request.
+    /// Feeds `bytes` to the parser in parts of `part_bytes` bytes. Returns the size of the first request.
     fn end(bytes: &[u8], part_bytes: usize) -> Result<usize, HeadTooLarge> {
         let mut framing = Framing::default();
         let mut end = 0;

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use threadkeep_http::ConnectionState;
 use threadkeep_store::Alarm;
 
-/// Maximum time for a request head, from its first byte.
+/// Maximum time to receive a request head, starting with its first byte.
 pub(super) const HEAD: Duration = Duration::from_secs(5);
 
 /// Limits the time that the server waits for a client.

@@ -4,8 +4,8 @@ use tokio::io::ReadBuf;
 
 use super::framing::{Framing, HeadTooLarge};
 
-/// Maximum bytes per round. The buffer of actix' dispatcher grows to the size of a round and never shrinks. Rounds of
-/// this size hardly slow down large bodies.
+/// Maximum number of bytes per round. The buffer of actix' dispatcher grows to the size of a round and never shrinks.
+/// Rounds of this size hardly slow down large bodies.
 const ROUND_BYTES: usize = 16_384;
 
 /// Passes the bytes of a client to actix' dispatcher, one request at a time. In each round, the dispatcher gets up to
@@ -31,7 +31,7 @@ impl Intake {
         ROUND_BYTES.saturating_sub(self.round_bytes)
     }
 
-    /// Returns whether a whole request was passed on. Further bytes wait until [`Self::begin_request`].
+    /// Returns whether a whole request has been passed on. Further bytes are held back until [`Self::begin_request`].
     pub(super) fn is_whole(&self) -> bool {
         self.framing.is_whole()
     }
@@ -50,7 +50,7 @@ impl Intake {
         !self.backlog.is_empty()
     }
 
-    /// Passes on bytes of the backlog. After [`HeadTooLarge`], the connection must be closed.
+    /// Passes on bytes from the backlog. After [`HeadTooLarge`], the connection must be closed.
     pub(super) fn pass_backlog(&mut self, buffer: &mut ReadBuf<'_>) -> Result<(), HeadTooLarge> {
         let count = self.backlog.len().min(buffer.remaining()).min(self.room());
         let end = self.framing.advance(&self.backlog[..count])?;
@@ -60,7 +60,7 @@ impl Intake {
         Ok(())
     }
 
-    /// Moves bytes of the buffer after `start` to the backlog if they belong to the next request or round. After
+    /// Moves bytes after `start` from the buffer to the backlog if they belong to the next request or round. After
     /// [`HeadTooLarge`], the connection must be closed.
     pub(super) fn pass(
         &mut self,
@@ -82,7 +82,7 @@ impl Intake {
 mod tests {
     use super::*;
 
-    /// Returns the bytes of each round if a read returns `part_bytes` bytes.
+    /// Returns the bytes of each round if each read returns up to `part_bytes` bytes.
     fn rounds(bytes: &[u8], part_bytes: usize) -> Vec<Vec<u8>> {
         let mut intake = Intake::default();
         let mut rest = bytes;

@@ -32,8 +32,7 @@ pub(crate) struct ConnectionSettings {
     pub(crate) workers: Option<usize>,
     /// Maximum connections per worker.
     pub(crate) max_connections: usize,
-    /// Memory limit per worker for request bodies, which also applies to responses, and size limit of one body. Both
-    /// are in bytes.
+    /// Memory limit per worker for request bodies and responses, and size limit for a single body, both in bytes.
     pub(crate) body_memory: (u64, u64),
     /// Maximum idle time between requests.
     pub(crate) keep_alive: Duration,
@@ -122,8 +121,8 @@ impl Listener {
                 .finish(map_config(app, |()| AppConfig::default()));
             let outbox = Outbox::start();
             let paced = fn_service(move |stream: TcpStream| {
-                // a connection without a peer address is dropped: its client has disconnected, and it cannot be counted
-                // for an address
+                // drops connections without a peer address: the client has disconnected, and there is no address to
+                // count them for
                 let served = stream.peer_addr().map(|peer| {
                     let stream = prepare(stream, keep_alive, outbox.clone());
                     (stream, actix_http::Protocol::Http1, Some(peer))

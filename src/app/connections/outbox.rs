@@ -13,19 +13,19 @@ use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Maximum bytes that are held per connection. Larger writes go to the system immediately.
+/// Maximum number of bytes that are held per connection. Larger writes go to the system immediately.
 const HELD_BYTES: usize = 16_384;
 /// Time limit for the remaining writes and reads of a closing connection.
 const LAST: Duration = Duration::from_secs(5);
-/// Number of held bytes, for all connections together, at which the outbox sends immediately. Otherwise a client could
-/// wait for a hundred others.
+/// Total number of held bytes, over all connections, at which the outbox sends them immediately. Otherwise a client
+/// could have to wait for a hundred others.
 const FULL_BYTES: usize = 65_536;
 
 /// Maximum number of closing connections per worker that the server still reads from. They do not count towards the
 /// connection limit of the worker. Without a separate limit, clients could keep any number of them open.
 const LINGERING: usize = 64;
 
-/// Holds small writes of a worker's connections until all other ready tasks have run.
+/// Holds back small writes to a worker's connections until all other ready tasks have run.
 ///
 /// The first response of a batch wakes the reader, such as a proxy on the same machine. The reader is still awake when
 /// the other responses arrive. Without batches, each response would wake the reader, and the reader would take CPU time
@@ -75,7 +75,7 @@ impl Outbox {
         outbox
     }
 
-    /// Holds `bytes`. Returns false if the connection would hold too many bytes.
+    /// Holds back `bytes`. Returns false if too many bytes would then be held for the connection.
     pub(super) fn hold(&self, outlet: &Rc<Outlet>, cx: &mut Context<'_>, bytes: &[u8]) -> bool {
         let held_bytes = outlet.held.get() + bytes.len();
         if held_bytes > HELD_BYTES {

@@ -81,8 +81,7 @@ impl File {
         })
     }
 
-    /// Browsers revalidate each file with its `ETag`. They therefore load the new files as soon as the server is
-    /// updated.
+    /// Browsers revalidate each file with its `ETag`, so they load the new files as soon as the server is updated.
     fn answer(&self, request: &HttpRequest) -> HttpResponse {
         let Prepared { digest, gzip } = self.prepared();
         let body = Encoded::choose(request, Bytes::from_static(self.bytes), || gzip.clone());

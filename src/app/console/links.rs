@@ -20,8 +20,7 @@ pub struct ConsoleLinks {
 }
 
 impl ConsoleLinks {
-    /// Returns the links of this run, or `None` unless `settings` have an embedded store, a loopback address and no API
-    /// keys.
+    /// Returns the links of this run if `settings` specify an embedded store, a loopback address and no API keys.
     pub(in crate::app) fn for_run(settings: &Settings) -> Option<Self> {
         let is_alone = settings.store.redis_url.is_none() && settings.listen.ip().is_loopback();
         (is_alone && settings.api_keys.is_empty()).then(|| Self {
@@ -45,7 +44,7 @@ impl ConsoleLinks {
         self.token.subscribe()
     }
 
-    /// Returns the path of the link with `token`. Browsers do not send fragments, so proxies cannot log the token.
+    /// Returns the path of the link with `token`. The token is in the fragment, which browsers never send.
     #[must_use]
     pub fn path(token: &str) -> String {
         format!("/console/#once={token}")

@@ -25,7 +25,7 @@ impl ResponsesThread {
             .name("responses".into())
             .spawn(move || {
                 #[cfg(target_os = "linux")]
-                // a system may refuse this; the server works without it
+                // the system may refuse this, but the server works without it
                 let _ = rustix::process::nice(NICENESS);
                 runtime.block_on(ended).ok();
             })?;

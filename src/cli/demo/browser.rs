@@ -8,7 +8,7 @@ const OPENER: &str = if cfg!(target_os = "macos") {
     "xdg-open"
 };
 
-/// Opens a URL. Only logs a failure, because the link is also printed.
+/// Opens a URL. A failure is only logged, because the link is also printed.
 pub(super) fn open(url: &str) {
     let opened = Command::new(OPENER)
         .arg(url)

@@ -1,4 +1,4 @@
-//! The scripted model of the demo. It calls a tool for each request to remember something.
+//! The scripted model of the demo. It calls a tool whenever it is asked to remember something.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use threadkeep_scripted_upstream::{ModelRequest, Reply, Upstream};
 
 /// Name of the model in requests.
 pub(super) const NAME: &str = "demo";
-/// Maximum number of requests that the model keeps. Without a limit, its memory would grow.
+/// Maximum number of requests that the model keeps. Without a limit, its memory use would grow.
 const KEPT: usize = 16;
-/// Bytes of each piece of a streamed answer. The pauses between pieces imitate the speed of a real model.
+/// Size of each piece of a streamed answer. The pauses between pieces imitate the speed of a real model.
 const PIECE_BYTES: usize = 160;
 const PIECE_PAUSE: Duration = Duration::from_millis(30);
 
@@ -108,7 +108,7 @@ fn key_of(fact: &str) -> String {
     format!("notes/{}", words.join("-"))
 }
 
-/// Returns the name of the tool that writes a key, if the request offers this tool.
+/// Returns the name of the tool that writes a key, if the request offers such a tool.
 fn memory_tool(body: &Value) -> Option<&str> {
     let tools = body["tools"].as_array()?;
     let mut names = tools

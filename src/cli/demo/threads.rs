@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::cli::error::CliError;
 use crate::cli::remote::{Remote, answer, json_request};
 
-/// Lifetime of the threads, which is longer than any demo runs.
+/// Lifetime of the threads, longer than any demo runs.
 const TTL_SECONDS: u32 = 30 * 24 * 60 * 60;
 /// Number of items in the long history.
 const LONG: usize = 400;
@@ -37,7 +37,7 @@ struct Threads<'a> {
 }
 
 impl Threads<'_> {
-    /// Creates a chat of a web page, with its messages in the state.
+    /// Creates the thread of a chat on a web page, with the messages in the state.
     async fn chat(&self) -> Result<(), CliError> {
         let messages = [
             ("user", "Three days in Lisbon: what would you do?"),
@@ -134,7 +134,7 @@ impl Threads<'_> {
         self.append(&id, values).await
     }
 
-    /// Creates and ends a thread, which the archives then contain.
+    /// Creates and ends a thread, so that the archives contain it.
     async fn ended(&self) -> Result<(), CliError> {
         let messages = [
             json!({"role": "user", "content": "Cancel my order, please."}),

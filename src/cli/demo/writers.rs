@@ -14,7 +14,7 @@ use crate::cli::remote::{Remote, answer, json_request};
 
 /// Maximum number of messages in the state.
 const WINDOW: u32 = 20;
-/// Number of exchanges with the model before the history is cleared, which keeps a long demo small.
+/// Number of exchanges with the model before the history is cleared, so that a long demo does not use more memory.
 const EXCHANGES: usize = 24;
 
 const PAGE_INTERVAL: Duration = Duration::from_millis(2_300);
@@ -65,7 +65,7 @@ struct Writers<'a> {
 }
 
 impl Writers<'_> {
-    /// Pushes a message, like a web page. This needs no turn.
+    /// Pushes a message, as a web page would. No turn is needed for this.
     async fn ask(&self, round: usize) -> Result<(), CliError> {
         let text = QUESTIONS[round % QUESTIONS.len()];
         let message = json!({"role": "user", "content": text});
@@ -109,7 +109,7 @@ impl Writers<'_> {
         Ok(())
     }
 
-    /// Sends a question to the model. The conversation is the history of the thread.
+    /// Sends a question to the model, with the history of the thread as the conversation.
     async fn converse(&self, round: usize) -> Result<(), CliError> {
         if round > 0 && round.is_multiple_of(EXCHANGES) {
             let history = ["threads", self.id, "history"];

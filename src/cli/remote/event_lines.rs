@@ -1,8 +1,8 @@
 //! A parser for server-sent events ([the HTML standard, section
 //! 9.2.6](https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation)).
 
-/// Incremental parser for the streams of our server. Lines end with a line feed, and each event has a single line of
-/// data.
+/// Incremental parser for the streams of our server, in which lines end with a line feed and each event has a single
+/// line of data.
 #[derive(Debug, Default)]
 pub(super) struct EventLines {
     buffer: Vec<u8>,

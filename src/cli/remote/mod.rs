@@ -26,7 +26,7 @@ use moving::import::import;
 
 /// Time limit for a connection attempt.
 const CONNECT: Duration = Duration::from_secs(5);
-/// Time limit between two chunks of a response. An event stream sends a chunk every 15 seconds.
+/// Maximum time between two chunks of a response. An event stream sends a chunk every 15 seconds.
 const SILENCE: Duration = Duration::from_secs(45);
 
 const PAGE: &str = "1000";

@@ -4,7 +4,7 @@ use threadkeep_domain::ResponseLimits;
 const UPSTREAMS: &str = "a openai-chat https://a.example/v1/, b.2 openai-chat http://10.0.0.1:8080";
 const MODELS: &str = "fast a gpt-5-mini, llama3:8b b.2, gpt-* a, * b.2";
 
-/// Settings with `variables` and an API key, which prevents a warning.
+/// Returns settings with `variables`, and with an API key to prevent a warning.
 fn with(variables: &[(&str, &str)]) -> Layers {
     let keys = format!("caller:{SECRET}");
     let mut layers = environment(&[("UPSTREAMS", UPSTREAMS), ("MODELS", MODELS)]);

@@ -6,7 +6,7 @@ const MODELS: [(&str, &str); 2] = [
     ("MODELS", "m a"),
 ];
 
-/// Settings with `variables`, a model and an API key, which prevents a warning.
+/// Returns settings with `variables` and a model, and with an API key to prevent a warning.
 fn with(variables: &[(&str, &str)]) -> Layers {
     let keys = format!("caller:{SECRET}");
     let mut layers = environment(&[("API_KEYS", &keys)]);

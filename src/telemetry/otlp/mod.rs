@@ -28,11 +28,11 @@ use threadkeep_trace::{Span, Tracer};
 const QUEUE: usize = 8_192;
 /// Maximum spans per request to the collector.
 const BATCH: usize = 512;
-/// How long the first span of a batch waits for further spans.
+/// How long the first span of a batch waits for more spans.
 const LINGER: Duration = Duration::from_secs(1);
 /// Time limit for a request to the collector, from the DNS lookup to the response headers.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum attempts per batch. Each pause is twice the previous pause.
+/// Maximum number of attempts per batch. Each pause is twice as long as the one before.
 const ATTEMPTS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -88,7 +88,7 @@ struct Sender {
 }
 
 impl Collector {
-    /// Returns `None` if the URL or a header is malformed. The settings exclude this.
+    /// Returns `None` if the URL or a header is malformed. Valid settings never contain such values.
     #[must_use]
     pub fn new<'a>(
         url: &str,
@@ -181,7 +181,7 @@ impl Sender {
         }
     }
 
-    /// Sends a batch. Retries as long as the collector may still accept the batch.
+    /// Sends a batch. Retries as long as the collector could still accept the batch.
     async fn send(&mut self, batch: Vec<Span>) {
         let count = batch.len() as u64;
         let body = Bytes::from(Request::of(batch, &self.replica).encode_to_vec());
@@ -204,7 +204,7 @@ impl Sender {
             let Some(wanted) = wanted.filter(|_| attempt < ATTEMPTS) else {
                 break;
             };
-            // jitter, so that replicas do not return at the same time
+            // jitter, so that replicas do not all retry at the same time
             let wanted = wanted
                 .min(LONGEST_PAUSE)
                 .mul_f64(rand::random_range(0.75..1.25));
@@ -270,7 +270,7 @@ fn client() -> Client {
     client.unwrap_or_else(|error| without_certificates(builder(), &error))
 }
 
-/// Builds a client for machines without certificate authorities, on which http URLs still work.
+/// Builds a client for machines that have no certificate authorities. Such a client still supports http URLs.
 fn without_certificates(builder: ClientBuilder, error: &reqwest::Error) -> Client {
     tracing::warn!(
         error = error as &dyn Error,
@@ -282,7 +282,7 @@ fn without_certificates(builder: ClientBuilder, error: &reqwest::Error) -> Clien
         .expect("a client that reads no certificates is built from constants")
 }
 
-/// Registers the counts. Every replica exports these metrics; without an exporter, they are 0.
+/// Registers the span counts. Every replica exports these metrics; without an exporter, they are 0.
 pub fn register_spans(registry: &mut Registry, counts: SpanCounts) {
     register(registry, move |encoder| {
         let (sent, failed, dropped) = counts.0.as_ref().map_or((0, 0, 0), |(tracer, counts)| {

@@ -17,7 +17,7 @@ const BUCKETS: [f64; 12] = [
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25, 1.0, 2.5,
 ];
 
-/// Kinds of errors. The index of each kind is the result of [`kind_of`].
+/// Kinds of errors. [`kind_of`] returns an index into this array.
 const ERROR_KINDS: [&str; 6] = [
     "unavailable",
     "full",
@@ -106,8 +106,8 @@ impl Call {
         });
     }
 
-    /// Creates the series of all kinds of errors in advance, with the value 0. An alert can then detect the first error
-    /// of an operation that worked before.
+    /// Creates the series of all kinds of errors with the value 0, so that an alert can detect the first error of an
+    /// operation.
     fn series(&self) -> Series {
         let (operation, part) = (("operation", self.operation), ("part", self.part));
         let families = &self.families;

@@ -1,7 +1,7 @@
 //! Measures the operations of the store, trait by trait.
 //!
-//! If a method is missing here, the compiler reports this, or clippy if the trait has a default for the method. No
-//! method waits for an event, so the duration of a call is the latency of the store.
+//! The compiler reports missing methods; clippy reports those for which the trait has a default. No method waits for an
+//! event, so the duration of a call is the latency of the store.
 
 use std::time::{Duration, Instant};
 
@@ -38,10 +38,10 @@ use threadkeep_store::{
 use threadkeep_trace as trace;
 use threadkeep_trace::Phase;
 
-/// Implements a trait of the store. Each listed method calls the back end, and is measured under its own name with the
-/// part's name as a label. `=> count` also counts the effect of the call on threads. `, used(id) if is_use` also counts
-/// the use of a thread. A function of [`uses`] computes this use from the given arguments and the result. Items in the
-/// second braces return immediately and are not measured.
+/// Implements a trait of the store. Each listed method calls the back end, and is measured under its own name, with the
+/// name of the part as a label. `=> count` also counts the effect of the call on threads. `, used(id) if is_use` also
+/// counts the use of a thread. A function of [`uses`] computes this use from the listed arguments and the result. Items
+/// in the second pair of braces return immediately and are not measured.
 macro_rules! measured {
     ($trait:ident as $part:ident {
         $($method:ident($($name:ident: $kind:ty),* $(,)?) -> $answer:ty $(=> $count:ident)?

@@ -1,5 +1,5 @@
-//! Determines which thread a store call uses, and how many bytes. Refused calls never reach these functions, and the
-//! functions omit replays.
+//! Determines which thread a store call uses, and how many bytes it transfers. Refused calls never reach these
+//! functions, and replays are not counted.
 
 use bytes::Bytes;
 

@@ -17,15 +17,15 @@ const ANSWERS: usize = 8;
 const ANSWER_BYTES: usize = 900_000;
 /// Memory, in bytes, that each of the two workers may use for bodies.
 const MEMORY_BYTES: u64 = 16 * 1_048_576;
-/// Maximum other memory per connection: the write buffer, pending requests, and memory that the allocator has not
-/// returned.
+/// Maximum memory per connection for everything else: the write buffer, pending requests, and memory that the allocator
+/// has not returned.
 const CONNECTION_BYTES: u64 = 150_000;
 /// Time limit for the server to close all connections whose clients read nothing.
 const CLOSE_LIMIT: Duration = Duration::from_secs(120);
 
 async fn unread(server: &Server, head: &str) -> TcpStream {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
-    // with a smaller socket buffer, the server must hold more
+    // a small socket buffer makes the server hold more
     SockRef::from(&stream).set_recv_buffer_size(4_096).unwrap();
     let sent = stream.write_all(head.repeat(ANSWERS).as_bytes()).await;
     sent.unwrap();
@@ -66,8 +66,7 @@ async fn a_page_of_an_allowed_origin_sees_that_there_is_no_memory_for_its_answer
     let mut _unread = Vec::new();
     let start = Instant::now();
     for round in 0.. {
-        // open new connections regularly, because the server may have closed the earlier connections if the machine is
-        // busy
+        // open new connections regularly, because on a busy machine the server may have closed the earlier ones
         if round % 50 == 0 {
             _unread = join_all((0..CONNECTIONS / 3).map(|_| unread(&server, &head))).await;
         }

@@ -11,7 +11,7 @@ use crate::support::server::{API_SECRET, Backend, Server};
 
 const THREADS: usize = 3_000;
 const STATE_BYTES: usize = 20_000;
-/// Maximum growth of a process's memory. Covers the threads in transit on a few connections, and memory that the
+/// Maximum growth of the memory of a process. Includes the threads in transit on a few connections, and memory that the
 /// allocator has not returned.
 const GROWTH_BYTES: u64 = 24 * MB;
 
@@ -81,7 +81,7 @@ async fn a_service_streams_through_little_memory_on_both_sides() {
     assert_small_growth("the server that exports", before.0, from.peak_bytes());
 
     let text = fs::read(&large).unwrap();
-    // skip the short line, because the target already has this thread
+    // skip the short line, because the target already has its thread
     let lines = text.split_inclusive(|byte| *byte == b'\n');
     let rest: Vec<u8> = lines
         .filter(|line| line.len() > STATE_BYTES)

@@ -15,7 +15,7 @@ const CONNECTION_BYTES: u64 = 65_536;
 /// Time limit for the server to return freed memory. The allocator keeps freed memory for 10 s.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 
-/// Returns a state with values of many sizes, which use many blocks of the allocator.
+/// Returns a state with values of many sizes, which occupy many blocks of the allocator.
 fn state(thread: usize) -> String {
     let value = |number: usize| "x".repeat(50 + (number * 37 + thread * 101) % 900);
     let members: Vec<_> = (0..VALUES)
@@ -24,8 +24,8 @@ fn state(thread: usize) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// Covers two hard cases for the allocator: each worker thread allocates separately, and values are freed by a
-/// different thread from the one that allocated them.
+/// Covers two cases that are hard for the allocator: each worker thread allocates separately, and values are freed by a
+/// different thread than the one that allocated them.
 #[tokio::test]
 async fn memory_of_a_peak_goes_back_while_nobody_asks_for_anything() {
     let server = builder(Backend::Memory)
@@ -74,7 +74,7 @@ async fn connections_keep_little_of_the_bodies_that_they_have_sent() {
     await_freed(&server, before, before + most).await;
 }
 
-/// Waits without sending requests. A request would make the allocator return freed memory.
+/// Waits without sending requests, which would make the allocator return freed memory.
 async fn await_freed(server: &Server, before: u64, most: u64) {
     let start = Instant::now();
     while server.resident_bytes() > most {

@@ -1,7 +1,7 @@
-//! Bounds the memory that anonymous clients can make the server use, and the delay that they can cause for other
-//! clients.
+//! Tests limits on the memory that anonymous clients can make the server use, and on the delays that they can cause for
+//! other clients.
 //!
-//! Each server has an address space of 4 GB, so that a leak stops the server and not the machine.
+//! Each server has an address space of 4 GB, so that a leak crashes the server rather than the machine.
 
 mod answers;
 mod bodies;
@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout};
 use crate::support::server::{Backend, Builder, Server};
 
 const ADDRESS_SPACE_BYTES: u64 = 4_000_000_000;
-/// Maximum CPU time of an unoptimized server while another client waits for `/healthz`.
+/// Maximum CPU time that an unoptimized server may use while another client waits for `/healthz`.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 const MB: u64 = 1_000_000;
 

@@ -20,13 +20,13 @@ const STALL_LIMIT: Duration = Duration::from_secs(2);
 /// Sends requests until all are sent or the server stops reading. Returns `None` if the server closed the connection.
 async fn pipeline(server: &Server) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
-    // with a smaller socket buffer, the server must stop sooner
+    // a small socket buffer makes the server stop sooner
     SockRef::from(&stream).set_recv_buffer_size(4_096).unwrap();
     let requests = REQUEST.repeat(500);
     for _ in 0..SENT_BYTES / requests.len() {
         match timeout(STALL_LIMIT, stream.write_all(&requests)).await {
             Ok(Ok(())) => {}
-            // the rest of a head came too late, because the machine was busy
+            // the machine was busy, so the rest of a request head arrived too late
             Ok(Err(_)) => return None,
             Err(_) => break,
         }
@@ -62,8 +62,8 @@ async fn clients_that_pipeline_without_reading_cost_little() {
     await_resident(&server, before + 20 * MB).await;
 }
 
-/// Rejected connections do not count towards the limit of served connections. A separate limit bounds how many rejected
-/// connections the server keeps open.
+/// Rejected connections do not count towards the limit of served connections. A separate limit applies to the rejected
+/// connections that the server keeps open.
 #[tokio::test]
 async fn few_refused_connections_are_held_for_their_answer() {
     const MOST: usize = 8;

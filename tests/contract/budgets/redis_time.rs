@@ -1,6 +1,6 @@
-//! Bounds how long one request of an anonymous client can block Redis for all other clients.
+//! Tests limits on the time for which one request of an anonymous client can block Redis for all other clients.
 //!
-//! Each request takes 5 to 20 ms on an idle machine of 2024. [`MOST`] is twice the documented limit of 25 ms, because
+//! Each request takes 5 to 20 ms on an idle machine from 2024. [`MOST`] is twice the documented limit of 25 ms, because
 //! other processes may share the processor's caches.
 
 use std::time::Duration;
@@ -23,7 +23,7 @@ struct Scene {
     server: Server,
 }
 
-/// A thread with an open event stream, so that changes of the thread are logged.
+/// A thread with an open event stream, so that changes to the thread are logged.
 struct Watched {
     thread: OwnThread,
     _events: Listening,
@@ -160,10 +160,10 @@ async fn pushes_that_cut_arrays_hold_redis_for_a_moment() {
     };
     let merge = |push: &dyn Fn(usize) -> String| (0..1_000).map(push).collect::<Vec<_>>().join(",");
     let one = format!(r#"{{"k":{}}}"#, ones(500_000));
-    // each push removes as many elements as a chunk holds
+    // each push removes as many elements as fit in a chunk
     let shrinking = merge(&|step| push("k".into(), 500_000 - 499 * step));
-    // the arrays in `inline` fit in one field each, and those in `chunked` need several; both states have as many
-    // arrays as possible
+    // each array fits in one field in `inline`, and needs several fields in `chunked`; both states have as many arrays
+    // as possible
     let inline = object("k", 500, &ones(1_000));
     let chunked = object("k", 420, &ones(1_200));
     let halving = merge(&|step| push(format!("k{}", step % 500), 600));

@@ -10,7 +10,7 @@ const REQUESTS: usize = 6;
 /// Half of the maximum body size, because unoptimized builds are slow.
 const BODY_BYTES: usize = 1_000_000;
 
-/// Maximum growth of memory, in bytes.
+/// Maximum growth of the server's memory, in bytes.
 const GROWTH_BYTES_MAX: u64 = 100 * MB;
 
 fn filled(before: &str, part: &str, after: &str) -> String {

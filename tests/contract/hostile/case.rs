@@ -8,7 +8,7 @@ use super::world::{BLOCK, Made, World};
 
 #[derive(Debug, Clone)]
 pub(super) enum Case {
-    /// HTTP requests, each sent after the previous answer. Each request must be answered.
+    /// HTTP requests, each sent after the answer to the previous request. Each request must be answered.
     InTurn(Vec<Request>),
     /// HTTP requests, all sent at once on one connection. Each request up to the first answer that closes the
     /// connection must be answered.
@@ -17,7 +17,7 @@ pub(super) enum Case {
     Together(Vec<Vec<Request>>),
     Bytes {
         bytes: Vec<u8>,
-        /// True if the client closes its side after sending the bytes. The bytes may announce more than they contain.
+        /// True if the client closes its side after sending the bytes. The bytes may be incomplete.
         is_end: bool,
     },
     Socket(Dialogue),

@@ -8,7 +8,7 @@ use super::request::Request;
 use super::schema::Schemas;
 use super::world::{World, bearer, cookie, percent, signed};
 
-/// An optional parameter or header appears in one of this many requests.
+/// Each optional parameter or header is sent in one out of this many requests.
 const OPTIONAL_ONE_IN: usize = 6;
 
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) struct Operation {
 enum Kind {
     /// An operation in `openapi.json`.
     Documented { method: String, path: String },
-    /// An operation of another protocol, by its index in `foreign::NAMES`.
+    /// Index in `foreign::NAMES` of an operation of another protocol.
     Foreign(usize),
 }
 
@@ -149,7 +149,7 @@ impl Catalog {
         }
         let security = &operation["security"];
         let request = match *security == json!([{"api_key": []}]) && path.contains("/current/") {
-            // a back end names the caller's thread with the thread's signed id
+            // a back end identifies the thread of the caller by its signed id
             true => request.header("x-thread-id", signed(&own)),
             false => request,
         };
@@ -171,7 +171,7 @@ fn with_credentials(request: Request, security: &Value, own: &str, dice: &mut Di
         })
         .collect();
     if ways.is_empty() {
-        // the operation needs no credential, but returns more with an API key
+        // the operation needs no credentials, but returns more if an API key is sent
         return match dice.one_in(2) {
             true => request.header("authorization", bearer()),
             false => request,

@@ -5,7 +5,7 @@ use super::wire::{Link, Sent};
 use super::world::{Made, World};
 use crate::support::server::{Backend, Server};
 
-/// Maximum number of requests per operation. At least one request must succeed.
+/// Maximum number of requests per operation. At least one of them must succeed.
 const TRIES: u64 = 400;
 
 #[tokio::test]

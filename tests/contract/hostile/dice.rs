@@ -1,7 +1,7 @@
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-/// A reproducible random source. Each case has its own, so a case can run without the cases before it.
+/// A reproducible source of random numbers. Each case has its own source, so it can run without the preceding cases.
 #[derive(Debug)]
 pub(super) struct Dice(StdRng);
 

@@ -1,9 +1,9 @@
-//! Sends random hostile requests, which are derived from valid requests.
+//! Sends random hostile requests that are derived from valid requests.
 //!
 //! Operations and body schemas come from `openapi.json`, so a new operation is covered as soon as it is documented.
-//! Operations of the compatible protocols are in `foreign.rs`. A case is one or more requests with a fault in the head,
-//! framing, path, query, credentials, JSON, order, or WebSocket frames (`mutations/`, `order.rs`, `socket.rs`). In each
-//! case:
+//! `foreign.rs` lists the operations of the compatible protocols. A case is one or more requests with a fault in the
+//! head, framing, path, query, credentials, JSON, order, or WebSocket frames (`mutations/`, `order.rs`, `socket.rs`).
+//! In each case:
 //!
 //! - The server sends no 5xx, except a 503 with a documented code (`verdict.rs`).
 //! - The server answers. A connection that sent anything except line ends gets at least one
@@ -19,8 +19,8 @@
 //!
 //! - `HOSTILE_SEED`: the seed. The default is fixed.
 //! - `HOSTILE_REQUESTS`: the number of requests. Each of the two stores gets half of them.
-//! - `HOSTILE_CASE`: the index of a case, as printed by a failure. Runs only this case, or with
-//!   `HOSTILE_REQUESTS`, this number of requests from this case on.
+//! - `HOSTILE_CASE`: the index of a case, as printed after a failure. Runs only that case or, with
+//!   `HOSTILE_REQUESTS`, that number of requests, starting with that case.
 //! - `THREADKEEP_BIN`: path of the program under test, such as an optimized build.
 //!
 //! ```sh
@@ -59,7 +59,7 @@ use world::Made;
 const REQUESTS: u64 = 20_000;
 const SEED: u64 = 1;
 const WARM_UP: u64 = 2_000;
-/// Time limit for created objects to expire and for their memory to be freed.
+/// Time limit for created objects to expire, and for their memory to be freed.
 const WAIT_LIMIT: Duration = Duration::from_secs(300);
 
 fn number(name: &str) -> Option<u64> {

@@ -20,7 +20,7 @@ use crate::support::client::Client;
 const THREADS: usize = 2;
 const LANES: usize = 4;
 const TOLD: u64 = 50_000;
-/// Number of cases after which the server's objects are created again, because requests have ended some of the objects.
+/// Number of cases after which the server's objects are created again. By then, requests have ended some of them.
 const CASES_PER_WORLD: u64 = 8 * BLOCK;
 const FAULTS_MAX: usize = 5;
 
@@ -97,7 +97,7 @@ async fn lane(shared: &Shared<'_>) {
     while !shared.is_over.load(Ordering::Relaxed) {
         let index = shared.next.fetch_add(1, Ordering::Relaxed);
         if index > first && index.is_multiple_of(CASES_PER_WORLD) {
-            // needs a new client, because the connections of a client belong to one runtime
+            // use a new client, because the connections of a client belong to one runtime
             if let Some(made) = Made::on(&Client::new(shared.address)).await {
                 *shared.made.write().unwrap() = made;
             }

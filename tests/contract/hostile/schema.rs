@@ -1,4 +1,4 @@
-//! Generates values that a JSON schema allows. Supports the part of JSON Schema that `openapi.json` and tool
+//! Generates values that a JSON schema allows. Supports only the part of JSON Schema that `openapi.json` and tool
 //! definitions use. Members with a known name get values that the server can use.
 
 use proptest::strategy::{Strategy as _, ValueTree as _};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::dice::Dice;
 use super::world::World;
 
-/// Webhook URL in valid requests. Nothing listens on this port of this machine.
+/// Webhook URL in valid requests. Nothing listens on this local port.
 pub(super) const LOOPBACK_URL: &str = "http://127.0.0.1:9/hook";
 
 const DEPTH: usize = 3;
@@ -106,7 +106,7 @@ fn known(name: &str, schema: &Value, world: World<'_>, dice: &mut Dice) -> Optio
         "keys" if schema["items"]["type"] == "string" => {
             json!([world.key(dice), world.key(dice)])
         }
-        // `history` of an imported thread, whose members depend on each other
+        // the `history` of an imported thread; its members depend on each other
         "history" if dice.one_in(2) => json!({"first_seq": 1, "next_seq": 2, "items": []}),
         "namespace" if schema["type"] == "string" => world.namespace(dice).into(),
         "namespace" => json!([world.namespace(dice)]),

@@ -19,7 +19,7 @@ const CLOSE: u8 = 0x88;
 pub(super) struct Dialogue {
     handshake: Request,
     frames: Vec<Vec<u8>>,
-    /// Ids of the requests that must be answered. `None` if a frame may make the server close the connection.
+    /// The ids of the requests that must be answered. `None` if a frame could make the server close the connection.
     answered: Option<Vec<String>>,
 }
 
@@ -158,7 +158,7 @@ fn odd(payload: &[u8], dice: &mut Dice) -> Vec<u8> {
             [b"\x03".as_slice(), b"\x00\x00", b"\x03\xe8\xff"][dice.below(3)],
             dice,
         ),
-        // a fragmented message that does not end before another message begins
+        // a message begins before the previous, fragmented message has ended
         6 => [
             frame(0x01, payload, dice),
             frame(0x01, payload, dice),

@@ -9,10 +9,10 @@ use tokio::time::timeout;
 use super::verdict::shortened;
 
 /// Time limit for the server to close a connection. The server allows 5 s for a head, 10 s for a stalled body, and 20 s
-/// for an idle connection, and lingers for 5 s. A busy machine takes longer.
+/// for an idle connection, and lingers for 5 s. A busy machine needs longer.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 
-/// Bytes that the client sends before it stops, and the statuses that the answer may have.
+/// The bytes that the client sends before it stops, and the possible statuses of the answer.
 const UNFINISHED: [(&[u8], &[u16]); 14] = [
     (b"", &[408]),
     (b"\r\n", &[408]),

@@ -2,7 +2,7 @@ use serde_json::Value;
 
 use super::wire::Answer;
 
-/// Codes that a 503 may have. `ModelRelay`'s protocol uses `SERVICE_UNAVAILABLE`.
+/// The possible codes of a 503. The `ModelRelay` protocol uses `SERVICE_UNAVAILABLE`.
 const UNAVAILABLE: [&str; 5] = [
     "store_unavailable",
     "store_full",

@@ -54,7 +54,7 @@ pub(super) struct Sent<'a> {
 pub(super) enum Fault {
     Refused(std::io::Error),
     Silent {
-        /// Bytes of the earlier requests on this connection, which were answered.
+        /// Bytes of the earlier requests on this connection. They were answered.
         before: Vec<u8>,
     },
     Cut(Vec<u8>),
@@ -83,8 +83,8 @@ impl fmt::Display for Fault {
 }
 
 impl Link {
-    /// Opens a connection that is reset when it is dropped. Otherwise, a million closed connections would use up the
-    /// local ports.
+    /// Opens a connection that is reset when it is dropped. Without resets, a million closed connections would use up
+    /// the local ports.
     pub(super) async fn open(address: SocketAddr) -> Result<Self, Fault> {
         let stream = TcpStream::connect(address).await.map_err(Fault::Refused)?;
         let socket = SockRef::from(&stream);
@@ -103,13 +103,13 @@ impl Link {
         })
     }
 
-    /// Returns whether the server certainly still accepts a request on this connection.
+    /// Returns whether the server is certain to accept another request on this connection.
     pub(super) fn is_fresh(&self) -> bool {
         self.used.elapsed() < REUSED_FOR
     }
 
-    /// Sends bytes while reading the answers. Stops after an answer that closes the connection. `are_heads` has one
-    /// element per request, true for `HEAD`.
+    /// Sends bytes and reads the answers at the same time. Stops after an answer that closes the connection.
+    /// `are_heads` has one element per request, true for `HEAD`.
     pub(super) async fn answers(
         &mut self,
         sent: Sent<'_>,
@@ -161,7 +161,7 @@ impl Link {
         within(reading).await
     }
 
-    /// Returns the next bytes, or no bytes after the end.
+    /// Returns the next bytes, or an empty vector after the end.
     pub(super) async fn bytes(&mut self) -> Result<Vec<u8>, Fault> {
         if !self.unread.is_empty() {
             return Ok(std::mem::take(&mut self.unread));

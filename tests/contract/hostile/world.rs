@@ -1,7 +1,7 @@
-//! Names that requests use, and objects that the server has created for them.
+//! Names that requests use, and the objects that the server has created for them.
 //!
 //! Names are derived from the index of the case. A block of 256 consecutive cases shares its names, so that these cases
-//! affect each other's data. The next block uses new names, because a destroyed thread rejects all later requests.
+//! affect each other's data. The next block uses new names, because a destroyed thread rejects all further requests.
 
 use std::net::SocketAddr;
 
@@ -47,8 +47,8 @@ pub(super) struct World<'a> {
     pub(super) block: u64,
 }
 
-/// Listed objects. Only the ids are parsed, because other members may hold numbers such as `1e400`, which a [`Value`]
-/// cannot represent.
+/// Listed objects. Only the ids are parsed, because other members may contain numbers such as `1e400`, which a
+/// [`Value`] cannot represent.
 #[derive(Deserialize)]
 struct Listed {
     #[serde(
@@ -173,8 +173,8 @@ impl World<'_> {
         (name, arguments)
     }
 
-    /// Returns the requests that begin a block. They create the threads of the block, end one of these threads, and
-    /// write some entries and tasks.
+    /// Returns the requests that begin a block. They create the threads of the block, end one of them, and write some
+    /// entries and tasks.
     pub(super) fn begin(self) -> Vec<Request> {
         let with_key = |method: &str, path: String| {
             Request::new(method, path).header("authorization", bearer())

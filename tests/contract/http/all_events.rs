@@ -127,7 +127,7 @@ async fn what_is_malformed_is_refused(server: &Server) {
 
 async fn another_replica_goes_on_where_one_stopped(backend: Backend) {
     let one = Server::start(backend);
-    // an embedded store belongs to one server, so replicas cannot share it
+    // an embedded store belongs to a single server, so replicas cannot share it
     if backend == Backend::Memory {
         return;
     }

@@ -112,7 +112,7 @@ async fn calls_to_every_part_of_the_store_are_measured(backend: Backend) {
         client.get(path).bearer(API_SECRET).ok().await;
     }
 
-    // the server itself writes leases, ledgers and upkeep data at arbitrary times
+    // the server writes leases, ledgers and upkeep data at any time
     for part in [
         "threads", "scopes", "kv", "archives", "registry", "listings", "rates", "log", "leases",
         "ledgers", "upkeep",

@@ -1,7 +1,7 @@
 use crate::support::client::OwnThread;
 use crate::support::server::Server;
 
-/// Creates a thread whose array `a` holds the numbers from 0. Padding makes a long array span several chunks.
+/// Creates a thread whose array `a` has `count` numbered elements. Padding makes a long array span several chunks.
 async fn numbers(server: &Server, count: usize, padding: usize) -> OwnThread {
     let thread = server.client().thread();
     let elements: Vec<_> = (0..count).map(|n| element(n, padding)).collect();

@@ -239,7 +239,7 @@ async fn a_tail_prints_events_as_they_come(backend: Backend) {
     assert_eq!(destroyed["data"]["state"], json!({"k": 2}));
 }
 
-/// The tail also prints the events that occurred while its server was down.
+/// The tail also prints events that occurred while its server was down.
 #[tokio::test]
 async fn a_tail_goes_on_when_its_server_is_back() {
     let server = Server::start(Backend::Redis);
@@ -276,7 +276,7 @@ async fn endpoints_are_listed_and_replayed(backend: Backend) {
     assert_eq!(listed[0]["id"], id);
     assert!(listed[0].get("secret").is_none());
     let event = "evt_00ff018bcfe5687b0000000007";
-    // the command must split these ids, because there are more than the server accepts in one request
+    // the command must split these ids, because the server accepts fewer in one request
     let many = ["--event", event].repeat(101);
     let many = [&["webhooks", "replay", id][..], &many].concat();
     for args in [&["webhooks", "replay", id][..], &many] {
@@ -436,7 +436,7 @@ async fn an_interrupted_export_goes_on(backend: Backend) {
             let found = std::fs::read(&path).unwrap();
             assert!(found == whole, "{}", String::from_utf8_lossy(&found));
         }
-        // a client that appends every received line also leaves the `cursor` line in the file
+        // if a client appends every line that it receives, the file also contains the `cursor` line
         let cursor = [&whole[..half], b"{\"cursor\":\"x\"}\n{\"format"].concat();
         std::fs::write(&path, cursor).unwrap();
         export(&server, &[owner, &resumed].concat()).await;
@@ -486,7 +486,7 @@ async fn an_export_reports_threads_that_cannot_be_read_and_has_all_others() {
         }
         assert_eq!(errors[2], r#"{"complete":true,"failed":2}"#);
 
-        // an export that was interrupted after any line resumes and gives the same result
+        // an export that is interrupted after any line can be resumed, and produces the same result
         let path = scratch().join(format!("partly-{}", server.address().port()));
         let resume = [args, &["--resume", path.to_str().unwrap()]].concat();
         for (end, _) in text.match_indices('\n') {

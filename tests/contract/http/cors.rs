@@ -135,7 +135,7 @@ async fn an_origin_that_is_not_named_gets_no_permission(backend: Backend) {
 
 async fn a_preflight_allows_what_the_api_takes(backend: Backend) {
     let server = allowing(backend, APP);
-    // headers that tracing libraries and `EventSource` polyfills add to requests
+    // tracing libraries and `EventSource` polyfills add these headers to requests
     let headers = [
         "authorization",
         "baggage",
@@ -435,7 +435,7 @@ async fn the_first_refusal_of_each_kind_is_logged_with_its_origin_and_host(backe
         );
     };
 
-    // the development server Vite changes the Host header when its proxy is configured in the short form
+    // Vite's development server changes the Host header if its proxy is configured in the short form
     write("http://localhost:5173", "same-origin").await;
     write("http://localhost:5174", "same-origin").await;
     write("https://b.example", "same-site").await;

@@ -177,7 +177,7 @@ async fn the_limit_is_a_setting_beyond_that_of_other_bodies(backend: Backend) {
 
         assert_eq!(problem["limit_bytes"], limit);
         assert_eq!(space.get("k").ok().await.body.len(), fits);
-        // the limit applies only to entries, so the body with the namespace's settings may be larger
+        // the limit applies only to entries, so a body with settings of the namespace may be larger
         let body = format!("{{\"default_ttl_seconds\":60{}}}", " ".repeat(1_000_000));
         space.request(Method::PUT, "").json(&body).ok().await;
     }
@@ -204,7 +204,7 @@ async fn conditions_of_a_put(server: &Server) {
     assert_eq!(problem["current_version"], 2);
     assert_eq!(put("if-match", "\"2\"").ok().await.version(), 3);
     assert_eq!(put("if-match", "*").ok().await.version(), 4);
-    // with an idempotency key, a retry is safe under any condition
+    // with an idempotency key, a retry is safe whatever the condition
     for _ in 0..2 {
         assert_eq!(put("idempotency-key", "once").ok().await.version(), 5);
     }

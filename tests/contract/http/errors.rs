@@ -1,4 +1,4 @@
-//! Tests each row of the error table with a bad request, and the problem object of the answer.
+//! Sends a bad request for each row of the error table, and checks the problem object in the answer.
 //!
 //! States, conditions, limits and identities have their own files.
 
@@ -241,7 +241,7 @@ async fn invalid_json_names_line_and_column(server: &Server) {
         assert_eq!(problem["line"], line, "{body:?}");
         assert_eq!(problem["column"], column, "{body:?}");
     }
-    // For a broken token, the reported column may be the start of the token or the character that breaks it.
+    // For an invalid token, the reported column may be the start of the token or its first invalid character.
     for body in [
         "nul",
         "01",

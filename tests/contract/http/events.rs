@@ -275,7 +275,7 @@ async fn listening_makes_nothing_and_moves_no_end(backend: Backend) {
         parse_rfc3339(object["expires_at"].as_str().unwrap()).unwrap()
     };
 
-    // open streams for more than a second, because a use moves the expiry time at most once a second
+    // open streams for more than a second, because a use updates the expiry time at most once a second
     let cursor = lasting.get("events").listen().await.cursor;
     until(async || {
         let before = end().await;
@@ -285,7 +285,7 @@ async fn listening_makes_nothing_and_moves_no_end(backend: Backend) {
             request.listen().await;
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        // a busy machine makes some reported times inexact, but not all of them
+        // on a busy machine, some of the reported times are inexact, but not all of them
         end().await.abs_diff(before) < 100
     })
     .await;
@@ -299,7 +299,7 @@ async fn listening_makes_nothing_and_moves_no_end(backend: Backend) {
 }
 
 async fn streams_end_at_once_when_the_server_stops(backend: Backend) {
-    // the shutdown limit is longer than the test waits for the server to stop
+    // the test fails long before this shutdown limit expires
     let server = Server::builder(backend)
         .set("THREADKEEP_SHUTDOWN_SECONDS", 600)
         .start();

@@ -20,7 +20,7 @@ fn nested_objects(levels: usize) -> String {
 }
 
 /// Returns values that one interface might accept and another might reject. The last values are nested too deeply for
-/// some interfaces, or for all.
+/// some or all interfaces.
 fn values() -> Vec<String> {
     let plain = [
         "1e400",
@@ -182,7 +182,7 @@ async fn is_read_by_all(thread: &OwnThread, key: &str) {
         .bearer(API_SECRET);
     succeeds("archive", archive).await;
 
-    // the import recreates the original thread under its id, with all its content
+    // the import recreates the original thread with its id and all its content
     let import = client
         .post("/v1/threads/import?if_exists=replace")
         .bearer(API_SECRET);

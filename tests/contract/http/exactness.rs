@@ -1,7 +1,7 @@
 use crate::support::client::{OwnThread, key_path};
 use crate::support::server::Server;
 
-/// Compact JSON values that a parser into numbers and maps would change.
+/// Compact JSON values that would change if they were parsed into numbers and maps.
 const VALUES: &[&str] = &[
     "0",
     "-0",
@@ -104,7 +104,7 @@ async fn elements_of_an_array_come_back_exactly(server: &Server) {
 
 async fn a_merge_patch_sets_values_exactly(server: &Server) {
     let thread = server.client().thread();
-    // In a merge patch, `null` deletes a member, including in objects. Of repeated names, the last one counts.
+    // In a merge patch, `null` deletes a member, even in nested objects. If a name is repeated, the last member counts.
     let is_plain = |text: &&&str| !text.starts_with('{') && **text != "null";
 
     for text in VALUES.iter().filter(is_plain) {
@@ -177,7 +177,7 @@ async fn nesting_is_kept_to_512_levels(server: &Server) {
         thread.put("state/k", &arrays).ok().await;
         assert_eq!(value(&thread, "k").await, arrays);
 
-        // The innermost object is empty, and it counts as a level.
+        // The innermost object is empty, but it still counts as a level.
         let objects = objects.strip_prefix("{\"a\":").unwrap();
         let objects = objects.strip_suffix('}').unwrap();
         thread.put("state/k", objects).ok().await;

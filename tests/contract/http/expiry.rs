@@ -28,7 +28,7 @@ async fn outlive(object: &Value) -> bool {
     true
 }
 
-/// Retries with new threads until an attempt is fast enough, because threads live for only a second or two.
+/// Retries with new threads until an attempt is fast enough. Each thread lives for only a second or two.
 async fn until_in_time(server: &Server, attempt: impl AsyncFn(OwnThread) -> bool) {
     for _ in 0..50 {
         if attempt(server.client().thread()).await {
@@ -38,7 +38,7 @@ async fn until_in_time(server: &Server, attempt: impl AsyncFn(OwnThread) -> bool
     panic!("the machine is too busy, or threads end too soon");
 }
 
-/// Returns the state. Returns `None` if `ttl` has passed since `written`, because the thread may then have expired.
+/// Returns the state, or `None` if `ttl` has passed since `written`, because the thread may have expired.
 async fn state_in_time(thread: &OwnThread, written: Instant, ttl: Duration) -> Option<String> {
     let state = thread.state().await;
     (written.elapsed() < ttl).then_some(state)
@@ -216,7 +216,7 @@ async fn no_use_moves_the_absolute_end(backend: Backend) {
         assert!(life <= time::Duration::seconds(2), "{life}");
         assert_eq!(thread.object().await["exists"], false);
         assert_eq!(thread.put("state/k", "3").ok().await.version(), 1);
-        // a store that computes the expiry time from the remaining time may be slightly off
+        // the result may be slightly off if the store computes it from the remaining time
         later["expires_at"] == object["expires_at"]
     })
     .await;

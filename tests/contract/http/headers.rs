@@ -142,7 +142,7 @@ async fn no_cache_hands_an_answer_to_another_caller(server: &Server) {
     }
 }
 
-/// A client may percent-encode more characters of a path than necessary (RFC 3986, section 2.3).
+/// A client may percent-encode more characters of a path than it has to (RFC 3986, section 2.3).
 async fn a_path_that_is_escaped_is_answered_no_other_way(server: &Server) {
     let client = server.client();
     let thread = client.thread();
@@ -160,7 +160,7 @@ async fn a_path_that_is_escaped_is_answered_no_other_way(server: &Server) {
             .send()
             .await;
 
-        // The server may or may not resolve the escapes, but a path that it finds must get the usual headers.
+        // The server need not resolve the escapes, but if it finds the path, the answer must have the usual headers.
         assert!([200, 404].contains(&answer.status), "{path}");
         if answer.status == 200 {
             assert_eq!(answer.text(), r#"{"k":1}"#, "{path}");

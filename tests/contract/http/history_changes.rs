@@ -100,7 +100,7 @@ async fn an_item_is_removed_by_its_id(server: &Server) {
     }
     let path = |id: &str| {
         let escaped: String = id.bytes().map(|byte| format!("%{byte:02X}")).collect();
-        // all ids except `take` are escaped completely, because the HTTP client would resolve some of them
+        // escape each id completely, except `take`, because the HTTP client would resolve some of the ids
         format!("history/{}", if id == "take" { "take" } else { &escaped })
     };
 

@@ -61,7 +61,7 @@ async fn every_write_may_be_repeated(server: &Server) {
 
         let mut told = [again.json(), firsts[n].json()];
         for object in &mut told {
-            // `expires_at` differs, because a read in between extended the lifetime
+            // `expires_at` differs, because a read between the two requests extended the lifetime
             object.as_object_mut().unwrap().remove("expires_at");
         }
         assert!(is_replay(&again), "{n}");
@@ -264,8 +264,8 @@ async fn a_read_pays_no_heed_to_a_key(server: &Server) {
     assert_eq!(answer.text(), "1");
 }
 
-/// A thread stores up to 65,536 answers or 16 MiB of them, for a minute each. Large answers fill 16 MiB here, because a
-/// slow machine could not send 65,536 requests within a minute.
+/// A thread stores up to 65,536 answers or 16 MiB of them, for a minute each. The test fills the 16 MiB, because a slow
+/// machine could not send 65,536 requests within a minute.
 async fn while_no_more_answers_can_be_remembered_a_new_key_waits(server: &Server) {
     let thread = server.client().thread();
     let metadata = json!({"metadata": {"m": "x".repeat(16_376)}});

@@ -465,8 +465,8 @@ async fn the_cookie_is_set_only_if_it_changes_what_the_browser_has_or_is_renewed
     assert_hands_back_nothing(&late);
 }
 
-/// Sends two requests with the same cookies. The first replaces the thread id. The second may also set the cookie.
-/// Tests every order in which the server can run the requests and the client can receive the answers.
+/// Sends two requests with the same cookies. The first request replaces the thread id. The second may also set the
+/// cookie. Tests every order in which the server can run the requests and the client can receive the answers.
 async fn no_late_response_brings_an_old_id_back(server: &Server) {
     let client = server.client();
     let current =
@@ -560,7 +560,7 @@ async fn a_replacement_counts_only_for_the_ids_that_it_replaces(server: &Server)
         other
     );
     assert_ne!(whose(next.clone()).await, named(&ended));
-    // a client cannot forge the cookie that names the replacement
+    // a client cannot forge the cookie that contains the new id
     let forged = next.replace(&named(&ended), &other);
     assert_eq!(whose(format!("{old}; {forged}")).await, named(&first));
 }

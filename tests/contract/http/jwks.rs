@@ -27,10 +27,10 @@ pub(super) struct Issuer {
 }
 
 struct State {
-    /// The answer to each fetch. With `None`, the issuer does not answer.
+    /// The answer to each fetch. If it is `None`, the issuer does not answer.
     answer: Option<Vec<u8>>,
     fetches: usize,
-    /// Connections that get no answer. They stay open.
+    /// Open connections on which the issuer does not answer.
     hung: Vec<TcpStream>,
 }
 
@@ -107,7 +107,7 @@ impl Key {
         Self {
             id,
             private: EncodingKey::from_ed_pem(&std::fs::read(&private).unwrap()).unwrap(),
-            // the 32 bytes of the key end the structure (RFC 8410, section 4)
+            // the key is the last 32 bytes of the structure (RFC 8410, section 4)
             public: der[der.len() - 32..].to_vec(),
         }
     }
@@ -275,7 +275,7 @@ async fn an_issuer_that_withdraws_all_keys_ends_every_token() {
     .await;
     server.await_log(|line| line.contains("WARN") && line.contains("every token is rejected"));
     assert_eq!(server.metric("threadkeep_jwks_keys").await, 0);
-    // if the machine pauses, a fetch may time out; such a fetch is already counted in `failures`
+    // a fetch that timed out because the machine paused is already included in `failures`
     assert_eq!(server.metric(FAILURES).await, failures);
 
     issuer.say(Some(set(&[&key])));
@@ -314,7 +314,7 @@ async fn before_the_first_set_callers_are_asked_to_come_again() {
     let server = issuer.builder().start();
 
     let refused = ask(&server, &key.token(Some("a"))).send();
-    // this time limit is far longer than a request waits for a fetch
+    // a request waits much less than 60 s for a fetch
     let refused = timeout(Duration::from_secs(60), refused).await.unwrap();
 
     refused.problem(503, "identity_unavailable");

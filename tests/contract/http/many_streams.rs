@@ -29,7 +29,7 @@ async fn open_many(server: &Server, count: impl Fn() -> usize) -> (usize, usize)
     let many = MANY.min(open_files() * 2 / 5);
     let client = server.client();
     let threads: Vec<_> = (0..many).map(|_| client.thread()).collect();
-    // each worker opens its own Redis connection at its first request
+    // each worker opens its own Redis connection on its first request
     join_all(threads[..50].iter().map(|thread| thread.get("").ok())).await;
     drop(threads[0].get("events").listen().await);
     let before = count();

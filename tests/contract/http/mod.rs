@@ -24,7 +24,7 @@ macro_rules! over_both_stores {
     };
 }
 
-/// Defines two tests, one per store, for each function. These functions start their own servers with special settings.
+/// Defines two tests, one per store, for each function. The functions start their own servers with special settings.
 macro_rules! with_own_servers {
     ($($test:ident),* $(,)?) => {
         mod memory_alone {

@@ -432,7 +432,7 @@ async fn all(client: &Client, query: &str) -> (Vec<String>, Value) {
     (lines, serde_json::from_str(&last).unwrap())
 }
 
-/// Environment variable: the number of threads to move. The documented promise is for 10,000.
+/// Environment variable that sets the number of threads to move. The documented promise is for 10,000 threads.
 const THREAD_COUNT_VARIABLE: &str = "THREADKEEP_TEST_THREADS";
 
 async fn make_one(client: &Client, number: usize) {

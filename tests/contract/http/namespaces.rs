@@ -332,7 +332,7 @@ async fn a_thread_that_ends_is_kept_by_who_hears_of_it(backend: Backend) {
     thread.put("state", state).ok().await;
     thread.delete("").ok().await;
 
-    // a subscriber or a webhook receiver would handle each event like this
+    // a subscriber or webhook receiver would handle each event like this
     let destroyed = events.next().await;
     let id = destroyed.about()["thread_id"].as_str().unwrap().to_owned();
     let archive = client.get(&format!("/v1/archives/{id}")).bearer(API_SECRET);

@@ -9,11 +9,11 @@ use crate::support::server::{API_SECRET, Backend, Server};
 use crate::support::until;
 
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// The test assumes that a request that takes this long has no time limit. Much longer than [`TIMEOUT`], because the
-/// machine may be busy. machine may be busy.
+/// A request that takes this long is assumed to have no time limit. Much longer than [`TIMEOUT`], because the machine
+/// may be busy.
 const HANG_LIMIT: Duration = Duration::from_secs(60);
 
-/// Retries a write until it succeeds, because a busy Redis may answer too late at first.
+/// Retries a write until it succeeds, because Redis may be busy and answer too late at first.
 async fn write(thread: &OwnThread, json: &str) {
     until(async || thread.put("state/k", json).send().await.status == 200).await;
 }

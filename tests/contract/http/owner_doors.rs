@@ -10,7 +10,7 @@ use crate::support::client::{Answer, Client, Request};
 use crate::support::server::{API_SECRET, Backend, Builder, Server};
 
 const SHARED: &str = "a-shared-secret-of-at-least-32-bytes";
-/// Text in the state, history and scope of each thread. Callers without access must not see it.
+/// Text in the state, history and scope of each thread. Callers without access must not see this text.
 const HIDDEN: &str = "content-to-hide";
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -190,7 +190,7 @@ async fn case(
         }
     };
     if let Some(caller) = caller.as_ref().filter(|_| !setting.is_one_channel()) {
-        // also send a credential that no setting asks for; it must have no effect
+        // also send a credential that no setting requests; it must have no effect
         let by = match (setting.owner, setting.identity) {
             (By::Own, By::Header) => By::Token,
             (By::Own, _) => By::Header,

@@ -57,7 +57,7 @@ async fn a_stream_has_no_events_of_a_life_of_another_owner(backend: Backend) {
     ann.ask(Method::DELETE, "").ok().await;
     assert_eq!(events.next().await.event, "thread.destroyed");
 
-    // Bob writes first, because an id without an owner accepts no subscription
+    // Bob writes first, because a thread without an owner accepts no subscriptions
     bob.put("first-of-bob").await;
     let mut of_bob = bob.listen(Some(&before)).await;
     bob.put("second-of-bob").await;

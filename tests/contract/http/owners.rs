@@ -208,7 +208,7 @@ async fn a_stream_ends_when_the_thread_gets_another_owner(backend: Backend) {
     patch.json(&json!({"owner": bob}).to_string()).ok().await;
     let put = by_key(&client, Method::PUT, &format!("{path}/state/later"));
     put.json("1").ok().await;
-    // the whole text arrives only if the server ends the stream
+    // the text is complete only when the server ends the stream
     let text = stream.text().await.unwrap();
     assert!(!text.contains("thread.updated"), "{text}");
 }
@@ -226,7 +226,7 @@ async fn an_owner_may_have_a_limited_number_of_threads(backend: Backend) {
     let made = client.post("/v1/threads").header("x-user", &ann).ok().await;
     let own = client.thread();
     own.put("state/k", "1").ok().await;
-    // the first write by an owner binds the thread to this owner
+    // the first write by an owner binds the thread to that owner
     let bind = own.put("state/k", "2").header("x-user", &ann);
     bind.ok().await;
 

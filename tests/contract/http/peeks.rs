@@ -32,8 +32,8 @@ fn peek_of(read: &str) -> String {
     format!("{read}{sign}peek=true")
 }
 
-/// Returns the expiry time of a thread. Uses the minimum of ten reads, because a store may report it a few milliseconds
-/// late.
+/// Returns the expiry time of a thread. Uses the minimum of ten reads, because a store may report a time that is a few
+/// milliseconds late.
 async fn end_of(thread: &OwnThread) -> OffsetDateTime {
     let mut ends = Vec::new();
     for _ in 0..10 {
@@ -51,7 +51,7 @@ async fn a_peek_reads_the_same_and_leaves_the_end_to_the_millisecond(server: &Se
         let end = end_of(&thread).await;
         threads.push((read, thread, end));
     }
-    // wait for two seconds, so that an extended lifetime would be visible
+    // wait for two seconds, so that the test would notice an extended lifetime
     let latest = threads.last().unwrap().2;
     let hour = time::Duration::HOUR - time::Duration::seconds(2);
     until(async || latest - OffsetDateTime::now_utc() < hour).await;

@@ -64,7 +64,7 @@ async fn each_of_several_requests_gets_its_own_answer(server: &Server) {
         let requests = numbers.map(|number| kinds[number]);
         let mut stream = TcpStream::connect(server.address()).await.unwrap();
         let all = requests.concat();
-        // send the bytes in two pieces, to split a head or body
+        // send the bytes in two pieces, so that a head or a body is split
         let (start, end) = all.split_at(all.len() / 2);
         stream.write_all(start.as_bytes()).await.unwrap();
         stream.write_all(end.as_bytes()).await.unwrap();
@@ -122,7 +122,7 @@ async fn put_of(server: &Server, space: &str) -> Duration {
 }
 
 async fn blank_lines_in_a_body_cost_as_much_as_other_bytes(server: &Server) {
-    // retry: a busy machine spoils only some of the measurements, but expensive blank lines would spoil all of them
+    // retry: a busy machine affects only some of the measurements, but expensive blank lines would affect all of them
     let mut all = Vec::new();
     for _ in 0..20 {
         let spaces = put_of(server, " ").await;

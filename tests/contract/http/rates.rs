@@ -315,7 +315,7 @@ async fn reads_count_for_nothing(backend: Backend) {
     thread.put("state/k", "1").ok().await;
 }
 
-/// A merge reads stored values only if the limits allow the request.
+/// A merge must not read stored values if a limit rejects the request.
 async fn a_merge_past_a_limit_reads_nothing(backend: Backend) {
     let server = limited(backend, THREAD_WRITES, "2/1d");
     let thread = server.client().thread();
@@ -417,7 +417,7 @@ mod on_redis {
         // retry: a request that waited for the store twice would take two timeouts every time, but a pause of the
         // machine delays only some requests
         for _ in 0..20 {
-            // the first of these writes succeeds; the following writes exceed the limit
+            // the first of these writes succeeds; all later writes exceed the limit
             until(async || thread.put("state/k", "1").send().await.status == 429).await;
             redis.suspend();
 

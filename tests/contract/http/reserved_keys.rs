@@ -49,7 +49,7 @@ async fn a_page_reads_reserved_keys_and_writes_all_others(backend: Backend) {
     assert_eq!(messages.text(), r#"[{"role":"assistant"}]"#);
     by_key(Method::POST, "checkpoints/1/restore").ok().await;
     by_key(Method::PUT, "state").json("{}").ok().await;
-    // a request with a signed id and an API key counts as a request of a back end
+    // a request with both a signed id and an API key counts as a back end's request
     let own = thread.put("state/messages", "[]");
     own.bearer(API_SECRET).ok().await;
 }

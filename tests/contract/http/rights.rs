@@ -44,7 +44,7 @@ fn covers(right: &str, needed: &str) -> bool {
         || right == "kv" && needed.starts_with("kv/")
 }
 
-/// Returns a request body that is valid except for the caller's rights.
+/// Returns a valid body, so that the request can be rejected only because of the caller's rights.
 fn body_of(path: &str) -> Value {
     match path.strip_prefix("/v1/scopes") {
         Some(_) => json!({"scope": "session:s"}),
@@ -76,7 +76,7 @@ async fn a_key_makes_the_calls_that_its_rights_cover_and_no_others(backend: Back
                 .replace("{name}", "kv_read");
             let concrete = concrete.replace("{key}", "k").replace("{owner}", "ann");
             let needed = needed.replace("{namespace}", "a");
-            // GET of a stream would not end; HEAD needs the same right
+            // a GET of a stream would not end; HEAD requires the same right
             let method = match &**method {
                 "get" => Method::HEAD,
                 method => method.to_uppercase().parse().unwrap(),

@@ -9,7 +9,7 @@ use crate::support::raw;
 use crate::support::server::{API_SECRET, Backend, Server};
 
 const HEAD: Duration = Duration::from_secs(5);
-/// Time limit for an action that the server takes after a few seconds. Long, because the machine may be busy.
+/// Time limit for an action that the server takes after a few seconds. Long enough for a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 /// How long the server waits for the next byte of a body.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -25,8 +25,8 @@ async fn connect(server: &Server) -> TcpStream {
     TcpStream::connect(server.address()).await.unwrap()
 }
 
-/// Waits until the server closes the connection, and asserts that this is at least `least` after `start`. Returns the
-/// bytes received before the end.
+/// Waits until the server closes the connection, and asserts that this happens no sooner than `least` after `start`.
+/// Returns the bytes received until then.
 async fn closed_after(stream: &mut TcpStream, start: Instant, least: Duration) -> String {
     let mut rest = Vec::new();
     let read = timeout(WAIT_LIMIT, stream.read_to_end(&mut rest)).await;
@@ -93,7 +93,7 @@ async fn a_part_of_a_head_behind_a_request_is_given_up() {
     let answer = raw::read_response(&mut stream).await;
     assert_eq!(raw::status(&answer), 200);
 
-    // after the time limit for the head, the server waits equally long for the client to close
+    // after the time limit for the head, the server waits just as long for the client to close the connection
     closed_after(&mut stream, Instant::now(), Duration::ZERO).await;
 }
 
@@ -122,7 +122,7 @@ async fn a_body_that_stands_still_is_refused_and_one_that_goes_on_is_not() {
         .write_all(format!("{}12345", put("state/k")).as_bytes())
         .await
         .unwrap();
-    // take longer than a head may, but with shorter gaps than a body may have; retry if the machine paused
+    // take longer than a head may take, but with shorter gaps than a body may have; retry if the machine paused
     for _ in 0..10 {
         let mut slow = connect(&server).await;
         slow.write_all(GET.as_bytes()).await.unwrap();
@@ -251,7 +251,7 @@ async fn connections_past_the_most_wait_for_their_turn() {
     let mut second = connect(&server).await;
     second.write_all(GET.as_bytes()).await.unwrap();
     let mut byte = [0];
-    // if the server did not queue this connection, it would most likely answer within a second
+    // if this connection were not queued, the server would most likely answer within a second
     let early = timeout(Duration::from_secs(1), second.peek(&mut byte)).await;
     assert!(early.is_err(), "{early:?}");
 

@@ -66,8 +66,8 @@ async fn verifies_its_own(pair: &Pair, jwk: Value, key: EncodingKey, algorithms:
 async fn rsa_keys_verify_both_paddings_with_three_hashes() {
     use Algorithm::{PS256, PS384, PS512, RS256, RS384, RS512};
     let pair = Pair::new("rsa", &["RSA"]);
-    // The modulus has 256 bytes. Some issuers include its leading zero, which makes 257 bytes. The exponent 65,537
-    // follows, and takes 5 bytes with its header.
+    // The modulus has 256 bytes, or 257 bytes with the leading zero that some issuers include. It is followed by the
+    // exponent 65,537, which takes 5 bytes with its header.
     let modulus = pair.end(257, 5);
     assert!(modulus.starts_with("A"));
     let jwk = json!({"kty": "RSA", "n": modulus, "e": "AQAB"});

@@ -83,7 +83,7 @@ async fn a_slow_response_is_logged_with_where_its_time_went(backend: Backend) {
         assert!(ms(line, "duration_ms") >= 900.0, "{line}");
         assert!(!line.to_string().contains("to-hide"), "{line}");
     }
-    // search by route and status, because on a busy machine any request may be slow
+    // search by route and status, because any request may be slow on a busy machine
     let of = |route: &str, status: u16| {
         let is_meant = |line: &&Value| line["route"] == route && line["status"] == status;
         let mut of = slow.iter().filter(is_meant);

@@ -187,7 +187,7 @@ fn ask_once(thread: &OwnThread, key: &str) -> Request {
 struct Waiting(TcpStream);
 
 impl Waiting {
-    /// Requests the turn from a server with one worker. Returns after the worker has started to handle the request.
+    /// Requests the turn from a server with one worker. Returns once the worker has started to handle the request.
     async fn start(server: &Server, thread: &OwnThread, key: &str) -> Self {
         let body = r#"{"wait_seconds":30,"ttl_seconds":600}"#;
         let head = format!(
@@ -288,7 +288,7 @@ async fn a_caller_waits_until_the_turn_is_given_back(backend: Backend) {
     let thread = server.client().thread();
     let first = token(&thread, &json!({"ttl_seconds": 600})).await;
     let second = Waiting::start(&server, &thread, "second").await;
-    // if the server did not wait, it would most likely have answered by now
+    // if the second request were not waiting, the server would most likely have answered it by now
     tokio::time::sleep(Duration::from_millis(300)).await;
     second.assert_waits();
 
@@ -337,13 +337,13 @@ async fn waiting_callers_are_served_in_the_order_of_their_arrival(backend: Backe
     }
 }
 
-/// Takes a turn and writes three times. A worker whose number is a multiple of three stalls after its first write,
+/// Takes a turn, and writes three times. After its first write, a worker whose number is a multiple of three stalls
 /// until its lease expires. Returns the number of accepted writes.
 async fn work(thread: &OwnThread, worker: usize, round: usize) -> usize {
     let stalls = worker.is_multiple_of(3);
     let ask = json!({"ttl_seconds": 600, "wait_seconds": 30});
     let mut answer = take(thread, &ask).await;
-    // on a busy machine, the other turns together may take longer than `wait_seconds` allows
+    // on a busy machine, the other turns may together take longer than `wait_seconds`
     while answer.status == 409 {
         answer = take(thread, &ask).await;
     }
@@ -422,7 +422,7 @@ async fn no_two_turns_interleave(backend: Backend) {
         assert!(part.len() == 3 || worker.is_multiple_of(3), "{log:?}");
     }
     assert_eq!(turns.len(), WORKERS * ROUNDS);
-    // stalled workers lost their turns to waiting workers, so some writes were rejected
+    // stalled workers have lost their turns to waiting workers, so some writes were rejected
     assert!(accepted < 3 * WORKERS * ROUNDS);
 }
 
@@ -431,7 +431,7 @@ async fn a_turn_given_back_on_one_replica_wakes_callers_on_another() {
     /// Number of other waiting callers. A replica polls Redis for one caller every 250 ms, so it polls for each of 100
     /// callers only every 25 s.
     const OTHERS: usize = 100;
-    /// Far shorter than 25 s, and far longer than a message takes.
+    /// Far shorter than 25 s, but far longer than a message takes.
     const SOON: Duration = Duration::from_secs(8);
     const ROUNDS: usize = 3;
     let one = Server::start(Backend::Redis);
@@ -453,7 +453,7 @@ async fn a_turn_given_back_on_one_replica_wakes_callers_on_another() {
             let here = here.clone();
             async move { take(&here, &json!({"wait_seconds": 30})).await }
         });
-        // by now, the second caller most likely waits; otherwise, it gets the turn when its request arrives
+        // by now, the second caller is most likely waiting; if not, it gets the turn when its request arrives
         tokio::time::sleep(Duration::from_millis(100)).await;
         let start = Instant::now();
         by(there.delete("turn"), &first).send().await;
@@ -467,7 +467,7 @@ async fn a_turn_given_back_on_one_replica_wakes_callers_on_another() {
             let second = second.json()["token"].as_str().unwrap().to_owned();
             by(here.delete("turn"), &second).send().await;
         }
-        // allow some late calls, because a replica may not be subscribed yet, and a busy machine may pause
+        // allow some late calls, because a replica may not be subscribed yet, or the machine may pause
         assert!(late.len() < ROUNDS, "{late:?}");
     }
     for other in waiting {
@@ -490,7 +490,7 @@ async fn a_replica_whose_callers_wait_asks_redis_four_times_a_second_at_most() {
     for attempt in 0..10 {
         let (before, start) = (count().await, Instant::now());
         let waiting = threads.iter().enumerate().flat_map(|(at, thread)| {
-            // half of the callers wait behind the others, and give up before them
+            // half of the callers are queued behind the others, and give up before them
             [4, 3].map(move |wait_seconds| async move {
                 let body = json!({"wait_seconds": wait_seconds}).to_string();
                 let ask = thread.post("turn", &body);

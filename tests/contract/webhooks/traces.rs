@@ -28,7 +28,7 @@ fn traced(request: Request, number: u8) -> Request {
     request.header("traceparent", trace(number))
 }
 
-/// Returns the type of a delivered event, and its trace. Asserts that the `traceparent` header equals the event's
+/// Returns the type and the trace of a delivered event. Asserts that the `traceparent` header equals the event's
 /// attribute.
 fn told(delivery: &Delivery) -> (String, Option<String>) {
     let event = delivery.json();
@@ -180,7 +180,7 @@ async fn an_event_keeps_its_trace_until_another_replica_delivers_it() {
     traced(one.client().thread().put("state/k", "1"), 1)
         .ok()
         .await;
-    // the event is recorded after its first attempt, and a later replica finds it in the record
+    // after the first delivery attempt, the event is recorded, so a replica that is started later can find it
     receiver.await_got("/a", 1).await;
     one.stop();
     receiver.set("/a", AnswerMode::Well);

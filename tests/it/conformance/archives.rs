@@ -117,7 +117,7 @@ async fn an_archive_is_got_until_its_time_is_over(room: Room) {
     assert_eq!(room.archive(&thread).await, None);
     assert_eq!(by_life.unwrap(), None);
     assert!(listed(&room, START, 10).await.is_empty());
-    // the final state remains as long as the log has the event of the end
+    // the final state remains for as long as the log contains the end event
     let last = room.backend.get_final(&thread.id, life).await.unwrap();
     assert_eq!(&last.unwrap().state[..], br#"{"k":1}"#);
 }
@@ -192,7 +192,7 @@ async fn expired_threads_are_listed_by_when_they_were_archived(room: Room) {
 }
 
 async fn archives_of_one_time_are_listed_once_each_whatever_their_ids_begin_with(room: Room) {
-    // choose two ids of one bucket such that the first id is a prefix of the second
+    // choose two ids in the same bucket so that the first id is a prefix of the second
     let threads = loop {
         let (shorter, mut longer) = (room.subject(), room.subject());
         longer.id = format!("{}0", shorter.id).parse().unwrap();

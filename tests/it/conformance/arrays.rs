@@ -10,7 +10,7 @@ impl Model {
         format!("[{}]", self.0.join(","))
     }
 
-    /// Builds an array of `total` bytes of JSON. All elements except the last have `element` bytes.
+    /// Builds an array that takes `total` bytes as JSON. Each element except the last takes `element` bytes.
     fn of_bytes(total: usize, element: usize) -> Self {
         let mut model = Self::default();
         let mut left = total - 2;
@@ -29,7 +29,7 @@ impl Model {
     }
 }
 
-/// Returns a number of `count` digits. Adjacent values of `place` get different digits.
+/// Returns a number with `count` digits. The digits differ between adjacent values of `place`.
 fn digits(count: usize, place: usize) -> String {
     let mut text = format!("{}", 1 + place % 9).repeat(count);
     text.truncate(count);

@@ -266,7 +266,7 @@ async fn a_thread_has_at_most_32_checkpoints(room: Room) {
 
 async fn checkpoints_have_at_most_4_mib_of_state_and_metadata(room: Room) {
     let thread = room.subject();
-    // four checkpoints fill the limit exactly, because metadata counts too
+    // four checkpoints reach the limit exactly, because metadata also counts
     let around = r#"{"k":""}"#.len();
     let state = filler(1_048_576 - around - 2);
     thread.merge(&[set("k", &state)]).await;

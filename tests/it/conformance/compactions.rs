@@ -96,7 +96,7 @@ impl Place {
         all.unwrap()
     }
 
-    /// Returns the positions and ids of the items that models read.
+    /// Returns the positions and ids of the items that a model reads.
     async fn shown(&self) -> Vec<(u64, String)> {
         let page = self.page(After(0), 10_000).await.unwrap();
         let items = page.items.iter().map(word);
@@ -136,7 +136,7 @@ async fn new_items_take_the_last_places_that_they_replace(room: Room) {
         (4, 8, 0)
     );
     assert_eq!(summary.bytes, 2 * (2 + 4 + 64) + 2 * (1 + 1 + 64));
-    // a reader inside the replaced range gets the summary next, and a reader past the range sees no change
+    // a reader inside the replaced range reads the summary next, and a reader past the range sees no change
     assert_eq!(scope.seqs(After(2), 10).await, [4, 5, 6, 7]);
     assert_eq!(scope.seqs(After(5), 10).await, [6, 7]);
     assert_eq!(scope.seqs(Before(7), 2).await, [6, 5]);
@@ -318,7 +318,7 @@ async fn originals_end_by_themselves(room: Room) {
 
     room.advance(MINUTE);
 
-    // the originals of segment 2 have expired, among them the summary of segment 1
+    // the originals of segment 2 have expired, including the summary of segment 1
     assert_eq!(
         scope.originals(Originals::OfSegment(2), After(0), 9).await,
         None

@@ -1,4 +1,4 @@
-//! Lists of conversations: sorted by newest item, with each thread once, even while other threads are written.
+//! Lists of conversations: sorted by newest item, with each thread listed once, even while other threads are changing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -203,7 +203,7 @@ async fn a_glance_shows_count_time_and_beginning_and_is_no_use(room: Room) {
     let after = room.backend.list_threads(None, 10).await.unwrap().threads[0]
         .1
         .clone();
-    // the tolerance allows a pause of Redis between two clock readings, but not a use, which adds ten minutes
+    // the tolerance allows for a pause of Redis between two clock readings, but not for a use, which adds ten minutes
     assert!(after.expires_ms <= before.expires_ms + 60_000);
     assert_eq!(shown.newest_ms, Some(page.await.unwrap().items[0].at_ms));
     assert_eq!(&*shown.opening[0], "1");
@@ -252,7 +252,7 @@ async fn the_list_is_by_the_newest_message_whatever_else_is_written(room: Room) 
         threads.push(owned(&room).await);
         room.advance(2 * SECOND);
     }
-    // the last two threads have no messages, so the time of their creation counts
+    // the last two threads have no messages, so they are sorted by creation time
     for (number, thread) in threads[..4].iter().enumerate() {
         match number % 2 {
             0 => append(&room, thread, "a").await,
@@ -303,7 +303,7 @@ async fn a_list_has_each_thread_once_while_others_are_written(room: Room) {
     let between = async || {
         let number = writes.replace(writes.get() + 1);
         append(&room, &busy[number % busy.len()], &format!("m{number}")).await;
-        // these writes add no message, and do not move their threads in the list
+        // these writes add no message, so they do not move their threads in the list
         for thread in steady.iter().skip(number % 7).step_by(7) {
             thread.merge(&[set("k", "1")]).await;
         }

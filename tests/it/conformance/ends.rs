@@ -6,7 +6,7 @@ use threadkeep_domain::{EndReason, Refusal, Retention, ThreadPolicy};
 use super::room::{Room, Subject, in_parallel, increment, once, push, set};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// Tolerance for a pause of Redis during a script, in milliseconds. A wrong time would be off by much more.
+/// Tolerance in milliseconds for a pause of Redis during a script. A wrong time would be off by much more.
 const TOLERANCE_MS: u64 = 10_000;
 
 fn living_for(ttl_seconds: u32) -> ThreadPolicy {

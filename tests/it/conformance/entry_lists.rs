@@ -136,7 +136,7 @@ async fn pages_survive_what_is_put_and_deleted_between_them(room: Room) {
         listed.extend(page.entries.iter().map(|(key, _)| key.as_str().to_owned()));
         after = page.next;
         let Some(last) = &after else { break };
-        // delete the last listed entry and an unlisted entry that is no multiple of 3, and add entries throughout
+        // delete the last listed entry and an unlisted entry whose number is not a multiple of 3, and add a new entry
         space.delete(last.as_str()).await;
         space.delete(&name(599 - 3 * round)).await;
         space.put(&format!("{}+", name(30 * round)), "new").await;

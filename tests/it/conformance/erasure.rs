@@ -150,7 +150,7 @@ async fn an_erased_id_refuses_writes_until_its_tombstone_ends(room: Room) {
     }
     // the erasure also deleted the remembered answer
     assert_eq!(living.write(&write).await, Err(Refusal::Destroyed));
-    // a client that has seen the erased life is rejected even in a new life
+    // a client that has seen the erased life is rejected even after a new life has begun
     let seen = Tombstone::HeededAfter(life);
     living
         .merge_heeding(Tombstone::Ignored, &[set("k", "3")])
@@ -280,7 +280,7 @@ async fn an_erasure_goes_on_wherever_it_stopped(room: Room) {
         purged.unwrap();
         assert_eq!(lives(&room, "ann").await.len(), 2);
     }
-    // a thread that is created meanwhile is erased only by the next erasure
+    // a thread that is created during an erasure is erased only by the next erasure
     let late = owned(&room, "ann").await;
     let forgotten = room.backend.forget_lives(tag("ann"), &noted).await;
     forgotten.unwrap();

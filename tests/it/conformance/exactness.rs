@@ -228,7 +228,7 @@ async fn a_batch_of_hostile_keys_is_kept_apart_too(room: Room) {
     }
 }
 
-/// Derives the key of a counter from `key`. With counters, a batch mixes kinds of values.
+/// Derives the key of a counter from `key`. Counters give the batch a second kind of value.
 fn counter_of(key: &str) -> String {
     key.chars().take(60).chain("#n".chars()).collect()
 }

@@ -218,7 +218,7 @@ async fn a_deleted_namespace_has_no_end_by_its_earlier_setting(room: Room) {
     assert_eq!(space.record().await.unwrap().idle, None);
 }
 
-/// Each worker caches the namespace before its end, and must not use the cached record afterwards.
+/// Each worker caches the namespace before the namespace ends, and must not use the cached record afterwards.
 async fn all_workers_see_the_end_at_once(room: Room) {
     let space = idle(&room, "n").await;
     let workers: Vec<_> = (0..3)

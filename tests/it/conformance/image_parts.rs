@@ -13,7 +13,7 @@ use super::images::{content, export, filled, import};
 use super::room::{Room, Subject, in_parallel, set};
 use super::scope_room::item;
 
-/// Size of a value that takes an export more than one step to read.
+/// Size of a value that is too large for an export to read in one step.
 const LARGE_BYTES: usize = 300_000;
 
 fn large(letter: &str) -> String {
@@ -251,7 +251,7 @@ async fn a_thread_is_made_for_an_owner_who_has_a_place_for_it(room: Room) {
         ..unplaced
     };
     room.backend.import(&thread.id, &placed).await.unwrap();
-    // a thread of the same owner can be replaced without additional room
+    // a thread of the same owner can be replaced without a reserved place
     room.backend.import(&thread.id, &unplaced).await.unwrap();
 
     let unowned = Image {
@@ -272,7 +272,7 @@ async fn a_thread_is_made_for_an_owner_who_has_a_place_for_it(room: Room) {
         .unwrap();
 }
 
-/// Each export must be consistent while a writer saves a checkpoint and deletes the previous checkpoint.
+/// Each export must be consistent even while a writer keeps saving a checkpoint and deleting the previous one.
 async fn an_export_shows_one_moment_of_changing_checkpoints(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("text", &large("x"))]).await;

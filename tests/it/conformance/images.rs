@@ -402,7 +402,7 @@ async fn a_life_that_an_import_began_is_archived_and_restored_with_its_scope(roo
     );
 }
 
-/// Each export must be consistent while a writer stores the same number in the state, an array and the history.
+/// Each export must be consistent even while a writer stores the same number in the state, an array and the history.
 async fn an_export_shows_one_moment_of_a_thread_that_is_written_to(room: Room) {
     let thread = room.subject();
     let scope = room.scope_of(&thread).keeping(600_000, true);

@@ -1,4 +1,4 @@
-//! Tests the guarantees that every store must give, as stated by the store traits and the contract.
+//! Tests the guarantees that the store traits and the contract require of every store.
 //!
 //! Each file has the cases of one chapter. A case is a function that takes a [`room::Room`], which is a store with its
 //! clock. A case that no macro lists is dead code, which fails the build.
@@ -79,7 +79,7 @@ macro_rules! over_every_store {
 
 /// Like `over_every_store`, but also runs each case on a Redis whose writes wait for a replica, standalone and in a
 /// cluster. Use it for chapters that cover every kind of write: effective, repeated and without effect. `hurried` cases
-/// write tens of thousands of times in a minute, and never wait for a replica.
+/// do not wait for a replica, because they write tens of thousands of times in a minute.
 macro_rules! over_every_store_and_confirmed {
     ($($case:ident),* $(,)? $(; hurried: $($hurried:ident),* $(,)?)?) => {
         crate::conformance::over_every_store! { $($case,)* $($($hurried),*)? }

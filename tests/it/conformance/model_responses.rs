@@ -1,4 +1,4 @@
-//! Model responses: each tool call runs once, wherever the driver fails, and a conversation gets all items of a
+//! Model responses: no matter where the driver fails, each tool call runs once, and a conversation gets all items of a
 //! response or none.
 
 use std::fmt;
@@ -32,10 +32,10 @@ use tokio::time::timeout;
 use super::room::{Room, json};
 
 pub(super) const LEASE: Duration = Duration::from_secs(15);
-/// Time limit of a response, which is enough even on half a core.
+/// Time limit for a response. Long enough even on half a core.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A model that calls `kv_increment` until its prompt has `steps` results, and then answers.
+/// A model that calls `kv_increment` until its prompt contains `steps` results, and then answers.
 #[derive(Debug, Default)]
 pub(super) struct Counting {
     pub(super) steps: usize,
@@ -118,7 +118,7 @@ fn thought(text: &str) -> Json {
     ))
 }
 
-/// Sends the pieces of an answer. An answer without `calls` is voided halfway and sent again.
+/// Sends the pieces of an answer. If `calls` is false, voids the answer halfway and sends it again.
 async fn say(pieces: &Sender<Piece>, calls: bool, thinks: bool) {
     let message = |part| Piece::Message {
         part,
@@ -172,7 +172,7 @@ async fn say(pieces: &Sender<Piece>, calls: bool, thinks: bool) {
     }
 }
 
-/// A back end whose calls never return from call `dies_at` on. If `is_done`, the store still executes that call.
+/// A back end in which call `dies_at` and later calls never return. If `is_done`, the store still executes that call.
 pub(super) struct DyingResponses {
     backend: Arc<dyn Responses>,
     calls: AtomicU64,
@@ -351,7 +351,7 @@ fn responses_over(
     ResponseService::start(stores, threads, scopes, settings)
 }
 
-/// Returns a new response in `thread`. Its input is one user message with `text`.
+/// Returns a new response in `thread` whose input is one user message with `text`.
 pub(super) fn response(responses: &ResponseService, thread: &ThreadId, text: &str) -> NewResponse {
     let scope = ScopeId::Thread(*thread);
     let id = responses.response_id(&scope, rand::random());
@@ -399,7 +399,7 @@ pub(super) fn response(responses: &ResponseService, thread: &ThreadId, text: &st
     }
 }
 
-/// Waits until the process of `responses` can see that the response has begun.
+/// Waits until `responses` can see that the response has begun.
 pub(super) async fn until_begun(responses: &ResponseService, id: &ResponseId) {
     timeout(PATIENCE, async {
         while responses.get(Protocol::OpenAi, id).await.is_err() {

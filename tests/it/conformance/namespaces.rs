@@ -218,7 +218,7 @@ async fn a_deleted_namespace_leaves_nothing_and_others_alone(room: Room) {
     assert_eq!(space.keys("", 100).await, ["1"]);
 }
 
-/// Returns `count` keys that a store keeps in the same bucket if it hashes the namespace and the key.
+/// Returns `count` keys that share a bucket in a store that hashes the namespace and the key.
 fn keys_of_one_bucket(space: &Space, count: usize) -> Vec<String> {
     let namespace = space.namespace.as_str().as_bytes();
     let names = (0_u32..).map(|number| number.to_string());

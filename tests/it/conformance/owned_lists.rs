@@ -26,8 +26,8 @@ async fn lists_have_the_newest_first_by_either_order(room: Room) {
             assert_eq!(list(&room, "ann", order, limit).await, created, "{limit}");
         }
     }
-    // each kind of write moves a thread to the front of the list sorted by update, but not of the list sorted by
-    // creation
+    // each kind of write moves a thread to the front of the list sorted by update time, but not in the list sorted by
+    // creation time
     let metadata = MetadataChange {
         new: json(r#"{"a":"b"}"#),
         old: None,
@@ -58,7 +58,7 @@ async fn a_list_is_exact_among_threads_that_are_written_at_any_time(room: Room) 
     }
     let mut written: BTreeMap<_, _> = BTreeMap::new();
     for round in 0..120 {
-        // shorter or longer than the minimum interval between two moves of a thread in the list
+        // advance by less or more than the minimum interval between two moves of a thread in the list
         room.advance(Duration::from_millis(random.random_range(1..1_500)));
         let thread = &threads[random.random_range(0..THREADS)];
         match round % 3 {

@@ -19,8 +19,8 @@ use super::room::{Room, Subject, increment, json, key, once, push, set};
 use super::scope_room;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// Tolerance for an expiry, because Redis computes it from two clock readings and may pause between them. A use would
-/// move the expiry by ten minutes.
+/// Tolerance for an expiry. Redis computes it from two clock readings and may pause between them. A use would move the
+/// expiry by ten minutes.
 const TOLERANCE_MS: u64 = 60_000;
 
 pub(super) fn owner(text: &str) -> Owner {

@@ -16,7 +16,7 @@ const PEEK: Reader = Reader {
 
 const LAST_METHOD: u32 = 11;
 
-/// Reads a thread by method `way`. Returns the answer without the expiry, or `None` if there is no thread.
+/// Reads a thread with the method numbered `way`. Returns the answer without the expiry, or `None` if no thread exists.
 async fn read(
     room: &Room,
     thread: &Subject,
@@ -82,7 +82,7 @@ async fn full(room: &Room, ttl: Duration, owner: Option<&Owner>) -> Subject {
     thread
 }
 
-/// Returns the earliest of ten reported expiry times, because a store may report an expiry a few milliseconds too late.
+/// Returns the earliest of ten reported expiry times. A store may report an expiry that is a few milliseconds too late.
 async fn end_of(room: &Room, thread: &Subject) -> u64 {
     let mut earliest = u64::MAX;
     for _ in 0..10 {
@@ -115,7 +115,7 @@ async fn a_peek_leaves_the_end_of_a_thread_where_it_is_to_the_millisecond(room: 
 async fn a_peek_finds_what_every_read_finds(room: Room) {
     let thread = full(&room, 1_000 * SECOND, None).await;
     for way in 0..=LAST_METHOD {
-        // peek before and after a use, because within a second of a use, reads skip part of their work
+        // peek before and after a use, because reads within a second of a use skip part of their work
         let peeked = read(&room, &thread, way, PEEK).await.unwrap();
         let used = read(&room, &thread, way, Reader::ALL).await.unwrap();
         let peeked_again = read(&room, &thread, way, PEEK).await.unwrap();

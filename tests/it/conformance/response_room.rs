@@ -42,7 +42,7 @@ pub(crate) async fn living(room: &Room) -> Subject {
 }
 
 impl<'a> Turn<'a> {
-    /// Returns a response that takes the turn of its thread, if the scope belongs to a thread.
+    /// Returns a response. If the scope belongs to a thread, the response takes the thread's turn.
     pub(crate) fn new(room: &'a Room, place: &'a Place) -> Self {
         let bucket = room.backend.bucket_of_scope(&place.scope);
         Self {
@@ -134,7 +134,7 @@ impl<'a> Turn<'a> {
         self.journal(token, number, entry, (0, &[]), write).await
     }
 
-    /// Writes a journal entry with `events`: the number of the first event, and the text of each event.
+    /// Writes a journal entry with `events`, given as the number of the first event and the text of each event.
     pub(crate) async fn note_with_events(
         &self,
         token: TurnToken,

@@ -8,8 +8,8 @@ use super::room::{Room, Subject, delete, increment, push, push_window, set};
 
 const SECOND: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(10_000);
-/// Tolerance for an expiry, because Redis computes it from two clock readings and may pause between them. A wrong
-/// expiry would be off by at least ten seconds.
+/// Tolerance for an expiry. Redis computes it from two clock readings and may pause between them. A wrong expiry would
+/// be off by at least ten seconds.
 const TOLERANCE_MS: u64 = 5_000;
 const START: ArchivePlace = ArchivePlace {
     archived_ms: 0,

@@ -41,10 +41,10 @@ pub(crate) struct Room {
     redis: Option<Deployment>,
 }
 
-/// Time limit of a store call, longer than any test needs.
+/// Time limit for a store call, longer than any test needs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Connection settings of a store, with its server, which runs as long as this value exists.
+/// Connection settings of a store, and its server, which runs for as long as this value exists.
 #[derive(Debug, Clone)]
 struct Deployment {
     url: String,
@@ -80,7 +80,7 @@ pub(crate) async fn redis_on(server: Arc<RedisServer>, clock: Clock) -> Room {
     redis_keeping(deployment, clock, Retention::DEFAULT).await
 }
 
-/// Returns a Redis store with a key prefix that other stores use too.
+/// Returns a Redis store with a key prefix that other stores may share.
 pub(crate) async fn redis_at(url: &str, key_prefix: &str) -> Room {
     let settings = RedisSettings {
         key_prefix: key_prefix.into(),
@@ -157,7 +157,7 @@ async fn redis_keeping(deployment: Deployment, clock: Clock, retention: Retentio
     let settings = RedisSettings {
         key_prefix: redis::unique_prefix(),
         timeout: deployment.timeout,
-        // some cases have more concurrent calls than may wait by default
+        // some cases have more concurrent calls than the default limit lets wait
         bounds: CallLimits {
             waiting: usize::MAX,
             ..CallLimits::DEFAULT
@@ -255,7 +255,7 @@ impl Room {
         self.clock.advance(by);
     }
 
-    /// Calls `act` for each number, and sets the room's clock, which must be ahead, back by the elapsed time.
+    /// Calls `act` for each number. Sets the room's clock back by the elapsed time, so the clock must be ahead.
     pub(crate) async fn for_each_at_one_time(&self, numbers: Range<u64>, act: impl AsyncFn(u64)) {
         const AT_A_TIME: u64 = 256;
         for first in numbers.clone().step_by(AT_A_TIME as usize) {
@@ -268,7 +268,7 @@ impl Room {
     }
 }
 
-/// A thread in a store, and its policy. Errors of the store other than refusals fail the test.
+/// A thread in a store, and its policy. Store errors other than refusals fail the test.
 #[derive(Debug, Clone)]
 pub(crate) struct Subject {
     pub(crate) store: Arc<dyn Store>,
@@ -425,7 +425,7 @@ pub(crate) fn in_parallel<T: Send + 'static>(
     tokio::task::spawn_blocking(move || runtime.block_on(work))
 }
 
-/// Returns the answer or the refusal. Any other error of the store fails the test.
+/// Returns the answer or the refusal. Any other store error fails the test.
 pub(crate) fn refused<T>(answer: Result<T, WriteError>) -> Result<T, Refusal> {
     answer.map_err(|error| match error {
         WriteError::Refused(refusal) => refusal,

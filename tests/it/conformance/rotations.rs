@@ -397,7 +397,7 @@ async fn a_moved_thread_ends_when_it_would_have_ended(room: Room) {
 
     assert!(!new.exists().await);
     let reaped = room.reap().await;
-    // 0 if an embedded store has already ended the thread
+    // `ended` is 0 if an embedded store has already ended the thread
     assert!(reaped.ended <= 1 && reaped.lost == 0, "{reaped:?}");
     assert!(room.archive(&new).await.is_some());
     assert!(room.archive(&thread).await.is_none());

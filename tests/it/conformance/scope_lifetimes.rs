@@ -14,7 +14,7 @@ pub(super) fn idle(room: &Room) -> Place {
     room.session().idling(100 * SECOND)
 }
 
-/// Asserts that `attempt` returns true. Repeats an attempt that exceeds `MOMENT`, because the machine may stall.
+/// Asserts that `attempt` returns true. Repeats an attempt that takes longer than `MOMENT`, as the machine may stall.
 pub(super) async fn holds_within_a_moment(attempt: impl AsyncFn(Duration) -> bool) {
     const MOMENT: Duration = Duration::from_millis(50);
     for _ in 0..100 {
@@ -221,7 +221,7 @@ async fn a_kept_scope_ends_when_it_was_said_to_however_it_is_used(room: Room) {
     handle.add(&[item("1", "1")]).await;
     room.advance(30 * SECOND);
     let view = handle.view().await.unwrap();
-    // the store computes the expiry from the remaining time in Redis, and a pause in between shifts the result
+    // the store adds the remaining time that Redis reports to a clock reading, and a pause in between shifts the result
     assert!(view.expires_ms.unwrap().abs_diff(told.unwrap()) <= 10_000);
     room.advance(10 * SECOND);
 

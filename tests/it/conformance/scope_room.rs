@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::room::{Room, Subject, json, refused};
 
-/// A scope in a store, and its policy. Errors of the store other than refusals fail the test.
+/// A scope in a store, and its policy. Store errors other than refusals fail the test.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) scopes: Arc<dyn Scopes>,

@@ -12,7 +12,7 @@ use threadkeep_store::{
 
 use super::room::Room;
 
-/// A namespace with a unique name. Errors of the store other than refusals fail the test.
+/// A namespace with a unique name. Store errors other than refusals fail the test.
 #[derive(Debug, Clone)]
 pub(crate) struct Space {
     pub(crate) backend: Arc<dyn Backend>,

@@ -5,10 +5,10 @@ use threadkeep_store::{Archive, Reaped, Watched};
 
 use super::room::{Room, Subject};
 
-/// Number of events per read, so small that most logs take several pages.
+/// Number of events per read, small enough that most logs span several pages.
 const PAGE: usize = 3;
 const BATCH: usize = 50;
-/// Maximum number of rounds in which a reaper ends all expired threads.
+/// Maximum number of rounds that a reaper needs to end all expired threads.
 const ROUNDS: usize = 1_000;
 
 impl Room {

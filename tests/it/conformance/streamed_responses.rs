@@ -87,7 +87,7 @@ async fn check(stream: &mut ResponseStream) -> Vec<Json> {
     items.sort_by_key(|(index, _)| *index);
     let items: Vec<_> = items.into_iter().map(|(_, item)| item).collect();
     let output = &ended.outcome.output;
-    // `items` also has complete reasoning of an answer that broke off, which is not in the output
+    // `items` also contains complete reasoning from an answer that was cut off; the output does not
     let kept = items.iter().filter(|item| output.contains(item));
     assert!(kept.eq(output.iter()), "{items:?} {output:?}");
     ended.outcome.output.clone()

@@ -133,7 +133,7 @@ async fn an_erasure_that_was_killed_anywhere_is_completed_by_another_replica() {
 }
 
 impl Place {
-    /// Asserts that only tombstones remain, except for a thread of another owner.
+    /// Asserts that only tombstones and the thread of another owner remain.
     fn assert_is_clean(&self) {
         let mut connection = self.redis.connection();
         let keys: Vec<String> = ::redis::cmd("KEYS")

@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 use crate::support::client::{Client, OwnThread};
 use crate::support::server::{API_SECRET, Backend, Server};
 
-/// Number of threads of the owner, unless `TEST_ERASED_THREADS` is set.
+/// Number of the owner's threads, unless `TEST_ERASED_THREADS` is set.
 const THREADS: usize = 1_000;
 const WRITERS: usize = 16;
 const LIMIT: Duration = Duration::from_secs(600);
@@ -31,7 +31,7 @@ fn owner(client: &Client, method: Method, owner: &str) -> crate::support::client
 }
 
 async fn nothing_of_an_erased_owner_comes_back(backend: Backend) {
-    // tombstones must outlast the last write to each thread, which may come late
+    // tombstones must outlast the last write to each thread, which may arrive late
     let start = || {
         let server = Server::builder(backend);
         server.set("THREADKEEP_TOMBSTONE_SECONDS", 3_600).start()

@@ -170,7 +170,7 @@ async fn save(replica: &Replica, id: &str) {
     set(replica, id, "k", "1").await;
 }
 
-/// Creates a thread with two former ids, the first from before the thread had an owner. Returns all ids, oldest first.
+/// Creates a thread and replaces its id twice, the first time before it has an owner. Returns all ids, oldest first.
 async fn moved(replica: &Replica) -> [String; 3] {
     let new = json!({"metadata": {"m": "mark-moved-metadata"}, "state": {"mark-moved-key": 1}});
     let made = once(replica, Method::POST, "/v1/threads", &new, "visitor").await;
@@ -205,7 +205,7 @@ async fn rotate(replica: &Replica, id: &str) -> String {
     id_of(&once(replica, Method::POST, &path, &Value::Null, &key).await)
 }
 
-/// Sends a request with the idempotency key `key`, for which the server remembers the answer.
+/// Sends a request with the idempotency key `key`, so that the server remembers the answer.
 async fn once(replica: &Replica, method: Method, path: &str, body: &Value, key: &str) -> Value {
     let (status, answer) = replica.send_once(method, path, body, Some(key)).await;
     assert!(status < 300, "{path}: {status} {answer}");
@@ -240,7 +240,7 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
     let created = once(&first, Method::POST, "/v1/threads", &new, "create").await;
     let living = created["id"].as_str().unwrap();
     fill(&first, living).await;
-    // changes are logged once the consumer has asked for them
+    // changes are logged only after the consumer has asked for them
     until(async || {
         set(&first, living, "mark-changed-key", "1").await;
         redis.holds("mark-changed-key", "}:parked")
@@ -326,7 +326,7 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
     }
 }
 
-/// A block of a stream keeps the bytes of trimmed events as long as the block holds newer events.
+/// A block of a stream keeps the bytes of trimmed events for as long as the block contains newer events.
 #[tokio::test]
 async fn nor_has_it_any_of_events_that_have_left_the_log() {
     const DAY: Duration = Duration::from_secs(86_400);

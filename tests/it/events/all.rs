@@ -11,7 +11,7 @@ fn only(event_type: EventType) -> EventTypes {
     [event_type].into_iter().collect()
 }
 
-/// Waits until changes of all threads are logged. Replicas notice a new subscriber with a delay.
+/// Waits until changes of all threads are logged. Replicas take a while to notice a new subscriber.
 async fn until_changes_are_logged(ears: &mut Ears, thread: &Subject) {
     let heard = async {
         while ears.hear_all(thread, 1).await[0].contains("created") {
@@ -247,7 +247,7 @@ async fn nothing_is_read_when_nobody_listens(room: Room) {
     thread.merge(&[set("k", "2")]).await;
     ear.hear().await.unwrap();
 
-    // since its reconnection, the stream reads only events of its own log
+    // since it reconnected, the stream reads only events of its own log
     until(|| async { read().await > before }).await;
     assert!(read().await <= before + 2);
 }

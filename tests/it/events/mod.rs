@@ -18,9 +18,9 @@ use crate::conformance::over_every_store;
 use crate::conformance::room::{Room, Subject};
 use crate::conformance::story::words;
 
-/// Time limit until an event arrives, on a busy machine.
+/// Time limit for an event to arrive, even on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
-/// Time after which a thread is no longer watched, once its last subscriber has disconnected.
+/// Time from the last subscriber's disconnection until the thread is no longer watched.
 const WATCH_EXPIRY: Duration = Duration::from_secs(100);
 
 fn replica(room: &Room) -> Events {

@@ -376,7 +376,7 @@ async fn streams_come_and_go_while_events_come(room: Room) {
         }
     });
 
-    // reconnect after every seventh event, at the cursor of the previous stream
+    // reconnect after every seventh event, and resume from the cursor of the previous stream
     let mut ear = Ear::of(&events, &thread).await;
     let first = ear.cursor.stamp.version;
     let mut versions = Vec::new();

@@ -15,11 +15,11 @@ use crate::support::redis::RedisServer;
 use crate::support::until;
 
 const CALLERS: usize = 20;
-/// Time limit of a request, which a busy machine reaches only if Redis is unavailable.
+/// Time limit for a request. Even on a busy machine, a request reaches it only if Redis is unavailable.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Maximum 99th-percentile latency of requests that fail fast or reach an available node, on a busy machine.
+/// Maximum 99th-percentile latency of requests that fail fast or reach an available node, even on a busy machine.
 const AT_ONCE: Duration = Duration::from_secs(4);
-/// Maximum time until a replica notices that Redis has recovered, on a busy machine. Probes run every second.
+/// Time limit for a replica to notice that Redis has recovered, even on a busy machine. Probes run every second.
 const SOON: Duration = Duration::from_secs(30);
 const OPEN: &str = "threadkeep_store_breakers_open";
 const OPENINGS: &str = "threadkeep_store_breaker_openings_total";
@@ -218,7 +218,7 @@ async fn who_comes_first_after_an_outage_that_nobody_saw_the_end_of_is_served() 
     redis.kill();
     until(async || thread.put("state/k", "2").send().await.status == 503).await;
     redis.restart();
-    // probes run only while clients send requests; wait for longer than the interval of probes
+    // probes run only while clients send requests; wait for longer than the probe interval
     sleep(Duration::from_secs(3)).await;
 
     let start = Instant::now();

@@ -31,7 +31,7 @@ fn push(thread: &OwnThread, number: u64) -> Request {
     push.header("idempotency-key", format!("message-{number}"))
 }
 
-/// Returns one request for each kind of write, among them writes that change nothing.
+/// Returns one request for each kind of write, including writes that change nothing.
 fn writes(thread: &OwnThread, client: &Client) -> Vec<Request> {
     let of_a_scope = |path: &str, rest: &str| {
         let body = format!(r#"{{"scope":"thread:current"{rest}}}"#);
@@ -117,7 +117,7 @@ async fn a_write_that_no_replica_has_is_decided_by_its_repeat() {
         sample(&client, &UNCONFIRMED).await >= 6.0
     })
     .await;
-    // a read waits for no replica and is slow only if the machine pauses
+    // a read does not wait for a replica, so it is slow only if the machine pauses
     until(async || {
         let start = Instant::now();
         let answer = thread.get("state").send().await;
@@ -148,7 +148,7 @@ async fn a_write_that_no_replica_has_is_decided_by_its_repeat() {
 
 #[tokio::test]
 async fn without_its_replica_a_redis_is_told_of_at_the_start_and_at_each_write() {
-    // an eighth of this time limit is reserved for a late reply of Redis
+    // an eighth of this time limit is reserved for a late reply from Redis
     const TIMEOUT: Duration = Duration::from_secs(4);
     unless_paused(Duration::from_millis(200), async || {
         let redis = RedisServer::start();
@@ -194,7 +194,7 @@ async fn connections_of_writes_are_bounded_and_do_not_stay() {
     client.thread().put("state/k", "1").ok().await;
 }
 
-/// Number of concurrent writers, more than two workers have permits.
+/// Number of concurrent writers, which exceeds the permits of two workers.
 const WRITERS: usize = 64;
 /// Maximum number of connections that the server opens in four seconds.
 const CONNECTIONS: u64 = 20;

@@ -32,7 +32,7 @@ fn patient(redis: &RedisServer) -> (Server, Proxy) {
 }
 
 /// Number of requests that start together. More would overflow the system's queue of new connections, and a server
-/// closes connections that are silent for long.
+/// closes connections that stay silent for too long.
 const WAVE: usize = 250;
 
 /// Pushes all numbers concurrently, and calls `go_on` once all other pushes are rejected. Returns the numbers that took
@@ -80,7 +80,7 @@ async fn calls(server: &Server) -> [usize; 2] {
     [server.metric(in_flight).await, server.metric(waiting).await].map(|count| count as usize)
 }
 
-/// True if both limits are reached. Background work adds a few calls, which are not limited.
+/// Returns whether both limits are reached. Background work adds a few calls, which are not limited.
 fn is_full([in_flight, waiting]: [usize; 2]) -> bool {
     (IN_FLIGHT..IN_FLIGHT + 10).contains(&in_flight) && waiting == WAITING
 }

@@ -1,4 +1,4 @@
-//! Tests that each end of a thread is reported once, with the final state, whichever processes fail meanwhile.
+//! Tests that each end of a thread is reported once, with the final state, no matter which processes fail.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -22,10 +22,10 @@ const THREADS: usize = 5_000;
 const WRITERS: usize = 20;
 const REPLICAS: usize = 3;
 const FAULT_DURATION: Duration = Duration::from_secs(20);
-/// Minimum number of replicas to kill, even if a busy machine is slow to start others.
+/// Minimum number of replicas to kill, even if a busy machine is slow to start new ones.
 const KILLS: usize = 10;
 const TTL_SECONDS: u64 = 2;
-/// Time limit until the last end is reported, on a busy machine.
+/// Time limit for the report of the last end, even on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(600);
 const PREFIX: &str = "ends";
 const HOOK: &str = "/hook";

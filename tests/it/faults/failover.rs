@@ -10,12 +10,12 @@ use crate::support::sentinel::{MASTER, Watched};
 use crate::support::{unless_paused, until};
 
 const WRITERS: usize = 12;
-/// A test is retried if the machine pauses for longer, because writers or a replica may then lag behind.
+/// A failed attempt is retried if the machine paused for this long, because writers or a replica may lag behind.
 const PAUSE: Duration = Duration::from_millis(300);
-/// Maximum time until the replica is promoted and the servers find it, on a busy machine.
+/// Time limit for the replica to be promoted and for the servers to find it, even on a busy machine.
 const RECOVERY: Duration = Duration::from_secs(100);
 
-/// Kills a master under load. Returns the outcomes, and the time until all threads could be written again.
+/// Kills a master under load. Returns the outcomes, and the time until all threads could be written to again.
 ///
 /// Writes that wait for a replica resume only once the old master has restarted as a replica of the promoted server.
 async fn kill_under_load(
@@ -53,14 +53,14 @@ fn two_servers(url: &str, wait_replicas: u16) -> Vec<Server> {
     servers_waiting(&[url.to_owned(), url.to_owned()], wait_replicas)
 }
 
-/// Returns whether `server` reports `role`. When a sentinel changes the role, connections close and the call fails.
+/// Returns whether `server` reports `role`. The call fails while a sentinel changes the role and connections close.
 fn is(server: &RedisServer, role: &str) -> bool {
     let told = server.try_call(&["INFO", "replication"]);
     told.is_ok_and(|told| told.contains(role))
 }
 
-/// Retries until a failover loses less than 1% of the acknowledged writes. On a busy machine, single failovers may lose
-/// more, because a master does not wait for its replica.
+/// Retries until a failover loses less than 1% of the acknowledged writes. On a busy machine, individual failovers may
+/// lose more, because a master does not wait for its replica.
 async fn assert_loses_little(kill: impl AsyncFn() -> Account) {
     let mut lost = Vec::new();
     for _ in 0..6 {

@@ -14,8 +14,8 @@ use crate::support::until;
 const WRITERS: usize = 24;
 const ROUNDS: u64 = 3;
 const WRITES: u64 = 300;
-/// Maximum time until the service recovers once Redis answers again. The service probes Redis every second, and a busy
-/// machine needs less than a tenth of this time.
+/// Time limit for the service to recover after Redis starts to answer again. The service probes Redis every second, and
+/// a busy machine needs less than a tenth of this time.
 const RECOVERY: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Default)]

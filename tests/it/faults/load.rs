@@ -18,7 +18,7 @@ pub(super) struct Load {
 #[derive(Debug)]
 struct Writer {
     threads: Vec<OwnThread>,
-    /// If true, each push has an idempotency key and is retried until it succeeds.
+    /// True if each push has an idempotency key and is retried until it succeeds.
     is_idempotent: bool,
     done: AtomicU64,
     seen: Mutex<Seen>,
@@ -38,7 +38,7 @@ pub(super) struct Account {
     pub(super) acknowledged: usize,
     pub(super) lost: usize,
     pub(super) unavailable: u64,
-    /// Longest interval between two acknowledged pushes, for each writer, in ascending order.
+    /// Each writer's longest interval between two acknowledged pushes, in ascending order.
     pub(super) gaps: Vec<Duration>,
 }
 

@@ -32,7 +32,7 @@ use crate::support::until;
 
 /// The documented time limit of a request.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum delay that a busy machine may add. A request that waits for Redis without a time limit takes longer.
+/// Longest delay that a busy machine may add. A request that waits for Redis without a time limit takes longer.
 const SLACK: Duration = Duration::from_secs(30);
 /// Time limit for requests that must succeed even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);

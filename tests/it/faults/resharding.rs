@@ -11,10 +11,10 @@ use crate::support::cluster::RedisCluster;
 
 const WRITERS: usize = 12;
 const LASTS: Duration = Duration::from_secs(10);
-/// Maximum time to move slots until clients have received every kind of redirection.
+/// Time limit for moving slots until clients have received every kind of redirection.
 const MOVING_TIME_LIMIT: Duration = Duration::from_secs(300);
-/// Redirections for keys of a slot that is moving or has moved. `TRYAGAIN` is missing, because it is too rare: a call
-/// must meet the moment when only some of its keys have moved. None of 71,000 calls in 90 s did so on a slow machine.
+/// Redirections for keys of a slot that is moving or has moved. Omits `TRYAGAIN`, which is too rare: a call receives it
+/// only while some of its keys have moved and others have not. On a slow machine, none of 71,000 calls received it.
 const REDIRECTIONS: [&str; 2] = ["ASK", "MOVED"];
 
 #[tokio::test]

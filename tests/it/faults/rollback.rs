@@ -42,7 +42,7 @@ async fn a_tag_of_a_lost_version_names_other_content_only_once_that_version_is_w
         let write = thread.put("state/k", "9").header("if-match", tag);
         write.refused(412, "version_mismatch").await;
     }
-    // the only case in which two contents have the same tag
+    // the only case in which different content has the same tag
     let again = thread.put("state/other", "2").ok().await;
     assert_eq!(again.etag(), lost.etag());
     assert!(is_known(&thread, lost.etag()).await);

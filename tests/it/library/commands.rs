@@ -15,7 +15,7 @@ async fn a_read_is_one_pipeline_and_a_write_one_script() {
     let replica = async || Bench::new(redis_at(&server.url(), &prefix).await);
     let (writer, reader) = (replica().await, replica().await);
     let id = ThreadId::random();
-    // call each replica once, because a worker connects at its first use
+    // call each replica once, because a worker connects on first use
     request(&writer, "/write", &id).await;
     request(&reader, "/read", &ThreadId::random()).await;
 

@@ -1,4 +1,4 @@
-//! A store that counts its calls, and fails on demand.
+//! A store that counts calls, and fails on demand.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

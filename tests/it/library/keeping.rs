@@ -14,7 +14,7 @@ use crate::conformance::over_every_store;
 use crate::conformance::room::{Room, set};
 use crate::support::until;
 
-/// Stores the final state of a thread once per life, however often the event arrives.
+/// Stores the final state of a thread once per life, no matter how often the event arrives.
 async fn keep(kept: NamespaceService, notice: Notice) -> Result<(), ServiceError> {
     let Some(left) = notice.archive else {
         return Ok(());

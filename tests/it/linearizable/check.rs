@@ -6,7 +6,7 @@ use threadkeep_domain::Life;
 use super::contents::compare;
 use super::history::{Event, History, Interval, Read, Written};
 
-/// Numbers of comparisons, which show whether a test compared enough.
+/// Numbers of comparisons, by which a test shows that it compared enough.
 #[derive(Debug, Default)]
 pub(super) struct Checked {
     /// Number of reads that began after a write was acknowledged, and therefore had to show that write.
@@ -42,7 +42,7 @@ pub(super) fn check(history: &History, may_fail: bool) -> Checked {
 }
 
 /// Asserts that `read` shows a version that is not older than the last version acknowledged before the read began.
-/// Ignores writes before an event other than a failover. Returns whether a write was left to compare.
+/// Ignores writes before an event other than a failover. Returns whether any write remained to compare with.
 fn is_bounded(read: &Read, writes: &[Written], events: &[(Interval, Event)]) -> bool {
     let cuts = events
         .iter()
@@ -75,7 +75,7 @@ fn first_seen(reads: &[Read], writes: &[Written]) -> HashMap<Life, Instant> {
     lives
 }
 
-/// Asserts that `read` shows no life that had ended before the read began.
+/// Asserts that `read` does not show a life that had ended before the read began.
 fn assert_life_not_ended(
     read: &Read,
     first_seen: &HashMap<Life, Instant>,

@@ -35,7 +35,7 @@ pub(super) struct Setup {
     pub(super) replicas: usize,
     pub(super) workers: usize,
     pub(super) threads: usize,
-    /// How many of 10,000 operations end a thread. The same number restores a thread.
+    /// Number of operations per 10,000 that end a thread. The same number of operations restore a thread.
     pub(super) ends: u32,
     pub(super) writes: u32,
     pub(super) may_fail: bool,

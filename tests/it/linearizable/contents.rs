@@ -7,7 +7,7 @@ use super::check::Checked;
 use super::history::{Change, Event, Interval, Read, Written};
 use super::shown::Shown;
 
-/// Identifies a version by the number of earlier losses, its life and its number.
+/// A version, identified by the number of earlier losses, the life and the version number.
 type Place = (usize, Life, u64);
 
 #[derive(Default)]
@@ -81,7 +81,7 @@ fn versions<'a>(
     versions
 }
 
-/// Asserts that a conditional write followed a version that meets the write's condition.
+/// Asserts that the version before a conditional write met the condition.
 fn is_met(change: &Change, stamp: Stamp) {
     let before = match stamp.version - 1 {
         0 => Stamp::default(),
@@ -114,7 +114,7 @@ impl Content {
         self.ttl = change.ttl.or(self.ttl);
     }
 
-    /// Fills unknown content from reads, and checks all reads against the content.
+    /// Fills in unknown content from reads, and checks all reads against the content.
     fn shows(&mut self, seen: &Seen<'_>, checked: &mut Checked) {
         for shown in &seen.shown {
             self.learn(shown);
@@ -161,7 +161,7 @@ impl Content {
     }
 }
 
-/// Returns the number of losses and failovers before `at`, or `None` if `at` overlaps any of them.
+/// Returns the number of losses and failovers before `at`, or `None` if one of them overlaps `at`.
 fn era(at: &Interval, events: &[(Interval, Event)]) -> Option<usize> {
     let mut losses = events.iter().filter(|(_, event)| *event != Event::End);
     let overlaps = |loss: &Interval| !loss.is_before(at) && !at.is_before(loss);

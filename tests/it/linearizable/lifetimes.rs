@@ -5,7 +5,7 @@ use threadkeep_store::Clock;
 use super::clients::Clients;
 use super::history::{Event, Interval};
 
-/// Tolerance in milliseconds, because Redis may set an expiry a moment after computing it.
+/// Tolerance in milliseconds. Redis may set an expiry a moment after computing it.
 const SLACK_MS: u64 = 250;
 
 /// Readings of the Redis clock in milliseconds, shifted like `clock`, each with the interval of the call.

@@ -49,7 +49,7 @@ async fn clients(url: &str, wait_replicas: u16, clock: &Clock, setup: Setup) -> 
     Clients::new(workers, clock, setup)
 }
 
-/// Checks the observations, and asserts that there are enough of them to prove anything.
+/// Checks the observations, and asserts that there are enough of them for a proof.
 fn judge(clients: &Clients) {
     let (hits, reads) = clients.hits();
     let checked = clients.check();
@@ -124,7 +124,7 @@ async fn a_thread_of_the_greatest_age_is_gone_for_every_replica() {
     let clock = Clock::system();
     let max_age = Duration::from_secs(61);
     let setup = Setup {
-        // so few threads that each is read many times a second without a change
+        // few enough threads that each thread is read many times a second without a change
         threads: 20,
         writes: 500,
         policy: ThreadPolicy {

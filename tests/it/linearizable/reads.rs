@@ -12,7 +12,7 @@ use super::history::{History, Interval};
 use super::shown::Shown;
 use super::writes::{KEYS, MESSAGES};
 
-/// Tolerance in milliseconds for an expiry, because this process reads its clock at a different moment than the store.
+/// Tolerance in milliseconds for an expiry. This process and the store read their clocks at different moments.
 const TOLERANCE_MS: u64 = 10_000;
 
 pub(super) async fn read(

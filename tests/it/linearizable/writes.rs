@@ -98,7 +98,7 @@ pub(super) async fn restore(
     Ok(())
 }
 
-/// Records a refusal, which shows the current version of the thread. This version must not meet `required`. Without
+/// Records a refusal, which shows the current version of the thread. The version must not meet `required`. Without
 /// `required`, the thread must exist.
 fn refused(
     history: &History,

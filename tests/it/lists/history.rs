@@ -4,13 +4,13 @@ use threadkeep_domain::{Event, EventKind};
 
 use super::Mark;
 
-/// Duration of a `Watch` step. It differs from any sum of pauses by 5 s, because slow steps must not matter.
+/// Duration of a `Watch` step. Differs from any sum of pauses by at least 5 s, so that slow steps do not matter.
 pub(super) const WATCHED: Duration = Duration::from_secs(45);
 
 #[derive(Debug, Default)]
 pub(super) struct History {
     told: Vec<(Mark, &'static str)>,
-    /// The version and life of the thread, if the life's end is not logged yet.
+    /// The version and life of the thread, unless the end of that life has been logged.
     open: Option<Mark>,
     watched_until: Duration,
 }
@@ -62,7 +62,7 @@ impl History {
         self.told.extend(self.open.take().map(|last| (last, word)));
     }
 
-    /// Checks that `events`, each with the index of its life, are exactly the expected events.
+    /// Checks that `events`, each with the index of its life, are the expected events and no others.
     pub(super) fn check(&self, events: &[(Event, usize)]) -> Result<(), String> {
         let told = events.iter().map(|(event, life)| {
             let word = match &event.kind {

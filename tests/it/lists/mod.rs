@@ -1,6 +1,6 @@
 //! Random operation lists for one thread, and a player that runs them.
 //!
-//! Lists refer to stamps by index, which the player maps, because lives and times differ between stores.
+//! Lists refer to stamps by index, because lives and times differ between stores. The player maps indices to stamps.
 
 mod history;
 mod player;
@@ -72,7 +72,7 @@ pub(crate) struct WriteStep {
     pub(crate) ttl: Option<Duration>,
     pub(crate) precondition: Option<Wanted>,
     pub(crate) tombstone: TombstoneCheck,
-    /// Number of an idempotency key, whose request is this step.
+    /// Number of the idempotency key that this step sends.
     pub(crate) idempotency: Option<u8>,
     pub(crate) describe: bool,
     pub(crate) caller: Caller,
@@ -130,7 +130,7 @@ pub(crate) enum CopyStep {
         metadata: Option<&'static str>,
         precondition: Option<Wanted>,
         turn: Option<u8>,
-        /// Whether the copy is in the bucket of the source.
+        /// True if the copy is in the same bucket as the source.
         is_near: bool,
     },
     Import,
@@ -158,7 +158,7 @@ pub(crate) enum Expects {
 pub(crate) enum TombstoneCheck {
     Always,
     Never,
-    /// Only if the tombstone is newer than the life of a seen stamp, with an index as in [`Wanted::Seen`].
+    /// Checks only tombstones that are newer than the life of a seen stamp, whose index counts as in [`Wanted::Seen`].
     After(usize),
 }
 

@@ -60,7 +60,7 @@ pub(crate) enum Outcome {
     Nothing,
 }
 
-/// A thread object, with times as multiples of 5 s since the start.
+/// A thread object, with times in multiples of 5 s since the start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Description {
     stamp: Mark,
@@ -510,7 +510,7 @@ impl Player {
     fn refused(&mut self, refusal: Refusal) -> Outcome {
         match refusal {
             Refusal::VersionMismatch { current } => Outcome::Unmet(self.mark(current)),
-            // drop the times, which are exact to the millisecond and differ by store
+            // drop the times, which have millisecond precision and differ between stores
             Refusal::TurnTaken { .. } => Outcome::Refused(Refusal::TurnTaken {
                 ends_ms: 0,
                 left_ms: 0,
@@ -686,7 +686,7 @@ fn token(turn: u8) -> TurnToken {
     format!("turn_{turn:032x}").parse().unwrap()
 }
 
-/// Derives the fingerprint of the request from the step. Equal steps are equal requests.
+/// Derives the fingerprint of the request from the step, so equal steps count as equal requests.
 fn idempotency(key: u8, request: &impl std::fmt::Debug) -> IdempotencyKey {
     IdempotencyKey {
         digest: Fingerprint::of(&[&[key]]),

@@ -11,7 +11,7 @@ use super::{
     Wanted, WriteStep,
 };
 
-/// Keys, few enough that steps often share a key. A store might confuse each key with its own names.
+/// A few keys, so that steps often use the same one. A store might confuse some of them with its own names.
 const KEYS: [&str; 12] = [
     "k",
     "l",
@@ -61,14 +61,14 @@ const AMOUNTS: [i64; 9] = [
 ];
 
 const OWNERS: [&str; 2] = ["ann", "bob"];
-/// Turn durations in seconds. They differ from any sum of [`pause`]s by 5 s, because slow steps must not matter.
+/// Turn durations in seconds. They differ from any sum of [`pause`]s by at least 5 s, so that slow steps do not matter.
 const TURN_SECONDS: [u64; 2] = [25, 65];
 
 pub(crate) fn list() -> impl Strategy<Value = List> {
     (policy(), vec(step(), 1..24)).prop_map(|(policy, steps)| List { policy, steps })
 }
 
-/// Lifetimes differ from any sum of [`pause`]s by 5 s, because the duration of a step must not matter.
+/// Lifetimes differ from any sum of [`pause`]s by at least 5 s, so that slow steps do not matter.
 fn policy() -> impl Strategy<Value = ThreadPolicy> {
     let max_bytes = prop_oneof![
         4 => Just(1_048_576),
@@ -296,7 +296,7 @@ fn mismatch() -> impl Strategy<Value = Mismatch> {
     prop_oneof![3 => Just(Mismatch::Refuse), 1 => Just(Mismatch::Skip)]
 }
 
-/// Returns keys. The first keys are more frequent than the last.
+/// Generates keys. The first keys occur more often than the others.
 fn key() -> impl Strategy<Value = &'static str> {
     prop_oneof![
         4 => select(&KEYS[..2]),

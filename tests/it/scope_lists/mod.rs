@@ -1,6 +1,6 @@
 //! Random operation lists for one scope, a player that runs them, and a reference model.
 //!
-//! Lists refer to stamps by index, which the player maps, because lives and times differ between stores.
+//! Lists refer to stamps by index, because lives and times differ between stores. The player maps indices to stamps.
 
 mod player;
 mod reference;
@@ -19,7 +19,7 @@ pub(crate) struct List {
     pub(crate) policy: ScopePolicy,
     pub(crate) thread_ttl: Duration,
     pub(crate) tombstone: Duration,
-    /// If true, the player reads everything after each step, which extends lifetimes.
+    /// True if the player reads everything after each step, which extends lifetimes.
     pub(crate) looks: bool,
     pub(crate) steps: Vec<Step>,
 }
@@ -64,7 +64,7 @@ pub(crate) struct WriteStep {
     pub(crate) seals: bool,
     pub(crate) ttl: Option<Duration>,
     pub(crate) precondition: Option<Wanted>,
-    /// Number of an idempotency key, whose request is this step.
+    /// Number of the idempotency key that this step sends.
     pub(crate) idempotency: Option<u8>,
 }
 

@@ -399,7 +399,7 @@ fn operations(op: &Op) -> Vec<KvOperation> {
     }
 }
 
-/// Derives the fingerprint of the request from the step. Equal steps are equal requests.
+/// Derives the fingerprint of the request from the step, so equal steps count as equal requests.
 fn idempotency(key: u8, request: &WriteStep) -> IdempotencyKey {
     IdempotencyKey {
         digest: Fingerprint::of(&[&[key]]),

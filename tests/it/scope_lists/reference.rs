@@ -19,7 +19,7 @@ use super::{Kind, List};
 const MINUTE_MS: u64 = 60_000;
 const DAY_MS: u64 = 86_400_000;
 
-/// A model of a scope with any id, and of the scope's thread, if any. Time passes only when a test advances the clock.
+/// A model of any scope, and of the scope's thread, if any. Time passes only when a test advances the clock.
 #[derive(Debug, Clone)]
 pub(crate) struct Reference {
     clock: Clock,
@@ -34,7 +34,7 @@ struct World {
     lives: u64,
     thread: Option<Thread>,
     refuses_until_ms: u64,
-    /// The scope in the thread's last ended life, unless that life was restored.
+    /// The scope in the thread's most recently ended life, unless that life was restored.
     left: Option<Option<Held>>,
     scope: Option<Held>,
     answers: HashMap<Fingerprint, (Fingerprint, ScopeWritten)>,

@@ -8,7 +8,7 @@ use threadkeep_domain::scope::{HistoryLimit, KeyRule, Lifetime, ScopePolicy};
 
 use super::{Bound, Expects, Kind, List, Op, Removes, Step, ThreadStep, Wanted, WriteStep};
 
-/// Keys, few enough that steps often share a key. A store might confuse each key with its own names.
+/// A few keys, so that steps often use the same one. A store might confuse some of them with its own names.
 const KEYS: [&str; 9] = ["k", "l", "", "M", "T", "R", "kk", "x\n", "é\u{2028}"];
 const TEXTS: [&str; 16] = [
     "",
@@ -40,7 +40,7 @@ const AMOUNTS: [i64; 8] = [
 ];
 const IDS: [&str; 6] = ["a", "b", "c", "A", "R", "o1"];
 
-/// Lifetimes differ from any sum of pauses by 5 s, because the duration of a step must not matter.
+/// Lifetimes differ from any sum of pauses by at least 5 s, so that slow steps do not matter.
 pub(crate) fn list() -> impl Strategy<Value = List> {
     let kind = prop_oneof![Just(Kind::Thread), Just(Kind::Other)];
     let steps = vec(step(), 1..30);
@@ -214,7 +214,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Returns keys. The first keys are more frequent than the last.
+/// Generates keys. The first keys occur more often than the others.
 fn key() -> impl Strategy<Value = &'static str> {
     prop_oneof![
         3 => select(&KEYS[..3]),

@@ -1,4 +1,4 @@
-//! A scripted client of Agentuity's WebSocket protocol. Uses a different WebSocket library from the server's.
+//! A scripted client of Agentuity's WebSocket protocol. Uses a different WebSocket library than the server.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl Socket {
         self.0.send(message).await.unwrap();
     }
 
-    /// Sends a frame without checks, even a frame that the WebSocket library would reject.
+    /// Sends a frame without checks. The WebSocket library might reject it.
     pub async fn send_frame(&mut self, first: u8, payload: &[u8]) {
         self.send_bytes(&frame(first, payload)).await;
     }
@@ -73,7 +73,7 @@ impl Socket {
         self.send(&request(id, action, data)).await;
     }
 
-    /// Returns the next message of any kind, or `None` at the end. The WebSocket library answers a ping at the next
+    /// Returns the next message of any kind, or `None` at the end. The WebSocket library answers a ping on the next
     /// read or write.
     pub async fn next(&mut self) -> Option<Message> {
         let next = timeout(WAIT_LIMIT, self.0.next()).await;

@@ -40,7 +40,7 @@ struct CpuTime {
     longest: Duration,
 }
 
-/// A proxy that can forward commands one at a time and measure each. Redis then needs more time than for a pipeline.
+/// A proxy that can forward commands one at a time and measure each. Redis then needs more time than with a pipeline.
 #[derive(Debug)]
 struct Meter {
     redis: SocketAddr,
@@ -138,7 +138,7 @@ impl Busy {
         panic!("never below {most:?}: {all:?}");
     }
 
-    /// Returns the current time of `YARDSTICK` divided by `YARDSTICK_TIME`, limited to 1 to 3.
+    /// Returns the current time of `YARDSTICK` divided by `YARDSTICK_TIME`, clamped to the range from 1 to 3.
     fn slowness(&self) -> f64 {
         let before = self.cpu();
         self.redis.call(&["EVAL", YARDSTICK, "1", "yardstick"]);
@@ -209,8 +209,8 @@ impl Meter {
         }
     }
 
-    /// Waits until the command thread is idle, and returns its CPU time. The system reports the time completely only
-    /// while the thread is idle.
+    /// Waits until the command thread is idle, and returns its CPU time. The system reports the full time only while
+    /// the thread is idle.
     fn cpu_at_rest(&self) -> Duration {
         let of_thread = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", self.pid));
         while of_thread("stat").is_ok_and(|stat| stat.contains(") R ")) {

@@ -77,7 +77,7 @@ impl Issued {
         self.make(&[&by[..], &names, options].concat(), algorithm);
     }
 
-    /// Returns a copy whose private key is in the traditional format, which PKCS#8 replaced.
+    /// Returns a copy whose private key is in the traditional format, the predecessor of PKCS#8.
     pub fn traditional(&self) -> Self {
         let key = format!("{}.traditional", self.key);
         openssl(&["pkey", "-in", &self.key, "-traditional", "-out", &key]);

@@ -62,7 +62,7 @@ fn mac(secret: &str, id: &str) -> Vec<u8> {
 
 impl Client {
     pub fn new(address: SocketAddr) -> Self {
-        // the HTTP library needs a provider even for connections without TLS
+        // the HTTP library needs a crypto provider even for connections without TLS
         drop(ring::default_provider().install_default());
         let http = reqwest::Client::builder()
             .no_proxy()
@@ -153,7 +153,7 @@ impl OwnThread {
             .body(json.to_owned())
     }
 
-    /// Returns a request of a back end, which names the thread by its plain id and sends the API key.
+    /// Returns a request as a back end would send it, with the thread's plain id and the API key.
     pub fn by_api_key(&self, method: Method, path: &str) -> Request {
         self.client
             .request(method, &below(&self.id, path))
@@ -173,7 +173,7 @@ pub fn key_path(key: &str) -> String {
     format!("state/{}", utf8_percent_encode(key, NON_ALPHANUMERIC))
 }
 
-/// Returns the URL path for `path`, which may be a path below the thread, a query, or empty.
+/// Returns the URL path of `path` in a thread. `path` may be a path below the thread, a query, or empty.
 fn below(thread: &str, path: &str) -> String {
     let slash = if path.is_empty() || path.starts_with('?') {
         ""

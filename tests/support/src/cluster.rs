@@ -59,7 +59,7 @@ impl RedisCluster {
                 true => (free_port(), &tls[..]),
                 false => (port, &[][..]),
             };
-            // long enough for a busy machine, and short enough for a test of a failover
+            // long enough for a busy machine, and short enough for a failover test
             let timing = [
                 "--cluster-node-timeout",
                 "2000",
@@ -127,8 +127,8 @@ impl RedisCluster {
         [&self.nodes[place], &self.nodes[MASTERS + place]]
     }
 
-    /// Moves a slot and its keys one at a time, like `redis-cli --cluster reshard`. Waits until all masters have
-    /// noticed.
+    /// Moves a slot and its keys one at a time, like `redis-cli --cluster reshard`. Waits until all masters know the
+    /// new owner.
     pub fn move_slot(&self, slot: usize, from: &RedisServer, to: &RedisServer) {
         self.begin_move(slot, from, to);
         let slot = slot.to_string();

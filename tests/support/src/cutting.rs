@@ -27,9 +27,9 @@ pub struct Counted {
     pub about: Vec<String>,
 }
 
-/// Forwards connections to Redis until a chosen command. After this command, nothing is forwarded on any connection.
+/// Forwards connections to Redis until a chosen command. From then on, forwards nothing on any connection.
 ///
-/// A crash test repeats a call with `passed` from 0 upwards, until the call completes before the cut.
+/// A crash test repeats a call with `passed` = 0, 1, 2, and so on, until the call completes before the cut.
 #[derive(Debug)]
 pub struct CuttingProxy {
     address: SocketAddr,
@@ -149,7 +149,7 @@ impl Plan {
         self.stage.send_replace(Stage::Cut);
     }
 
-    /// Forwards commands. Returns true if the chosen command arrived, and false if the client disconnected before.
+    /// Forwards commands. Returns true if the chosen command arrived, and false if the client disconnected first.
     async fn pass(&self, mut from: OwnedReadHalf, to: &mut OwnedWriteHalf) -> bool {
         let mut buffer = Vec::new();
         loop {

@@ -14,7 +14,7 @@ use super::server::{Server, cpu_time};
 const HEALTHZ: &str = "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Requests `/healthz` repeatedly. Each request uses a new connection, so all workers get requests.
+/// Requests `/healthz` repeatedly, each time on a new connection, so that all workers get requests.
 #[derive(Debug)]
 pub struct Heartbeat {
     is_over: Arc<AtomicBool>,
@@ -47,7 +47,7 @@ impl Heartbeat {
     }
 }
 
-/// Returns whether the server answered. On a busy machine, the request may exceed the server's time limit for a head.
+/// Returns whether the server answered. On a busy machine, a request may exceed the time limit for request heads.
 async fn is_answered(address: SocketAddr) -> bool {
     let answer = raw::exchange(address, HEALTHZ).await;
     let status = raw::status(&answer);

@@ -10,7 +10,7 @@ const END: &str = "the end of the trace";
 #[derive(Debug)]
 pub struct Called {
     pub words: Vec<String>,
-    /// Whether a script called the command, and not a client.
+    /// True if a script called the command, false if a client did.
     pub is_of_script: bool,
 }
 

@@ -19,7 +19,7 @@ pub struct Pages {
 pub enum Page {
     Whole(Vec<u8>),
     Stalled(Vec<u8>),
-    /// The start of an answer, followed by endless repeats of a part.
+    /// The start of an answer, followed by a part that repeats endlessly.
     Endless(Vec<u8>, Vec<u8>),
 }
 

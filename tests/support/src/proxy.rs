@@ -25,8 +25,8 @@ pub enum Mode {
     Refusing,
     /// Keeps connections open and reads all bytes, but forwards none.
     Hanging,
-    /// Keeps connections open, but discards the bytes of both sides. A connection that has lost bytes never recovers,
-    /// as if packets were dropped for longer than TCP retries.
+    /// Keeps connections open, but discards the bytes from both sides. A connection that has lost bytes never recovers,
+    /// as if the network dropped packets for longer than TCP retries.
     Losing,
 }
 
@@ -66,7 +66,7 @@ impl Proxy {
         self.address
     }
 
-    /// In [`Mode::Hanging`], returns whether a client has sent `text`, which the proxy has not forwarded.
+    /// Returns whether the proxy, in [`Mode::Hanging`], holds back `text` from a client.
     pub fn is_holding(&self, text: &str) -> bool {
         self.count_held(text) > 0
     }
@@ -84,7 +84,7 @@ impl Proxy {
         self.control.send_modify(|control| control.mode = mode);
     }
 
-    /// Closes all open connections, even in the middle of a message. Accepts new connections.
+    /// Closes all open connections, even in the middle of a message. The proxy still accepts new connections.
     pub fn cut(&self) {
         self.control.send_modify(|control| control.cuts += 1);
     }
@@ -133,7 +133,7 @@ impl Link {
         let Ok(server) = TcpStream::connect(self.target).await else {
             return;
         };
-        // without this option, a part of an answer waits until the previous part is acknowledged
+        // otherwise, part of an answer would wait until the previous part is acknowledged
         for side in [&client, &server] {
             if side.set_nodelay(true).is_err() {
                 return;

@@ -10,8 +10,8 @@ use tokio::time::timeout;
 /// Time limit for an answer, on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 
-/// Sends bytes on a new connection. Returns all bytes until the server closes the connection, so requests should have
-/// `connection: close`.
+/// Sends bytes on a new connection. Returns all bytes received until the server closes the connection, so requests
+/// should contain `connection: close`.
 pub async fn exchange(address: SocketAddr, request: impl AsRef<[u8]>) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_ref()).await.unwrap();

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::certificates::{Authority, Issued};
 
-/// Options with which Redis writes every change to disk before it answers.
+/// Options that make Redis write every change to disk before it answers.
 pub const DURABLE: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
 
 const CONFIG: &str = "sentinel.conf";

@@ -50,8 +50,8 @@ impl Watched {
         format!("redis+sentinel://{}/{MASTER}", self.hosts())
     }
 
-    /// Sets how long a server must be silent until the sentinels count it as down. A short time also counts a busy
-    /// server as down.
+    /// Sets how long a server must be silent before the sentinels consider it down. If the time is short, they may also
+    /// consider a busy server down.
     pub fn wait_for(&self, silence: Duration) {
         let ms = silence.as_millis().to_string();
         let set = ["SENTINEL", "SET", MASTER, "down-after-milliseconds", &ms];

@@ -22,9 +22,9 @@ pub const API_SECRET: &str = "an-api-secret-of-the-tests-that-is-long-enough";
 /// Secret of the API key `relay`, in the format that `ModelRelay`'s clients require.
 pub const RELAY_SECRET: &str = "mr_sk_of-the-tests-that-is-long-enough";
 
-/// Time limit for a server to listen, log a line or stop, on a busy machine.
+/// Time limit for a server to listen, log a line or stop, even on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
-/// Default store timeout, which is longer than a busy machine pauses. Tests of the timeout set their own value.
+/// Default store timeout, longer than any pause of a busy machine. Tests of the timeout set their own value.
 const STORE_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub struct Server {
 pub struct Builder {
     settings: BTreeMap<String, String>,
     address_space_bytes: Option<u64>,
-    /// Keeps the shared Redis running as long as this server exists.
+    /// Keeps the shared Redis running for as long as this server exists.
     _redis: Option<Arc<RedisServer>>,
 }
 
@@ -127,8 +127,8 @@ impl Server {
         number_in(&page, name).unwrap_or_else(|| panic!("{name} in {page}"))
     }
 
-    /// Returns the number of calls of a store operation. Returns 0 if the series does not exist, because the server
-    /// creates it at the first call.
+    /// Returns the number of calls of a store operation. Returns 0 if the series does not exist yet, because the server
+    /// creates it on the first call.
     pub async fn store_calls(&self, operation: &str, part: &str) -> u64 {
         let page = self.client().get("/metrics").ok().await.text();
         let name = "threadkeep_store_duration_seconds_count";
@@ -157,7 +157,7 @@ impl Server {
         fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
     }
 
-    /// Reads a line of the server's status file, in which Linux gives sizes in kB (proc(5)).
+    /// Reads a line of the server's status file, in which Linux reports sizes in kB (proc(5)).
     fn memory_bytes(&self, name: &str) -> u64 {
         let pid = self.pid();
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -240,7 +240,7 @@ impl Builder {
             .set("THREADKEEP_KEY_PREFIX", redis::unique_prefix())
     }
 
-    /// Uses a different key prefix, so the new server does not share threads with the server of these settings.
+    /// Uses a different key prefix, so that the new server shares no threads with the server that has these settings.
     pub fn apart(self) -> Self {
         if self.is_set("THREADKEEP_REDIS_URL") {
             return self.set("THREADKEEP_KEY_PREFIX", redis::unique_prefix());
@@ -254,8 +254,8 @@ impl Builder {
         self
     }
 
-    /// Starts the server, and waits until it listens. Retries if Redis did not answer in time, which may happen on a
-    /// busy machine with a short store timeout.
+    /// Starts the server, and waits until it is listening. Retries if Redis did not answer in time, which may happen on
+    /// a busy machine with a short store timeout.
     pub fn start(self) -> Server {
         for attempt in 1.. {
             let (mut child, log) = self.spawn();
@@ -385,7 +385,7 @@ pub fn cpu_time(pid: u32) -> Duration {
     /// Unit of times in /proc/PID/stat on Linux, which does not depend on the kernel's timer frequency.
     const TICK: Duration = Duration::from_millis(10);
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    // the field before these is the program's name, which may contain spaces
+    // the preceding field is the program's name, which may contain spaces
     let (_, fields) = stat.rsplit_once(") ").unwrap();
     let spent = fields.split(' ').skip(11).take(2);
     TICK * spent

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// Removes each hidden item, and each `impl` that only concerns hidden items, from the lists of its parents. Keeps the
-/// targets of `use` items, which are not in such lists.
+/// Removes each hidden item, and each `impl` that concerns only hidden items, from the lists of its parents. Keeps the
+/// targets of `use` items, which are not in these lists.
 pub(crate) fn strip(crate_json: &mut Value) {
     let Some(items) = crate_json["index"].as_object_mut() else {
         return;

@@ -58,7 +58,7 @@ fn run_rustdoc() -> Result<ExitCode, Box<dyn Error>> {
     })
 }
 
-/// Runs rustdoc on packages with the library's features: on the library, or on workspace members that it depends on.
+/// Runs rustdoc on packages, with the library's features: on the library or on workspace members that it depends on.
 fn describe(root: &Path, packages: &[String]) -> Result<(), Box<dyn Error>> {
     let status = Command::new("cargo")
         .current_dir(root)

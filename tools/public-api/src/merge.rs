@@ -1,6 +1,6 @@
 //! Merges rustdoc's JSON of several crates, so that re-exports from workspace members show the items themselves.
 //!
-//! In each crate, rustdoc numbers the items from 0. It refers to items of other crates by path.
+//! Rustdoc numbers the items of each crate starting from 0, and refers to items of other crates by path.
 
 use std::collections::HashMap;
 

@@ -7,7 +7,7 @@ const BATCH_ENTRIES = 100;
 
 export type PlainEntry = Omit<NewEntry, "ifAbsent">;
 
-/** Puts entries in batches whose total size is up to `limit`. An entry larger than `limit` is sent alone. */
+/** Stores entries in batches of up to `limit` in total size. An entry that is larger than `limit` is sent alone. */
 export async function putAll(
   kv: KeyValueBatch,
   entries: Iterable<PlainEntry>,
@@ -34,7 +34,7 @@ export async function putAll(
   await flush();
 }
 
-/** Puts entries in one request, and retries entries that failed temporarily. Throws if an entry still fails. */
+/** Stores entries in one request, and retries entries that failed temporarily. Throws if an entry still fails. */
 async function putEntries(kv: KeyValueBatch, entries: readonly PlainEntry[]): Promise<void> {
   let left = entries;
   for (let tries = 1; ; tries++) {

@@ -16,9 +16,9 @@ export type KeyvThreadkeepOptions = ClientSource & {
 
 /** Stores Keyv's values as entries of one namespace. */
 export class KeyvThreadkeep extends EventEmitter implements KeyvStoreAdapter {
-  /** Keyv 5 reads both members, and iterates only over stores of a known dialect. */
+  /** Keyv 5 reads both members. It iterates only over stores whose dialect it knows. */
   opts: any = { dialect: "redis", url: "" };
-  /** Set by Keyv, whose keys begin with the namespace and a colon. */
+  /** Set by Keyv, which prefixes each key with the namespace and a colon. */
   namespace?: string | undefined;
   readonly #kv: KeyValueBatch;
 
@@ -91,7 +91,7 @@ export class KeyvThreadkeep extends EventEmitter implements KeyvStoreAdapter {
   }
 }
 
-/** Decodes an entry. Keyv stores text; without a serializer, it stores objects. */
+/** Decodes an entry. Keyv stores text, or stores objects if it has no serializer. */
 function valueOf(entry: Entry | undefined): any {
   return entry?.contentType.startsWith("application/json") ? entry.json() : entry?.text();
 }

@@ -4,7 +4,7 @@ import type { Thread } from "../types/thread.js";
 
 export const MAX_OPERATIONS = 1_000;
 
-/** Merges any number of operations, in as few writes as possible. Stops at the first failure. */
+/** Merges any number of operations, with as few writes as possible. Stops at the first failure. */
 export async function mergeAll<S extends object>(
   thread: Thread<S>,
   operations: readonly Operation<S>[],

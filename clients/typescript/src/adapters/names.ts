@@ -2,7 +2,7 @@ import { threadIdFor } from "../thread-id.js";
 
 const THREAD_ID = /^thrd_[a-zA-Z0-9]{27,59}$/;
 
-/** Returns the thread ID for an application's ID. Returns `name` itself if it is a thread ID. */
+/** Returns the thread ID for an application's ID. If `name` is already a thread ID, returns it unchanged. */
 export async function threadIdOf(name: string, prefix: string): Promise<string> {
   return THREAD_ID.test(name) ? name : threadIdFor(name, prefix);
 }

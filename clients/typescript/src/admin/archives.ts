@@ -25,7 +25,7 @@ interface OfLife extends CallOptions {
   life?: string | undefined;
 }
 
-/** Lists, shows and restores ended threads while the server retains them. */
+/** Lists, shows and restores ended threads that the server still retains. */
 export interface Archives {
   list(
     o?: CallOptions & { since?: string | undefined; cursor?: string | undefined; limit?: number | undefined },

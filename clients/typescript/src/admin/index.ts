@@ -42,12 +42,12 @@ export interface Admin extends Transfer {
   readonly archives: Archives;
   readonly webhooks: Webhooks;
   readonly owners: Owners;
-  /** Returns a namespace, with calls that read or write several entries at once. */
+  /** Returns a namespace with additional calls that read or write several entries at once. */
   kv(namespace: string): KeyValueBatch;
   namespaces(o?: NamespaceOptions): Promise<Page<Namespace>>;
-  /** Returns the busiest and largest threads, as counted by the replica that answers. */
+  /** Returns the busiest and largest threads, as counted by the replica that answers the call. */
   stats(o?: CallOptions): Promise<{ [name: string]: any }>;
-  /** Returns the settings of the replica that answers, with secrets masked. */
+  /** Returns the settings of the replica that answers the call, with secrets masked. */
   settings(o?: CallOptions): Promise<{ settings: Setting[] }>;
   /** Returns the name and rights of the client's API key. */
   apiKey(o?: CallOptions): Promise<{ name: string; rights: string[] }>;

@@ -8,9 +8,9 @@ import type { KeyedOptions, Requests } from "./requests.js";
 /** Operations on the users or companies that own threads. */
 export interface Owners {
   get(owner: string, o?: CallOptions): Promise<{ owner: string; threads: number; sizeBytes: number }>;
-  /** Erases all data of an owner. Sends as many requests as necessary. */
+  /** Erases all of an owner's data, with as many requests as necessary. */
   erase(owner: string, o?: CallOptions): Promise<{ threads: number; archives: number }>;
-  /** Assigns a thread to `owner`. Null removes the owner. */
+  /** Assigns a thread to `owner`. If `owner` is null, the thread has no owner afterwards. */
   assign(threadId: string, owner: string | null, o?: KeyedOptions): Promise<ThreadInfo>;
 }
 

@@ -12,7 +12,7 @@ export interface ToolCalls {
   content?: readonly object[] | undefined;
   /** Tool calls outside of a message. */
   toolUse?: readonly object[] | undefined;
-  /** Returns calls of unknown tools in `unknown`. By default, they become error messages for the model. */
+  /** Returns calls of unknown tools in `unknown`. By default, the model receives error messages for such calls. */
   ignoreUnknown?: boolean | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface Tools {
     call?: { arguments?: unknown; scope?: string | undefined },
     o?: KeyedOptions,
   ): Promise<{ result?: any; error?: string | null; warning?: string }>;
-  /** Calls the tools in a model's message. Returns the messages to append. */
+  /** Calls the tools in a model's message. Returns the messages to append to the conversation. */
   run(calls: ToolCalls, o?: KeyedOptions): Promise<{ messages: any[]; unknown?: any[] | null; warning?: string }>;
   /** Returns a URL that gives an MCP client access to one scope. */
   mcpUrl(scope: string, o?: CallOptions & { expiresInSeconds?: number | undefined }): Promise<McpUrl>;

@@ -47,7 +47,7 @@ export interface Webhooks {
     o?: CallOptions,
   ): Promise<Webhook>;
   get(id: string, o?: CallOptions): Promise<Webhook>;
-  /** Changes an endpoint. With `secret: null`, the server generates a new secret. */
+  /** Changes an endpoint. If `secret` is null, the server generates a new secret. */
   update(
     id: string,
     change: {
@@ -63,7 +63,7 @@ export interface Webhooks {
     id: string,
     o?: CallOptions & { cursor?: string | undefined; limit?: number | undefined },
   ): Promise<Page<FailedDelivery>>;
-  /** Resends the failed events in `events`, or all failed events. Returns how many. */
+  /** Resends the failed events in `events`, or all failed events. Returns the number of resent events. */
   replay(id: string, events?: readonly string[], o?: CallOptions): Promise<number>;
 }
 

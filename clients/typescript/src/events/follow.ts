@@ -27,7 +27,7 @@ export interface FollowOptions {
 
 export type Connect = (cursor: string | undefined, signal: AbortSignal) => Promise<Response>;
 
-/** Follows a stream. Reconnects after interruptions without gaps or duplicates. */
+/** Follows a stream. After an interruption, reconnects without gaps or duplicates. */
 export async function* follow(connect: Connect, o: FollowOptions): AsyncGenerator<Step, void> {
   let cursor = o.lastEventId;
   let retryMs = DEFAULT_RETRY_MS;

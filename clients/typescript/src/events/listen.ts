@@ -32,7 +32,7 @@ export function listenToAll(
   return closing(signal, (signal) => decoded(follow(connect, { ...o, signal, timeoutMs }), sending, false));
 }
 
-/** Decodes steps into events. The stream of one thread ends when the thread ends. */
+/** Decodes steps into events. The stream of a single thread ends when the thread ends. */
 async function* decoded(
   steps: AsyncIterable<Step>,
   { settings }: Sending,

@@ -4,7 +4,7 @@ import { type Connect, follow, type FollowOptions, SILENCE_MS, type Step } from 
 
 const MAX_STEPS = 1_000;
 
-/** Message from the listening tab to the other tabs. Another tab requests such a message with an empty message. */
+/** Message from the listening tab to the other tabs. A tab sends an empty message to request a status message. */
 interface StatusMessage {
   from?: string | undefined;
   to?: string | undefined;
@@ -73,7 +73,7 @@ export async function* share(
     });
     listening.catch(() => {});
   };
-  // takes over after `SILENCE_MS`, because a browser may suspend the listening tab
+  // takes over after `SILENCE_MS` without a message, because a browser may suspend the listening tab
   const restartTimer = () => {
     clearTimeout(takeoverTimer);
     if (!listening) takeoverTimer = setTimeout(lead, SILENCE_MS);

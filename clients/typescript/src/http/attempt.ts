@@ -36,7 +36,7 @@ export async function attempt(
   });
 }
 
-/** Wraps an error of `fetch`. The error classes of `fetch` differ between platforms. */
+/** Wraps an error from `fetch`. The error classes of `fetch` differ between platforms. */
 export function connectionError(cause: unknown): ThreadkeepError {
   return cause instanceof ThreadkeepError
     ? cause

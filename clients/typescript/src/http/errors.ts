@@ -50,7 +50,7 @@ export class ThreadkeepError extends Error {
 /** 400: the request is invalid. */
 export class InvalidRequestError extends ThreadkeepError {
   override name = "InvalidRequestError";
-  /** Index of the operation in a merge, from 0. */
+  /** Zero-based index of the operation in a merge. */
   declare readonly operation?: number;
 }
 
@@ -73,7 +73,7 @@ export class NotFoundError extends ThreadkeepError {
 /** 409: the call conflicts with stored data or with another caller. */
 export class ConflictError extends ThreadkeepError {
   override name = "ConflictError";
-  /** Index of the operation in a merge, from 0. */
+  /** Zero-based index of the operation in a merge. */
   declare readonly operation?: number;
   /** Time at which the other caller's turn expires. */
   declare readonly expiresAt?: string;
@@ -99,7 +99,7 @@ export class TooLargeError extends ThreadkeepError {
   declare readonly limitKeys?: number;
 }
 
-/** 422: the idempotency key was used for a different request, or the item ID for a different item. */
+/** 422: the idempotency key was already used for a different request, or the item ID for a different item. */
 export class ReusedError extends ThreadkeepError {
   override name = "ReusedError";
 }
@@ -158,7 +158,7 @@ export function errorOf(status: number, headers: Headers, body: string): Threadk
     const parsed: unknown = JSON.parse(body);
     if (typeof (parsed as Problem | null)?.code === "string") problem = parsed as Problem;
   } catch {
-    // the body may come from a proxy, in any format
+    // a proxy may have sent the body, in any format
   }
   const code = problem?.code ?? "unknown";
   return new (classes[status] ?? ThreadkeepError)(code, `${code}: ${problem?.detail ?? `HTTP status ${status}`}`, {

@@ -14,7 +14,7 @@ export interface Sending {
   readonly settings: Settings;
   readonly identity: Identity;
   send(request: ServerRequest): Promise<Answer>;
-  /** Sends a request, and parses the response with the platform's `JSON`. */
+  /** Sends a request, and parses the response with the platform's own `JSON`. */
   json<T>(request: ServerRequest): Promise<{ body: T; text: string; headers: Headers }>;
   /** Sends a request, and parses the response with the application's `JsonFormat`. */
   value(request: ServerRequest): Promise<{ body: any; text: string; headers: Headers }>;
@@ -68,14 +68,14 @@ function parsed(text: string, status: number, format: JsonFormat): unknown {
   try {
     return text && format.parse(text);
   } catch {
-    // no cause, because its message would reveal part of the text
+    // no cause, because the message of the cause would reveal part of the text
     throw new ThreadkeepError("unknown", "unknown: The response is not JSON.", {
       status,
     });
   }
 }
 
-/** Returns whether a retry may help. With `once`, the server must not have performed the request. */
+/** Returns whether a retry may help. With `once`, returns true only if the server did not perform the request. */
 function isRetryable(error: ThreadkeepError, once = false): boolean {
   const { status = 0 } = error;
   if (once) return status === 429 || (status === 503 && error.code !== "unknown");

@@ -19,7 +19,7 @@ export function sleep(ms: number, signal?: AbortSignal, wake?: (now: () => void)
   return orAbort(over, signal).finally(() => clearTimeout(timer));
 }
 
-/** Returns a random delay in ms, with an upper bound that doubles with each try. Random delays spread out retries. */
+/** Returns a random delay in ms. The upper bound doubles with each try. Randomness spreads out retries. */
 export const randomPause = (firstMs: number, tries: number, maxMs: number): number =>
   Math.random() * Math.min(maxMs, firstMs * 2 ** tries);
 

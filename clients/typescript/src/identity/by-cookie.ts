@@ -55,7 +55,7 @@ export class ByCookie implements Identity {
       this.signedId = signedId;
       return;
     }
-    // either another tab has started a new thread, or this response is out of date
+    // either another tab has started a new thread, or this response is outdated
     const second = await this.#askAgain();
     if (!second || idOf(second) === this.id) return;
     if (idOf(second) !== idOf(signedId)) {

@@ -43,7 +43,7 @@ export class ById implements Identity {
   }
 }
 
-/** Identity for requests that are not about one thread. */
+/** Identity for requests that do not belong to a single thread. */
 export class Service implements Identity {
   readonly id = undefined;
   readonly signedId = undefined;

@@ -8,7 +8,7 @@ export function acquire(manager: LockManager, name: string, signal: AbortSignal)
   });
 }
 
-/** Runs `act` while no other tab rotates a thread. The event of a rotation may arrive before the new cookie is set. */
+/** Runs `act` while no other tab is rotating a thread. A rotation event may arrive before the new cookie is set. */
 export async function withRotationLock<T>(act: () => Promise<T>): Promise<T> {
   const release = locks && (await acquire(locks, "threadkeep rotation", AbortSignal.timeout(10_000)).catch(() => {}));
   return act().finally(release || undefined);

@@ -10,7 +10,7 @@ export interface Base {
   life: string;
 }
 
-/** A write of this page that is not yet part of the base, the last state read. */
+/** A write by this page that is not yet part of the base. The base is the last state that was read. */
 interface Write {
   readonly operations: readonly Operation[];
   at?: { version: number; life: string };
@@ -42,7 +42,7 @@ export class Optimistic {
     return this.#isExpired;
   }
 
-  /** Life of the thread that the page shows, if known. Each new thread with the same ID is a new life. */
+  /** Life of the thread that the page shows, if known. Each new thread with the same ID has a new life. */
   get life(): string | undefined {
     const { version, life } = this.#base;
     return version && !this.#isExpired && life !== "unknown" ? life : undefined;
@@ -56,7 +56,7 @@ export class Optimistic {
     return this.#base;
   }
 
-  /** Base with all pending writes applied. Returns the same object until a value changes. */
+  /** The base with all pending writes applied. Returns the same object until a value changes. */
   get state(): State {
     return (this.#shown ??= this.#writes.flatMap((write) => write.operations).reduce(apply, this.#base.state));
   }
@@ -88,7 +88,7 @@ export class Optimistic {
       const state = write.operations.reduce(apply, base.state);
       const [first] = write.operations;
       const isExact = value === undefined || (first?.op === "increment" && state[first.key] === value);
-      // the result shows that no other write happened in between
+      // the result shows that no other write happened in the meantime
       if (isExact) this.#replace({ state, version, life });
     }
     this.#release();
@@ -103,8 +103,8 @@ export class Optimistic {
   }
 
   /**
-   * Makes a state that was read the new base. `keys` are the keys that differ from the base, if known. If the state may
-   * contain the write in flight, holds the state back until the response to the write has arrived.
+   * Makes `next` the new base. `keys` are the keys that differ from the old base, if known. If `next` may contain the
+   * write in flight, holds `next` back until the response to that write has arrived.
    */
   adopt(next: Base, keys?: ReadonlySet<string>): void {
     const base = this.#base;
@@ -131,7 +131,7 @@ export class Optimistic {
   #release(): void {
     const { next, over } = this.#held ?? {};
     this.#held = undefined;
-    // if the write created a new thread with this ID, the held state is of the previous thread, and is dropped
+    // if the write created a new thread with this ID, drops the held state, which belongs to the previous thread
     if (next && (next.life === this.#base.life || over === this.#base)) this.adopt(next);
   }
 

@@ -23,7 +23,7 @@ export function storeOf(client: Client, o: StoreOptions): ThreadStore {
   return store;
 }
 
-/** After one second, drops a failed store that no component uses. The next render then creates a new store. */
+/** Drops a failed store after one second, unless a component uses it. The next render then creates a new store. */
 export function forgetFailed(client: Client, o: StoreOptions, store: ThreadStore): void {
   setTimeout(() => store.isUsed || forget(client, o, store), 1_000);
 }

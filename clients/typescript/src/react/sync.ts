@@ -13,7 +13,7 @@ export class Sync {
   #running: Promise<void> | undefined;
   #epoch = 0;
 
-  /** `needsWhole` is true if there is a schema, because a schema can validate only a whole state. */
+  /** `needsWhole` is true if there is a schema, because a schema can validate only the whole state. */
   constructor(thread: Thread, state: Optimistic, needsWhole: boolean) {
     this.#thread = thread;
     this.#state = state;
@@ -94,7 +94,7 @@ export class Sync {
     if (epoch !== this.#epoch) return;
     const life = lifeOf(etag);
     const now = this.#state.base;
-    // a write may have created a new thread with this ID meanwhile
+    // in the meantime, a write may have created a new thread with this ID
     const isStale = before !== now && (!version || (life !== now.life && before.life !== now.life));
     if (isStale) this.#wantsWhole = this.#again = true;
     else this.#state.adopt({ state, version, life });

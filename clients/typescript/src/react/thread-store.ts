@@ -19,7 +19,7 @@ import { Sync } from "./sync.js";
 import { announceWrite } from "./writes.js";
 
 const READ_AGAIN_MS = 2_000;
-/** Time limit in ms for all attempts of a write. Long enough for a server restart, which takes a few seconds. */
+/** Time limit in ms for all attempts of a write. Long enough for a restart of the server, which takes a few seconds. */
 const PATIENCE_MS = 10_000;
 const MAX_PAUSE_MS = 2_000;
 
@@ -188,7 +188,7 @@ export class ThreadStore {
 
   /**
    * Sends a write to the thread that the page shows. If that thread has expired or another tab has replaced it, sends
-   * the write to the new thread, which is created if necessary. A write `of` an earlier life of the thread fails.
+   * the write to the new thread, which is created if necessary. The write fails if `of` is an earlier life.
    */
   async #sendToCurrentLife<R>(send: (o: WriteOptions) => Promise<R>, o: WriteOptions, of: string | undefined): Promise<R> {
     const { base, isExpired } = this.#state;
@@ -240,7 +240,7 @@ export class ThreadStore {
     this.#failed = [...this.#failed, { operations, error, retry, discard }];
   }
 
-  /** Ends the thread that the page shows. If another tab has already replaced that thread, shows the new thread. */
+  /** Ends the thread that the page shows. If another tab has replaced that thread, shows the new thread instead. */
   async #destroy(): Promise<void> {
     if (!this.isLoaded && !this.#isDestroyed) await this.ready();
     const { life, base, isExpired, isKnown } = this.#state;

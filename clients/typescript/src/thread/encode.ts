@@ -14,7 +14,7 @@ export function objectText(members: { [name: string]: string | undefined }): str
   return `{${texts.join()}}`;
 }
 
-/** Serializes a merge. Writes all digits of a `bigint`. */
+/** Serializes a merge. Keeps all digits of a `bigint`. */
 export function mergeText(json: JsonFormat, operations: readonly Operation<any>[]): string {
   const texts = operations.map((operation) => {
     const { op, key, id, value, maxRecords, by, count } = operation as { [name: string]: any };

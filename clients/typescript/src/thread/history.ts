@@ -81,7 +81,7 @@ export function historyOf(calls: Calls): History {
   };
 }
 
-/** Converts a page. `next_cursor` may not be a number, because the application's `JsonFormat` parsed it. */
+/** Converts a page. `next_cursor` may be of any type, because it was parsed by the application's `JsonFormat`. */
 export const pageOf = ({ items, next_cursor }: any): { items: HistoryItem[]; next?: number | undefined } => ({
   items: items.map(itemOf),
   next: next_cursor == null ? undefined : Number(next_cursor),

@@ -8,7 +8,7 @@ import type { Calls } from "./calls.js";
 const DEFAULT_TTL_SECONDS = 30;
 const dispose: typeof Symbol.asyncDispose = Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose");
 
-/** Takes the turn and renews the lease until it is released or lost. `threadOf` returns a thread that sends `token`. */
+/** Takes the turn, and renews its lease until the turn ends. `threadOf` returns a thread that sends `token`. */
 export async function takeTurn<S extends object>(
   calls: Calls,
   { ttlSeconds = DEFAULT_TTL_SECONDS, waitSeconds, exclusive, ...o }: TurnOptions,

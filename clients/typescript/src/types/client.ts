@@ -60,7 +60,7 @@ export interface Threads {
 export interface Client {
   /** Returns the caller's own thread. */
   current<S extends object = AnyState>(o?: ThreadOptions<S> & { signedId?: string | undefined }): Thread<S>;
-  /** Returns a thread by its ID, for back ends. */
+  /** Returns a thread by its ID. Intended for back ends. */
   thread<S extends object = AnyState>(id: string, o?: ByIdOptions<S>): Thread<S>;
   readonly threads: Threads;
   /** Returns the thread of the browser that sent `request` to this back end. */

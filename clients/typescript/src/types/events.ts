@@ -7,7 +7,7 @@ export type EventType =
   | "history.appended";
 
 interface EventOfThread {
-  /** Pass as `lastEventId` to resume the stream after this event. */
+  /** Pass this value as `lastEventId` to resume the stream after this event. */
   cursor: string;
   threadId: string;
   time: string;
@@ -51,7 +51,7 @@ export interface HistoryAppendedEvent extends EventOfThread {
   lastSeq: number;
 }
 
-/** Some events are missing from the stream. Read the thread again. */
+/** Events are missing from the stream. Read the thread again. */
 export interface ResetEvent {
   type: "reset";
   cursor: string;

@@ -3,12 +3,12 @@ import type { CallOptions, WriteOptions } from "./options.js";
 
 export interface HistoryItem {
   id: string;
-  /** Position of the item, from 1. Positions are never reused. */
+  /** Position of the item, starting at 1. Positions are never reused. */
   seq: number;
   /** Time of the append, in RFC 3339 format. */
   at: string;
   value: any;
-  /** Segment with the items that this summary replaced, while the server keeps them. */
+  /** Segment that holds the items replaced by this summary. Undefined when the server no longer keeps them. */
   segment?: number;
 }
 
@@ -27,9 +27,9 @@ export interface HistorySegment {
 export interface Compaction {
   /** Position of the last item to replace. */
   through: number;
-  /** Number of items up to `through`. The compaction fails if the history has a different number. */
+  /** The summary: 1 to 100 items, but no more than `count`. The server generates missing IDs. */
   count: number;
-  /** The summary: 1 to 100 items, and no more than `count`. The server generates missing IDs. */
+  /** How long to keep the original items. Default: one week. If 0, they are discarded. */
   items: readonly { id?: string | undefined; value: Json }[];
   /** How long to keep the original items. Default: one week. 0 discards them. */
   keepSeconds?: number | undefined;
@@ -46,7 +46,7 @@ export interface AppendedItem {
   repeated: boolean;
 }
 
-/** Options for writes to a history, which cannot be conditional. */
+/** Options for writes to a history. Such writes cannot be conditional. */
 export type HistoryWriteOptions = Omit<WriteOptions, "ifMatch" | "life">;
 
 export interface PageOptions extends CallOptions {

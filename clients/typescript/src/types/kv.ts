@@ -58,7 +58,7 @@ export interface KeyPageOptions extends CallOptions {
 /** A namespace of entries that are independent of threads. Requires an API key. */
 export interface KeyValue {
   get(key: string, o?: CallOptions): Promise<Entry | undefined>;
-  /** Stores an entry: a string as `text/plain`, bytes unchanged, anything else as JSON. */
+  /** Stores an entry: strings as `text/plain`, bytes unchanged, and anything else as JSON. */
   put(
     key: string,
     body: Uint8Array | string | Json,
@@ -77,9 +77,9 @@ export interface KeyValue {
   clear(o?: KeyValueWriteOptions): Promise<number>;
 }
 
-/** A namespace, with calls that read or write several entries at once. */
+/** A namespace with additional calls that read or write several entries at once. */
 export interface KeyValueBatch extends KeyValue {
-  /** Returns a page of entries with their bodies. A page has at most 2 MiB, unless its first entry is larger. */
+  /** Returns a page of entries with their bodies. A page holds up to 2 MiB, or more if its first entry is larger. */
   entries(
     o?: KeyPageOptions & { order?: "asc" | "desc" | undefined },
   ): Promise<{ entries: (Omit<EntryInfo, "etag" | "expiresAt"> & Entry)[]; next?: string | undefined }>;

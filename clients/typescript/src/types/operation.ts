@@ -13,7 +13,7 @@ export type Operation<S = AnyState> =
 /** Result of one operation of a merge. */
 export interface OperationResult {
   length?: number;
-  /** Value of the counter after an increment. A `bigint` if a `number` would not be exact. */
+  /** Value of the counter after an increment. The value is a `bigint` if a `number` would not be exact. */
   value?: number | bigint;
   deleted?: boolean;
   /** Elements that a `pop` removed, oldest first. */

@@ -2,16 +2,16 @@ import type { Client } from "./client.js";
 import type { JsonFormat } from "./json.js";
 
 export interface ClientOptions {
-  /** URL of the server. Default: the page's origin in a browser, the variable THREADKEEP_URL elsewhere. */
+  /** URL of the server. Default: the page's origin in a browser, and the variable THREADKEEP_URL elsewhere. */
   baseUrl?: string | URL | undefined;
   /**
-   * API key of a back end; an empty string for no key. A function is called for each request. Default: the variable
+   * API key of a back end, or an empty string for none. A function is called for each request. Default: the variable
    * THREADKEEP_API_KEY, unless you pass `token`, `signedId`, or a header `authorization`, `cookie` or `x-thread-id`.
    */
   apiKey?: string | (() => string | Promise<string>) | undefined;
   /** A user's login token, such as a JWT. Not allowed with `apiKey`. A function is called for each request. */
   token?: string | (() => string | Promise<string>) | undefined;
-  /** Signed ID of the thread that `current()` starts with. */
+  /** Signed ID of the first thread of `current()`. */
   signedId?: string | undefined;
   /** How the server identifies the thread of `current()`. Default: "cookie" in a browser, "header" elsewhere. */
   identity?: "cookie" | "header" | undefined;
@@ -26,7 +26,7 @@ export interface ClientOptions {
   credentials?: RequestCredentials | undefined;
   /** Default: the platform's `fetch`. */
   fetch?: typeof fetch | undefined;
-  /** Time limit of each attempt. Default: 10,000. */
+  /** Time limit for each attempt. Default: 10,000. */
   timeoutMs?: number | undefined;
   /** Maximum number of attempts, including the first. Default: 4. */
   attempts?: number | undefined;
@@ -38,9 +38,9 @@ export interface ClientOptions {
 export type ClientSource = { client: Client } | ClientOptions;
 
 export interface CallOptions {
-  /** Aborts the call immediately. The server may nevertheless perform the write. */
+  /** Aborts the call immediately. The server may still perform the write. */
   signal?: AbortSignal | undefined;
-  /** Time limit of each attempt. */
+  /** Time limit for each attempt. */
   timeoutMs?: number | undefined;
 }
 
@@ -49,7 +49,7 @@ export interface WriteOptions extends CallOptions {
   idempotencyKey?: string | undefined;
   /** Requires this ETag or version of the thread. "*" requires only that the thread exists. */
   ifMatch?: string | number | undefined;
-  /** Requires this life of the thread: the ETag's part after `-`. If an ended ID is used again, a new life begins. */
+  /** Requires this life of the thread: the part of the ETag after `-`. Reuse of an ended ID begins a new life. */
   life?: string | undefined;
   /** TTL of the thread if this write creates it. */
   ttlSeconds?: number | undefined;

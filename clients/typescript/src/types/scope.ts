@@ -6,7 +6,7 @@ export interface ScopeWriteOptions extends CallOptions {
   ifVersion?: number | undefined;
 }
 
-/** A set of keys with text values for tools and applications, separate from the state of a thread. */
+/** A set of keys with text values, for tools and applications. Separate from the state of a thread. */
 export interface Scope {
   get(key: string, o?: CallOptions): Promise<string | null>;
   getMany(keys: readonly string[], o?: CallOptions): Promise<{ [key: string]: string | null }>;

@@ -1,4 +1,4 @@
-/** State without a type argument: any key, any value. */
+/** Default type of a state. Allows any key and any value. */
 export type AnyState = Record<string, any>;
 
 export type Key<S> = Extract<keyof S, string>;

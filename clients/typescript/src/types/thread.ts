@@ -24,9 +24,9 @@ export interface ForkOptions extends CallOptions {
 
 /** A conversation. Writes run one at a time, in call order. Reads do not wait for writes. */
 export interface Thread<S extends object = AnyState> {
-  /** ID without its signature. Undefined until the first response, unless you passed an ID. */
+  /** ID without its signature. Undefined until the first response, unless you passed an ID yourself. */
   readonly id: string | undefined;
-  /** ID with its signature, as in the header `x-thread-id`. */
+  /** ID with its signature, as sent in the header `x-thread-id`. */
   readonly signedId: string | undefined;
 
   info(o?: CallOptions): Promise<ThreadInfo>;
@@ -39,7 +39,7 @@ export interface Thread<S extends object = AnyState> {
 
   set<K extends Key<S>>(key: K, value: Value<S, K>, o?: WriteOptions): Promise<Receipt>;
   delete(key: Key<S>, o?: WriteOptions): Promise<Receipt & { deleted: boolean }>;
-  /** Appends to an array. With `maxRecords`, keeps only its newest elements. */
+  /** Appends to an array. With `maxRecords`, keeps only the newest `maxRecords` elements. */
   push<K extends ArrayKey<S>>(
     key: K,
     value: Element<S, K>,
@@ -54,7 +54,7 @@ export interface Thread<S extends object = AnyState> {
   replace(state: S, o?: WriteOptions): Promise<Receipt>;
   clear(o?: WriteOptions): Promise<Receipt>;
   /**
-   * Reads `keys`, and merges the operations that `change` returns. Starts over if the thread changed in between.
+   * Reads `keys`, and merges the operations that `change` returns. Starts over if the thread changed meanwhile.
    * `change` must not await a write of the same `Thread`, because that write would wait for `update` to finish.
    */
   update<K extends Key<S>>(
@@ -81,7 +81,7 @@ export interface Thread<S extends object = AnyState> {
 
   readonly checkpoints: Checkpoints<S>;
   readonly history: History;
-  /** Iterates over the thread's events, from the call until the thread ends. */
+  /** Iterates over the thread's events, from the time of the call until the thread ends. */
   events(o?: EventOptions): AsyncIterableIterator<ThreadEvent>;
 }
 

@@ -4,7 +4,7 @@ import type { CallOptions } from "./options.js";
 import type { Thread } from "./thread.js";
 
 export interface TurnOptions extends CallOptions {
-  /** TTL of the lease. The client renews the lease until you release it. Default: 30. */
+  /** TTL of the lease. The client renews the lease until you release the turn. Default: 30. */
   ttlSeconds?: number | undefined;
   /** How long to wait while another caller holds the turn. Default: 0. */
   waitSeconds?: number | undefined;
@@ -20,10 +20,10 @@ export interface TurnState {
   exclusive?: boolean;
 }
 
-/** A lease on a thread. `await using` releases it. */
+/** A lease on a thread. `await using` releases the turn. */
 export interface Turn<S extends object = AnyState> extends AsyncDisposable {
   readonly token: string;
-  /** The thread. Its writes carry the token of this turn. */
+  /** The thread. Its writes carry the token of the turn. */
   readonly thread: Thread<S>;
   /** Aborted when the turn is lost. */
   readonly signal: AbortSignal;

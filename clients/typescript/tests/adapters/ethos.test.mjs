@@ -44,7 +44,7 @@ it("ends values in time, by their own TTL or that of the tool", async () => {
     start = performance.now();
     await store.set("default", "1");
     found = await store.get("default");
-    // retries if the machine paused, because the value may have expired
+    // retries if the machine paused, because the value may have expired during the pause
   } while (performance.now() - start > 900);
   expect(found).toBe("1");
   await store.set("longer", "1", { ttlSeconds: 100 });

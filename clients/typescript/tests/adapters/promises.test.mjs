@@ -1,5 +1,5 @@
-// Tests the guarantees of every adapter. Two processes do not overwrite each other's data. A retry stores nothing
-// twice. Data that is too large causes an error and changes nothing. An unavailable server causes an error.
+// Tests the guarantees of every adapter. Two processes do not overwrite each other's data. A retry does not store
+// anything twice. Data that is too large causes an error and changes nothing. An unavailable server causes an error.
 
 import { threadIdFor } from "threadkeep";
 import { describe, expect, it } from "vitest";
@@ -88,7 +88,7 @@ it.each(Object.entries(prefixes))("%s does not bring back a conversation that ha
   const thread = client(1).thread(await threadIdFor(name, prefix));
   await thread.destroy();
 
-  // the express-session adapter reports no error for an ended session
+  // the express-session adapter does not report an error for an ended session
   const outcome = await list.append("late").catch((error) => error.code);
 
   expect(outcome).toBe(adapter === "express-session" ? undefined : "thread_destroyed");

@@ -106,7 +106,7 @@ it("runs the Express app", async () => {
     visits = async () => (await fetch(url, { headers: { cookie } })).json();
     const both = await Promise.all([visits(), setTimeout(2).then(visits)]);
     times = new Set(both.map((list) => list.at(-1)));
-    // retries if both visits were in the same millisecond, because then their changes are equal
+    // retries if both visits were in the same millisecond, because their changes are then equal
   } while (times.size < 2);
   expect(await visits()).toHaveLength(4);
 });

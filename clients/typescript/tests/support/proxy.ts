@@ -39,7 +39,7 @@ export interface Proxy {
   readonly seen: Seen[];
   readonly answered: Seen[];
   fault: (request: Seen) => Fault | undefined;
-  /** Proxies a request that a different HTTP server received. */
+  /** Proxies a request that was received by a different HTTP server. */
   handle(incoming: IncomingMessage, response: ServerResponse): void;
   cut(): void;
   readonly open: number;

@@ -15,7 +15,7 @@ after(async () => {
   for (const stop of [...started].reverse()) await stop();
 });
 
-/** Loopback address of this process only. No other process can take the port while a server restarts. */
+/** Loopback address that only this process uses, so that no other process takes the port while a server restarts. */
 const HOST = [127, 128 + (process.pid >> 16), (process.pid >> 8) & 255, process.pid & 255].join(".");
 
 function stopper(child: ChildProcess): () => Promise<void> {

@@ -35,7 +35,7 @@ export async function typed(): Promise<void> {
   await chat.set("note", null);
   // @ts-expect-error: an optional key is deleted, not set to undefined
   await chat.set("title", undefined);
-  // @ts-expect-error: of another type
+  // @ts-expect-error: a value of another type
   await chat.set("turns", "seven");
   // @ts-expect-error: an unknown key
   await chat.delete("other");
@@ -59,7 +59,7 @@ export async function typed(): Promise<void> {
     { op: "delete", key: "note" },
     { op: "append", id: "turn-1", value: { any: ["json"] } },
     { op: "clear" },
-    // @ts-expect-error: of another type
+    // @ts-expect-error: a value of another type
     { op: "set", key: "title", value: 7 },
     // @ts-expect-error: not an array
     { op: "push", key: "turns", value: 7 },
@@ -80,7 +80,7 @@ export async function typed(): Promise<void> {
   // @ts-expect-error: a key is missing
   await chat.replace({ messages: [] });
   await client.threads.create<Chat>({ state: { turns: 0 } });
-  // @ts-expect-error: of another type
+  // @ts-expect-error: a value of another type
   await client.threads.create<Chat>({ state: { turns: "seven" } });
   await using turn = await chat.turn({ exclusive: true });
   await turn.thread.increment("turns");
@@ -104,7 +104,7 @@ export async function aliases(): Promise<void> {
   const thread = client.thread<Alias>("thrd_x");
   await thread.push("list", 1);
   await thread.increment("big", 1n);
-  // @ts-expect-error: of another type
+  // @ts-expect-error: a value of another type
   await thread.push("list", "one");
 }
 
@@ -113,7 +113,7 @@ export async function schemas(): Promise<void> {
   const { state } = await thread.read();
   const count: number | undefined = state.count;
   await thread.push("tags", "a");
-  // @ts-expect-error: of another type
+  // @ts-expect-error: a value of another type
   await thread.push("tags", 1);
   const schema: StandardSchemaV1<unknown, Chat> = {} as StandardSchemaV1<unknown, Chat>;
   await client.current({ schema }).push("messages", { role: "user", content: "Hello" });
@@ -147,9 +147,9 @@ export function Hook(): string {
   void push("messages", { role: "user", content: "Hello" });
   // @ts-expect-error: not a message
   void push("messages", "Hello");
-  // @ts-expect-error: of another type
+  // @ts-expect-error: a value of another type
   void set("turns", "seven");
-  // @ts-expect-error: of another type
+  // @ts-expect-error: a value of another type
   useThread<Chat>({ initialState: { turns: "seven" } });
   return state.title ?? "";
 }

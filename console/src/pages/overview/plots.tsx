@@ -3,10 +3,10 @@ import { sumsOf } from "../../stats/combined.js";
 import type { Point, Percentiles, Sample, Snapshot } from "../../stats/samples.js";
 import { type Line, Plot } from "../../ui/plot.js";
 
-/** Maximum number of lines in a plot: the total, and the busiest routes or replicas. */
+/** Maximum number of lines in a plot: one for the total, and the others for the busiest routes or for replicas. */
 const LINES = 6;
 
-/** Plots the last 15 minutes. If there are several replicas, each has its own series. */
+/** Plots the last 15 minutes. Each replica has its own series if there are several replicas. */
 export function Plots({ points, latest }: { points: readonly Point[]; latest: Snapshot }) {
   const times = useMemo(() => points.map(({ at }) => at / 1_000), [points]);
   const routes = useMemo(() => busiest(points.map(({ rates }) => rates)).sort(), [points]);

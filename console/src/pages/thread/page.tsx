@@ -47,7 +47,7 @@ export function ThreadPage({ id, part: named }: { id: string; part: string }) {
   const state = view.state.value;
   const chats = conversations(state);
   const isThere = phase !== "loading" && phase !== "absent" && phase !== "failed";
-  // chosen only once, so that a later message does not switch the tab that the user reads
+  // chosen only once, so that a later message does not switch the tab that the user is reading
   const firstTab = useRef<string | undefined>(undefined);
   const history = useHistoryMessages(view, isThere && (part === "chat" || (part === "" && firstTab.current !== "state")));
   if (isThere) firstTab.current ??= tabOf(chats.size > 0, history);
@@ -143,7 +143,7 @@ function StateTab({ view, onEdit }: { view: ThreadView; onEdit: ((key: string) =
     [state, search],
   );
   const changes = view.changes.value;
-  // reads the clock only while a change is highlighted, because each tick renders again
+  // reads the clock only while a change is highlighted, because each tick causes a render
   const fresh = changes.size === 0 ? changes : new Map([...changes].filter(([, { at }]) => Math.max(now.value, Date.now()) - at < SHOWN_MS));
   if (state.size === 0)
     return (

@@ -8,7 +8,7 @@ import { member, membersOf } from "../../json/text.js";
 
 export const SHOWN_MS = 4_000;
 const GATHER_MS = 250;
-/** Maximum number of keys in a request. If more keys changed, reads the whole state. */
+/** Maximum number of keys in a request. If more keys have changed, the whole state is read. */
 const KEYS_MAX = 20;
 
 export type Phase = "loading" | "live" | "absent" | "ended" | "moved" | "failed";
@@ -33,8 +33,8 @@ interface Update {
 }
 
 /**
- * A live thread. Reads the state once, and then applies the thread's events. The events contain the new values, because
- * reading the state would extend the thread's lifetime.
+ * A live thread. Reads the state once, and then applies the thread's events. Events contain the new values, because
+ * reading the state again would extend the thread's lifetime.
  */
 export class ThreadView {
   readonly phase = signal<Phase>("loading");
@@ -88,7 +88,7 @@ export class ThreadView {
     const { signal } = this.#controller;
     try {
       const state = await call(`/v1/threads/${this.id}/state`, { signal });
-      // after reading the state, because that extends the thread's lifetime
+      // comes after the read of the state, which extends the thread's lifetime
       const thread = await this.#look();
       if (reading !== this.#readings) return;
       const [, version = "0", life = ""] = /^"(\d+)-([0-9a-f]+)"$/.exec(state.headers.get("etag") ?? "") ?? [];
@@ -178,7 +178,7 @@ export class ThreadView {
       if (unknown.size > KEYS_MAX) return await this.load();
       const { signal } = this.#controller;
       if (unknown.size > 0) {
-        // the values may include later changes; the events of those changes then have no effect
+        // the values may include later changes; the events for those changes then have no effect
         const query = { key: [...unknown] };
         const { text } = await call(`/v1/threads/${this.id}/state`, { query, signal });
         // drops the values, because a newer read of the whole thread includes them

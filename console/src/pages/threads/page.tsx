@@ -13,14 +13,14 @@ import { VirtualList } from "../../ui/virtual-list.js";
 import { ThreadRow } from "./row.js";
 import { forgetWords } from "./words.js";
 
-/** Number of threads to read per step. The service sorts by ID. If one step reads all, the console sorts them. */
+/** Number of threads to read per step. If no owner is given, threads are sorted by ID until all have been read. */
 const STEP = 1_000;
 /** Maximum number of pages to read per step. Needed because filtered pages may be empty. */
 const PAGES_MAX = 50;
 /** Maximum number of threads that the service examines for a filtered page. */
 const EXAMINED_MAX = 1_000;
 
-// The filter and list are global, so that the same list is shown when the user comes back to this page.
+// The filter and the list are global, so that the same list is shown when the user returns to this page.
 const filter = signal<ThreadFilter>({ owner: "", order: "updated", metadata: undefined });
 const threads = signal<Thread[]>([]);
 const cursor = signal<string | null | undefined>(undefined);

@@ -12,8 +12,8 @@ const APPEND: Bound = Bound {
 };
 
 /// The first line of the input is the limit. The other lines are requests, separated by `---`. Each line of a request
-/// appends an item, given as an id and a value. If the first line of a request is `-` and an id, the item with this id
-/// is removed first. `^` and a number removes that many of the newest items, and `!` removes all items.
+/// appends an item, given as an id and a value. The first line of a request may remove items first: `-` and an id
+/// removes one item, `^` and a number removes that many of the newest items, and `!` removes all items.
 #[test]
 fn a_history_drops_its_oldest_items_and_stays_within_its_limit() {
     fuzz("histories", |input| {

@@ -1,8 +1,8 @@
 use crate::{Document, Json, Key, Mismatch, Operation, Slice, ThreadPolicy, Value, elements};
 use threadkeep_fuzzing::{Bound, fuzz};
 
-/// The bounds are high, because each push rewrites a chunk and returns an answer. A push can be as short as the line `-
-/// 0`.
+/// The bounds are high, because each push rewrites a chunk and returns an answer, and a push may consist of only three
+/// bytes (`- 0`).
 const BATCH: Bound = Bound {
     held: 200,
     allocated: 3_000,
@@ -15,8 +15,8 @@ const POLICY: ThreadPolicy = ThreadPolicy {
     ..ThreadPolicy::THREAD
 };
 
-/// The first line of the input is the initial array. Each further line is a push: how many elements to keep, or `-` to
-/// keep all, and the new element.
+/// The first line of the input is the initial array. Each further line is a push: the number of elements to keep, or
+/// `-` to keep all elements, and then the new element.
 #[test]
 fn pushes_with_a_window_keep_the_newest_elements_as_a_plain_list_does() {
     fuzz("windows", |input| {

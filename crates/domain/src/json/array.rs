@@ -6,17 +6,17 @@ use memchr::memchr_iter;
 use crate::json::text::Json;
 use crate::{Heap, heap};
 
-/// Maximum bytes of element text in a chunk. A larger element has a chunk of its own. With ordinal and header, a full
-/// chunk fits into a 2,048-byte allocation in Redis.
+/// Maximum size of the element text in a chunk, in bytes. A larger element gets a chunk of its own. Including its
+/// ordinal and header, a full chunk fits into a 2,048-byte allocation in Redis.
 pub const CHUNK_BYTES: usize = 2016;
 
-/// A JSON array, stored as chunks of element text. Adding or removing elements at an end does not touch the other
-/// chunks. Clones share chunks.
+/// A JSON array, stored as chunks of element text. Adding or removing elements at either end affects only the chunks at
+/// that end. Clones share chunks.
 #[derive(Clone, Default, Debug)]
 pub struct Array {
     chunks: VecDeque<Arc<Chunk>>,
     len: usize,
-    /// Total size of all elements, each with one separator byte.
+    /// Total size of all elements in bytes, including one separator byte per element.
     bytes: usize,
     /// Total capacity of all chunks in bytes, including unused capacity.
     capacity: usize,
@@ -153,7 +153,7 @@ impl Array {
         self.chunks.iter().map(|chunk| (&*chunk.text, chunk.len))
     }
 
-    /// Appends a JSON array of `count` elements to `out`, starting at index `from`.
+    /// Appends the `count` elements that start at index `from` to `out`, as a JSON array.
     pub fn write_json(&self, from: usize, count: usize, out: &mut Vec<u8>) {
         let start = out.len();
         let mut skip = from;
@@ -175,7 +175,7 @@ impl Array {
     }
 }
 
-/// Counts shared chunks in full, because a write to either clone copies them.
+/// Counts shared chunks in full, because a write to any clone copies them.
 impl Heap for Array {
     fn heap_bytes(&self) -> u64 {
         const COUNTS: usize = 2 * size_of::<usize>();
@@ -186,7 +186,7 @@ impl Heap for Array {
     }
 }
 
-/// Converts the element text in `out` from `start` on to a JSON array, in place. A line feed precedes each element.
+/// Converts the element text in `out[start..]`, with a line feed before each element, to a JSON array in place.
 pub fn close_array(start: usize, out: &mut Vec<u8>) {
     if out.len() == start {
         out.extend_from_slice(b"[]");
@@ -212,7 +212,7 @@ impl Chunk {
     fn push(&mut self, element: &str) {
         let (len, bytes) = (self.text.len(), element.len() + 1);
         if self.text.capacity() - len < bytes {
-            // grow by an eighth, because an exact reservation would copy the text at each push
+            // grow by an eighth, because exact reservations would copy the text on every push
             let ahead = (len / 8).min(CHUNK_BYTES.saturating_sub(len));
             self.text.reserve_exact(bytes.max(ahead));
         }
@@ -221,7 +221,7 @@ impl Chunk {
         self.len += 1;
     }
 
-    /// Removes the first `count` elements, but never all. Returns the number of removed bytes.
+    /// Removes the first `count` elements, which must be fewer than all. Returns the number of removed bytes.
     fn cut(&mut self, count: usize) -> usize {
         let gone = self.border(count);
         self.text.drain(..gone);

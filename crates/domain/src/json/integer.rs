@@ -1,7 +1,7 @@
 /// Why an increment failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntegerError {
-    /// The text is not a decimal integer. Examples are `1.0`, `1e2` and a string.
+    /// The text is not a decimal integer, for example `1.0`, `1e2` or a string.
     NotAnInteger,
     /// The value or the sum does not fit in a signed 64-bit integer.
     Overflow,
@@ -13,7 +13,7 @@ pub fn add(text: &str, by: i64) -> Result<i64, IntegerError> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(IntegerError::NotAnInteger);
     }
-    // parsing can fail only on overflow, because the text has only digits and a sign
+    // the text contains only digits and possibly a sign, so parsing can fail only on overflow
     let value: i64 = text.parse().map_err(|_| IntegerError::Overflow)?;
     value.checked_add(by).ok_or(IntegerError::Overflow)
 }

@@ -77,7 +77,7 @@ pub fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     named.last().map(|(_, value)| value)
 }
 
-/// Returns the value of a member of a compact object, unless the value is `null`.
+/// Like [`member`], but returns `None` if the value is `null`.
 pub fn given<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     member(object, name).filter(|value| *value != "null")
 }
@@ -139,7 +139,7 @@ pub fn object_of<'a>(members: impl IntoIterator<Item = (&'a str, &'a str)>) -> S
     format!("{{{}}}", members.join(","))
 }
 
-/// Returns whether compact JSON has more than `limit` values, including nested values.
+/// Returns whether compact JSON contains more than `limit` values, including nested values.
 pub fn has_more_values(text: &str, limit: usize) -> bool {
     let mut cursor = Cursor::new(text);
     let mut count = 1;

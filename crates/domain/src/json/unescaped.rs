@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
-/// Decodes a quoted JSON string. A lone surrogate becomes three bytes that are invalid in UTF-8. The result therefore
-/// never equals a valid text.
+/// Decodes a quoted JSON string. A lone surrogate becomes three bytes that are invalid in UTF-8, so that the result
+/// never equals valid text.
 pub fn unescaped(quoted: &str) -> Cow<'_, [u8]> {
     let inner = quoted
         .get(1..quoted.len().saturating_sub(1))

@@ -16,19 +16,19 @@ pub enum Value {
 /// The requested part of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slice {
-    /// The last elements of the array, up to this number.
+    /// Up to this number of elements from the end of the array.
     Tail(u64),
     /// Up to `limit` elements, starting at index `offset`.
     Range {
-        /// Index of the first element, from 0. If the index is past the end, the part is empty.
+        /// Zero-based index of the first element. If the index is past the end, the part is empty.
         offset: u64,
-        /// Maximum number of elements; `None` for all up to the end.
+        /// Maximum number of elements; `None` for no limit.
         limit: Option<u64>,
     },
 }
 
 impl Slice {
-    /// Resolves the part for an array of `len` elements. Returns the first index and the number of elements.
+    /// Returns the first index and the number of elements that the part selects from an array of `len` elements.
     #[must_use]
     pub fn of(self, len: u64) -> (u64, u64) {
         match self {

@@ -1,5 +1,5 @@
-/// The media type of a body, stored unchanged: `type/subtype` and parameters (RFC 9110, section 8.3.1). Up to 255 bytes
-/// of ASCII.
+/// The media type of a body, stored unchanged: `type/subtype` with optional parameters (RFC 9110, section 8.3.1). Up to
+/// 255 ASCII characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentType(Box<str>);
 

@@ -7,11 +7,11 @@ use super::lifetime::Lifetime;
 use crate::millis::millis;
 use crate::{Life, Precondition, Refusal, Stamp};
 
-/// An entry without its body and use count. Times are in Unix milliseconds by the store's clock.
+/// An entry without its body and use count. Times are in Unix milliseconds, according to the store's clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryHead {
-    /// The version is 1 after the first put, and each put increments it. The life prevents an entity tag of a deleted
-    /// or expired entry from matching a later entry.
+    /// The version is 1 after the first put, and each later put increments it. The life prevents an entity tag of a
+    /// deleted or expired entry from matching a later entry.
     pub stamp: Stamp,
     /// Size of the body in bytes.
     pub size_bytes: u64,
@@ -53,7 +53,7 @@ pub struct NewEntry {
     pub content_encoding: Option<ContentEncoding>,
     /// The lifetime; `None` uses the lifetime of the namespace.
     pub lifetime: Option<Lifetime>,
-    /// The lifetime if neither the put nor the namespace sets a lifetime.
+    /// The lifetime that applies if neither the put nor the namespace sets one.
     pub default_lifetime: Lifetime,
 }
 
@@ -73,7 +73,7 @@ impl EntryHead {
         self.expires_ms.is_none_or(|expires_ms| expires_ms > now_ms)
     }
 
-    /// Renews the lifetime if less than half of it is left. Returns the new time of expiry if the lifetime was renewed.
+    /// Renews the lifetime if less than half of it is left, and then returns the new expiry time.
     pub fn prolong(&mut self, now_ms: u64) -> Option<u64> {
         let (Some(expires_ms), Lifetime::For(time)) = (self.expires_ms, self.lifetime) else {
             return None;
@@ -98,8 +98,8 @@ impl EntryHead {
 }
 
 impl Entry {
-    /// Creates an entry from `new`. `old` is the unexpired entry with the same key, if any. `default` is the lifetime
-    /// of the namespace.
+    /// Creates an entry from `new`. `old` is the unexpired entry with the same key, if any. `default` is the default
+    /// lifetime of the namespace.
     #[must_use]
     pub fn put(old: Option<&Self>, new: &NewEntry, default: Option<Lifetime>, now_ms: u64) -> Self {
         let stamp = match old {
@@ -133,7 +133,7 @@ impl Entry {
         }
     }
 
-    /// Counts a use, which may renew the lifetime. Returns the new time of expiry if the lifetime was renewed.
+    /// Counts a use, which may renew the lifetime. Returns the new expiry time if the lifetime was renewed.
     pub fn note_use(&mut self, now_ms: u64) -> Option<u64> {
         self.uses += 1;
         self.last_used_ms = now_ms;

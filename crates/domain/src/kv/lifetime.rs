@@ -14,7 +14,7 @@ pub enum Lifetime {
 pub struct EntryPolicy {
     /// Maximum bytes of a body.
     pub max_bytes: u64,
-    /// The lifetime of entries if neither the put nor the namespace sets a lifetime.
+    /// The lifetime of entries if neither the put nor the namespace sets one.
     pub lifetime: Lifetime,
 }
 

@@ -24,11 +24,11 @@ pub struct NamespaceRecord {
 pub struct IdleEnd {
     /// How long the namespace lives after its last use.
     pub ttl: Duration,
-    /// When the namespace expires unless it is used. A store may extend this time with a delay after a use.
+    /// When the namespace expires if it is not used. Stores may extend this time with a delay after a use.
     pub ends_ms: u64,
 }
 
-/// A change of settings. `None` leaves a setting unchanged.
+/// A change to settings. `None` leaves a setting unchanged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NamespaceChange {
     /// The lifetime of entries that are put without a lifetime; `Some(None)` removes the setting.

@@ -9,13 +9,13 @@ const MARK: &str = "threadkeep:";
 const VERSION: &str = ":1\n";
 
 /// Encodes a text with its kind. The text is not encrypted, because any replica must be able to read it, and the client
-/// has the conversation anyway.
+/// knows the conversation anyway.
 #[must_use]
 pub fn carry(kind: &str, text: &str) -> String {
     STANDARD.encode(format!("{MARK}{kind}{VERSION}{text}"))
 }
 
-/// Decodes the text in the `encrypted_content` of an item, if the text has this kind.
+/// Decodes the text in the `encrypted_content` of an item if the text is of the given kind.
 #[must_use]
 pub fn carried(kind: &str, item: &str) -> Option<String> {
     let text = decoded(item)?;

@@ -23,7 +23,7 @@ pub fn is_foreign_compaction(item: &str) -> bool {
     is_compaction(item) && carried(KIND, item).is_none()
 }
 
-/// Returns an item in the form that a model reads. A summary becomes a user message, because a summary must not gain
+/// Converts an item to a form that models can read. A summary becomes a user message, because it must not gain
 /// authority over the conversation that it replaces.
 #[must_use]
 pub fn readable_item(item: &str) -> Cow<'_, str> {

@@ -1,5 +1,4 @@
-//! Grants the floor of a thread to a response. The floor is a lock: the turn of the thread, which clients can also
-//! take.
+//! Grants the floor of a thread to a response. The floor is the thread's turn, a lock that clients can also take.
 
 use std::time::Duration;
 
@@ -16,15 +15,15 @@ pub struct ThreadFloor<'a> {
     pub life: Life,
     /// The last turn of the life.
     pub turn: &'a mut Option<Box<LastTurn>>,
-    /// The last response that worked under `turn`, if that response is still stored.
+    /// The last response that worked under `turn`, if it is still stored.
     pub last: Option<&'a HeldResponse>,
-    /// The stored state of the requesting response, if that response has already begun.
+    /// The stored state of the requesting response, if it has already begun.
     pub before: Option<&'a HeldResponse>,
 }
 
 impl ThreadFloor<'_> {
-    /// Takes the turn for the response `id`, or records that the response works under its caller's turn. Returns the
-    /// reason if the response must wait.
+    /// Takes the turn for the response `id`, or records that the response works under the turn of its caller. Returns
+    /// the reason if the response must wait.
     pub fn take(
         mut self,
         id: ResponseId,
@@ -63,8 +62,8 @@ impl ThreadFloor<'_> {
         Ok(None)
     }
 
-    /// Returns [`Begun::Locked`] if another caller holds the turn. Also records that a caller waits for the turn to
-    /// end.
+    /// Returns [`Begun::Locked`] if another caller holds the turn. Also records that a caller is waiting for the turn
+    /// to end.
     fn wait(&mut self, token: TurnToken, now_ms: u64) -> Option<Begun> {
         let last = self.turn.as_deref_mut()?;
         let held = last.held(now_ms)?;

@@ -21,7 +21,7 @@ pub fn response_ttl(scope: &ScopeId, wanted: Duration, archive: Duration) -> Dur
     }
 }
 
-/// Maximum time that an open response is kept after a write.
+/// Maximum time for which an open response is kept after a write.
 pub const OPEN_RESPONSE_MAX: Duration = DAY;
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -44,7 +44,7 @@ pub struct HeldResponse {
     is_delivered: bool,
     kept: Duration,
     due: Duration,
-    /// When a sweep takes over or closes the response, unless the response has ended.
+    /// When a sweep takes over or closes the response if it has not ended by then.
     due_ms: u64,
     ends_ms: u64,
     text_bytes: u64,
@@ -144,7 +144,7 @@ impl HeldResponse {
         }
     }
 
-    /// Returns when a sweep is due. Returns `None` after the response has ended.
+    /// Returns the time at which a sweep is due, or `None` if the response has ended.
     pub fn due_ms(&self) -> Option<u64> {
         self.answer.is_none().then_some(self.due_ms)
     }
@@ -161,7 +161,7 @@ impl HeldResponse {
         }
     }
 
-    /// Checks that a driver may write in `scope`. If `token` is `None`, any driver may write. `thread` contains the
+    /// Checks that a driver may write in `scope`. If `token` is `None`, any driver is accepted. `thread` contains the
     /// current life and last turn of the thread.
     pub fn check(
         &self,
@@ -192,8 +192,8 @@ impl HeldResponse {
         }
     }
 
-    /// Checks that the response belongs to `scope`. For a response of a thread, any thread is accepted. The caller must
-    /// compare the life, because rotation changes the thread id.
+    /// Checks that the response belongs to `scope`. For a response in a thread, any thread is accepted, because
+    /// rotation changes the thread id. The caller must compare the life instead.
     pub fn check_scope(&self, scope: &ScopeId) -> Result<(), Refusal> {
         let is_in = match self.life {
             Some(_) => scope.thread().is_some(),
@@ -274,7 +274,7 @@ impl HeldResponse {
         let kept = response_ttl(&self.scope, end.kept, archive);
         self.kept = match has_thread {
             true => kept,
-            // without its thread, an erasure of the owner can find the response only for this long
+            // if the thread is gone, an erasure of the owner can find the response only for this long
             false => self.kept.min(kept),
         };
         self.keep(now_ms);
@@ -308,7 +308,7 @@ impl HeldResponse {
         }
     }
 
-    /// Returns up to `limit` events from number `from` on. Returns `None` if the events have expired.
+    /// Returns up to `limit` events, starting with event number `from`. Returns `None` if the events have expired.
     pub fn told(&self, from: u64, limit: usize, now_ms: u64) -> Option<Told> {
         if !self.events.is_empty() && self.events_end_ms <= now_ms {
             return None;

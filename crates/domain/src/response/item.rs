@@ -25,11 +25,11 @@ pub enum ItemKind {
     FunctionCall,
     /// The result of a function that the client has run.
     FunctionCallOutput,
-    /// A call of a custom tool that the client runs.
+    /// A call to a custom tool that the client runs.
     CustomToolCall,
     /// The result of a custom tool.
     CustomToolCallOutput,
-    /// A tool call that a server has run, with its result.
+    /// A tool call that a server has executed, with its result.
     McpCall,
     /// A web search.
     WebSearchCall,
@@ -51,9 +51,9 @@ pub enum Item<'a> {
     },
     /// Reasoning of a model.
     Reasoning,
-    /// A call, with its result if a server has run the call.
+    /// A call, with its result if a server has executed the call.
     Call(ItemCall<'a>),
-    /// The result of a call that a client has run.
+    /// The result of a call that a client has executed.
     Output {
         /// The id of the call.
         id: Cow<'a, str>,
@@ -79,11 +79,11 @@ pub struct ItemCall<'a> {
     pub result: Option<CallResult<'a>>,
 }
 
-/// The result of a call that a server has run.
+/// The result of a call that a server has executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallResult<'a> {
-    /// A JSON string, or `null`. For an error, the string contains a JSON object with `error`, and with `code` if the
-    /// tool failed.
+    /// A JSON string, or `null`. For an error, the string contains a JSON object with the member `error`, and also
+    /// `code` if the tool failed.
     pub output: Cow<'a, str>,
     /// Whether the output is an error.
     pub is_error: bool,
@@ -126,7 +126,7 @@ impl ItemKind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
-    /// Returns the kind of an item. Returns `None` if the value is not an object, or has an unknown type.
+    /// Returns the kind of an item, or `None` if the value is not an object or has an unknown type.
     #[must_use]
     pub fn of(item: &str) -> Option<Self> {
         if !item.starts_with('{') {
@@ -138,7 +138,7 @@ impl ItemKind {
         }
     }
 
-    /// Returns the form, if the kind is a call that clients run.
+    /// Returns the form of calls of this kind, or `None` if items of this kind are not calls that clients execute.
     #[must_use]
     pub fn call_form(self) -> Option<CallForm> {
         match self {
@@ -148,7 +148,7 @@ impl ItemKind {
         }
     }
 
-    /// Returns whether the kind is the result of a call that clients run.
+    /// Returns whether items of this kind are results of calls that clients execute.
     #[must_use]
     pub fn is_output(self) -> bool {
         matches!(self, Self::FunctionCallOutput | Self::CustomToolCallOutput)
@@ -156,7 +156,7 @@ impl ItemKind {
 }
 
 impl CallForm {
-    /// Returns the kind of a call that a client runs.
+    /// Returns the item kind of calls of this form.
     #[must_use]
     pub fn call_kind(self) -> ItemKind {
         match self {
@@ -185,7 +185,7 @@ impl CallForm {
 }
 
 impl<'a> Item<'a> {
-    /// Parses an item. Returns `None` if the value is not an object, or lacks a required member of its type.
+    /// Parses an item. Returns `None` if the value is not an object or lacks a member that its type requires.
     #[must_use]
     pub fn read(item: &'a str) -> Option<Self> {
         if !item.starts_with('{') {

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// Minimum of [`ResponseLimits::held_max`] in bytes, which has room for several responses of maximum size.
+/// Minimum value of [`ResponseLimits::held_max`] in bytes: enough for several responses of maximum size.
 const HELD_BYTES_MIN: u64 = 64 * 1_048_576;
 
 /// Limits and lifetimes of the responses that the server runs.
@@ -12,14 +12,13 @@ pub struct ResponseLimits {
     pub max_tool_calls: u32,
     /// Maximum duration of a response, 1 s to a day.
     pub max_time: Duration,
-    /// Maximum bytes of the items of a response, without images, and of one model answer. 1 KiB to 8 MiB.
+    /// Maximum bytes of all items of a response, excluding images, and of a single model answer: 1 KiB to 8 MiB.
     pub max_bytes: u64,
-    /// Duration of a driver's lease, 1 s to 10 min. The driver renews the lease every third of this time.
+    /// Duration of a driver's lease, 1 s to 10 min. The driver renews its lease each time a third of it has passed.
     pub lease: Duration,
     /// How long a failed response can be resumed after its last write, 1 s to a day.
     pub resume: Duration,
-    /// Number of exchanges of the conversation that are sent upstream with a request, 0 to 10000. 0 sends all
-    /// exchanges.
+    /// Number of exchanges of the conversation that are sent upstream with a request, 0 to 10000; 0 for all exchanges.
     pub window: u32,
     /// How long a response can be read after its end, 60 s to 30 years.
     pub response_ttl: Duration,
@@ -41,7 +40,8 @@ impl ResponseLimits {
         responses_max: 256,
     };
 
-    /// Returns the maximum total bytes of the responses of a process. At the maximum, no further response begins.
+    /// Returns the maximum total size of the responses of a process, in bytes. A process that has reached this size
+    /// begins no further responses.
     #[must_use]
     pub fn held_max(&self) -> u64 {
         let responses = self.responses_max as u64;

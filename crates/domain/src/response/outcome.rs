@@ -49,9 +49,9 @@ impl Status {
 pub enum Incomplete {
     /// An answer or the whole output reached its maximum length.
     MaxOutputTokens,
-    /// The upstream's filter ended an answer.
+    /// The upstream's content filter stopped an answer.
     ContentFilter,
-    /// The model exceeded its limit of calls or steps.
+    /// The model exceeded its limit on calls or steps.
     MaxToolCalls,
     /// The response reached its time limit.
     TimeLimit,
@@ -88,7 +88,7 @@ pub enum FailureCode {
     ConversationDestroyed,
     /// The conversation has no room for the response.
     ConversationTooLarge,
-    /// The driver of the response stopped, and a later response or an operator's limit ended the response.
+    /// The driver of the response stopped, and a later response or a limit set by the operator ended the response.
     Abandoned,
 }
 

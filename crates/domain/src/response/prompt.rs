@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use super::item::{CallForm, CallResult, Item, ItemCall};
 use crate::member;
 
-/// A part of a prompt. Parts are in the order of the conversation. JSON values are compact text.
+/// A part of a prompt. Parts are in conversation order. JSON values are compact text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PromptItem<'a> {
     /// A message.
@@ -22,7 +22,7 @@ pub enum PromptItem<'a> {
     Call {
         /// The kind of tool.
         form: CallForm,
-        /// Pairs the call with its result. Each id is unique in the prompt.
+        /// The id that links the call to its result. Each id is unique in the prompt.
         id: Cow<'a, str>,
         /// The name of the tool.
         name: Cow<'a, str>,
@@ -40,12 +40,12 @@ pub enum PromptItem<'a> {
         /// Whether the call was a mistake of the model.
         is_mistake: bool,
     },
-    /// An item of another type, for an upstream that supports it.
+    /// An item of another type, for upstreams that support it.
     Other(&'a str),
 }
 
-/// Name of the member that numbers the model answers of a response. The calls of an answer, and the items after these
-/// calls, have this member.
+/// Name of the member that contains the number of the model answer. The calls of an answer and the items that follow
+/// them have this member.
 const STEP: &str = "step";
 const ROLES: [&str; 4] = ["user", "assistant", "system", "developer"];
 const NO_OUTPUT: &str = r#""{\"error\":\"no output was given for this call\"}""#;
@@ -56,8 +56,8 @@ struct Part<'a> {
     step: Option<&'a str>,
 }
 
-/// Builds a prompt from stored items. Each call gets a unique id and exactly one result. The result follows the call,
-/// or the whole answer that contains the call. Results without a call are dropped.
+/// Builds a prompt from stored items. Each call gets a unique id and exactly one result, which follows the call or the
+/// whole answer that contains it. Results without a call are dropped.
 #[must_use]
 pub fn prompt_of<'a>(items: impl IntoIterator<Item = &'a str>) -> Vec<PromptItem<'a>> {
     pair(items.into_iter().filter_map(read).collect())
@@ -118,7 +118,7 @@ fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
     }
     let mut ids = Ids::default();
     let mut prompt = Vec::with_capacity(parts.len());
-    // `open` contains the results of preceding calls, and `answer` identifies the model answer with these calls
+    // `open` contains the results of preceding calls, and `answer` identifies the model answer of these calls
     let (mut open, mut answer) = (Vec::new(), None);
     for Part { text, item, step } in parts {
         match item {
@@ -180,7 +180,7 @@ fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
 struct Ids(HashMap<String, u64>);
 
 impl Ids {
-    /// Returns `id`. If `id` is already in use, returns an unused variant.
+    /// Returns `id`, or an unused variant if `id` is already in use.
     fn distinct<'a>(&mut self, id: Cow<'a, str>) -> Cow<'a, str> {
         let Some(mut count) = self.0.get(&*id).copied() else {
             self.0.insert(id.to_string(), 1);

@@ -19,8 +19,8 @@ pub struct BeginResponse<'a> {
     pub token: TurnToken,
     /// Duration of the driver's lease.
     pub lease: Duration,
-    /// How long an open response is kept after its last write, at most a day. Only the first append of events counts as
-    /// a write.
+    /// How long an open response is kept after its last write, at most a day. Appending events counts as a write only
+    /// the first time.
     pub kept: Duration,
     /// Time from the last write until a sweep takes over or closes an open response.
     pub due: Duration,
@@ -38,8 +38,8 @@ pub struct BeginResponse<'a> {
 pub enum Floor {
     /// The response works without the floor.
     None,
-    /// The response takes the floor. In a thread, the floor is the turn, which clients can also take. Any other scope
-    /// must already exist.
+    /// The response takes the floor. In a thread, the floor is the turn, which clients can also take. A scope other
+    /// than a thread must already exist.
     Taken,
     /// The caller holds the turn of the thread with this token, and lends the turn to the response.
     Lent(TurnToken),
@@ -62,7 +62,7 @@ pub enum Begun {
     },
     /// The response has ended with this answer.
     Ended(Bytes),
-    /// A client or a different response holds the turn of the thread, or a different response has the floor of the
+    /// A client or a different response holds the turn of the thread, or a different response holds the floor of the
     /// scope.
     Locked {
         /// The response that holds the turn or the floor; `None` if a client holds the turn.
@@ -70,7 +70,7 @@ pub enum Begun {
         /// Time until the turn ends, unless renewed.
         left: Duration,
     },
-    /// An earlier response has the floor, and its driver has stopped. The caller must end that response first.
+    /// An earlier response holds the floor, but its driver has stopped. The caller must end that response first.
     Behind(ResponseId),
 }
 
@@ -105,7 +105,7 @@ pub struct EndResponse<'a> {
     pub token: Option<TurnToken>,
     /// The number of journal entries that the end is based on.
     pub entries: u64,
-    /// The number of the first event, and the last events. The first event must be the next event of the response.
+    /// The last events, preceded by the number of the first of them, which must be the next number of the response.
     pub events: (u64, &'a [Bytes]),
     /// The answer to all later requests, up to 8 MiB.
     pub answer: &'a Bytes,
@@ -138,6 +138,6 @@ pub struct ResponseView {
 pub struct Told {
     /// Consecutive events.
     pub events: Vec<Bytes>,
-    /// Whether the response has ended. If so, empty `events` means that no later events exist.
+    /// Whether the response has ended. If so, an empty list of `events` means that no later events exist.
     pub has_ended: bool,
 }

@@ -1,7 +1,7 @@
 use crate::member;
 
-/// Selects the newest exchanges of a conversation. An exchange starts at the first user message after any other item.
-/// An exchange is never cut.
+/// Selects the newest exchanges of a conversation. An exchange starts at a user message that follows an item of any
+/// other kind. Exchanges are never split.
 #[derive(Debug, Clone)]
 pub struct Window {
     exchanges_left: Option<usize>,
@@ -43,7 +43,7 @@ impl Window {
         !self.is_full
     }
 
-    /// Returns how many of the newest items the model reads. Call this function after the last call of [`Self::admit`].
+    /// Returns how many of the newest items the model reads. Must be called after the last call to [`Self::admit`].
     #[must_use]
     pub fn items(&self) -> usize {
         match self.is_full {

@@ -3,9 +3,9 @@ use std::time::Duration;
 use super::{HistoryItem, HistoryLimit, ItemId};
 use crate::{Access, IdempotencyKey, Stamp, TurnToken};
 
-/// Default time that a segment keeps the original items: one week.
+/// How long a segment keeps the original items by default: one week.
 pub const DEFAULT_ORIGINALS_TTL: Duration = Duration::from_secs(604_800);
-/// Maximum number of items after the compacted items. A compaction rewrites each of these items.
+/// Maximum number of items that may follow the compacted items. A compaction rewrites each following item.
 pub const LATER_ITEMS_MAX: usize = 500;
 /// Maximum number of segments that a history keeps.
 pub const SEGMENTS_MAX: usize = 16;
@@ -18,11 +18,11 @@ pub struct Compaction<'a> {
     pub through: u64,
     /// The expected number of items up to `through`.
     pub count: u64,
-    /// The new items, from 1 to `count` items. The new items get the last positions up to `through`.
+    /// The new items, at least 1 and at most `count`. They get the last positions up to `through`.
     pub items: &'a [HistoryItem],
     /// How long a segment keeps the original items, in whole milliseconds. Zero discards the original items.
     pub keep: Duration,
-    /// Maximum bytes of the history. The same maximum applies to all segments of the history together.
+    /// The size limit of the history. The same limit applies separately to all segments of the history together.
     pub limit: HistoryLimit,
     /// The caller's access to threads.
     pub access: Access,

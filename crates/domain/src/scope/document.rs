@@ -91,7 +91,7 @@ impl ScopeDocument {
         self.tasks_version
     }
 
-    /// Returns the data that the creator of the scope stores with the scope.
+    /// Returns the data that the creator of the scope stores with it.
     #[must_use]
     pub fn record(&self) -> Option<&Bytes> {
         self.record.as_ref()
@@ -208,8 +208,8 @@ impl ScopeDocument {
         })
     }
 
-    /// Compacts the history atomically. Returns the number of the new segment, and how many older segments were dropped
-    /// to make room for the new segment.
+    /// Compacts the history atomically. Returns the number of the new segment, and the number of older segments that
+    /// were dropped to make room for it.
     pub fn compact(
         &mut self,
         compaction: &Compaction<'_>,

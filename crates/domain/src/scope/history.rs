@@ -12,7 +12,7 @@ use segments::Segments;
 const ID_MAX_BYTES: usize = 128;
 /// Fixed cost of an item in bytes, in addition to its id and value.
 pub(crate) const ITEM_BYTES: u64 = 64;
-/// Maximum bytes of the items that one write returns. A single item may be larger.
+/// Maximum total size in bytes of the items that one write returns. A single item may be larger.
 pub(crate) const RETURNED_MAX_BYTES: u64 = 1_048_576;
 
 /// Maximum number of removed items whose positions are kept.
@@ -34,7 +34,7 @@ pub struct HistoryItem {
 /// A stored item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredItem {
-    /// The position, from 1. Positions are never reused, not even after a removal.
+    /// The position, starting at 1. Positions are never reused, even after a removal.
     pub seq: u64,
     /// The client's id.
     pub id: ItemId,
@@ -60,7 +60,7 @@ pub enum Removal<'a> {
     All,
     /// Removes the item with this id, if any. The item may be in a segment.
     Item(&'a ItemId),
-    /// Removes and returns the newest items, up to this number and up to 1 MiB. A single item may be larger.
+    /// Removes and returns the newest items, up to this number and up to 1 MiB in total. A single item may be larger.
     Newest(usize),
 }
 
@@ -71,12 +71,12 @@ pub(crate) enum Removed {
     Original(ItemId),
 }
 
-/// The limits of a history. An item costs 64 bytes plus the bytes of its id and value.
+/// The limits of a history. An item counts as 64 bytes plus the size of its id and value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryLimit {
-    /// Maximum bytes of all items.
+    /// Maximum total size of all items in bytes.
     pub max_bytes: u64,
-    /// Whether appends drop the oldest items to make room. If not, appends over the limit are rejected.
+    /// Whether appends drop the oldest items to make room. If not, appends that exceed the limit are rejected.
     pub drops_oldest: bool,
 }
 
@@ -107,8 +107,8 @@ pub struct History {
 }
 
 impl ItemId {
-    /// Generates an item id. With an idempotency key, the id depends only on the key and `index`, and a retry generates
-    /// the same id. Without a key, the id is random.
+    /// Generates an item id. With an idempotency key, the id depends only on the key and `index`, so that a retry
+    /// generates the same id. Without a key, the id is random.
     #[doc(hidden)]
     #[must_use]
     pub fn generate(request: Option<IdempotencyKey>, index: usize) -> Self {
@@ -289,8 +289,8 @@ impl History {
         self.known.get(id).map(|(seq, _)| *seq)
     }
 
-    /// Returns the position of an item that is in a segment, or was recently removed or dropped. Items that were
-    /// removed all at once are unknown.
+    /// Returns the position of an item that is in a segment, or was recently removed or dropped. Returns `None` for
+    /// items that were removed together with all others.
     #[must_use]
     pub fn removed_place(&self, id: &ItemId) -> Option<u64> {
         let mark = id.mark();

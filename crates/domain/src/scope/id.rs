@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::{ScopeError, ScopeName};
 use crate::{Heap, ThreadId, heap};
 
-/// The storage of data: a scope, or a single request.
+/// Where data is stored: in a scope, or only during a single request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// `request`: the data is discarded after the response.
@@ -18,9 +18,9 @@ pub enum Scope {
 /// The id of a scope that outlives the request. Written as the kind of scope, `:` and an id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ScopeId {
-    /// `thread:<thread id>`: data that is stored with a thread, and ends with the thread.
+    /// `thread:<thread id>`: data that is stored with a thread, and lives as long as the thread.
     Thread(ThreadId),
-    /// `state:<uuid>`: a state handle. Requires explicit creation.
+    /// `state:<uuid>`: a state handle, which must be created explicitly.
     State(Uuid),
     /// `session:<id>`: the first write creates the scope.
     Session(ScopeName),

@@ -4,7 +4,7 @@ use super::{
 };
 use crate::{Included, Refusal};
 
-/// A snapshot of a thread's scope for a move or a copy. Times are in Unix milliseconds.
+/// A snapshot of a thread's scope, used to move or copy the thread. Times are in Unix milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScopeImage {
     /// The version.

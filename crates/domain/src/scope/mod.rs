@@ -1,4 +1,4 @@
-//! Defines scopes and the semantics of writes to a scope. A scope holds small state of a model, a tool or an
+//! Defines scopes and the semantics of writes to them. A scope holds a small amount of state for a model, a tool or an
 //! application.
 
 mod compaction;

@@ -2,10 +2,10 @@ use std::time::Duration;
 
 use super::{ScopeKey, ScopeValue};
 
-/// An operation on keys. A write runs all of its operations in order, or none.
+/// An operation on keys. A write runs all of its operations in order, or none of them.
 #[derive(Debug, Clone)]
 pub enum KvOperation {
-    /// Sets a key. If `ttl` is `None`, an earlier TTL of the key is removed.
+    /// Sets a key. If `ttl` is `None`, a previous TTL of the key is removed.
     Set {
         /// The key.
         key: ScopeKey,

@@ -35,14 +35,14 @@ pub struct ScopePolicy {
     pub history: HistoryLimit,
 }
 
-/// The rules of all kinds of scopes. The limits of keys, values and tasks are the same for all kinds.
+/// The rules of all kinds of scopes. The limits on keys, values and tasks are the same for all kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScopePolicies {
     /// How long a session lives after its last use.
     pub session_ttl: Duration,
     /// How long a run lives after its last use.
     pub run_ttl: Duration,
-    /// The limits of histories. The history of a run always drops its oldest items to make room.
+    /// The limits on histories. The history of a run always drops its oldest items to make room.
     pub history: HistoryLimit,
 }
 
@@ -60,8 +60,8 @@ impl ScopePolicy {
 }
 
 impl ScopePolicies {
-    /// The documented defaults: sessions live for 30 days and runs for 7 days. A history has up to 8 MiB, and rejects
-    /// further appends.
+    /// The documented defaults: sessions live for 30 days and runs for 7 days. A history holds up to 8 MiB, and then
+    /// rejects further appends.
     pub const DEFAULT: Self = Self {
         session_ttl: Duration::from_secs(30 * 86_400),
         run_ttl: Duration::from_secs(7 * 86_400),

@@ -77,7 +77,7 @@ pub struct TaskChange {
     pub active_form: Option<String>,
 }
 
-/// Ordered tasks: up to 1,000 tasks, and up to 131,072 bytes as JSON.
+/// An ordered list of up to 1,000 tasks and up to 131,072 bytes of JSON.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct TaskList(Vec<Task>);
 
@@ -118,7 +118,7 @@ impl FromStr for TaskStatus {
 }
 
 impl TaskList {
-    /// Creates a list. Tasks without an id get the smallest free number.
+    /// Creates a list. Tasks without an id get the smallest unused numbers as ids.
     pub fn new(tasks: Vec<NewTask>) -> Result<Self, TaskError> {
         let given: HashSet<String> = tasks.iter().filter_map(|task| task.id.clone()).collect();
         let mut free = (1_u64..).map(|number| number.to_string());

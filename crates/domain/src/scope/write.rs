@@ -7,11 +7,11 @@ use super::{
 };
 use crate::{Conditions, Stamp};
 
-/// One atomic change of a scope. Checks run in this order: idempotency key, turn of the thread, existence and seal of
+/// An atomic change to a scope. Checks run in this order: idempotency key, turn of the thread, existence and seal of
 /// the scope, precondition, record, tasks, operations, limits, history.
 #[derive(Debug, Clone, Copy)]
 pub struct ScopeWrite<'a> {
-    /// Whether the write creates the scope. If so, the scope must not exist.
+    /// Whether the write creates the scope. If so, the scope must not exist yet.
     pub makes: bool,
     /// Operations on keys, run in order.
     pub operations: &'a [KvOperation],
@@ -19,7 +19,7 @@ pub struct ScopeWrite<'a> {
     pub tasks: Option<&'a TasksChange>,
     /// The new record.
     pub record: Option<&'a RecordChange>,
-    /// The history items to remove. The removal precedes the appends.
+    /// The history items to remove, before any items are appended.
     pub removes: Option<Removal<'a>>,
     /// The history items to append, up to 1,000.
     pub history: &'a [HistoryItem],
@@ -35,7 +35,7 @@ pub struct ScopeWrite<'a> {
 }
 
 impl<'a> ScopeWrite<'a> {
-    /// Creates a write without conditions that changes only the version.
+    /// Creates an unconditional write that changes only the version.
     #[must_use]
     pub fn new(policy: &'a ScopePolicy) -> Self {
         Self {
@@ -109,7 +109,7 @@ pub struct TasksChange {
 /// A new record, and optionally the record that it replaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordChange {
-    /// The new data, which the creator of the scope stores with the scope, up to 64 KiB.
+    /// The new data that the creator of the scope stores with it, up to 64 KiB.
     pub new: Bytes,
     /// The record that the change is based on; `None` accepts any record.
     pub expected: Option<Bytes>,

@@ -4,7 +4,7 @@ use crate::{Heap, heap};
 
 /// Maximum number of checkpoints of a thread.
 pub const CHECKPOINTS_MAX: u32 = 32;
-/// Maximum total bytes of the states and metadata of all checkpoints of a thread.
+/// Maximum total size in bytes of the states and metadata in all checkpoints of a thread.
 pub const CHECKPOINTS_MAX_BYTES: u64 = 4 * 1_048_576;
 const NAME_MAX_BYTES: usize = 128;
 

@@ -9,7 +9,7 @@ use crate::{Refusal, ThreadPolicy};
 pub struct CheckpointImages {
     /// The highest number that was ever used; 0 before the first checkpoint.
     pub last: u32,
-    /// The checkpoints, by number.
+    /// The checkpoints, sorted by number.
     pub saved: Vec<CheckpointImage>,
 }
 

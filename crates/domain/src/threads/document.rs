@@ -285,7 +285,6 @@ mod tests {
         assert_eq!(document.size_bytes(), 15);
     }
 
-    /// Runs 20,000 pushes to an array of 10 MB in 5,000 chunks.
     #[test]
     fn pushes_to_a_large_array_share_one_copy_of_it() {
         let key = Key::new("k").unwrap();

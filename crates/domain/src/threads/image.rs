@@ -17,10 +17,10 @@ use crate::{IdempotencyKey, Refusal, ThreadPolicy};
 const ORIGIN: &str = "\"forked_from\"";
 const WITHOUT_ORIGIN: &str = r#"{"forked_from":null}"#;
 
-/// Maximum bytes of a thread's metadata in any protocol, including the origin of a fork.
+/// Maximum size in bytes of a thread's metadata in any protocol, including the origin of a fork.
 pub const METADATA_MAX_BYTES: u64 = 132_096;
 
-/// Maximum number of milliseconds by which the creation time of an imported thread may be ahead of the store's clock.
+/// How far the creation time of an imported thread may be ahead of the store's clock, in milliseconds.
 pub const AHEAD_MAX_MS: u64 = 60_000;
 
 /// A snapshot of a thread, without its turn and its stored answers to idempotent requests.
@@ -30,7 +30,7 @@ pub struct Image {
     pub thread: Thread,
     /// The state.
     pub state: Document,
-    /// Keys, tasks and history. `None` if never written.
+    /// Keys, tasks and history. `None` if the scope was never written.
     pub scope: Option<ScopeImage>,
     /// The checkpoints.
     pub checkpoints: CheckpointImages,
@@ -100,7 +100,7 @@ pub struct Fork<'a> {
     pub until: Option<u64>,
     /// The metadata of the new thread. `None` copies the metadata of the source. `forked_from` is added in either case.
     pub metadata: Option<&'a Json>,
-    /// The owner; by default, that of the source.
+    /// The owner; by default, the owner of the source.
     pub owner: Option<&'a Owner>,
     /// See [`Import::has_place`].
     pub has_place: bool,
@@ -108,7 +108,7 @@ pub struct Fork<'a> {
     pub ttl: Option<Duration>,
     /// Conditions on the source. The idempotency key is stored with the new thread.
     pub conditions: Conditions,
-    /// The policy for lifetimes of the new thread. [`Fork::check`] checks the size of the metadata.
+    /// The policy for the lifetimes of the new thread, and for the size of its metadata; see [`Fork::check`].
     pub policy: &'a ThreadPolicy,
 }
 
@@ -143,8 +143,8 @@ impl Origin {
         Json::from_compact([&before, &*self.version.to_string(), after].concat())
     }
 
-    /// Returns the metadata as the text before and after the version. Stores use this function if they read the version
-    /// while they copy the thread.
+    /// Returns the metadata as two texts, to be joined by the version. Used by stores that read the version only while
+    /// they copy the thread.
     #[doc(hidden)]
     pub fn around_version(metadata: &Json, id: &ThreadId) -> (String, &'static str) {
         let others = merge_json(Some(metadata), &Json::from_compact(WITHOUT_ORIGIN));

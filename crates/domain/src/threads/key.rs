@@ -41,7 +41,7 @@ impl Key {
         Ok(Self(text))
     }
 
-    /// Parses a key of any protocol. Only the size is checked.
+    /// Parses a key of any protocol. Checks only the size.
     pub fn any(text: impl Into<Box<str>>) -> Result<Self, KeyError> {
         let text = text.into();
         if text.len() > ANY_KEY_MAX_BYTES {
@@ -66,7 +66,7 @@ impl Key {
         &self.0
     }
 
-    /// Returns the bytes that the key adds to the size of a state, as a JSON string with its colon.
+    /// Returns the number of bytes that the key adds to the size of a state, as a JSON string followed by a colon.
     #[must_use]
     pub fn field_bytes(&self) -> usize {
         let more: usize = self.0.bytes().map(escape_bytes).sum();
@@ -87,7 +87,7 @@ impl Key {
     }
 }
 
-/// Returns the bytes that escaping adds to `byte` (RFC 8259, section 7).
+/// Returns the number of bytes that escaping adds to `byte` (RFC 8259, section 7).
 fn escape_bytes(byte: u8) -> usize {
     match byte {
         b'"' | b'\\' | 0x08 | b'\t' | b'\n' | 0x0c | b'\r' => 1,

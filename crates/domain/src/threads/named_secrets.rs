@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::fmt;
 
-/// Minimum bytes of a signing secret. [RFC 2104](https://www.rfc-editor.org/rfc/rfc2104), section 3, recommends at
-/// least the digest size of the HMAC.
+/// Minimum size of a signing secret in bytes. [RFC 2104](https://www.rfc-editor.org/rfc/rfc2104), section 3, recommends
+/// at least the digest size of the HMAC.
 pub const SECRET_BYTES: usize = 32;
 
 /// A named secret. `Debug` hides the secret.
@@ -24,11 +24,11 @@ impl fmt::Debug for NamedSecret<'_> {
     }
 }
 
-/// An invalid item of a list. The error does not contain the item, which may be a secret.
+/// An invalid item in a list of named secrets. The error does not contain the item, which may be a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("key {number} is invalid: {rule}")]
 pub struct NamedSecretError {
-    /// The number of the item, from 1.
+    /// One-based number of the item.
     pub number: usize,
     /// The violated rule.
     pub rule: &'static str,

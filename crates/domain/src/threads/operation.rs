@@ -47,7 +47,7 @@ pub enum Operation {
         /// The addend.
         by: i64,
     },
-    /// Appends an item to the thread's history. Has no effect if the history has the same id and value.
+    /// Appends an item to the thread's history. Has no effect if an item with the same id and value exists.
     Append(HistoryItem),
 }
 

@@ -69,7 +69,7 @@ impl Owner {
         &self.text
     }
 
-    /// Returns whether the process holds another clone of the owner. Tests of erasure use this function.
+    /// Returns whether the process holds another clone of the owner. Used by tests of erasure.
     #[doc(hidden)]
     #[must_use]
     pub fn is_shared(&self) -> bool {
@@ -117,7 +117,7 @@ impl fmt::Debug for OwnerTag {
 }
 
 impl Access {
-    /// Checks that the caller may use a thread of `owner`.
+    /// Checks that the caller may use a thread that belongs to `owner`.
     pub fn check(self, owner: Option<OwnerTag>) -> Result<(), Refusal> {
         match (self, owner) {
             (Self::All, _) | (_, None) => Ok(()),

@@ -8,8 +8,8 @@ const PREFIX: &str = "thrd_";
 const MIN_BYTES: usize = 32;
 const MAX_BYTES: usize = 64;
 
-/// A thread id: `thrd_` and characters of `[a-zA-Z0-9]`, 32 to 64 bytes in total. The bytes are stored inline, because
-/// copies must not allocate.
+/// A thread id: `thrd_` and characters of `[a-zA-Z0-9]`, 32 to 64 bytes in total. The bytes are stored inline, so that
+/// copies do not allocate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadId {
     bytes: [u8; MAX_BYTES],

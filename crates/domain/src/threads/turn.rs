@@ -1,4 +1,4 @@
-//! Implements turns. A turn is a lease of a thread with a fencing token.
+//! Implements turns. A turn is a lease on a thread, with a fencing token.
 
 use std::fmt;
 use std::str::FromStr;
@@ -53,7 +53,7 @@ impl fmt::Debug for TurnToken {
 /// A request for a turn.
 #[derive(Debug, Clone, Copy)]
 pub struct TakeTurn {
-    /// The token that the turn has if it is granted.
+    /// The token of the turn if it is granted.
     pub token: TurnToken,
     /// How long the turn lasts without renewal.
     pub ttl: Duration,
@@ -70,7 +70,7 @@ pub struct TakeTurn {
 pub struct TurnGranted {
     /// The token.
     pub token: TurnToken,
-    /// When the turn ends without renewal, in Unix milliseconds by the store's clock.
+    /// When the turn ends unless it is renewed, in Unix milliseconds by the store's clock.
     pub ends_ms: u64,
     /// Whether the answer was replayed for the idempotency key.
     pub replayed: bool,
@@ -85,7 +85,7 @@ pub struct TurnHeld {
     pub exclusive: bool,
 }
 
-/// The turn that was granted last in one life of a thread.
+/// The most recently granted turn in one life of a thread.
 #[derive(Debug, Clone, Copy)]
 pub struct LastTurn {
     token: TurnToken,
@@ -118,7 +118,7 @@ impl LastTurn {
         self.response
     }
 
-    /// Records that another caller waits for the turn to end.
+    /// Records that another caller is waiting for the turn to end.
     pub fn await_end(&mut self) {
         self.awaited = true;
     }
@@ -218,7 +218,7 @@ pub fn renew_turn(
     })
 }
 
-/// Releases a turn. Returns whether another caller waits for its end.
+/// Releases a turn. Returns whether another caller is waiting for its end.
 pub fn end_turn(
     last: Option<&mut LastTurn>,
     token: TurnToken,

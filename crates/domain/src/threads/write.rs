@@ -9,7 +9,7 @@ use crate::json::text::Json;
 use crate::scope::{HistoryLimit, ScopePolicies};
 use crate::{IdempotencyKey, Refusal, ThreadPolicy};
 
-/// One atomic change of a thread. Checks run in this order: owner, idempotency key, tombstone, turn, precondition,
+/// An atomic change to a thread. Checks run in this order: owner, idempotency key, tombstone, turn, precondition,
 /// guards, metadata, operations, limits of the state, history.
 #[derive(Debug, Clone, Copy)]
 pub struct Write<'a> {
@@ -39,7 +39,7 @@ pub struct Write<'a> {
 }
 
 impl<'a> Write<'a> {
-    /// Creates a write without conditions that changes only the version.
+    /// Creates an unconditional write that changes only the version.
     #[must_use]
     pub fn new(policy: &'a ThreadPolicy) -> Self {
         Self {

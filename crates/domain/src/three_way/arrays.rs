@@ -28,9 +28,9 @@ pub(super) enum Base {
 pub(super) enum Merged {
     Ours,
     Theirs,
-    /// The stored array, then the client's elements from this index on.
+    /// The stored array, followed by the client's elements starting at this index.
     TheirsThen(usize),
-    /// The stored elements from the first index on, then the client's elements from the second index on.
+    /// The stored elements starting at the first index, followed by the client's elements starting at the second index.
     TheirsFrom(usize, usize),
 }
 
@@ -71,7 +71,7 @@ impl Elements {
         hash.finish().max(1)
     }
 
-    /// Returns the first index in `digests` whose digest matches an element.
+    /// Returns the index of the first digest in `digests` that matches an element.
     pub(super) fn first_of(&self, digests: &[u64; NEWEST]) -> Option<usize> {
         let found = |index| {
             let digest = self.digest_of(index);
@@ -158,9 +158,9 @@ impl Elements {
     }
 }
 
-/// Merges the client's changes to an array with the stored changes of others. Elements that either side appended are
-/// all kept, the stored elements first. Either side may have dropped old elements at the front. For any other change,
-/// the client's array wins.
+/// Merges the client's changes to an array with the stored changes of others. All elements that either side appended
+/// are kept, stored elements first. Either side may have dropped old elements at the front. For any other change, the
+/// client's array wins.
 pub(super) fn merge(base: Base, ours: &Elements, theirs: &Elements) -> Merged {
     match base {
         Base::Array(digest, len) => merge_with_base(digest, len, ours, theirs),
@@ -195,8 +195,8 @@ fn merge_without_base(ours: &Elements, theirs: &Elements) -> Merged {
     }
 }
 
-/// Returns the merge if the client dropped some of the first `len` stored elements at the front. Keeps the text of the
-/// stored elements.
+/// Returns the result if the client dropped elements from the front of the first `len` stored elements. Keeps the text
+/// of the stored elements.
 fn merge_slid_window(theirs: &Elements, len: usize, ours: &Elements) -> Option<Merged> {
     let dropped = theirs.window_shift(len, ours)?;
     Some(Merged::TheirsFrom(dropped, len - dropped))

@@ -6,12 +6,12 @@ use super::snapshot::{Snapshot, look_at};
 use crate::{Fingerprint, Key, KeyedValues, Value};
 
 /// A state that a client sends. It is compared with the snapshots that the client received, because the client does not
-/// name the snapshot that it changed.
+/// say which snapshot it changed.
 ///
-/// The base is usually the newest snapshot. An earlier snapshot is the base if an array continues it and lacks the
-/// newest elements of the latest snapshot. If several earlier snapshots match, the snapshot with the most common
-/// elements is the base. If the state has nothing in common with the latest snapshot, the client may have received no
-/// state.
+/// The base is usually the newest snapshot. An earlier snapshot is the base if an array continues the array in that
+/// snapshot, and lacks the newest elements of the latest snapshot. If several earlier snapshots match, the base is the
+/// snapshot that shares the most elements with the state. If the state has nothing in common with the latest snapshot,
+/// the client may never have received a state.
 #[derive(Debug)]
 pub struct Sent<'a> {
     state: &'a KeyedValues,
@@ -32,8 +32,8 @@ impl<'a> Sent<'a> {
         }
     }
 
-    /// Returns the index in `given` of the snapshot that the state is based on. `given` has the newest snapshot first.
-    /// `None` in `given` means that the client received no state.
+    /// Returns the index in `given` of the snapshot that the state is based on. `given` lists the newest snapshot
+    /// first. A `None` in `given` means that the client received no state.
     #[must_use]
     pub fn basis(&self, given: &[Option<&Snapshot>]) -> usize {
         let Some(Some(last)) = given.first() else {
@@ -46,7 +46,7 @@ impl<'a> Sent<'a> {
             .unwrap_or(0)
     }
 
-    /// Looks at the arrays that do not continue the last snapshot. Returns the index of an earlier snapshot that all of
+    /// For the arrays that do not continue the latest snapshot, returns the index of an earlier snapshot that all of
     /// these arrays continue.
     fn earlier(&self, last: &Snapshot, given: &[Option<&Snapshot>]) -> Option<usize> {
         let broken = self.broken(last, given);
@@ -71,7 +71,7 @@ impl<'a> Sent<'a> {
     }
 
     /// Returns how many elements of `given` the arrays kept. Returns `None` if an array does not continue `given`. Also
-    /// returns `None` if no element was kept and a key is missing, because the client more likely had no state.
+    /// returns `None` if no element was kept and a key is missing, because then the client more likely had no state.
     fn kept(&self, arrays: &[Broken<'_>], given: &Snapshot) -> Option<usize> {
         let mut kept = 0;
         for array in arrays {
@@ -80,7 +80,7 @@ impl<'a> Sent<'a> {
         (kept > 0 || self.has_all_of(given)).then_some(kept)
     }
 
-    /// Returns whether a value is unchanged, or an array continues an array of the snapshot.
+    /// Returns whether any value is the same as in the snapshot, or any array continues an array of the snapshot.
     fn has_any_of(&self, given: &Snapshot) -> bool {
         let is_kept = |(key, value): &(Key, Value)| match (value, given.get(key)) {
             (Value::Text(json), Some(seen)) => *seen == look_at(json.as_str(), &mut Vec::new()),
@@ -104,7 +104,7 @@ impl<'a> Sent<'a> {
     }
 }
 
-/// An array that does not continue the latest snapshot, with values for comparisons with earlier snapshots.
+/// An array that does not continue the latest snapshot, with the data for comparing it with earlier snapshots.
 struct Broken<'a> {
     key: &'a Key,
     len: usize,
@@ -112,7 +112,7 @@ struct Broken<'a> {
     /// Index of the newest element that this array shares with the last snapshot, counted from the end of the
     /// snapshot's array.
     newest: usize,
-    /// Digests of prefixes of this array, by length. The lengths are those of the same array in the snapshots.
+    /// Digests of prefixes of this array, by length: one prefix for each length that the array has in a snapshot.
     beginnings: BTreeMap<usize, Fingerprint>,
 }
 

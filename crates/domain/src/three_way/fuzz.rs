@@ -9,7 +9,7 @@ const POLICY: ThreadPolicy = ThreadPolicy {
     ..ThreadPolicy::THREAD
 };
 
-/// The input has the state that the client received, the state that the client sends, and the stored state.
+/// The input consists of the state that the client received, the state that it sends, and the stored state.
 #[test]
 fn a_save_changes_what_its_client_has_changed_and_no_more() {
     fuzz("three_way", |input| {

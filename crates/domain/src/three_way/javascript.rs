@@ -1,6 +1,6 @@
-//! Converts values to the form that a JavaScript client reads. Such a client does not send back the same text. For
-//! example, `1.0` becomes `1`, `9007199254740993` becomes `9007199254740992`, and a repeated key keeps only its last
-//! value.
+//! Converts values to the form that a JavaScript client reads. Such a client does not send back the exact text that it
+//! received. For example, `1.0` becomes `1`, `9007199254740993` becomes `9007199254740992`, and a repeated key keeps
+//! only its last value.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,8 +9,8 @@ use crate::Fingerprint;
 use crate::json::members::Cursor;
 use crate::json::unescaped::unescaped;
 
-/// Number of object levels that are written in full, because a copy costs less than a digest. Deeper objects become
-/// digests. Without this limit, 1 MB inside 512 levels of unordered objects would cause half a gigabyte of copies.
+/// Number of object levels that are written in full, which costs less than a digest. Deeper objects are written as
+/// digests. Without this limit, 1 MB inside 512 levels of unordered objects would cause half a gigabyte of copying.
 const FULL_LEVELS_MAX: usize = 4;
 
 /// Appends a self-delimiting form of the value that `JSON.parse` reads from `compact`. Two forms are equal if and only
@@ -41,8 +41,8 @@ fn write_value(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes the members in JavaScript's order: array indexes by number, then other keys in order of insertion (section
-/// 10.1.11.1).
+/// Writes the members in JavaScript order: array indexes in numeric order, then the other keys in insertion order
+/// (section 10.1.11.1).
 fn write_object(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
     out.push(b'{');
     let start = out.len();
@@ -70,8 +70,8 @@ fn write_object(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// Returns the indexes of the members to write, in order. A repeated key has the position of its first member and the
-/// value of its last member.
+/// Returns the indexes of the members to write, in order. A repeated key takes the position of its first member and the
+/// value of its last.
 fn order(members: &[(Cow<'_, [u8]>, Range<usize>)]) -> Vec<usize> {
     let mut last = std::collections::HashMap::with_capacity(members.len());
     for (place, (key, _)) in members.iter().enumerate() {

@@ -7,8 +7,8 @@ use crate::{Array, Json, Key, KeyedValues, Mismatch, Operation, Value, elements}
 /// push takes twice as long as setting a small array, and 10,000 pushes take 30 ms.
 const PUSHES_MAX: usize = 1_000;
 
-/// Converts a save of a whole state to operations. The client's changes win. Changes that others made since the
-/// client's snapshot are kept.
+/// Converts a save of a whole state to operations. The client's changes win over conflicting changes. Other changes
+/// that were made since the client's snapshot are kept.
 ///
 /// If both sides appended to an array, all elements are kept. Without a snapshot, no key is deleted.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl ThreeWay {
         this
     }
 
-    /// Deletes the keys of the snapshot that are missing in `state`, whose keys are sorted.
+    /// Deletes the keys of the snapshot that are missing from `state`. The keys of `state` must be sorted.
     fn delete_missing(&mut self, given: &Snapshot, state: &KeyedValues) {
         let is_missing = |key: &&Key| state.binary_search_by(|(kept, _)| kept.cmp(key)).is_err();
         let missing = given.keys().filter(is_missing).cloned();
@@ -110,7 +110,7 @@ impl PendingComparison {
         let (Value::Array(ours), Some(theirs)) =
             (&self.value, stored.filter(|stored| stored.starts_with('[')))
         else {
-            // if the client reads both values the same, keep the stored text
+            // if both values look the same to the client, keep the stored text
             let is_stored = stored.is_some_and(|stored| {
                 look_at(stored, &mut Vec::new()) == digest_value(&self.value)
             });
@@ -124,7 +124,7 @@ impl PendingComparison {
         match merge(self.base, &our, &their) {
             Merged::Theirs => {}
             Merged::Ours => {
-                // keep the stored text of elements that the client reads the same
+                // keep the stored text of elements that look the same to the client
                 let begin = our.common_prefix(&their);
                 let end = our.common_suffix(&their, begin);
                 let list = elements(theirs)

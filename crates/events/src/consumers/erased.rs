@@ -11,8 +11,8 @@ const AT_ONCE: usize = 200;
 /// Erased lives by thread. `None` covers all lives of a thread whose data was lost.
 struct Lives(HashMap<ThreadId, Option<HashSet<Life>>>);
 
-/// Removes the events of erased lives from the ledgers of all consumers. Keeps the events of their ends, without error
-/// texts. Purge the log first, so that no consumer reads the removed events again.
+/// Removes the events of erased lives from the ledgers of all consumers. Keeps the events that report the ends of these
+/// lives, but without error texts. Purge the log first, so that no consumer reads the removed events again.
 pub(crate) async fn forget_lives(
     backend: &dyn Backend,
     lives: &[ErasedLife],

@@ -2,11 +2,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Minimum interval between the reports of one slot. While an endpoint fails and the log is short, each read finds more
-/// gaps.
+/// Minimum interval between the reports of one slot. While an endpoint is failing and the log is short, each read finds
+/// more gaps.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
 
-/// Gaps that one slot has found but not reported yet. At a gap, events left the log before they were delivered.
+/// Gaps that one slot has found but not reported yet. A gap means that events left the log before they were delivered.
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
     found: usize,

@@ -1,6 +1,6 @@
 //! Deletes consumers that no replica has run for a day, such as an endpoint that was removed from the settings. Such a
-//! consumer would prevent the log from deleting old events. Each replica records which consumers it runs, because other
-//! replicas may have different settings.
+//! consumer would keep old events in the log. Each replica records which consumers it runs, because other replicas may
+//! have different settings.
 
 use std::collections::HashMap;
 use std::time::Duration;

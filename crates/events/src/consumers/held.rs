@@ -1,13 +1,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Total size of a slot's events at which the slot stops reading the log, in bytes. Without this limit, a failing
+/// Total size in bytes of a slot's events at which the slot stops reading the log. Without this limit, a failing
 /// endpoint could hold 80 MiB per slot, because an event may name 64 KiB of keys.
 pub(super) const SLOT_MAX_BYTES: u64 = 8 * 1_024 * 1_024;
 
-/// Total size of all slots' events at which each slot is restricted to its share, in bytes. The shares prevent failing
-/// endpoints from stopping the others. A replica may have a hundred endpoints with four slots each. Slots that start
-/// late or read concurrently may together exceed this limit by the same amount.
+/// Total size in bytes of the events of all slots at which each slot is restricted to its share. The shares prevent
+/// failing endpoints from stopping the others. A replica may have a hundred endpoints with four slots each. Slots that
+/// start late or read concurrently can bring the total to twice this limit.
 const REPLICA_MAX_BYTES: u64 = 64 * 1_024 * 1_024;
 
 #[derive(Debug, Clone, Default)]
@@ -19,8 +19,8 @@ struct Replica {
     slots: AtomicU64,
 }
 
-/// The bytes of one slot, which also count for the replica. Dropping this value subtracts the bytes from the replica's
-/// total.
+/// The bytes of one slot, which also count toward the total of the replica. Dropping this value subtracts the bytes
+/// from that total.
 #[derive(Debug)]
 pub(super) struct SlotBytes {
     bytes: u64,

@@ -1,10 +1,10 @@
-//! Durable consumers, which are webhook endpoints and subscribers in an app. They receive each event at least once,
-//! even if replicas crash.
+//! Runs durable consumers: webhook endpoints, and subscribers in an app. They receive each event at least once, even if
+//! replicas crash.
 //!
 //! Each consumer has a ledger in the store, with a cursor for each log, the events to retry, and the parked events. The
 //! work of a consumer is divided into slots, which replicas lease. The holder of a lease delivers the events of the
-//! slot, and stores outcomes only while it has the lease. If a replica crashes after a delivery but before the outcome
-//! is stored, the delivery is repeated.
+//! slot, and stores outcomes only while it holds the lease. If a replica crashes after a delivery but before the
+//! outcome is stored, the delivery is repeated.
 
 mod backlog;
 mod consumer;
@@ -62,7 +62,7 @@ struct Running {
     poke: Arc<Notify>,
 }
 
-/// A consumer with the same name already runs in this process.
+/// A consumer with the same name is already running in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken;
 
@@ -79,7 +79,7 @@ impl Consumers {
 }
 
 impl Events {
-    /// Creates a consumer unless it exists. A new consumer receives all events from now on.
+    /// Creates a consumer if it does not exist. A new consumer receives all events from now on.
     #[doc(hidden)]
     pub async fn open_consumer(&self, name: &str) -> Result<(), StoreError> {
         open::open_at_log_end(&**self.backend(), name).await
@@ -149,7 +149,7 @@ impl Events {
     }
 
     /// Delivers parked events again, either the events in `only` or all. Returns the number of events. After an error,
-    /// some events may have been replayed.
+    /// some events may already have been replayed.
     pub async fn replay(
         &self,
         consumer: &str,

@@ -4,7 +4,7 @@ use threadkeep_domain::{Event, EventId, Position};
 use threadkeep_store::StoreError;
 
 const AT_ONCE: usize = 200;
-/// Maximum sequence number within a millisecond that the text of an id can express.
+/// Maximum sequence number within a millisecond that the text of an id can represent.
 const LAST_SEQ: u64 = (1 << 40) - 1;
 
 /// An event that is no longer retried until a replay is requested.
@@ -105,7 +105,7 @@ async fn replay(
     events.backend().replay(consumer, &records).await
 }
 
-/// Parses a record. A record in a different version's format is logged as an error and left unchanged.
+/// Parses a record. A record in the format of a different version is logged as an error and left unchanged.
 fn read(events: &Events, consumer: &str, id: EventId, record: &[u8]) -> Option<Record> {
     let read = Record::read(record);
     if read.is_none() {

@@ -3,16 +3,16 @@ use crate::Events;
 use threadkeep_domain::Event;
 use threadkeep_store::{PendingEvents, StoreError};
 
-/// An event whose delivery is to be retried, or that waits for an earlier event of its thread.
+/// An event that will be retried, or that is waiting for an earlier event of its thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending {
     /// The event itself.
     pub event: Event,
     /// Number of attempts.
     pub attempts: u32,
-    /// Time of the first attempt, in milliseconds since the Unix epoch; `None` without attempts.
+    /// Time of the first attempt, in milliseconds since the Unix epoch; `None` before the first attempt.
     pub first_attempt_ms: Option<u64>,
-    /// Time of the next attempt, in milliseconds since the Unix epoch; `None` while the event waits for an earlier
+    /// Time of the next attempt, in milliseconds since the Unix epoch; `None` while the event is waiting for an earlier
     /// event.
     pub next_attempt_ms: Option<u64>,
     /// Error of the last attempt.

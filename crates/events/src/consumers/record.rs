@@ -8,7 +8,7 @@ use threadkeep_domain::Event;
 pub(crate) struct Record {
     pub(crate) event: Event,
     pub(crate) attempts: u32,
-    /// `None` while the event waits for its first attempt, behind an earlier event of the thread.
+    /// `None` before the first attempt, while the event is waiting for an earlier event of its thread.
     pub(crate) first_attempt_ms: Option<u64>,
     pub(crate) next_attempt_ms: u64,
     pub(crate) last_error: Option<String>,
@@ -51,8 +51,8 @@ impl Record {
         }
     }
 
-    /// Returns the part of the record that may survive an erasure. Nothing of a change may survive. Other records lose
-    /// only their last error.
+    /// Returns the part of the record that may survive an erasure. Records of changes are removed entirely, and other
+    /// records lose only their last error.
     pub(super) fn erased(self) -> Option<Self> {
         (!self.event.is_state_change()).then_some(Self {
             last_error: None,

@@ -43,7 +43,7 @@ pub(super) struct Slot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
     Drained,
-    /// A different replica has the lease, or the consumer was dropped.
+    /// A different replica holds the lease, or the consumer was dropped.
     Lost,
     Missing,
     /// Data was erased after the ledger was read. Events that were read before the erasure must not be delivered.
@@ -51,9 +51,9 @@ pub(super) enum Ended {
 }
 
 impl Slot {
-    /// Delivers events from the ledger's cursor on, until `drain` or until the lease is lost. Finishes running
-    /// deliveries after `drain`. Cancel safe, because the next lease holder repeats deliveries whose outcome was not
-    /// stored.
+    /// Delivers events, starting at the ledger's cursor, until `drain` or until the lease is lost. After `drain`,
+    /// finishes deliveries in progress. Cancel safe, because the next lease holder repeats deliveries whose outcome was
+    /// not stored.
     pub(super) async fn work(
         consumer: Arc<Consumer>,
         number: u16,
@@ -76,7 +76,7 @@ impl Slot {
                     Ended::Drained
                 }
             };
-            // dropping the slot stops running deliveries; the new slot repeats them, except those of erased events
+            // dropping the slot aborts its deliveries; the new slot repeats them, except those of erased events
             if ended != Ended::Stale {
                 return ended;
             }
@@ -282,7 +282,7 @@ impl Slot {
         behind
     }
 
-    /// Reports logs that were trimmed beyond the position of this consumer. Call this after the read.
+    /// Reports logs that were trimmed beyond the position of this consumer. Must be called after the read.
     async fn look_for_gaps(&mut self, read_from: &[(u16, Position)]) -> Result<(), StoreError> {
         let unsure = read_from.iter();
         let unsure = unsure.filter(|(bucket, _)| self.unsure.contains(bucket));

@@ -16,7 +16,7 @@ use threadkeep_store_memory::MemoryStore;
 
 const NAME: &str = "app.test";
 
-/// The lease is long, because a replica on a busy machine could otherwise lose it and deliver an event twice.
+/// The lease is long, so that a replica on a busy machine does not lose it and deliver an event twice.
 const FAST: Timing = Timing {
     lease: Duration::from_secs(30),
     renew: Duration::from_millis(50),
@@ -32,7 +32,7 @@ type Judge = Box<dyn Fn(&Event, usize) -> bool + Send + Sync>;
 
 struct Recorder {
     types: EventTypes,
-    /// Decides whether to accept an event at an attempt. Attempts count from 1.
+    /// Decides whether to accept an event at an attempt. Attempts are numbered from 1.
     judge: Judge,
     attempts: Mutex<BTreeMap<EventId, usize>>,
     taken: Mutex<Vec<Event>>,
@@ -304,7 +304,7 @@ async fn what_fails_for_a_day_is_parked_and_comes_when_it_is_replayed() {
 
     until(async || recorder.attempts() > 2).await;
     bench.clock.advance(Timing::DEFAULT.give_up_after);
-    // the other events are parked at their first attempt, because they are old by now and the consumer still fails
+    // the other events are parked at their first attempt, because they are old by now and the consumer is still failing
     until(async || events.counters().subscribers.parked.get() == 3).await;
     until(async || bench.pending().await == 0).await;
 

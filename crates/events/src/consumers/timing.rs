@@ -13,13 +13,13 @@ pub struct Timing {
     pub longest_delay: Duration,
     /// Time from the first attempt until an event is parked.
     pub give_up_after: Duration,
-    /// How long outcomes wait to be stored in one batch.
+    /// Delay before outcomes are stored in one batch.
     pub batch: Duration,
-    /// How long the positions of skipped events wait to be stored.
+    /// Delay before the positions of skipped events are stored.
     pub idle_batch: Duration,
-    /// Maximum sleep without an event. A longer sleep could miss a jump of the clock.
+    /// Maximum time to sleep when there are no events. A longer sleep could miss a clock jump.
     pub tick: Duration,
-    /// Time limit for running deliveries at shutdown.
+    /// Time limit at shutdown for deliveries that are in progress.
     pub shutdown: Duration,
 }
 

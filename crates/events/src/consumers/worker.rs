@@ -13,15 +13,15 @@ use super::{Consumer, heartbeat, open};
 use crate::{Outage, Tail, WATCH_AGAIN, WATCH_LASTS};
 use threadkeep_store::{Leases, LedgerSignals};
 
-/// Number of renewals without a ledger after which the ledger is created again.
+/// Number of consecutive renewals that may find no ledger before it is recreated.
 const MISSING_MAX: u32 = 3;
 
 #[derive(Debug, Default)]
 struct Slots(HashMap<u16, JoinHandle<Ended>>);
 
 impl Consumer {
-    /// Runs until `stop`, then finishes running deliveries and releases the slots. `poke` triggers an immediate check
-    /// for replays and erasures.
+    /// Runs until `stop`, then finishes the deliveries in progress and releases the slots. `poke` triggers an immediate
+    /// check for replays and erasures.
     pub(super) async fn run(
         self: Arc<Self>,
         tail: Tail,
@@ -84,7 +84,7 @@ impl Consumer {
         slots.drain().await;
     }
 
-    /// Creates the ledger of an existing consumer again, for example after the store was emptied.
+    /// Recreates the ledger of an existing consumer, for example after the store was emptied.
     async fn recreate_ledger(&self) {
         let consumer = &self.name;
         match open::open_at_log_end(&*self.backend, &self.name).await {
@@ -132,8 +132,8 @@ impl Consumer {
 }
 
 impl Slots {
-    /// Stops the workers of all slots except `numbers` at once, because other replicas hold those slots. Returns
-    /// whether a worker found no ledger.
+    /// Immediately stops the workers of all slots that are not in `numbers`, because other replicas hold those slots.
+    /// Returns whether a worker found no ledger.
     async fn keep(&mut self, numbers: &[u16]) -> bool {
         let mut is_missing = false;
         for (number, task) in std::mem::take(&mut self.0) {

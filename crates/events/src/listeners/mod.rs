@@ -1,4 +1,4 @@
-//! Stores the listeners of this replica by thread, and the positions up to which logs were read for the listeners.
+//! Stores the listeners of this replica by thread, and the positions up to which logs were read for them.
 
 use std::collections::HashMap;
 use std::mem;
@@ -13,7 +13,7 @@ use super::bytes_named;
 use threadkeep_domain::{Event, NAMED_KEY_BYTES_MAX, Position, ThreadId};
 use threadkeep_store::Watched;
 
-/// Maximum number of events that wait for a listener. A slower listener is disconnected.
+/// Maximum number of events that can wait for a listener. A listener that falls further behind is disconnected.
 const ROOM: usize = 128;
 /// Approximate maximum size of the key names in waiting events, in bytes. The limit is necessary because a client may
 /// listen to many threads and read nothing, and 128 events can name 8 MiB of keys.
@@ -53,7 +53,7 @@ struct Ear {
     waiting_bytes: Arc<AtomicUsize>,
 }
 
-/// A listener to one thread. A listener that is too slow is disconnected.
+/// A listener for one thread. A listener that is too slow is disconnected.
 #[derive(Debug)]
 pub(super) struct Listener {
     listeners: Arc<Listeners>,
@@ -76,7 +76,7 @@ impl Heard {
 }
 
 impl Listeners {
-    /// Adds a listener. The listener receives all events after the position that [`Listener::start`] sets.
+    /// Adds a listener, which receives all events after the position that [`Listener::start`] sets.
     pub(super) fn listen(self: &Arc<Self>, bucket: u16, thread: ThreadId) -> Listener {
         let (sender, heard) = mpsc::channel(ROOM);
         let waiting_bytes = Arc::<AtomicUsize>::default();
@@ -240,9 +240,9 @@ impl Listener {
         Some(heard)
     }
 
-    /// Returns the position up to which this listener has received all events, or `None` if an event waits.
+    /// Returns the position up to which this listener has received all events, or `None` if an event is waiting.
     pub(super) fn received_up_to(&self) -> Option<Position> {
-        // the position is read first: all events up to it are in the channel by now
+        // read the position first: all events up to it are in the channel by then
         let position = self.listeners.lock().get(&self.bucket)?.position;
         if self.heard.is_empty() {
             position

@@ -8,19 +8,19 @@ use super::LASTS;
 use super::card::{Card, digest_of, name_of};
 use threadkeep_domain::KeyRing;
 
-/// The decision of one replica about the signing key. The replica has only recent reports from the others. A new key
-/// must therefore be on all replicas for a while before it signs.
+/// Decides for one replica which key signs. A replica knows only recent reports from the others, so a new key must be
+/// on all replicas for a while before it signs.
 #[derive(Debug)]
 pub(super) struct Agreement {
     ring: KeyRing,
     /// Digests of the keys, in the order of the ring.
     digests: Vec<String>,
     wait: Duration,
-    /// When this replica last received the cards. The cards are valid for [`LASTS`]. A process that was frozen for
-    /// longer has missed replicas that started and stopped meanwhile. All times here are monotonic, so that a clock
+    /// When this replica last received the cards, which are valid for [`LASTS`]. A process that was frozen for longer
+    /// may have missed replicas that started and stopped in the meantime. All times are monotonic, so that a clock
     /// change cannot shorten a wait.
     heard: Option<Instant>,
-    /// Since when all known replicas have had the chosen key.
+    /// The time since which all known replicas have had the chosen key.
     shared_since: Option<Instant>,
     is_shared: bool,
 }
@@ -32,13 +32,12 @@ pub(super) enum Situation {
     Agreed,
     /// All replicas have the chosen key, but not for long enough yet.
     Settling,
-    /// Some replicas lack the chosen key. The key that signs instead is on all replicas.
+    /// Some replicas lack the chosen key. Another key, which all replicas have, signs instead.
     Withheld,
-    /// Some replicas do not report their keys. The other replicas have the current signing key, so this key continues
+    /// Some replicas do not report their keys. The other replicas have the current signing key, so that key continues
     /// to sign.
     Unknown,
-    /// According to the reports, no key is on all replicas. Whichever key signs, some replicas cannot verify its
-    /// signatures.
+    /// According to the reports, no key is on all replicas, so some replicas cannot verify new signatures.
     NoCommonKey,
 }
 
@@ -86,15 +85,15 @@ impl Agreement {
         self.heard.is_some_and(|heard| now - heard <= LASTS)
     }
 
-    /// Decides which key signs, from the cards of all live replicas including this one. `None` stands for a replica
-    /// without a card. `now` is when the cards were requested.
+    /// Decides which key signs, based on the cards of all live replicas, including this one. `None` represents a
+    /// replica without a card. `now` is the time at which the cards were requested.
     pub(super) fn judge(&mut self, cards: &[Option<Card>], now: Instant) -> Verdict {
         let told: Vec<_> = cards.iter().flatten().collect();
         let without = |index: usize| {
             let lacks = |card: &&&Card| !card.has(&self.digests[index]);
             told.iter().filter(lacks).count()
         };
-        // a ring of one key has no alternative, so it need not wait for other cards
+        // a ring with a single key has no alternative, so missing cards do not matter
         let silent = match self.digests.len() {
             1 => 0,
             _ => cards.len() - told.len(),
@@ -110,7 +109,7 @@ impl Agreement {
         } else if is_on_all(signing) {
             signing
         } else {
-            // some replicas cannot verify the signing key, so switch at once to any key that all replicas have
+            // some replicas cannot verify the current signatures, so switch at once to a key that all replicas have
             let others = std::iter::once(chosen).chain(0..self.digests.len());
             others
                 .into_iter()
@@ -164,14 +163,14 @@ mod tests {
         Some(Card::of(&ring(names)))
     }
 
-    /// A replica that signs with `old` and is to sign with `new`.
+    /// Returns the agreement of a replica that is about to switch from `old` to `new`.
     fn rotating() -> Agreement {
         let agreement = Agreement::new(ring(&["new", "old"]), WAIT);
         agreement.resume(&agreement.digests[1].clone());
         agreement
     }
 
-    /// Shows `agreement` the same cards every [`LASTS`] from `from` to `to`. Returns the last verdict.
+    /// Passes the same cards to `agreement` every [`LASTS`] from `from` to `to`. Returns the last verdict.
     fn hear(
         agreement: &mut Agreement,
         cards: &[Option<Card>],

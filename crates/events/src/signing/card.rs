@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use threadkeep_domain::KeyRing;
 
-/// The report of a replica's keys, each as `digest:name`. Members that later versions add are ignored.
+/// The keys of a replica, each in the form `digest:name`. Members added by later versions are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Card {
     /// The signing key; `None` until it is decided.
@@ -33,13 +33,12 @@ impl Card {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Parses a card. Returns `None` if the card has the format of a different version. The keys of that replica then
-    /// count as unknown.
+    /// Parses a card. Returns `None` if the card has an unknown format. The keys of its replica then count as unknown.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }
 
-    /// Returns whether the replica has a key, under any name.
+    /// Returns whether the replica has the key with `digest`, under any name.
     pub(super) fn has(&self, digest: &str) -> bool {
         self.keys.iter().any(|key| digest_of(key) == digest)
     }

@@ -18,16 +18,16 @@ use threadkeep_store::{Backend, Heard, StoreError};
 
 /// Interval between announcements. A key that is no longer withheld starts to sign within this time.
 const EVERY: Duration = Duration::from_secs(2);
-/// Lifetime of an announcement. Longer than a lease of the pool, because a crashed replica must not appear as a replica
-/// without a card.
+/// Lifetime of an announcement. Longer than a lease of the pool, so that a crashed replica does not look like a live
+/// replica without a card.
 const LASTS: Duration = Duration::from_secs(15);
 
 impl Events {
     /// Announces the signing keys of this replica at intervals. The chosen key of the ring signs only while all
     /// replicas have that key.
     ///
-    /// A new key starts to sign after all replicas have had the key for `wait`. A replica that is down for less than
-    /// `wait` still counts. Until then, the previous key signs.
+    /// A new key starts to sign after all replicas have had the key for `wait`. Until then, the previous key signs. A
+    /// replica that is down for less than `wait` still counts.
     ///
     /// Every program that issues or verifies ids with this store should call this once. A program that does not
     /// announce its keys prevents the others from changing the signing key. Fails if the ring has several keys and the
@@ -88,8 +88,8 @@ impl Sharing {
         self.look().await
     }
 
-    /// Resumes with the key that signed last, if the ring has it. Otherwise, a new key could sign too early, after all
-    /// replicas were stopped or when the first replica finds no others.
+    /// Resumes signing with the last signing key, if the ring contains it. Without this step, a new key could sign too
+    /// early if all replicas were stopped and the first one to start finds no others.
     async fn resume(&mut self) -> Result<(), StoreError> {
         let asked = Instant::now();
         let heard = self.introduce(&Card::undecided(&self.ring), None).await?;
@@ -104,9 +104,9 @@ impl Sharing {
         Ok(())
     }
 
-    /// Announces the keys, reads the cards of the other replicas, and decides which key signs. The note for the next
-    /// start names a key only if all replicas have it. If the note named a misconfigured replica's key, the next start
-    /// would ignore the note and sign with the chosen key at once.
+    /// Announces the keys, reads the cards of the other replicas, and decides which key signs. Notes the signing key
+    /// for the next start only if all replicas have that key. If only a misconfigured replica had the key, the next
+    /// start would ignore the note and sign with the chosen key at once.
     async fn look(&mut self) -> Result<(), StoreError> {
         let asked = Instant::now();
         let card = Card::of(&self.ring);

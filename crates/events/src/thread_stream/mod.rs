@@ -14,8 +14,8 @@ use threadkeep_store::{Backend, StoreError, Watched};
 const MOST: usize = 256;
 /// Number of events in the first read. Their key names take up to 2 MiB.
 const FIRST: usize = 32;
-/// Approximate maximum size of the key names in waiting events, in bytes. Without this limit, a reader that takes
-/// nothing could hold many events of a thousand keys.
+/// Approximate limit for the total size of the key names in queued events, in bytes. Without this limit, a stalled
+/// reader could hold many events with a thousand keys each.
 pub(super) const MOST_BYTES: usize = NAMED_KEY_BYTES_MAX;
 
 /// The position of a reader of a thread's events.
@@ -39,7 +39,7 @@ pub enum ThreadItem {
         /// The reader's position at this item.
         cursor: ThreadCursor,
     },
-    /// The reader has missed events that were not logged or have left the log. The reader must read the thread.
+    /// The reader has missed events that the log does not contain. The reader must read the thread.
     Reset {
         /// Current version of the thread.
         version: u64,
@@ -61,12 +61,12 @@ pub struct ThreadStream {
     /// Position at which `read.stamp` was last verified.
     verified_up_to: Position,
     behind: Option<CatchUp>,
-    /// Number of events per read of the log. A read that exceeds the byte limit sets this to the number of events that
-    /// fit. A read that fits doubles it. As a result, events with many key names are read about twice, and not again
+    /// Number of events to read from the log at once. A read that exceeds the byte limit reduces this number to the
+    /// events that fit; any other read doubles it. Events with many key names are therefore read about twice, not once
     /// for each event that is taken.
     at_once: usize,
     ready: VecDeque<ThreadItem>,
-    /// True if the thread has moved to a new id. The event of the move is the last of the stream.
+    /// True if the thread has moved to a new id. The event that reports the move is the last in the stream.
     is_moved: bool,
     counters: Arc<EventCounters>,
     stop: CancellationToken,
@@ -137,8 +137,7 @@ impl ThreadStream {
             stop: parts.stop,
         };
         match after {
-            // even at the same version, because there may be events that do not change the version, such as those of
-            // sessions
+            // compares the whole cursor, because some events, such as those of sessions, do not change the version
             Some(cursor) if cursor != now => stream.resume(cursor, watched),
             _ => {}
         }
@@ -155,7 +154,7 @@ impl ThreadStream {
         }
     }
 
-    /// Returns the reader's position if the reader has all events so far, or `None` if there are more.
+    /// Returns the reader's position if the reader has all events so far, or `None` if more events are available.
     #[must_use]
     pub fn cursor(&self) -> Option<ThreadCursor> {
         if self.behind.is_some() || !self.ready.is_empty() {
@@ -187,7 +186,7 @@ impl ThreadStream {
             }
             if let Some(behind) = self.behind {
                 self.catch_up(behind).await?;
-                // yields, because a store that never waits would block the other tasks of this worker
+                // yields, because calls to some stores never wait, which would block the other tasks of this worker
                 yield_now().await;
                 continue;
             }
@@ -228,7 +227,7 @@ impl ThreadStream {
         let mut events = Vec::new();
         if from < until.head {
             let mut read = self.log.read_log(&[(bucket, from)], self.at_once).await?;
-            // only after the read is it certain whether the read skipped events
+            // checked after the read, because events may also be deleted during the read
             let horizons = self.log.log_horizons(&[bucket]).await?;
             events = read.pop().unwrap_or_default();
             self.counters.events_read.add(events.len() as u64);
@@ -250,7 +249,7 @@ impl ThreadStream {
                 self.read.position = event.id.position;
                 continue;
             }
-            // after a reset, the reader reads the thread in its current version or a later version
+            // after a reset, the reader reads the thread at this version or a later one
             let reset = (!told).then_some(until.stamp.version);
             bytes += bytes_named(&event);
             told |= self.push(Arc::new(event), reset);
@@ -258,7 +257,7 @@ impl ThreadStream {
                 return Ok(());
             }
             if bytes >= MOST_BYTES {
-                // the rest is read again after these events are taken
+                // the remaining events are read again after these events are taken
                 is_all = false;
                 at_once = index + 1;
                 break;
@@ -274,7 +273,7 @@ impl ThreadStream {
         Ok(())
     }
 
-    /// Compares the reader's state with the thread's after all events up to `until` were read. Queues a reset if they
+    /// Compares the cursor with the thread after all events up to `until` have been read. Queues a reset if they
     /// differ.
     fn arrive(&mut self, until: Watched, told: bool) {
         self.read.position = self.read.position.max(until.head);
@@ -328,8 +327,8 @@ fn follows(event: &Event, known: &ThreadCursor) -> bool {
     match event.kind {
         EventKind::Created { .. } => !is_living,
         EventKind::Updated { .. } => is_of_life && event.version == known_version + 1,
-        // an expired thread is absent before its event arrives; the version of a lost thread is unknown; the changes of
-        // an erased thread have left the log
+        // an expired thread is already absent when its event arrives; the version of a lost thread is unknown; the
+        // changes to an erased thread are no longer in the log
         EventKind::Destroyed { reason, state_lost } => {
             !is_living
                 || state_lost

@@ -46,7 +46,7 @@ impl Scene {
         listeners.note_watched(bucket, &self.id, Instant::now(), over, watched);
     }
 
-    /// Returns the versions of the next `count` items; resets are negative.
+    /// Returns the versions of the next `count` items, negated for resets.
     async fn hear(&mut self, count: usize) -> Vec<i64> {
         let mut heard = Vec::new();
         for _ in 0..count {
@@ -104,7 +104,7 @@ async fn a_gap_is_told_before_the_event_that_shows_it() {
     write(&scene.store, &scene.id).await;
 
     assert_eq!(scene.hear(2).await, [-3, 3]);
-    // no second reset, although the other check detects the gap too
+    // the second check also detects the gap, but does not queue another reset
     scene.watch_again().await;
     write(&scene.store, &scene.id).await;
     assert_eq!(scene.hear(1).await, [4]);
@@ -138,7 +138,7 @@ async fn a_reader_that_takes_nothing_holds_little_of_what_it_missed() {
     assert_eq!(scene.stream.cursor(), None, "there is more");
     assert_eq!(scene.hear(39).await, (3..=41).collect::<Vec<_>>());
     assert_eq!(scene.events.counters().resets.get(), 0);
-    // the tail reads each event once, and the reader little more than once
+    // the tail reads each event once, and the reader reads only a few events twice
     let read = scene.events.counters().events_read.get();
     assert!(read <= 4 * 41, "{read}");
 }

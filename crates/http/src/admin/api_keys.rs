@@ -18,7 +18,7 @@ pub(crate) struct ApiKeyObject<'a> {
 
 /// Retrieve the current API key
 ///
-/// Returns the API key that the request was sent with.
+/// Returns the API key that authenticates the request.
 #[utoipa::path(
     get,
     path = "/v1/api-keys/current",

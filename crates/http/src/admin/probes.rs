@@ -18,7 +18,7 @@ pub(crate) async fn healthz() -> HttpResponse {
 
 /// Check that the server accepts requests
 ///
-/// Returns 200 if the store accepts writes and the server is not about to stop.
+/// Returns 200 if the store accepts writes and the server is not shutting down.
 #[utoipa::path(
     get,
     path = "/readyz",

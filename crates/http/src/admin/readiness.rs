@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use threadkeep_store::millis;
 
-/// How long a successful write proves that the store accepts writes. Probes therefore write at most once per second,
-/// regardless of the number of clients.
+/// Time for which a successful write counts as proof that the store accepts writes. Probes therefore write at most once
+/// per second, regardless of the number of clients.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// Readiness of this replica for requests from a load balancer. Clones share the state.
@@ -13,7 +13,7 @@ const FRESH: Duration = Duration::from_secs(1);
 pub struct Readiness {
     is_leaving: Arc<AtomicBool>,
     start: Instant,
-    /// When the last successful write no longer counts as proof, in milliseconds since `start`.
+    /// Time at which the last successful write stops counting as proof, in milliseconds since `start`.
     fresh_until_ms: Arc<AtomicU64>,
 }
 

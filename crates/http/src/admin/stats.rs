@@ -19,7 +19,7 @@ const COUNTING: Duration = Duration::from_millis(500);
 /// the whole store.
 ///
 /// The lists of busiest threads use a fixed amount of memory, regardless of the number of threads. The count of a
-/// thread is never too high, and too low by at most a thousandth of all traffic.
+/// thread is never too high, and is too low by no more than 0.1% of all traffic.
 #[utoipa::path(
     get,
     path = "/v1/stats",

@@ -10,8 +10,8 @@ use threadkeep_stats::{Busy, CallRow, Durations, LargeState, Report, Requests, R
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct StatsObject {
     replica: ReplicaObject,
-    /// Length of the period that the `window` objects cover, in seconds. Between 50 and 60, or less shortly after the
-    /// replica has started.
+    /// Length of the period that the `window` objects cover, in seconds. Between 50 and 60, or less if the replica has
+    /// just started.
     #[schema(minimum = 0, maximum = 60)]
     window_seconds: f64,
     /// Requests by route and method. Routes without requests are omitted.
@@ -33,7 +33,7 @@ pub(super) struct ReplicaObject {
     version: &'static str,
     /// `memory` or `redis`.
     store: &'static str,
-    /// When the replica started. The totals count from this time.
+    /// When the replica started. Totals are counted from this time.
     #[schema(format = DateTime)]
     started_at: Option<String>,
     /// When the statistics were collected.
@@ -61,7 +61,7 @@ pub(super) struct RequestsObject {
     window: RequestsWindow,
 }
 
-/// Requests in the window. Durations end when the response begins.
+/// Requests in the window. Durations are measured until the response begins.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RequestsWindow {
     requests: u64,
@@ -105,16 +105,16 @@ pub(super) struct DurationsObject {
     max_ms: Option<f64>,
 }
 
-/// The 20 busiest threads of the window by each measure, busiest first. All protocols count.
+/// The 20 busiest threads in the window by each measure, busiest first. Includes the traffic of all protocols.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ThreadListsObject {
     /// The threads with the most accepted writes to state, metadata, keys, tasks and history.
     by_writes: Vec<ThreadWrites>,
     /// The threads with the most reads of state, metadata, keys, tasks and history.
     by_reads: Vec<ThreadReads>,
-    /// The threads with the most bytes of values read and written.
+    /// The threads with the largest total size of values read and written.
     by_bytes: Vec<ThreadBytes>,
-    /// The threads whose state was largest in a write or read.
+    /// The threads with the largest states read or written.
     largest: Vec<ThreadSize>,
 }
 
@@ -154,9 +154,9 @@ pub(super) struct ThreadSize {
 pub(super) struct CountsObject {
     /// The number of threads in the store, including some that have just ended. Null if the store did not answer.
     threads: Option<u64>,
-    /// Memory in bytes that the embedded store uses. Null with Redis.
+    /// The memory that the embedded store uses, in bytes. Null with Redis.
     bytes: Option<u64>,
-    /// Memory limit of the embedded store in bytes. Null with Redis.
+    /// The memory limit of the embedded store, in bytes. Null with Redis.
     memory_limit_bytes: Option<u64>,
     /// The number of open client connections.
     connections: u64,

@@ -17,13 +17,13 @@ type TypeNames = List<String, 1, { EventType::ALL.len() }>;
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewWebhookBody<'a> {
-    /// An `http` or `https` URL without user and password. Private addresses require the setting
+    /// An `http` or `https` URL without a user name and password. Private addresses require the setting
     /// `webhook_allow_private`.
     #[schema(max_length = 2048)]
     url: String,
     #[schema(value_type = Vec<EventTypeName>, min_items = 1, max_items = 9)]
     events: TypeNames,
-    /// The signing secret: `whsec_` and 24 to 64 bytes in base64. By default, the server generates a secret.
+    /// The signing secret: `whsec_` followed by 24 to 64 bytes in base64. By default, the server generates a secret.
     #[schema(value_type = Option<String>, pattern = "^whsec_[A-Za-z0-9+/]+={0,2}$")]
     #[serde(borrow)]
     secret: Option<RawJson<'a>>,
@@ -48,7 +48,7 @@ pub(super) struct WebhookPatchBody<'a> {
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReplayBody {
-    /// The ids of the events. By default, all failed events.
+    /// The ids of the events to replay. By default, all failed events are replayed.
     #[schema(nullable = false, value_type = Option<Vec<String>>, min_items = 1, max_items = 100)]
     events: Option<List<String, 1, 100>>,
 }
@@ -82,7 +82,7 @@ pub(super) fn read_endpoint_change(body: &str) -> ApiResult<EndpointChange> {
     })
 }
 
-/// Parses the body of a replay. `None` stands for all failed events.
+/// Parses the body of a replay. `None` means all failed events.
 pub(super) fn read_replay(body: &str) -> ApiResult<Option<Vec<EventId>>> {
     let body = optional_body_object(body, IN_BODY)?;
     let ReplayBody { events } = read(&body)?;

@@ -37,7 +37,7 @@ struct UndeliveredEvent {
     r#type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     thread_id: Option<String>,
-    /// The scope, if the event is a change to keys or tasks.
+    /// The scope, if the event reports a change to keys or tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
     /// When the event occurred.
@@ -74,10 +74,10 @@ pub(super) struct PendingEvent {
     #[serde(flatten)]
     #[schema(inline)]
     event: UndeliveredEvent,
-    /// When the server first tried to deliver the event. Null while the event waits for an earlier event of its thread.
+    /// When the server first tried to deliver the event. Null while an earlier event of its thread is pending.
     #[schema(format = DateTime)]
     first_attempt_at: Option<String>,
-    /// When the server tries again. Null while the event waits for an earlier event of its thread.
+    /// When the server will try again. Null while an earlier event of its thread is pending.
     #[schema(format = DateTime)]
     next_attempt_at: Option<String>,
     /// Why the last attempt failed.
@@ -89,7 +89,7 @@ pub(super) struct PendingEvent {
 pub(super) struct PendingObject {
     /// The pending events, oldest first.
     pending: Vec<PendingEvent>,
-    /// The number of all pending events, including events that are not listed.
+    /// The total number of pending events, including events that are not listed.
     total: u64,
 }
 

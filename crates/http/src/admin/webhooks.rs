@@ -16,14 +16,14 @@ use crate::schemas::WebhookParam;
 use threadkeep_web::ApiError;
 use threadkeep_webhooks::WebhookId;
 
-/// Endpoint id in the path. A malformed id gets the same error as an unknown endpoint.
+/// Endpoint id in the path. A malformed id causes the same error as an unknown endpoint.
 #[derive(Debug)]
 pub(crate) struct EndpointPath(WebhookId);
 
 /// Create a webhook endpoint
 ///
-/// The server delivers all later events of the endpoint's types. It signs each delivery with the secret, according to
-/// [Standard Webhooks](https://www.standardwebhooks.com). Only this response contains the secret.
+/// The server delivers all subsequent events of the endpoint's types. It signs each delivery with the secret, according
+/// to [Standard Webhooks](https://www.standardwebhooks.com). Only this response contains the secret.
 #[utoipa::path(
     post,
     path = "/v1/webhooks",
@@ -200,7 +200,7 @@ pub(crate) async fn get_failed(
 
 /// Replay failed deliveries
 ///
-/// Delivers the events that the body names again. Without a body, delivers all failed events again.
+/// Redelivers the events that are listed in the body, or all failed events if there is no body.
 #[utoipa::path(
     post,
     path = "/v1/webhooks/{id}/replay",

@@ -12,7 +12,7 @@ use threadkeep_service::ThreadService;
 /// Pause after a compression, as a multiple of the compression's duration.
 const REST: u32 = 9;
 
-/// Compresses thread states in the background, one at a time, with up to a tenth of a core. Clones share this budget.
+/// Compresses thread states in the background, one at a time, using up to a tenth of a core. Clones share this budget.
 #[derive(Debug, Clone, Default)]
 pub struct Compressor(Arc<Mutex<CompressionBudget>>);
 

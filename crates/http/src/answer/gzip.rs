@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn padding_changes_the_length_and_not_the_content() {
         let plain = gzip(b"some text, some text", Compression::fast());
-        // 64 random lengths are equal with a probability of 256^-63
+        // the probability that 64 random lengths are all equal is 256^-63
         let lengths: HashSet<_> = (0..64)
             .map(|_| {
                 let padded = padded(&plain);

@@ -20,13 +20,13 @@ use threadkeep_trace::Phase;
 /// Size of the chunks of a response. Responses of up to one chunk do not count towards the limit, because actix copies
 /// about two chunks into a connection's write buffer anyway.
 const PART_BYTES: usize = 16_384;
-/// Minimum rate at which a client must read while other responses wait for memory, averaged over [`CREDIT`]. The
+/// Minimum rate at which a client must read while other responses are waiting for memory, averaged over [`CREDIT`]. The
 /// operating system reports progress in steps of up to a third of its buffer. [`CREDIT`] spans several such steps.
 const BYTES_PER_SECOND: u64 = 262_144;
 const CREDIT: Duration = Duration::from_secs(3);
 /// Time limit for a response that waits for memory.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Interval between checks for slow clients while responses wait for memory.
+/// Interval between checks for slow clients while responses are waiting for memory.
 const SLOW_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// Divisor that limits the total size of waiting responses to a quarter of the memory limit. Waiting responses occupy
 /// memory in addition to that limit.
@@ -34,8 +34,8 @@ const WAITING_DIVISOR: usize = 4;
 
 /// Holds the large responses of one worker, up to a limit.
 ///
-/// `AnswerMemory` owns the bytes, and a connection has only a `HeldResponse` that refers to them. Dropping the bytes
-/// frees memory at once, even if the client never reads.
+/// `AnswerMemory` owns the bytes. A connection has only a `HeldResponse` that refers to them. Dropping the bytes
+/// therefore frees memory at once, even if the client never reads.
 #[derive(Debug, Clone)]
 pub struct AnswerMemory(Rc<Pool>);
 
@@ -54,7 +54,7 @@ struct Pool {
 #[derive(Debug)]
 struct PendingResponse {
     rest: Bytes,
-    /// After this time, the response is dropped if other responses wait for memory.
+    /// After this time, the response is dropped if other responses are waiting for memory.
     due: Instant,
     room: Option<OwnedSemaphorePermit>,
 }
@@ -107,7 +107,7 @@ impl AnswerMemory {
         self.insert(answer, room)
     }
 
-    /// Returns the number of permits for `answer`. A response above the limit needs all permits.
+    /// Returns the number of permits for `answer`. A response that exceeds the limit needs all permits.
     fn wanted(&self, answer: &Bytes) -> u32 {
         let wanted = answer.len().min(self.0.limit_bytes);
         u32::try_from(wanted).unwrap_or(u32::MAX)
@@ -145,8 +145,8 @@ impl AnswerMemory {
         leaving.retain(|_, answer| answer.due >= now);
     }
 
-    /// Frees memory by dropping the responses of the slowest clients. Frees less than `wanted` if waiting responses
-    /// hold the rest.
+    /// Frees memory by dropping the responses of the slowest clients. Returns fewer permits than `wanted` if all
+    /// responses together hold fewer.
     fn evict_slowest(&self, wanted: u32) -> Option<OwnedSemaphorePermit> {
         let mut leaving = self.0.leaving.borrow_mut();
         let mut room: Option<OwnedSemaphorePermit> = None;
@@ -218,8 +218,8 @@ impl Drop for Place<'_> {
     }
 }
 
-/// Body of a response whose bytes are in [`AnswerMemory`]. If the memory drops the response, the body ends early, and
-/// actix closes the connection.
+/// Body of a response whose bytes are in [`AnswerMemory`]. If `AnswerMemory` drops the response, the body ends early,
+/// and actix closes the connection.
 #[derive(Debug)]
 pub(crate) struct HeldResponse {
     memory: AnswerMemory,
@@ -333,7 +333,7 @@ mod tests {
     #[actix_web::test]
     async fn a_client_that_takes_nothing_makes_room_and_one_that_gets_on_does_not() {
         let part_time = Duration::from_secs(PART_BYTES as u64) / BYTES_PER_SECOND as u32;
-        // retries, because the reading client may also fall behind on a slow machine
+        // retries, because on a slow machine, the reading client may fall behind too
         for _ in 0..1_000 {
             let (memory, start) = (memory(), Instant::now());
             let mut held = fill(&memory).await;
@@ -354,7 +354,7 @@ mod tests {
 
     #[actix_web::test]
     async fn an_answer_that_finds_no_room_in_time_is_refused() {
-        // retries, because other clients may also fall behind on a slow machine and free memory
+        // retries, because on a slow machine, other clients may fall behind, so that memory is freed
         for _ in 0..100 {
             let start = Instant::now();
             let memory = AnswerMemory::with_timeout(256 * KIB as u64, Duration::from_millis(20));

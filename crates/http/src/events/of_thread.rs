@@ -22,7 +22,7 @@ struct ThreadFeed {
     viewer: Viewer,
     stream: ThreadStream,
     taken: Option<ThreadItem>,
-    /// True if the latest item that was sent is a `reset`, which also covers the hidden events that follow.
+    /// True if the last item sent is a `reset`, which also covers the hidden events that follow it.
     is_told: bool,
     with_values: bool,
     _session: Option<Session>,

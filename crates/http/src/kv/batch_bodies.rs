@@ -49,8 +49,8 @@ pub(super) struct PutEntry {
     /// The media type. By default, `text/plain; charset=utf-8` for `body`, and `application/octet-stream` for `base64`.
     #[schema(nullable = false, min_length = 1, max_length = 255)]
     content_type: Option<String>,
-    /// Lifetime of the entry in seconds. 0 means that the entry never expires. By default, the namespace's default
-    /// lifetime, or else the server's.
+    /// Lifetime of the entry in seconds. 0 means that the entry never expires. Defaults to the default lifetime of the
+    /// namespace, or else of the server.
     #[schema(nullable = false, value_type = Option<u64>, maximum = 31_536_000)]
     ttl_seconds: Option<Whole<0, { Lifetime::LONGEST.as_secs() }>>,
     /// Put the entry only if it does not exist.
@@ -91,7 +91,7 @@ enum PutOutcome {
         version: u64,
         /// Size of the body in bytes.
         size_bytes: u64,
-        /// When the entry expires. Null if never.
+        /// When the entry expires. Null if it never expires.
         #[schema(format = DateTime)]
         expires_at: Option<String>,
     },

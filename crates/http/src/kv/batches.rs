@@ -14,7 +14,7 @@ use threadkeep_web::ApiError;
 /// Retrieve several entries
 ///
 /// Returns entries with their bodies. The response is limited to 2 MiB, but contains at least one entry if any exists.
-/// Keys beyond the limit are listed in `unread`. The read is not atomic. Entries may be read at different moments.
+/// Keys beyond the limit are listed in `unread`. The read is not atomic: entries may be read at different times.
 #[utoipa::path(
     post,
     path = "/v1/kv/{namespace}/get",
@@ -43,7 +43,7 @@ pub(crate) async fn get_entries(
 
 /// Put several entries
 ///
-/// Each entry is put whole or not at all, and has its own outcome. The request as a whole is not atomic. If the request
+/// Each put succeeds or fails as a whole, and has its own outcome. The request as a whole is not atomic. If the request
 /// fails halfway, retry it with the same `Idempotency-Key` to put the remaining entries. No entry is put twice. An
 /// error response means that no entry was put, except for 503, which leaves the outcomes unknown.
 #[utoipa::path(

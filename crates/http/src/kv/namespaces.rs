@@ -15,8 +15,8 @@ use threadkeep_store::{Answered, EntryRange, KeyOrder, NamespacePlace};
 
 /// List namespaces
 ///
-/// Returns namespaces, newest first, with the number and size of their entries. With `namespace`, returns only the
-/// named namespaces that exist.
+/// Returns namespaces, newest first, with the number and size of their entries. With `namespace`, returns only those of
+/// the named namespaces that exist.
 #[utoipa::path(
     get,
     path = "/v1/kv",
@@ -54,8 +54,8 @@ pub(crate) async fn list_namespaces(
 /// List the entries of a namespace
 ///
 /// Returns entries in byte order of their keys, with size, type and times. Puts and deletions between two pages do not
-/// repeat or skip other entries. A namespace that does not exist has no entries. With `bodies`, a page is limited to 2
-/// MiB, but contains at least one entry if any exists.
+/// cause other entries to be repeated or skipped. A namespace that does not exist has no entries. With `bodies`, a page
+/// is limited to 2 MiB, but contains at least one entry if any exists.
 #[utoipa::path(
     get,
     path = "/v1/kv/{namespace}",
@@ -79,7 +79,7 @@ pub(crate) async fn list_entries(
 ) -> ApiResult {
     let ring = api.identity.ring();
     let prefix = listing.prefix();
-    // NUL separates the parts, because names contain no control characters
+    // NUL is a safe separator, because names contain no control characters
     let about = match listing.order() {
         KeyOrder::Ascending => [namespace.as_str(), prefix].join("\0"),
         KeyOrder::Descending => [namespace.as_str(), prefix, "desc"].join("\0"),
@@ -151,9 +151,8 @@ pub(crate) async fn put_namespace(
 /// Delete a namespace and all its entries
 ///
 /// Deletes entries in batches, which do not block other requests. An entry that is put during the deletion is either
-/// deleted as well, or creates the namespace again. If the request fails, some entries may remain. Send the request
-/// again in that case. With an `Idempotency-Key`, a late retry deletes no entries that were put after the first
-/// request.
+/// deleted as well, or creates the namespace again. If the request fails, some entries may remain. In that case, send
+/// the request again. With an `Idempotency-Key`, a late retry deletes no entries that were put after the first request.
 #[utoipa::path(
     delete,
     path = "/v1/kv/{namespace}",

@@ -18,7 +18,7 @@ pub(super) struct EntryReceipt {
     version: u64,
     /// Size of the body in bytes.
     size_bytes: u64,
-    /// When the entry expires. Null if never.
+    /// When the entry expires. Null if it never expires.
     #[schema(format = DateTime)]
     expires_at: Option<String>,
 }
@@ -40,7 +40,7 @@ pub(super) struct EntryObject {
     /// When the entry was last put.
     #[schema(format = DateTime)]
     updated_at: Option<String>,
-    /// When the entry expires. Null if never.
+    /// When the entry expires. Null if it never expires.
     #[schema(format = DateTime)]
     expires_at: Option<String>,
     /// The entity tag, for `If-Match`.
@@ -79,7 +79,7 @@ pub(super) struct NamespaceObject {
     default_ttl_seconds: Option<u64>,
     /// The namespace ends after this number of seconds without use. Null if the namespace never ends by itself.
     idle_ttl_seconds: Option<u64>,
-    /// When the namespace ends if it is not used. Null if never. A use updates this time within two seconds.
+    /// When the namespace ends if it is not used. Null if it never ends. Each use updates this time within two seconds.
     #[schema(format = DateTime)]
     expires_at: Option<String>,
     #[schema(format = DateTime)]

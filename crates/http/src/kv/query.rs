@@ -22,7 +22,7 @@ pub(crate) struct NamespaceListing {
 
 const NAMES_MAX: usize = 100;
 
-/// Returns the lifetime for `seconds`, where 0 means unlimited. `None` if `seconds` is out of range.
+/// Returns the lifetime for `seconds`, where 0 means unlimited. Returns `None` if `seconds` is out of range.
 pub(super) fn lifetime(seconds: u64) -> Option<Lifetime> {
     let is_legal = seconds <= Lifetime::LONGEST.as_secs();
     is_legal.then(|| Lifetime::from_seconds(seconds))

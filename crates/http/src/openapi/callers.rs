@@ -125,7 +125,7 @@ fn thread_id() -> Parameter {
         .build()
 }
 
-/// Requires one of `schemes`. An empty name stands for no credential.
+/// Requires one of `schemes`. An empty name means that no credential is required.
 pub(super) fn any_of(schemes: &[&str]) -> Vec<SecurityRequirement> {
     let requirement = |scheme: &&str| match *scheme {
         "" => SecurityRequirement::default(),

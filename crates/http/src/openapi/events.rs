@@ -16,7 +16,7 @@ pub(super) struct EventSchemas;
 struct Event {
     /// The version of the CloudEvents specification. Always `1.0`.
     specversion: String,
-    /// The id of the event: `evt_` and hex digits. All deliveries of an event have the same id.
+    /// The id of the event: `evt_` followed by hex digits. All deliveries of an event have the same id.
     id: String,
     /// Always `threadkeep`.
     source: String,
@@ -45,7 +45,7 @@ struct EventData {
     /// The life of the thread or scope: 16 hex digits, as in the entity tag. A thread or scope that is created again
     /// starts a new life.
     life: String,
-    /// The position of the event among the events of its thread or scope, from 1.
+    /// The one-based position of the event among the events of its thread or scope.
     sequence: u64,
     /// The version of the thread after the change. In `kv_updated` and `task_list_updated`, the version of the scope.
     version: u64,
@@ -66,7 +66,7 @@ struct EventData {
     metadata: Option<BTreeMap<String, Value>>,
     /// The final state, if it is no larger than 256 KiB.
     state: Option<BTreeMap<String, Value>>,
-    /// The URL of the final state, if it is larger.
+    /// The URL of the final state, if it is larger than 256 KiB.
     state_url: Option<String>,
     /// The URL of the final history, if there is one.
     history_url: Option<String>,

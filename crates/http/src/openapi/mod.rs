@@ -78,7 +78,7 @@ pub fn openapi_json() -> &'static str {
     })
 }
 
-/// Depth from which an object is written on one line.
+/// Nesting depth at which objects are written on a single line.
 const LINE_DEPTH: usize = 3;
 
 fn write(value: &Value, depth: usize, json: &mut String) {

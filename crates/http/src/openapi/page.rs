@@ -51,7 +51,7 @@ fn compressed() -> Bytes {
         .clone()
 }
 
-/// Adds the path `/metrics`, whose handler is outside of this crate.
+/// Adds the path `/metrics`, whose handler is outside this crate.
 pub(super) struct Metrics;
 
 impl Modify for Metrics {

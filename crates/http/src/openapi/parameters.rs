@@ -25,7 +25,7 @@ impl Modify for SharedParameters {
                 None => variants.push((parameter.clone(), 1)),
             }
         }
-        // the most used variant of a parameter keeps its name
+        // the most frequent variant of a parameter keeps the parameter's name
         let mut shared = BTreeMap::new();
         for (name, mut variants) in uses {
             variants.sort_by_key(|(_, count)| Reverse(*count));
@@ -61,8 +61,8 @@ fn each(document: &mut OpenApi) -> impl Iterator<Item = &mut RefOr<Parameter>> {
     operations.flat_map(|(_, operation)| operation.parameters.iter_mut().flatten())
 }
 
-/// Removes null from the types of a parameter, which may be absent but not null. Removes the 64-bit format of integers,
-/// because the server clamps larger numbers.
+/// Removes null from the types of a parameter, because a parameter may be absent but not null. Removes the 64-bit
+/// format of integers, because the server clamps larger numbers.
 fn tidy(parameter: &mut RefOr<Parameter>) {
     if let RefOr::T(parameter) = parameter
         && let Some(RefOr::T(Schema::Object(schema))) = &mut parameter.schema

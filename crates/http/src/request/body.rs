@@ -1,9 +1,9 @@
 //! Reads request bodies completely before a handler runs.
 //!
 //! A client that is still sending a body often loses the connection before it receives an early error response. The
-//! server therefore reads even a rejected body to its end, and discards bytes beyond the limit. It stores nothing of a
-//! body whose announced length is too large. It stops reading if the body is longer than `DRAIN_BYTES`, if the client
-//! is too slow, or if no memory is left.
+//! server therefore reads even a rejected body to its end, and discards bytes beyond the limit. It does not store any
+//! part of a body whose announced length is too large. It stops reading if the body is longer than `DRAIN_BYTES`, if
+//! the client is too slow, or if no memory is left.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -33,9 +33,9 @@ const TIME: Duration = Duration::from_secs(30);
 const SILENCE: Duration = Duration::from_secs(10);
 /// Maximum size of a rejected body that is read to its end. For a longer body, the server closes the connection.
 const DRAIN_BYTES: usize = 64 * 1_048_576;
-/// Time limit for a rejected body.
+/// Time limit for reading a rejected body.
 const DRAIN_TIME: Duration = Duration::from_secs(10);
-/// Time limit for a body that waits for memory.
+/// Time limit for a body that is waiting for memory.
 const MEMORY_TIMEOUT: Duration = Duration::from_secs(5);
 const BLOCK_BYTES: usize = 32_768;
 
@@ -68,7 +68,7 @@ impl fmt::Debug for Body {
 }
 
 impl Body {
-    /// Size limit of a body, except for entries and imports.
+    /// Size limit for bodies other than entries and imports.
     pub const LIMIT_BYTES: u64 = BODY_MAX_BYTES;
 
     pub(crate) fn none() -> Self {
@@ -160,7 +160,7 @@ impl Body {
     async fn drain(mut payload: IncomingBody, limit_bytes: u64, mut read_bytes: usize) -> Self {
         let mut end = None;
         payload.share.clear();
-        // errors do not matter here, because reading on only makes it more likely that the response arrives
+        // errors are ignored, because the rest is read only to make it more likely that the response arrives
         while let Ok(Some(Ok(chunk))) = payload.next(DRAIN_TIME, &mut end).await {
             read_bytes += chunk.len();
             if read_bytes > DRAIN_BYTES {
@@ -174,7 +174,7 @@ impl Body {
     }
 }
 
-/// Returns whether actix treats all bytes after the head as the body, which is the case for WebSockets.
+/// Returns whether actix treats all bytes after the head as the body, as it does for WebSockets.
 pub fn is_endless(head: &RequestHead) -> bool {
     let upgrades = head.headers().get_all(UPGRADE);
     upgrades
@@ -182,8 +182,8 @@ pub fn is_endless(head: &RequestHead) -> bool {
         .any(|value| value.eq_ignore_ascii_case(b"websocket"))
 }
 
-/// Timer for the bodies of a connection, which has one body at a time. A timer per body would cost more than reading
-/// the body.
+/// Timer for the bodies of a connection, which arrive one at a time. A new timer for each body would cost more than
+/// reading the body.
 #[derive(Debug, Clone, Default)]
 pub struct BodyAlarm(Rc<RefCell<Alarm>>);
 
@@ -256,8 +256,8 @@ enum Fault {
 }
 
 impl IncomingBody {
-    /// Returns the next chunk, or `None` at the end of the body. Fails if the client is silent for [`SILENCE`], or at
-    /// `end`. The first wait sets `end` to `limit` from now.
+    /// Returns the next chunk, or `None` at the end of the body. Fails if the client is silent for [`SILENCE`], or when
+    /// `end` has passed. If `end` is not set, the first wait sets it to `limit` from now.
     async fn next(
         &mut self,
         limit: Duration,

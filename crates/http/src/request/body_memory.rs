@@ -11,17 +11,17 @@ use tokio::time::Instant;
 /// Number of bytes per body that do not count towards the limit. Small bodies can therefore arrive even if large bodies
 /// fill the memory.
 const FREE_BYTES: u64 = 16_384;
-/// Minimum rate of a body while other bodies wait for memory, averaged over [`CREDIT`]. Without a minimum rate, a slow
-/// client could block other clients at little cost.
+/// Minimum rate of a body while other bodies are waiting for memory, averaged over [`CREDIT`]. Without a minimum rate,
+/// a slow client could block other clients at little cost.
 const BYTES_PER_SECOND: u64 = 262_144;
 const CREDIT: Duration = Duration::from_secs(2);
-/// Interval between checks for slow bodies while other bodies wait for memory.
+/// Interval between checks for slow bodies while other bodies are waiting for memory.
 pub(crate) const SLOW_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Limits the bytes of request bodies in memory, from their arrival until the request is done.
 ///
-/// Bytes do not count when they are announced, because an announcement costs a client nothing. The oldest incomplete
-/// body may use all of the memory. The other bodies must leave room for one whole body. Incomplete bodies therefore
+/// Bytes count only once they arrive, because an announcement costs a client nothing. The oldest incomplete body may
+/// use all of the memory. The other bodies must leave room for one body of maximum size. Incomplete bodies therefore
 /// cannot block each other: the oldest body either makes progress or is dropped.
 #[derive(Debug, Clone)]
 pub struct BodyMemory(Rc<Pool>);
@@ -46,7 +46,7 @@ struct Arrival {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ArrivalState {
-    /// After this time, the body is dropped if other bodies wait for memory.
+    /// After this time, the body is dropped if other bodies are waiting for memory.
     By(Instant),
     Waits,
     Evicted,
@@ -118,7 +118,7 @@ impl BodyMemory {
     }
 }
 
-/// Creates a memory without a limit, for connections that have no memory of their own.
+/// Creates an unlimited `BodyMemory`, for connections that have none of their own.
 impl Default for BodyMemory {
     fn default() -> Self {
         Self::new(u64::MAX, 0)
@@ -171,8 +171,8 @@ impl Share {
         Poll::Ready(Ok(()))
     }
 
-    /// Registers the task, which is woken if the body is dropped while it waits for the client. Fails if the body was
-    /// already dropped.
+    /// Registers the task to be woken if the body is dropped while the task is waiting for the client. Fails if the
+    /// body was already dropped.
     pub(super) fn await_client(&self, cx: &Context<'_>) -> Result<(), Evicted> {
         let Some(number) = self.number else {
             return Ok(());

@@ -23,7 +23,7 @@ pub(crate) struct WriteConditions {
     pub(crate) key: Option<HeaderValue>,
 }
 
-/// The headers `Idempotency-Key` and `x-turn-token` of a write. Such a write may have its expected version in the body.
+/// The headers `Idempotency-Key` and `x-turn-token` of a write, whose body may contain the expected version.
 #[derive(Debug)]
 pub struct Repeatable {
     pub(crate) idempotency: Option<IdempotencyKey>,
@@ -74,7 +74,7 @@ impl ReadConditions {
     }
 }
 
-/// Returns whether `value` matches `tag`, in the weak comparison of RFC 9110, section 13.1.2.
+/// Returns whether `value` matches `tag`, using the weak comparison of RFC 9110, section 13.1.2.
 fn names(value: &str, tag: &str, stamp: Stamp) -> bool {
     if value == "*" {
         return stamp.version > 0;

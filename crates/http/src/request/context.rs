@@ -16,7 +16,7 @@ pub(crate) struct RequestContext {
     session: SessionId,
     pub(crate) body: Body,
     key: OnceCell<Option<ApiKey>>,
-    /// The caller, if already identified before the body was read.
+    /// The caller, if it was identified before the body was read.
     pub(super) caller: Option<Caller>,
     pub(super) refusal: Option<ApiError>,
     /// The caller with its new thread id, after a request has ended or moved the previous thread.
@@ -46,7 +46,7 @@ pub(crate) fn change_context<T>(
     request.extensions_mut().get_mut().map(change)
 }
 
-/// Returns the session of a request, or `None` before the envelope has assigned a session.
+/// Returns the session of a request, or `None` if the envelope has not assigned a session yet.
 #[must_use]
 pub fn session_of(request: &HttpRequest) -> Option<SessionId> {
     let extensions = request.extensions();
@@ -71,6 +71,6 @@ pub(super) fn key_of(request: &HttpRequest, api: &Api) -> Option<ApiKey> {
     }
 }
 
-/// The thread that a request names by its id, instead of the caller's own thread.
+/// A thread that a request names by its id, as opposed to the caller's own thread.
 #[derive(Debug)]
 pub struct About(pub ThreadId);

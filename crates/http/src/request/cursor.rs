@@ -17,7 +17,7 @@ pub(crate) trait Cursor: Sized {
 
     fn write(&self, out: &mut Vec<u8>);
 
-    /// Parses the bytes. Returns `None` if a different version of the server wrote them.
+    /// Parses the bytes. Returns `None` if they were written by an incompatible version of the server.
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
@@ -80,7 +80,7 @@ impl Cursor for ThreadCursor {
             out,
             &[position.ms, position.seq, stamp.version, stamp.life.0],
         );
-        // 1 stands for an empty history, and is omitted, as in cursors of earlier versions
+        // 1 means that the history is empty, and is omitted, as in cursors of earlier versions
         if *next_seq != 1 {
             push(out, &[*next_seq]);
         }

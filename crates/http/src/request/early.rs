@@ -45,8 +45,8 @@ fn will_be_refused(api: &Api, request: &ServiceRequest, path: &str) -> bool {
 }
 
 /// Returns the maximum size of a thread document, in bytes. The document contains state, metadata, checkpoints,
-/// history, keys and tasks. Small history items take up to twice the bytes that they count for. Keys and tasks take up
-/// to 2 MiB, because their texts are escaped.
+/// history, keys and tasks. A small history item takes up to twice as many bytes as are counted for it. Keys and tasks
+/// take up to 2 MiB, because their texts are escaped.
 fn import_limit_bytes(api: &Api) -> u64 {
     const KEYS_AND_TASKS: u64 = 2 * 1_048_576;
     let (policy, scopes) = (api.service.policy(), api.images.scope_policies());

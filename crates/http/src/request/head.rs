@@ -11,15 +11,15 @@ const URL_BYTES: usize = 16_384;
 /// Size limit of URL and headers together. Half of it is enough for the largest cookies that browsers send and load
 /// balancers forward.
 const HEAD_BYTES: usize = 32_768;
-/// Maximum number of headers. Browsers send about 20 headers, and proxies add up to 20 more. A request with more than
-/// 96 headers or a head above 64 KiB never reaches this check, but gets the same status without a body.
+/// Maximum number of headers. Browsers send about 20 headers, and proxies add up to 20 more. Requests with more than 96
+/// headers or a head of more than 64 KiB are rejected before this check, with the same status but no body.
 const HEADERS: usize = 64;
 
-/// Number of bytes that separate a header's name, its value and the next header.
+/// Size of the separators of a header: `: ` after the name, and the line break.
 const AROUND_HEADER: usize = 4;
 
-/// Responds to requests whose head is rejected. Runs inside the CORS middleware, because a page could not read the
-/// response otherwise.
+/// Responds to requests whose head is rejected. Runs inside the CORS middleware, because otherwise a web page could not
+/// read the response.
 pub async fn refuse<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,

@@ -146,8 +146,7 @@ impl Parameters for Keys {
         Ok(())
     }
 
-    /// Removes repeated keys. Otherwise, a long list of the same large value would cost the store many times the
-    /// value's size.
+    /// Removes repeated keys. Otherwise, a client could make the store read the same large value many times.
     fn settle(&mut self) {
         self.keys.sort_unstable();
         self.keys.dedup();
@@ -255,8 +254,7 @@ pub fn whole(text: &str) -> Option<u64> {
     Some(text.parse().unwrap_or(u64::MAX))
 }
 
-/// Sets a parameter. Fails if the parameter is already set, or if `value` is `None`, which stands for a malformed
-/// value.
+/// Sets a parameter. Fails if the parameter is already set, or if `value` is `None` because it is malformed.
 pub fn set_once<T>(
     place: &mut Option<T>,
     value: Option<T>,

@@ -25,7 +25,7 @@ static FOR_BACK_ENDS: [Row; 10] = [
     ("/v1/stats", Right::Admin, Right::Admin),
 ];
 
-/// Paths that callers without an API key may also use. The rows from `/v1/responses` on belong to other protocols.
+/// Paths that callers without an API key may also use. The rows from `/v1/responses` onwards belong to other protocols.
 static FOR_ALL: [Row; 18] = [
     ("/v1/threads", Right::ThreadsRead, Right::Threads),
     ("/v1/scopes", Right::Scopes, Right::Scopes),
@@ -48,7 +48,7 @@ static FOR_ALL: [Row; 18] = [
 ];
 
 pub(super) const IMPORT: &str = "/v1/threads/import";
-/// Path of the request's own API key. Requires no right.
+/// Path at which callers retrieve their own API key. Requires no right.
 const OWN_KEY: &str = "/v1/api-keys/current";
 const EXPORT: &str = "export";
 
@@ -63,7 +63,7 @@ pub(crate) fn is_for_back_ends(path: &str) -> bool {
         || part.is_some_and(|(_, part)| part == EXPORT)
 }
 
-/// Returns the right that a call needs, regardless of the namespace in the path. `None` if the call needs no right.
+/// Returns the right that a call needs, if any, regardless of the namespace in the path.
 pub(crate) fn right_for(method: &Method, path: &str) -> Option<&'static Right> {
     let (_, read, write) = row(&FOR_BACK_ENDS, path).or_else(|| row(&FOR_ALL, path))?;
     Some(if method.is_safe() { read } else { write })
@@ -86,7 +86,7 @@ pub fn missing(key: &ApiKey, method: &Method, path: &str) -> Option<Right> {
 /// Returns the right that a request needs. For a path with a namespace, returns the right to that namespace.
 pub(super) fn needed(request: &HttpRequest) -> Option<Right> {
     let path = request.match_info().as_str();
-    // counts as a write, because messages of a WebSocket may write
+    // a WebSocket counts as a write, because its messages may write
     let method = match is_endless(request.head()) {
         true => &Method::POST,
         false => request.method(),

@@ -17,8 +17,8 @@ use threadkeep_identity::{ApiKey, Behalf, Caller, Right, Source};
 use threadkeep_service::{CheckpointService, ScopeService, ThreadService, TurnService};
 use threadkeep_web::ApiError;
 
-/// The thread that a request names. The extractor checks that the caller may use the thread and accepts the type of the
-/// response.
+/// The thread that a request names. The extractor checks that the caller may use the thread, and that `Accept` allows
+/// the type of the response.
 #[derive(Debug)]
 pub(crate) struct Target {
     api: web::Data<Api>,
@@ -28,8 +28,8 @@ pub(crate) struct Target {
     pub(crate) source: Source,
 }
 
-/// A thread that a caller may read. `access` allows later checks, because access can change while an event stream is
-/// open.
+/// A thread that a caller may read. `access` is used to check again later, because access can change while an event
+/// stream is open.
 pub(crate) struct Listener {
     pub(crate) api: web::Data<Api>,
     pub(crate) id: ThreadId,
@@ -129,7 +129,7 @@ impl Target {
         })
     }
 
-    /// Returns when the caller's credentials expire. API keys do not expire.
+    /// Returns the time at which the caller's credentials expire, or `None` for API keys, which do not expire.
     pub(crate) fn valid_until(&self, request: &HttpRequest) -> Option<SystemTime> {
         match self.source {
             Source::ApiKey => None,
@@ -137,7 +137,7 @@ impl Target {
         }
     }
 
-    /// Returns a token that is cancelled when this replica drains before its shutdown.
+    /// Returns a token that is cancelled when this replica starts to drain before a shutdown.
     pub(crate) fn draining(&self) -> &CancellationToken {
         self.api.events.draining()
     }

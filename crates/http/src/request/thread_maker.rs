@@ -50,11 +50,11 @@ impl<'a> ThreadMaker<'a> {
         }
     }
 
-    /// Returns the id for a new thread. The id is random without an idempotency key. With a key, every retry gets the
+    /// Returns the id for a new thread. Without an idempotency key, the id is random. With a key, every retry gets the
     /// same id, because the store keeps the key with the thread.
     ///
-    /// Keys are scoped to the caller. A caller without credentials is known only by its address. Its key must be long
-    /// enough to be random, because two such callers with the same key must not get the same thread.
+    /// Keys are scoped to the caller. A caller without credentials is identified only by its address. Its key must be
+    /// long enough to be random, because two such callers with the same key must not get the same thread.
     pub(crate) fn made_id(&self, key: Option<&HeaderValue>) -> ApiResult<ThreadId> {
         let Some(key) = key else {
             return Ok(ThreadId::random());

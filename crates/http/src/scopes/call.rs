@@ -23,7 +23,7 @@ const CURRENT: &str = "thread:current";
 /// A request whose body names a scope. Scopes are accessible only through this extractor.
 ///
 /// An API key gives access to all scopes. Other callers may use only the scope of their own thread, as `thread:current`
-/// or by an id that they prove to own. All other requests get the same error, regardless of the reason.
+/// or by an id that they prove they own. All other requests fail with the same error, regardless of the reason.
 ///
 /// `H` is `()` for reads and `Repeatable` for writes. `AROUND` is the number of nesting levels around a value in the
 /// body.
@@ -66,7 +66,7 @@ impl<const AROUND: usize, H: Extract> ScopeCall<AROUND, H> {
         Ok((self.scope()?, read(&self.body)?))
     }
 
-    /// Like [`Self::open`], but requires a stored scope. Fails if the body names no scope, or the scope `request`.
+    /// Like [`Self::open`], but requires a stored scope. Fails if the body names the scope `request` or no scope.
     pub(super) fn open_stored<'a, B: Deserialize<'a>>(&'a self) -> ApiResult<(ScopeId, B)> {
         let scope = match self.scope()? {
             Scope::Kept(scope) => scope,

@@ -87,7 +87,7 @@ pub(super) struct EntryResult {
     pub(crate) ok: bool,
 }
 
-/// The value of one key, or the values of several.
+/// The value of one key, or the values of several keys.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum KeyValues {

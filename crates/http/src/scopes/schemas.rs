@@ -211,8 +211,8 @@ pub(crate) struct RepeatHeader {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(crate) struct RepeatCallsHeader {
-    /// Makes retries safe. A retry with the same body returns the first result of each call that wrote. Calls that read
-    /// or failed run again.
+    /// Makes retries safe. A retry with the same body returns the first result of each call that wrote data. Calls that
+    /// only read, and calls that failed, run again.
     #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
     _idempotency_key: Option<String>,
     /// The token of a turn. Write only if the scope's thread has not granted a later turn.

@@ -1,4 +1,4 @@
-//! Handlers for the keys of scopes. Keys can be free text, and are therefore in the body instead of the path.
+//! Handlers for the keys of scopes. Keys can be free text, and are therefore sent in the body instead of the path.
 
 use actix_web::HttpResponse;
 use serde_json::Value;
@@ -17,7 +17,7 @@ use threadkeep_store::ScopeParts;
 
 /// Read keys of a scope
 ///
-/// Returns all values at the same version of the scope.
+/// Reads all values at the same version of the scope.
 #[utoipa::path(
     post,
     path = "/v1/scopes/keys/get",
@@ -55,7 +55,7 @@ pub(crate) async fn get_values(call: ScopeCall<IN_LIST>) -> ApiResult {
 
 /// Set keys of a scope
 ///
-/// Sets all entries atomically, or none.
+/// Sets either all entries or none.
 #[utoipa::path(
     post,
     path = "/v1/scopes/keys/set",

@@ -53,7 +53,7 @@ pub(crate) async fn list_archives(
 
 /// Retrieve an archive
 ///
-/// Returns the archive of the thread's last life, or of the life that `life` names.
+/// Returns the archive of the thread's last life, or of the life that is given by `life`.
 #[utoipa::path(
     get,
     path = "/v1/archives/{id}",

@@ -21,7 +21,7 @@ pub(super) struct NewCheckpointBody {
 /// A checkpoint without its state.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct CheckpointObject {
-    /// The number of the checkpoint, from 1. Numbers are never reused while the thread exists.
+    /// The number of the checkpoint, starting at 1. Numbers are never reused while the thread exists.
     checkpoint: u32,
     name: Option<String>,
     /// The version of the thread when the checkpoint was saved.

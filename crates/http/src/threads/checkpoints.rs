@@ -81,8 +81,8 @@ pub(crate) async fn get_checkpoint(
 
 /// Restore a checkpoint
 ///
-/// Replaces the thread's state and metadata with those of the checkpoint, in one write. The version of the thread
-/// increases as in any write. Owner, lifetime, turn and the checkpoint itself do not change.
+/// Replaces the thread's state and metadata with those of the checkpoint, in a single write. The version of the thread
+/// increases as with any write. Owner, lifetime, turn and the checkpoint itself do not change.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/checkpoints/{n}/restore",

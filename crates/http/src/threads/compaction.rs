@@ -99,7 +99,7 @@ pub(super) struct SegmentObject {
     through: u64,
     /// The number of items in the segment.
     count: u64,
-    /// Size of all ids and values in bytes, plus 64 per item.
+    /// Total size of all ids and values in bytes, plus 64 bytes per item.
     size_bytes: u64,
     /// The ids of the items that replaced this segment.
     items: Vec<String>,
@@ -126,7 +126,7 @@ pub(crate) struct SegmentPath(u32);
 /// Compact the history
 ///
 /// Replaces the items up to the position `through` with `items`, such as a summary. Fails if the history no longer
-/// contains exactly `count` items up to `through`, because the summary is out of date in that case. Later items remain,
+/// contains exactly `count` items up to `through`, because the summary is then out of date. Later items remain,
 /// including items that are appended during the request. The new items take the last positions of the replaced items.
 #[utoipa::path(
     post,

@@ -24,7 +24,7 @@ use threadkeep_web::ApiError;
 const AROUND: usize = 4;
 /// Largest version, and largest position in a history.
 const COUNT_MAX: u64 = 1 << 40;
-/// Maximum number of items in a history. Each item counts for more than 64 bytes of the history's size limit.
+/// Maximum number of items in a history. Each item uses more than 64 bytes of the history's size limit.
 const ITEMS_MAX: usize = 16_777_216;
 
 type Count = Whole<0, COUNT_MAX>;
@@ -108,7 +108,7 @@ struct ScopePart {
     keys: List<KeyPart, 0, { KV_MAX_KEYS as usize }>,
     #[schema(value_type = Vec<TaskPart>, max_items = 1_000)]
     tasks: List<TaskPart, 0, TASKS_MAX>,
-    /// The version of the scope when the tasks were last written; 0 if never.
+    /// The version of the scope when the tasks were last written; 0 if they were never written.
     #[schema(value_type = u64)]
     tasks_version: Count,
 }

@@ -31,8 +31,8 @@ const MAX_BYTES: u64 = 1 << 30;
 /// document. The last line is `{"complete":true}`, or `{"cursor":text}` if more threads follow. Send that cursor in the
 /// next request.
 ///
-/// A thread that the store cannot read becomes a line `{"error":"unreadable","thread_id":text,"place":text}`. The last
-/// line then contains the number of such lines in `failed`.
+/// A thread that the store cannot read is reported as a line `{"error":"unreadable","thread_id":text,"place":text}`.
+/// The last line then contains the number of such lines in `failed`.
 ///
 /// A response without a last line was cut off. To resume the export, send a cursor from the last complete line. If the
 /// line has a `place`, the cursor is the `place`. Otherwise, the cursor is the id of the thread or, with `owner`, the
@@ -59,7 +59,7 @@ pub(crate) async fn export_threads(
 ) -> ApiResult {
     accepts(&request, NDJSON)?;
     let mut export = export(&api, exporting)?;
-    // reads the first thread here, because an unavailable store must fail the request
+    // reads the first thread before the response starts, so that the request fails if the store is unavailable
     let first = export.next().await?;
     let lines = Lines {
         api,
@@ -104,7 +104,7 @@ fn headers() -> HttpResponseBuilder {
 struct Lines {
     api: web::Data<Api>,
     export: Export,
-    /// The next item of the export, if already read. The inner `None` is the end.
+    /// The next item of the export, if already read. The inner `None` means the end of the export.
     next: Option<Option<Exported>>,
     memory: Option<AnswerMemory>,
     /// A long line that is being sent, and the number of its remaining bytes.

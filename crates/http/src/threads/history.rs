@@ -28,7 +28,7 @@ pub(super) struct AppendReceipt {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct AppendedItem {
     id: String,
-    /// The position of the item in the history, from 1.
+    /// The one-based position of the item in the history.
     seq: u64,
     /// True if the history already contained the item.
     repeated: bool,
@@ -102,7 +102,7 @@ pub(crate) async fn get_history(target: Target, Query(part): Query<HistoryPart>)
 
 /// List history items of an ended thread
 ///
-/// Returns the history of the thread's last life, or of the life that `life` names.
+/// Returns the history of the thread's last life, or of the life that is given by `life`.
 #[utoipa::path(
     get,
     path = "/v1/archives/{id}/history",

@@ -25,7 +25,7 @@ pub(super) struct NewItems<'a> {
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewItem<'a> {
-    /// The id of the item, by which the server recognizes a retry.
+    /// The id of the item, which allows the server to recognize a retry.
     #[schema(max_length = 128, pattern = "^[!-~]+$")]
     id: String,
     /// Any JSON value.

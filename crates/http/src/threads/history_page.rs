@@ -20,13 +20,13 @@ pub(super) struct HistoryObject<'a> {
     first_seq: u64,
     /// The position of the next item to append.
     next_seq: u64,
-    /// Size of all ids and values in bytes, plus 64 per item.
+    /// Total size of all ids and values in bytes, plus 64 bytes per item.
     size_bytes: u64,
-    /// The limit of `size_bytes`. Absent if the thread has ended.
+    /// The limit for `size_bytes`. Absent if the thread has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_bytes: Option<u64>,
-    /// The `after` parameter for the next page. With `tail`, or if the newest items come first, the `before` parameter.
-    /// Null on the last page.
+    /// The `after` parameter for the next page, or the `before` parameter with `tail` or if the newest items come
+    /// first. Null on the last page.
     #[schema(required)]
     next_cursor: Option<u64>,
 }
@@ -34,7 +34,7 @@ pub(super) struct HistoryObject<'a> {
 /// An item of a history.
 #[derive(Serialize, ToSchema)]
 pub(super) struct HistoryItemObject<'a> {
-    /// The position of the item in the history, from 1. The position of a removed item remains empty.
+    /// The one-based position of the item in the history. The position of a removed item remains empty.
     seq: u64,
     /// The id of the item.
     id: &'a str,

@@ -12,7 +12,7 @@ pub(crate) struct HistoryPart {
     after: Option<u64>,
     before: Option<u64>,
     is_backwards: Option<bool>,
-    /// Number of the newest items to read. They are returned oldest first.
+    /// Number of newest items to read. The items are returned oldest first.
     tail: Option<usize>,
     originals: Option<bool>,
     page: Page,

@@ -74,8 +74,8 @@ pub(crate) async fn fork_thread(
 
 /// Export a thread
 ///
-/// Returns the complete thread as one document. Values are byte for byte as they were sent. Exporting a thread does not
-/// extend its lifetime.
+/// Returns the complete thread as one document. Values are returned byte for byte as they were sent. Exporting a thread
+/// does not extend its lifetime.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/export",
@@ -102,9 +102,9 @@ pub(crate) async fn export_thread(
 
 /// Import a thread
 ///
-/// Atomically creates a thread from an exported document. Id, version, times, owner and values come from the document.
-/// The thread starts a new life, and older entity tags no longer match. The thread expires after its TTL. The limits of
-/// this server apply. The body may be as large as a thread can be.
+/// Atomically creates a thread from an exported document. Id, version, times, owner and values are taken from the
+/// document. The thread starts a new life, and older entity tags no longer match. The thread expires after its TTL. The
+/// limits of this server apply. The body may be as large as the largest possible thread.
 #[utoipa::path(
     post,
     path = "/v1/threads/import",

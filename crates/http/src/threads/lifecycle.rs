@@ -65,7 +65,7 @@ pub(crate) async fn create_thread(
 ///
 /// Returns the thread without its state. If you name an existing thread and send an API key with the right `threads`,
 /// the response contains `signed_id`, which gives a client access to the thread. Reading the caller's own thread renews
-/// its cookie, except with `peek=true`.
+/// the caller's cookie, except with `peek=true`.
 #[utoipa::path(
     get,
     path = "/v1/threads/current",

@@ -25,9 +25,9 @@ pub(super) struct ThreadList {
 
 /// List threads
 ///
-/// With an API key, returns the threads of `owner`, or all threads in the order of their ids. A caller with an owner
-/// gets the owner's threads. Each thread contains the signed id that gives access to the thread, unless the API key is
-/// read-only. Listing threads does not extend their lifetime.
+/// With an API key, returns the threads of `owner`, or all threads in the order of their ids. For a caller that has an
+/// owner, returns the threads of that owner. Each thread contains the signed id that gives access to the thread, unless
+/// the API key is read-only. Listing threads does not extend their lifetime.
 #[utoipa::path(
     get,
     path = "/v1/threads",

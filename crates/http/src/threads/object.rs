@@ -26,7 +26,7 @@ pub(super) struct ThreadObject {
     #[schema(format = DateTime)]
     updated_at: Option<String>,
     #[schema(format = DateTime)]
-    /// When the thread expires if it is not used before. A use within a second of the previous use may not update this
+    /// When the thread expires if it is not used again. A use within a second of the previous use might not update this
     /// time.
     expires_at: Option<String>,
     ttl_seconds: u64,

@@ -27,7 +27,7 @@ pub(super) struct OwnerObject {
 /// The progress of an erasure.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ErasureObject {
-    /// The number of threads that were ended. If you repeat a request that returned 202 within a minute, the number
+    /// The number of threads that were ended. If a request returned 202 and you repeat it within a minute, the number
     /// includes the threads of the earlier request.
     threads: u64,
     /// The number of deleted archives.
@@ -38,7 +38,7 @@ pub(super) struct ErasureObject {
 
 /// Count an owner's threads
 ///
-/// The request takes time proportional to the number of threads.
+/// The duration of the request is proportional to the number of threads.
 #[utoipa::path(
     get,
     path = "/v1/owners/{owner}",

@@ -62,7 +62,7 @@ pub(crate) async fn get_state(
 
 /// Retrieve a value
 ///
-/// Returns the value of a key. With `tail`, `offset` or `limit`, returns a part of an array.
+/// Returns the value of a key. With `tail`, `offset` or `limit`, returns part of an array.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/state/{key}",
@@ -145,7 +145,7 @@ pub(crate) async fn get_keys(
     Ok(content(&conditions, found.stamp, json)?.finish())
 }
 
-/// Checks the conditions before the content is read. Responses with 304 and 412 then cost the same for content of any
+/// Checks the conditions before the content is read, so that 304 and 412 responses cost the same for content of any
 /// size.
 async fn known(
     conditions: &ReadConditions,

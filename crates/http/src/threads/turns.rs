@@ -24,7 +24,7 @@ type TurnTtl = Whole<1, 600>;
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewTurnBody {
-    /// Number of seconds until the turn expires without renewal, 30 by default.
+    /// Number of seconds after which the turn expires unless it is renewed, 30 by default.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 600)]
     ttl_seconds: Option<TurnTtl>,
     /// Maximum number of seconds to wait while a different turn is held, 0 by default.
@@ -49,7 +49,7 @@ pub(super) struct TurnPatchBody {
 pub(super) struct TurnObject {
     /// The token of the turn. Send the token as `x-turn-token` with each write of the turn.
     token: String,
-    /// When the turn expires without renewal, by the store's clock.
+    /// When the turn expires unless it is renewed, according to the store's clock.
     expires_at: Option<String>,
 }
 
@@ -89,8 +89,8 @@ impl From<Option<TurnHeld>> for TurnState {
 /// Take the turn
 ///
 /// A turn is a lease that lets only one caller at a time answer a conversation. Once a later turn has been granted,
-/// writes with the token of an earlier turn are rejected (`turn_lost`). Callers that wait at the same replica get the
-/// turn in the order of their arrival. Creates the thread if it does not exist.
+/// writes with the token of an earlier turn are rejected (`turn_lost`). Callers that are waiting at the same replica
+/// get the turn in order of arrival. Creates the thread if it does not exist.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/turn",

@@ -115,7 +115,7 @@ pub(crate) async fn put_state(write: ThreadWrite, body: JsonBody) -> ApiResult {
 
 /// Merge into the state
 ///
-/// Applies all operations in order and atomically, or none of them.
+/// Applies the operations in order, and atomically: either all of them or none.
 #[utoipa::path(
     patch,
     path = "/v1/threads/current/state",

@@ -19,9 +19,9 @@ const AROUND: usize = 5;
 /// Send the `tool_calls` of an OpenAI message, or the `tool_use` blocks or whole `content` of an Anthropic message.
 /// Append the messages of the response to the conversation.
 ///
-/// Calls run in order, and an idempotency key covers each call. A call to an unknown tool gets an error for the model
-/// to read. With `ignore_unknown`, the response returns such calls to you instead. A request that writes without a
-/// scope gets a `warning`, because its writes end with the response.
+/// Calls run in order, and an idempotency key applies to each call separately. A call to an unknown tool gets an error
+/// for the model to read. With `ignore_unknown`, the response returns such calls to you instead. A request that writes
+/// without a scope gets a `warning`, because its writes are not kept.
 #[utoipa::path(
     post,
     path = "/v1/tool-calls",
@@ -65,7 +65,7 @@ pub(crate) async fn call_tools(call: ScopeCall<AROUND, Repeatable>) -> ApiResult
 }
 
 /// Builds a call. Derives its idempotency key from the request's key and the index of the call, because a retry must
-/// not repeat a call that succeeded. `None` for an unknown tool.
+/// not repeat a call that succeeded. Returns `None` for an unknown tool.
 fn tool_call(asked: &RequestedCall<'_>, repeatable: &Repeatable) -> Option<Call> {
     let index = (asked.index as u64).to_be_bytes();
     let idempotency = repeatable.idempotency.map(|key| IdempotencyKey {

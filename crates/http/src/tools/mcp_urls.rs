@@ -28,10 +28,10 @@ pub(super) struct McpUrlBody {
 #[derive(Serialize, ToSchema)]
 pub(super) struct McpUrl {
     /// The URL. Anyone with the URL can use the scope. Without the setting `public_url`, the URL begins with the
-    /// address of this request.
+    /// address to which this request was sent.
     url: String,
     scope: String,
-    /// When the URL expires. Null if never.
+    /// When the URL expires. Null if it never expires.
     #[schema(format = DateTime)]
     expires_at: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Parses tool calls in messages of models. Ignores unknown members, because providers keep adding new members.
+//! Parses the tool calls in model messages. Ignores unknown members, because providers keep adding new members.
 
 use serde::Deserialize;
 use serde::de::Error as _;
@@ -10,7 +10,7 @@ use threadkeep_domain::{Excerpt, elements};
 use threadkeep_service::tools::{Outcome, Tool};
 use threadkeep_web::ApiError;
 
-/// Maximum number of calls in a request. Models make fewer calls at a time.
+/// Maximum number of calls in a request. Models make fewer calls per message.
 const CALLS_MAX: usize = 128;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -32,10 +32,10 @@ pub(super) struct ToolResult<'a> {
     #[schema(value_type = Option<BTreeMap<String, Value>>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) result: Option<&'a Value>,
-    /// The mistake in the call, for the model to read. Nothing was changed.
+    /// A message about the error in the call, for the model to read. The call has changed nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<&'a str>,
-    /// Present if a call wrote without a scope. Such writes end with the response.
+    /// Present if a call wrote data without a scope. Such data is not kept.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warning: Option<&'static str>,
@@ -49,10 +49,10 @@ pub(super) struct ToolCallsBody<'a> {
     #[schema(nullable = false, value_type = Option<String>)]
     #[serde(borrow)]
     pub(super) scope: Option<RawJson<'a>>,
-    /// The tool calls of an OpenAI message, unchanged. Up to 128.
+    /// Up to 128 tool calls of an OpenAI message, unchanged.
     #[schema(nullable = false, value_type = Option<Vec<BTreeMap<String, Value>>>, max_items = 128)]
     pub(super) tool_calls: Option<RawJson<'a>>,
-    /// The `tool_use` blocks of an Anthropic message, unchanged. Up to 128.
+    /// Up to 128 `tool_use` blocks of an Anthropic message, unchanged.
     #[schema(nullable = false, value_type = Option<Vec<BTreeMap<String, Value>>>, max_items = 128)]
     pub(super) tool_use: Option<RawJson<'a>>,
     /// The whole content of an Anthropic message. The server ignores blocks that are not tool calls.
@@ -74,7 +74,7 @@ pub(super) struct ToolMessages {
     #[schema(value_type = Option<Vec<BTreeMap<String, Value>>>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) unknown: Option<Vec<Box<RawValue>>>,
-    /// Present if a call wrote without a scope. Such writes end with the response.
+    /// Present if a call wrote data without a scope. Such data is not kept.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warning: Option<&'static str>,

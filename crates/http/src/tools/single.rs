@@ -47,8 +47,8 @@ pub(crate) async fn list_tools(
 
 /// Call a tool
 ///
-/// A mistake in the call also returns 200, with an `error` for the model to read. A call without a scope, or with the
-/// scope `request`, stores nothing beyond the response.
+/// An incorrect call also returns 200, with an `error` for the model to read. Writes of a call without a scope, or with
+/// the scope `request`, are not kept.
 #[utoipa::path(
     post,
     path = "/v1/tools/{name}",

@@ -6,11 +6,11 @@ use reqwest::Url;
 
 const MAX_BYTES: usize = 2_048;
 
-/// The URL of a JWK Set. Must be https, or http to loopback, because an attacker on the network could replace the keys.
+/// The URL of a JWK Set. Must be https, or http to loopback, so that no attacker on the network can replace the keys.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JwksUrl(Url);
 
-/// A text that is not a valid JWK Set URL.
+/// The error for text that is not a valid JWK Set URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "it has to be a URL of at most 2,048 bytes without user and password: https, or http to a loopback \

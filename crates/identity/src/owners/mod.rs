@@ -24,7 +24,7 @@ pub trait OwnerProvider: Send + Sync {
         true
     }
 
-    /// Prepares [`Self::owner`], for example by fetching a key. Must end within the time limit of a request.
+    /// Prepares for [`Self::owner`], for example by fetching a key. Must finish within the request's time limit.
     fn prepare(&self, _request: &HttpRequest) -> Option<BoxFuture<'static, ()>> {
         None
     }
@@ -36,8 +36,8 @@ pub trait OwnerProvider: Send + Sync {
         proxies: &TrustedProxies,
     ) -> Result<Option<Owner>, ProviderError>;
 
-    /// Returns when the credential expires, at which time the server ends its streams. Returns a past time if the
-    /// credential is rejected now, and `None` if the credential never expires.
+    /// Returns the time at which the credential expires and the server ends the caller's streams. Returns a past time
+    /// if the credential is already rejected, and `None` if the credential never expires.
     fn valid_until(&self, _request: &HttpRequest) -> Option<SystemTime> {
         None
     }

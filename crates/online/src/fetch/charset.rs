@@ -13,8 +13,8 @@ const PRESCAN_BYTES: usize = 1_024;
 
 /// Decodes a page. Replaces invalid bytes.
 ///
-/// A byte order mark takes precedence over the `content-type` header, and the header over the page's own declaration.
-/// The default is UTF-8.
+/// A byte order mark takes precedence over the `content-type` header, and the header takes precedence over the page's
+/// own declaration. The default is UTF-8.
 pub(super) fn decode<'a>(bytes: &'a [u8], content_type: &str, form: Form) -> Cow<'a, str> {
     let named = of_header(content_type).or_else(|| {
         let head = &bytes[..bytes.len().min(PRESCAN_BYTES)];

@@ -1,7 +1,7 @@
 //! Converts HTML to text in one pass over its tokens.
 //!
 //! No tree is built, so the nesting depth of a page does not matter. One counter tracks the depth of skipped elements,
-//! and a second counter tracks `pre` elements. Time grows with the size of the page, and memory with `max_chars`.
+//! and a second counter tracks `pre` elements. Time is proportional to the size of the page, and memory to `max_chars`.
 
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
@@ -9,11 +9,11 @@ use tokio::task::yield_now;
 
 use super::html_text::HtmlText;
 
-/// Number of tokenizer events to process before yielding to other tasks. Processing them takes well below a
+/// Number of tokenizer events to process before yielding to other tasks. Processing them takes well under a
 /// millisecond.
 const EVENTS_AT_ONCE: usize = 4_096;
 
-/// Returns up to `max_chars` characters of a page: its title, and each block on its own line.
+/// Returns the title and text of a page, up to `max_chars` characters, with each block on its own line.
 pub(super) async fn text_of_page(html: &str, is_xhtml: bool, max_chars: usize) -> String {
     let mut text = HtmlText::new(is_xhtml, max_chars);
     for _ in steps(html, &mut text) {

@@ -34,8 +34,8 @@ pub struct FetchSettings {
 
 /// Reads pages as text.
 ///
-/// A fetch holds its page in memory, up to `max_bytes`, and the page's text. Decoding a page that is not in UTF-8 takes
-/// up to three times as much memory in addition.
+/// A fetch holds the page, up to `max_bytes`, and its text in memory. Decoding a page that is not in UTF-8 takes
+/// additional memory, up to three times the size of the page.
 #[derive(Debug)]
 pub(super) struct PageReader {
     requests: Requests,

@@ -36,8 +36,8 @@ pub(crate) struct Fetched {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Reason why a page could not be read. The texts name only the kind of failure. They do not reveal whether a private
-/// host exists.
+/// Reason why a page could not be read. The texts name only the kind of failure, so that they do not reveal whether a
+/// private host exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FetchError {
     #[error("the host has no public address")]

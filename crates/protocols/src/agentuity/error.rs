@@ -1,5 +1,5 @@
-//! Maps every error of this protocol to an HTTP answer: `{"error"}`. The client shows the text to the app, except for
-//! 401 and 404, for which the client has its own texts.
+//! Maps each error of this protocol to an HTTP answer of the form `{"error"}`. The client passes the text to the app,
+//! except for 401 and 404, for which it has its own texts.
 
 use actix_http::ws::HandshakeError;
 use actix_web::http::StatusCode;

@@ -14,7 +14,7 @@ use threadkeep_service::ScopeService;
 use threadkeep_store::Clock;
 use threadkeep_web::ApiError;
 
-/// Headers that name a scope, for callers with an API key. Each entry has the kind of scope and its header. In a
+/// Headers that name a scope, for callers with an API key. Each entry has a kind of scope and the header for it. In a
 /// request, `x-session-id` names a session's scope. In an answer, `x-session-id` is the id of the request.
 const SCOPE_HEADERS: [(&str, HeaderName); 2] = [
     ("state", HeaderName::from_static("x-state-id")),
@@ -37,8 +37,8 @@ impl McpQuery {
 }
 
 impl Mcp {
-    /// Returns the scope of a request, and a service limited to the scopes that the caller may use. A signed query has
-    /// the rights of the API key that signed it, so the caller needs no owner.
+    /// Returns the scope of a request, and a service limited to the scopes that the caller may use. A signed query
+    /// itself grants access to the scope, so the caller needs no owner.
     pub(super) fn open(&self, request: &HttpRequest) -> Result<(Scope, ScopeService), ApiError> {
         let refusal = self.refusal(request);
         let is_back_end = refusal.is_none();
@@ -105,7 +105,7 @@ impl Mcp {
         }
     }
 
-    /// Verifies a query's signature and returns the scope that it opens.
+    /// Verifies a query's signature, and returns the scope that the query opens.
     fn granted(&self, query: &McpQuery) -> Result<Option<Scope>, ApiError> {
         let Some(signature) = &query.sig else {
             return Ok(None);
@@ -132,7 +132,7 @@ impl Mcp {
         }
     }
 
-    /// Returns the error if the request has no API key that opens every scope.
+    /// Returns an error unless the request has an API key that opens every scope.
     fn refusal(&self, request: &HttpRequest) -> Option<ApiError> {
         let Some(key) = self.api_keys.verify(request.headers()) else {
             return Some(no_key(request, &self.identity));

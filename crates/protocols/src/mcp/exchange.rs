@@ -46,7 +46,7 @@ pub(super) async fn answer<B: MessageBody + 'static>(
     })
 }
 
-/// Answers the messages of a batch in order. Notifications have no answer.
+/// Answers the messages of a batch in order. Notifications get no answer.
 pub(super) async fn answer_batch<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     next: &Next<B>,
@@ -112,8 +112,8 @@ impl Answers {
     }
 }
 
-/// Returns the answer to a request for a method that this server does not have, or `None` for notifications and known
-/// methods.
+/// Returns the answer to a request for a method that this server does not declare, or `None` for notifications and
+/// declared methods.
 fn undeclared(message: &Message, revision: Revision<'_>) -> Option<HttpResponse> {
     let id = message.id()?;
     if methods::is_declared(&message.method()?, revision) {
@@ -153,7 +153,7 @@ fn is_json(response: &ServiceResponse) -> bool {
     content_type.is_some_and(|name| name == JSON)
 }
 
-/// Sets the content type of the transport's error texts if the content type is missing.
+/// Sets the content type of the transport's error texts if it is missing.
 fn named_text<B>(mut response: ServiceResponse<B>) -> ServiceResponse<B> {
     let is_error = response.status().is_client_error() || response.status().is_server_error();
     let headers = response.headers_mut();

@@ -40,7 +40,7 @@ pub struct Mcp {
     pub identity: Identity,
     /// Callers with one of these keys may open any scope.
     pub api_keys: ApiKeys,
-    /// Accepted hosts. A host without a port is accepted with every port. An empty list accepts all hosts.
+    /// Accepted hosts. An entry without a port accepts every port of that host. An empty list accepts all hosts.
     pub allowed_hosts: Vec<String>,
     /// Accepted origins of pages, each with a port or `:*`. An empty list accepts all origins.
     pub allowed_origins: Vec<String>,

@@ -6,7 +6,7 @@ pub(super) const TASKS: &str = "threadkeep://tasks";
 pub(super) const KEY_TEMPLATE: &str = "threadkeep://kv/{key}";
 
 const KEYS: &str = "threadkeep://kv/";
-/// The characters that simple expansion of a template encodes (RFC 6570, section 3.2.2).
+/// Characters that are percent-encoded in the simple expansion of a URI template (RFC 6570, section 3.2.2).
 const RESERVED: AsciiSet = NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')

@@ -16,7 +16,7 @@ pub(super) const OUTPUTS: &str = "run_outputs.v0";
 pub(super) const TASKS: &str = "run_tasks.v0";
 const MEMORY: &str = "run_memory.v0";
 
-/// Results of tools that a client has run. Runs on this server never request any.
+/// Results of tools that a client has run. Runs on this server never request such results.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ToolResults {

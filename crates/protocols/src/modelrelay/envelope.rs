@@ -12,7 +12,7 @@ use threadkeep_identity::bearer;
 use threadkeep_service::rates::RateSubject;
 use threadkeep_web::SessionId;
 
-/// Header with the id of a request, which the client or this server chooses.
+/// Header with the id of a request. Either the client or this server chooses the id.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-modelrelay-request-id");
 const API_KEY: HeaderName = HeaderName::from_static("x-modelrelay-api-key");
 
@@ -45,7 +45,7 @@ impl Framed for ModelRelay {
     }
 }
 
-/// Returns the body, or the error if it was not received completely.
+/// Returns the body, or an error if the body was not received completely.
 pub(super) fn bytes_of(body: &Body) -> Result<&Bytes, RelayError> {
     match body {
         Body::Whole { bytes, .. } => Ok(bytes),
@@ -58,7 +58,7 @@ pub(super) fn bytes_of(body: &Body) -> Result<&Bytes, RelayError> {
     }
 }
 
-/// Returns the name of the API key in either header. Fails if the key may not make the call.
+/// Returns the name of the API key, which may be in either header. Fails if the key may not make the call.
 fn key_name(relay: &ModelRelay, request: &HttpRequest) -> Result<Arc<str>, RelayError> {
     let headers = request.headers();
     let key = headers.get(API_KEY);
@@ -82,12 +82,12 @@ fn request_id(request: &HttpRequest) -> Option<HeaderValue> {
     session_of(request).map(SessionId::to_header)
 }
 
-/// Returns the client's id for the request if it has 1 to 128 visible ASCII characters.
+/// Returns the client's id for the request if the id consists of 1 to 128 visible ASCII characters.
 pub(super) fn client_request_id(headers: &HeaderMap) -> Option<&HeaderValue> {
     headers.get(REQUEST_ID).filter(|id| is_token(id.as_bytes()))
 }
 
-/// Returns whether `text` is 1 to 128 visible ASCII characters.
+/// Returns whether `text` consists of 1 to 128 visible ASCII characters.
 pub(super) fn is_token(text: &[u8]) -> bool {
     (1..=REQUEST_ID_MAX_BYTES).contains(&text.len()) && text.iter().all(u8::is_ascii_graphic)
 }

@@ -1,4 +1,4 @@
-//! Maps every error of this protocol to an HTTP answer: `{"error","code","message"}`.
+//! Maps each error of this protocol to an HTTP answer of the form `{"error","code","message"}`.
 
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ impl RelayError {
         }
     }
 
-    /// Returns the status, code and text of an error, for a line of a stream.
+    /// Returns the status, code and text of the error, to be sent as a line of a stream.
     pub(super) fn shown(&self) -> (StatusCode, &'static str, String) {
         let (status, code) = self.row();
         (status, code, self.message())

@@ -17,9 +17,9 @@ pub(super) struct Wanted {
     /// events.
     pub(super) state_seq: Option<u64>,
     pub(super) limit: Option<u32>,
-    /// Whether the stream waits for later events.
+    /// True if the stream waits for later events.
     pub(super) waits: bool,
-    /// Whether to send server-sent events instead of lines.
+    /// True if the events are sent as server-sent events instead of lines.
     pub(super) as_sse: bool,
 }
 

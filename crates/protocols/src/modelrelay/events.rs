@@ -1,8 +1,8 @@
 //! Streams the events of a run, as lines or as server-sent events.
 //!
 //! A stream begins with event 1, `run_started`, and ends with event 2, which reports the end of the run. Clients fail
-//! on unknown event types. `?include=state` adds changes of the run's keys and tasks, whose numbers are separate and
-//! also begin at 1.
+//! on unknown event types. `?include=state` adds events for changes to the run's keys and tasks. Such events are
+//! numbered separately, also from 1.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -47,7 +47,7 @@ struct Feed {
     /// The next state events. Each event is rendered just before it is sent. The worker's other tasks run in between,
     /// because a large task list takes a while to render.
     told: VecDeque<StoredItem>,
-    /// Whether the stream ends after the queued events.
+    /// True if the stream ends after the queued events.
     is_last: bool,
     failing_since: Option<Instant>,
     silent_since: Instant,

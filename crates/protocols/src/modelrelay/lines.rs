@@ -1,4 +1,4 @@
-//! Renders events of runs as lines of ASCII. Clients fail on a multi-byte character that is split between two reads.
+//! Renders the events of a run as ASCII lines. Clients fail on a multi-byte character that is split between two reads.
 
 use std::fmt::Write;
 
@@ -61,8 +61,8 @@ pub(super) fn ended(run: &Run, state_seq: Option<u64>) -> Option<Line> {
     })
 }
 
-/// Renders a state event. `kv_updated` has the changed keys (null for all keys), and `task_list_updated` has the whole
-/// list.
+/// Renders a state event. `kv_updated` contains the changed keys (null means all keys), and `task_list_updated`
+/// contains the whole list.
 pub(super) fn told(run: &Run, seq: u64, item: &StoredItem) -> Result<Line, StoreError> {
     let corrupt = || StoreError::Corrupt("an event of a run");
     let value: Value = serde_json::from_str(item.value.as_str()).map_err(|_| corrupt())?;

@@ -8,7 +8,7 @@
 //! This server extends the original API:
 //!
 //! - `GET /state-handles/{id}` and `POST /state-handles/{id}/extend`
-//! - runs on a state handle (`state_id`), which `POST /runs/{id}/complete` ends
+//! - runs on a state handle (`state_id`), and `POST /runs/{id}/complete` to end a run
 //! - state in a run's events (`?include=state`)
 //! - `POST /sessions/{id}/clear` with a body
 //! - `POST /tool-calls`; the original server calls the tools itself

@@ -15,7 +15,7 @@ use threadkeep_domain::scope::{Scope, ScopeId};
 use threadkeep_domain::{Fingerprint, IdempotencyKey};
 use threadkeep_service::tools::{Call, Outcome, Tool};
 
-/// Maximum number of calls, which is more than any model requests at a time.
+/// Maximum number of calls. No model requests that many calls at a time.
 const CALLS_MAX: usize = 128;
 
 #[derive(Deserialize)]
@@ -44,7 +44,7 @@ struct Function {
 }
 
 /// `POST /tool-calls`. The original API does not have this route, because its server calls the tools. Without a
-/// context, the tools' state is lost after the answer.
+/// context, the state of the tools is lost after the answer.
 pub(super) async fn call_tools(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let body: ToolCalls = request.json()?;
     if body.tool_calls.len() > CALLS_MAX {
@@ -145,8 +145,8 @@ fn unknown_tool() -> Outcome {
 }
 
 impl RelayRequest {
-    /// Returns the idempotency key of the call at `index`. Each call has its own key, so that a retry repeats no call
-    /// that succeeded.
+    /// Returns the idempotency key of the call at `index`. Each call has its own key, so that a retry does not repeat
+    /// calls that succeeded.
     fn repeat(&self, index: usize) -> Option<IdempotencyKey> {
         let key = self.idempotency_key().ok()??;
         let index = (index as u64).to_be_bytes();

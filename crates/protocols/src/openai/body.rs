@@ -9,7 +9,7 @@ use threadkeep_domain::scope::HistoryItem;
 use threadkeep_domain::{IdempotencyKey, Json, ObjectError, given, member};
 use threadkeep_web::ApiError;
 
-/// Nesting depth around a list of items. As in a thread's state, the list itself counts towards the depth of its items.
+/// Number of nesting levels around a list of items: the list itself, as in a thread's state.
 const AROUND: usize = 1;
 
 pub(super) struct ObjectBody(Json);
@@ -38,7 +38,7 @@ impl ObjectBody {
         self.given("metadata").map(read_metadata).transpose()
     }
 
-    /// Returns the metadata that replaces all existing metadata. Null removes it.
+    /// Returns the metadata that replaces all existing metadata. Null removes all metadata.
     pub(super) fn new_metadata(&self) -> Result<Json, Fault> {
         match member(self.0.as_str(), "metadata") {
             Some("null") => Ok(Json::empty_object()),

@@ -7,7 +7,7 @@ pub(super) struct Edit<'a> {
     pub(super) json: &'a str,
 }
 
-/// Replaces the values of members in a compact object, and appends the missing members.
+/// Replaces the values of members in a compact object, and appends members that are missing.
 pub(super) fn edited(object: &str, edits: &[Edit<'_>]) -> String {
     let added: usize = edits
         .iter()

@@ -50,12 +50,12 @@ pub enum OpenAiError {
     #[error("the response failed: {}", .failure.code.as_str())]
     Failed {
         failure: Failure,
-        /// Whether the response had failed before this request.
+        /// True if the response had already failed before this request.
         is_replay: bool,
     },
     #[error("Unknown request URL. This server has {}.", served(*.has_models))]
     UnknownUrl {
-        /// Whether models are configured. Their paths exist only then.
+        /// True if models are configured. Otherwise, `/responses` and `/models` do not exist.
         has_models: bool,
     },
 }
@@ -123,7 +123,7 @@ impl OpenAiError {
         Self::Unchanged(error.into())
     }
 
-    /// Adjusts an error of a request for a response, because these requests have more error codes.
+    /// Adjusts the error of a request for a response, because such requests have more error codes.
     pub(super) fn of_turn(self) -> Self {
         match self {
             Self::Api(error @ ApiError::InvalidJson(_)) => Self::NotJson(error),
@@ -144,7 +144,7 @@ impl OpenAiError {
         (row.code.unwrap_or("server_error"), row.message)
     }
 
-    /// Returns whether the request can succeed later, although its status suggests otherwise.
+    /// Returns whether the request can succeed later, although the status of the error suggests otherwise.
     pub(super) fn passes(&self) -> bool {
         matches!(self, Self::Turn(error) if matches!(**error, ResponseError::Locked { .. }))
     }
@@ -393,7 +393,7 @@ fn row_of(error: &ApiError) -> Row {
     }
 }
 
-/// Returns a message that replaces the `/v1` message of an API error, or `None` to keep it.
+/// Returns a message that replaces the `/v1` message of an API error, or `None` to keep the `/v1` message.
 fn message(error: &ApiError) -> Option<String> {
     match error {
         // writes require that the conversation exists

@@ -2,7 +2,7 @@
 
 /// A reference to an item that is stored elsewhere.
 pub(super) const ITEM_REFERENCE: &str = "item_reference";
-/// The kind of messages, including items with a role but no type.
+/// The kind of a message, including an item with a role but no type.
 pub(super) const MESSAGE: &str = "message";
 
 /// Prefixes of generated ids.

@@ -11,7 +11,7 @@ const LIMIT_MAX: usize = 100;
 #[derive(Debug, PartialEq)]
 pub(super) struct ListQuery {
     pub(super) limit: usize,
-    /// Whether the oldest items come first.
+    /// True if the oldest items come first.
     pub(super) is_ascending: bool,
     /// Id of the item after which the page begins.
     pub(super) after: Option<String>,

@@ -51,8 +51,8 @@ fn read_item(
     })
 }
 
-/// Reads an item, and adds missing members, including an id for the item's kind. `at` is the path of the item in
-/// errors.
+/// Reads an item, and adds missing members, including an id for the item's kind. `at` is the item's path in error
+/// messages.
 pub(super) fn complete_item(
     item: &str,
     at: &str,

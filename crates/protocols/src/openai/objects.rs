@@ -11,7 +11,7 @@ use threadkeep_domain::scope::{HistoryItem, StoredItem};
 use threadkeep_domain::{Thread, ThreadId, member, quoted, text_of};
 use threadkeep_http::{json_text, mark_replay};
 
-/// Maximum size of the items on a page, unless a single item is larger.
+/// Maximum total size of the items on a page. A larger item is returned on a page of its own.
 const PAGE_MAX_BYTES: usize = 2 * 1_048_576;
 
 pub(super) fn conversation(id: &ThreadId, thread: &Thread) -> String {

@@ -23,22 +23,22 @@ use threadkeep_service::WriteOptions;
 /// Indexes of segments in the path `/v1/conversations/{conversation}/items/{item}`.
 const NAME_INDEX: usize = 3;
 const ITEM_INDEX: usize = 5;
-/// Base URL whose paths have one more segment than paths below `/v1`.
+/// Beginning of the base URL whose paths have one more segment than paths below `/v1`.
 const BASE: &str = "/openai/";
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// Number of earlier attempts, which OpenAI's clients send.
+/// Header in which OpenAI's clients send the number of earlier attempts.
 const RETRY_COUNT: HeaderName = HeaderName::from_static("x-stainless-retry-count");
 
 pub(super) type OpenAiRequest = Admitted<OpenAi>;
 
-/// A request that opens a socket. Each message of the socket is handled on behalf of this request.
+/// A request that opens a socket. Each message of the socket is handled as part of that request.
 pub(super) struct SocketRequest(pub(super) OpenAiRequest);
 
 pub(crate) struct Sender {
     /// The name of the API key.
     pub(super) key: Arc<str>,
-    /// Whether the request is a message of a socket. Headers about repeats do not apply to messages.
+    /// True if the request is a message of a socket. Headers about repeats do not apply to messages.
     pub(super) is_message: bool,
 }
 
@@ -101,7 +101,7 @@ impl OpenAiRequest {
         &self.caller.key
     }
 
-    /// Records that a repeat is detected without an idempotency key.
+    /// Records that repeats of the request are detected without an idempotency key.
     pub(super) fn record_detection(&self) {
         self.request.extensions_mut().insert(Recognized);
     }
@@ -122,8 +122,8 @@ impl OpenAiRequest {
         Ok(turn(&self.request)?)
     }
 
-    /// Returns how long the caller will wait for a turn that a different client holds. The header is `Prefer: wait=N`,
-    /// with 1 to 60 seconds.
+    /// Returns how long the caller is willing to wait for a turn that another client holds: 1 to 60 seconds, as
+    /// specified by `Prefer: wait=N`.
     pub(super) fn wait(&self) -> Duration {
         wait(self.request.headers())
     }

@@ -118,7 +118,7 @@ fn turn_routes(config: &mut ServiceConfig) {
         );
 }
 
-/// Creates a resource. Methods without a route get 405 and the methods in `allow`.
+/// Creates a resource that answers other methods with 405 and the methods in `allow`.
 fn at(path: &str, allow: &'static str) -> Resource {
     let refused = move |method: Method| {
         let refusal = ApiError::MethodNotAllowed { method, allow };

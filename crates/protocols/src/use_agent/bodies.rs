@@ -1,4 +1,4 @@
-//! Reads bodies. Unknown members are ignored, because the client adds members of its app. Null counts as absent.
+//! Reads bodies. Unknown members are ignored, because apps can add their own members. Null counts as absent.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use threadkeep_http::{
 };
 use threadkeep_web::ApiError;
 
-/// Nesting depth around a value: the body and the metadata.
+/// Number of nesting levels around a value: the body and the metadata.
 const AROUND: usize = 2;
 
 #[derive(Deserialize)]

@@ -27,7 +27,7 @@ impl Framed for UseAgent {
     }
 }
 
-/// Answers the client's routes that the app itself must serve.
+/// Rejects requests for routes that the app itself must serve.
 pub(super) async fn reject_app_route<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     _: Next<B>,

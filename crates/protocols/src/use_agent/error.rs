@@ -33,7 +33,7 @@ impl<E: Into<ApiError>> From<E> for UseAgentError {
 }
 
 impl UseAgentError {
-    /// Returns the error for a caller that names a different owner, or a thread of a different owner.
+    /// Returns the error for a caller that names another owner, or a thread of another owner.
     pub(super) fn not_the_owner() -> Self {
         ServiceError::from(Refusal::NotTheOwner).into()
     }

@@ -36,7 +36,7 @@ impl ListQuery {
         self.limit.unwrap_or(LIMIT)
     }
 
-    /// Returns where the page begins. A cursor with both parts takes precedence over an offset.
+    /// Returns the start of the page. A cursor with both parts takes precedence over an offset.
     pub(super) fn start(&self) -> Result<PageStart, ApiError> {
         match (&self.cursor_timestamp, &self.cursor_id) {
             (Some(timestamp), Some(id)) => Ok(PageStart::After {

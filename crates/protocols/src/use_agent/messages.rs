@@ -55,7 +55,7 @@ fn of_agent(item: &StoredItem, value: &str) -> Option<Message> {
     Some(Message { id, json })
 }
 
-/// Returns the first id in `objects`, or the item's id.
+/// Returns the first id found in `objects`, or else the item's id.
 fn id(item: &StoredItem, objects: &[&str]) -> String {
     let own = objects.iter().find_map(|object| {
         let id = member(object, "id")?;
@@ -64,7 +64,7 @@ fn id(item: &StoredItem, objects: &[&str]) -> String {
     own.unwrap_or_else(|| quoted(item.id.as_str()))
 }
 
-/// Returns the message's own time unchanged, or the item's time.
+/// Returns the message's own time unchanged, or else the item's time.
 fn time(item: &StoredItem, own: Option<&str>) -> String {
     let is_time =
         |own: &&str| own.starts_with(|first: char| first == '"' || first.is_ascii_digit());

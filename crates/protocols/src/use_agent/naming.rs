@@ -43,7 +43,7 @@ pub(super) fn is_named(metadata: &Json, name: &str) -> bool {
     text_at(metadata, "id").is_some_and(|known| known == name)
 }
 
-/// Returns the title in the metadata, if it has a visible character.
+/// Returns the title in the metadata, unless it is blank.
 pub(super) fn title_of(metadata: &Json) -> Option<String> {
     let title = text_at(metadata, "title").filter(|title| !title.trim().is_empty())?;
     Some(title.chars().take(TITLE_MAX_CHARS).collect())

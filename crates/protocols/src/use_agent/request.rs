@@ -10,7 +10,7 @@ use threadkeep_domain::{Owner, ThreadId};
 use threadkeep_http::{About, Api, Parameters, Query, Repeatable, idempotency, path_part, text_of};
 use threadkeep_service::{ScopeService, ThreadService, WriteOptions};
 
-/// Index of the segment of `/api/threads/{threadId}` that names the thread.
+/// Index of the path segment that names the thread in `/api/threads/{threadId}`.
 const THREAD_INDEX: usize = 3;
 
 pub(super) type UseAgentRequest = Admitted<UseAgent>;
@@ -20,7 +20,7 @@ impl UseAgentRequest {
         &self.protocol.api
     }
 
-    /// Returns the threads that the caller may use, and those without an owner.
+    /// Returns a service for the threads that the caller may use, and for threads without an owner.
     pub(super) fn threads(&self) -> Cow<'_, ThreadService> {
         self.api().threads_for(&self.caller.behalf())
     }

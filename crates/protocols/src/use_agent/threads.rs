@@ -54,7 +54,7 @@ pub(super) async fn create_thread(request: UseAgentRequest) -> Result<HttpRespon
             Err(error) => return Err(error.into()),
         }
         let found = adopt(&request, &id, &name, given, &owner, options).await?;
-        // if nothing was found, the thread has ended in between
+        // if nothing was found, the thread has ended in the meantime
         if let Some(changed) = found {
             return shown(&request, &id, changed, false).await;
         }
@@ -62,7 +62,7 @@ pub(super) async fn create_thread(request: UseAgentRequest) -> Result<HttpRespon
     Err(ServiceError::from(Refusal::Changed).into())
 }
 
-/// Adds the missing owner and names to an existing thread.
+/// Adds the owner and names to an existing thread if they are missing.
 async fn adopt(
     request: &UseAgentRequest,
     id: &ThreadId,
@@ -133,7 +133,7 @@ pub(super) async fn patch_thread(request: UseAgentRequest) -> Result<HttpRespons
     Ok(answer(HttpResponse::Ok(), &object, changed.replayed))
 }
 
-/// Returns the changed metadata, or `None` if nothing changes. The app's id of the thread is preserved.
+/// Returns the changed metadata, or `None` if nothing changes. The app's id for the thread is preserved.
 fn patched(metadata: &Json, body: &PatchBody) -> Option<Json> {
     let change = body.metadata.as_ref();
     let mut new = change.map(|change| merge_json(Some(metadata), change));

@@ -8,7 +8,7 @@ use threadkeep_domain::{ThreadId, member};
 use threadkeep_service::{ListedConversation, ServiceError};
 use threadkeep_store::GLANCE_MAX_BYTES;
 
-/// Title of a thread without user messages. The React hook treats exactly this text as no title.
+/// Title of a thread without user messages. The React hook treats a thread with exactly this title as untitled.
 pub(super) const UNTITLED: &str = "New conversation";
 
 const DERIVED_MAX_CHARS: usize = 80;
@@ -16,7 +16,7 @@ const DERIVED_MAX_CHARS: usize = 80;
 const OLDEST: usize = 8;
 
 impl UseAgent {
-    /// Adds titles to the conversations of a page that have no title.
+    /// Adds titles to the untitled conversations of a page.
     pub(super) async fn add_titles(
         &self,
         conversations: &mut [ListedConversation],
@@ -40,7 +40,7 @@ impl UseAgent {
         Ok(())
     }
 
-    /// Returns `given`, or the title derived from the thread's messages.
+    /// Returns `given`, or else a title derived from the messages of the thread.
     pub(super) async fn title_or(
         &self,
         given: Option<String>,
@@ -56,7 +56,7 @@ impl UseAgent {
     }
 }
 
-/// Derives a title from a user message: its first non-blank line, cut at a word.
+/// Derives a title from a user message: the first non-blank line, truncated at a word boundary.
 fn derived(value: &str) -> Option<String> {
     let content = content(value)?;
     let line = content
@@ -84,7 +84,7 @@ fn content(value: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str(content).ok().map(Cow::Owned)
 }
 
-/// Finds the text in a truncated value. Inside strings, each quote follows a backslash.
+/// Finds the text in a truncated value. Inside strings, each quote is preceded by a backslash.
 fn cut_content(value: &str) -> Option<String> {
     const MEMBER: &str = r#""content":""#;
     let (before, content) = value.split_once(MEMBER)?;
@@ -105,7 +105,7 @@ fn cut_content(value: &str) -> Option<String> {
     serde_json::from_str(&quoted).ok()
 }
 
-/// Returns the size of the first character or escape. The two escapes of a surrogate pair count as one character.
+/// Returns the size of the first character or escape in bytes. A surrogate pair counts as one character.
 fn escape_bytes(text: &str) -> usize {
     let is_high = |digits: &str| {
         u32::from_str_radix(digits, 16).is_ok_and(|unit| (0xd800..0xdc00).contains(&unit))

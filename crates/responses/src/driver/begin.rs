@@ -1,5 +1,5 @@
 //! Acquires a response for a driver, the task that runs the response. The driver begins the response, takes it over
-//! from a stopped driver, or waits for its current driver.
+//! from a stopped driver, or waits for the current driver to finish.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ const LISTEN_EVERY: Duration = Duration::from_millis(250);
 /// Retention of an open response after its last write. Long enough for the sweep to find a response whose driver has
 /// stopped.
 const OPEN_RETENTION: Duration = Duration::from_secs(86_400);
-/// Maximum size of a request that is sent with the first attempt, in bytes. A larger request is sent only once the
+/// Maximum size in bytes of a request that is sent with the first attempt. A larger request is sent only once the
 /// response can begin.
 const INLINE_REQUEST_MAX_BYTES: usize = 65_536;
 
@@ -177,8 +177,8 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Returns the end of a deleted response. The end is available if this process deleted the response, because a
-    /// deletion ends the response first.
+    /// Returns how a deleted response ended. Succeeds only if this process deleted the response, because a deletion
+    /// ends the response first.
     fn end_before_deletion(&self) -> Result<EndedResponse, ResponseError> {
         let ended = self.place.ended.get().cloned();
         Ok(ended.ok_or(ResponseError::NoResponse)?.replayed_if(false))

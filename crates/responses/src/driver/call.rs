@@ -15,11 +15,11 @@ use threadkeep_domain::scope::Scope;
 use threadkeep_domain::{Json, Refusal, member};
 use threadkeep_service::tools::{Call, Outcome, Tool, Toolbox, of_refusal};
 
-/// Maximum number of attempts at a call while other writers change its scope.
+/// Maximum number of attempts to write a call while other writers change its scope.
 const ATTEMPTS: usize = 64;
 
 impl Driver<'_> {
-    /// Runs a call. Its effect and its journal entry are written in one step of the store, so the call takes effect
+    /// Runs a call. Writes the call's effect and journal entry in one atomic step, so that the call takes effect only
     /// once.
     pub(crate) async fn run_call(
         &self,
@@ -61,7 +61,7 @@ impl Driver<'_> {
         self.note(run, index, call, &busy, None).await
     }
 
-    /// Returns the text for the model if a call exceeds the limit.
+    /// Returns an error text for the model if a call exceeds the limit.
     pub(crate) fn excess(&self, request: &ResponseRequest, call: &PendingCall) -> Option<String> {
         let limit = self.max_tool_calls(request);
         (call.number >= limit).then(|| format!("not run: a turn has at most {limit} calls"))
@@ -144,8 +144,8 @@ impl Driver<'_> {
         self.note_item(run, (index, tool), item, write).await
     }
 
-    /// Writes the journal entry of a call, with its item and its effect. `tool` is `None` if the model called an
-    /// unknown tool.
+    /// Writes the journal entry of a call, together with the call's item and effect. `tool` is `None` if the model
+    /// called an unknown tool.
     pub(crate) async fn note_item(
         &self,
         run: &mut Run,

@@ -42,7 +42,7 @@ pub(crate) struct Ending<'a> {
     pub(crate) lent: Option<TurnToken>,
     pub(crate) request: &'a ResponseRequest,
     pub(crate) course: &'a Course,
-    /// Number of the first event that is not written yet, and all such events.
+    /// Number of the first event that has not been written yet, and all unwritten events.
     pub(crate) events: (u64, Vec<Bytes>),
 }
 
@@ -54,7 +54,7 @@ struct Left {
 }
 
 impl Left {
-    /// Returns all changes as operations on the thread. Returns none if only the history changes.
+    /// Returns all changes as operations on the thread. Returns an empty list if only the history changes.
     fn operations(&self) -> Vec<Operation> {
         match self.messages.is_empty() {
             true => Vec::new(),
@@ -78,7 +78,7 @@ pub(crate) enum Closing {
 }
 
 impl<'a> Ending<'a> {
-    /// Prepares to end a response without a token, which takes the response away from its driver.
+    /// Prepares to end a response without a token. Doing so takes the response away from its driver.
     pub(crate) fn of(
         shared: &'a Shared,
         id: &'a ResponseId,
@@ -106,7 +106,7 @@ impl Ending<'_> {
         if !has_effects || !self.request.context.has_history() {
             return self.write(status, None).await;
         }
-        // leaves out known items: otherwise, messages that the client sent again would appear twice in the window
+        // omits known items, because messages that the client sent again would otherwise appear twice in the window
         let known = match self.request.messages {
             Some(_) => self.known_items().await?,
             None => Vec::new(),
@@ -228,8 +228,8 @@ impl Ending<'_> {
         }
     }
 
-    /// Reads the session's record, on which the end of the response is conditional. A scope without a record is not a
-    /// session.
+    /// Reads the session's record. The response is ended only if this record has not changed. A scope without a record
+    /// is not a session.
     async fn session_record(&self) -> Result<RecordChange, WriteError> {
         let parts = ScopeParts {
             access: Access::All,
@@ -360,8 +360,7 @@ impl Shared {
     }
 }
 
-/// Returns the failure if the messages do not fit in the thread's state. The items may still fit in the thread's
-/// history.
+/// Returns the failure for messages that do not fit in the thread's state. The items may still fit in its history.
 fn messages_refused(refusal: &Refusal) -> Option<Status> {
     match refusal {
         Refusal::StateTooLarge { .. } | Refusal::TooManyKeys { .. } => Some(failed(

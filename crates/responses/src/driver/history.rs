@@ -16,8 +16,8 @@ use threadkeep_service::ServiceError;
 use threadkeep_store::HistoryFrom;
 
 impl Driver<'_> {
-    /// Reads the conversation, oldest item first, and checks the request against it. If a check of a new response
-    /// fails, the response is deleted, so that the client can send the same request again.
+    /// Reads the conversation, oldest item first, and checks the request against it. Deletes a new response that fails
+    /// a check, so that the client can repeat the request.
     pub(crate) async fn prepare(&self, run: &Run, is_new: bool) -> Result<Vec<Json>, Stop> {
         let error = match self.checked_history(run, is_new).await {
             Ok(history) => return Ok(history),
@@ -38,8 +38,8 @@ impl Driver<'_> {
         Err(error.into())
     }
 
-    /// Reads and checks the conversation. The scope is reserved for this response, so no other response adds items
-    /// meanwhile.
+    /// Reads and checks the conversation. The scope is reserved for this response, so no other response can add items
+    /// in the meantime.
     async fn checked_history(&self, run: &Run, is_new: bool) -> Result<Vec<Json>, ResponseError> {
         if let Some(after) = run.request.after
             && is_new
@@ -59,8 +59,7 @@ impl Driver<'_> {
         Ok(history)
     }
 
-    /// Reads the earlier items for the model, oldest first. Also returns whether these are all items of the
-    /// conversation.
+    /// Reads the earlier items for the model, oldest first. Also returns whether they are the whole conversation.
     async fn history(&self, request: &ResponseRequest) -> Result<(Vec<Json>, bool), ResponseError> {
         let of_thread = request.continued.map(|items| ScopeId::Thread(items.thread));
         if of_thread.is_none() && !request.context.has_history() {
@@ -91,8 +90,8 @@ impl Driver<'_> {
     /// than the window that the model receives.
     ///
     /// # Errors
-    /// [`ResponseError::NoInput`], [`ResponseError::NoCall`], or [`Refusal::ItemIdReused`] if a client has used an
-    /// item's id for a different message before.
+    /// [`ResponseError::NoInput`], [`ResponseError::NoCall`], or [`Refusal::ItemIdReused`] if the conversation contains
+    /// a different message with the id of an input item.
     async fn check_input(
         &self,
         request: &ResponseRequest,
@@ -138,8 +137,8 @@ impl Driver<'_> {
     }
 }
 
-/// Returns the members of a message that determine its meaning. They are parsed, because differences in JSON notation
-/// do not matter.
+/// Returns the members of a message that determine its meaning. The values are parsed so that JSON notation does not
+/// affect comparisons.
 fn said(message: &Json) -> [Option<Value>; 3] {
     ["type", "role", "content"].map(|name| {
         let json = member(message.as_str(), name)?;
@@ -147,8 +146,8 @@ fn said(message: &Json) -> [Option<Value>; 3] {
     })
 }
 
-/// Returns whether the item is a message that the client wrote. Items from models do not count, because clients resend
-/// them and may have changed them.
+/// Returns whether the item is a message that the client wrote. Messages from models do not count, because clients may
+/// change them before resending them.
 fn is_of_sender(item: &Json) -> bool {
     let text = |name| member_text(item.as_str(), name);
     text("type").as_deref() == Some("message") && text("role").as_deref() != Some("assistant")

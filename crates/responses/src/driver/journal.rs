@@ -11,8 +11,8 @@ use threadkeep_service::ServiceError;
 use threadkeep_store::{JournalEntry, Journaled, StoreError, WriteError};
 
 impl Driver<'_> {
-    /// Writes a journal entry, the waiting events, and a write to the scope in one step. Applies the entry to the
-    /// response. If an earlier attempt has already written an entry with this number, applies that entry instead.
+    /// Writes a journal entry and the waiting events, and performs a write to the scope, all in one step. Applies the
+    /// entry to the response, or the entry with the same number that an earlier attempt has written.
     pub(crate) async fn journal(
         &self,
         run: &mut Run,
@@ -53,7 +53,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Retries an idempotent step of the store for as long as the lease of the response may still be valid.
+    /// Retries an idempotent store call for as long as the response's lease may still be valid.
     pub(crate) async fn persist<T, F>(&self, step: impl Fn() -> F) -> Result<T, Stop>
     where
         F: Future<Output = Result<T, WriteError>>,

@@ -12,7 +12,7 @@ use threadkeep_store::{ScopeParts, WriteError};
 /// also checks that the thread exists and that the scope is still reserved, and extends the thread's lifetime.
 const RENEW_EVERY: Duration = Duration::from_secs(3);
 
-/// Time at which the store last accepted a step of a driver. A recent step shows that the driver still has the
+/// Time at which the store last accepted a step of this driver. A recent step shows that the driver still has the
 /// response.
 #[derive(Debug)]
 pub(crate) struct LastStep(Mutex<Instant>);
@@ -33,12 +33,12 @@ impl LastStep {
 }
 
 impl Driver<'_> {
-    /// Renews the lease at intervals, and returns when this driver has lost the response. Renews less often while other
-    /// steps succeed, because those steps also detect the loss.
+    /// Renews the lease at intervals until this driver has lost the response. Renews less often while other steps
+    /// succeed, because those steps also detect the loss.
     pub(crate) async fn until_lost(&self, context: ResponseContext) -> Stop {
         let renew = RENEW_EVERY.min(self.shared.limits.lease / 3);
         let every = LOOK_EVERY.min(renew);
-        // a random first pause, because responses that began together would otherwise renew together and delay reads in
+        // the first pause is random; otherwise, responses that began together would renew together and delay reads in
         // Redis
         let mut pause = every.mul_f64(rand::random());
         let mut kept = Instant::now();
@@ -54,8 +54,8 @@ impl Driver<'_> {
                 Err(WriteError::Refused(refusal)) => return ServiceError::from(refusal).into(),
                 Err(WriteError::Store(_)) => continue,
             }
-            // This read extends the session's lifetime. The renewal itself extends the lifetime of a thread. Handles
-            // and runs have lifetimes of their own.
+            // This read extends the session's lifetime. For a thread, the renewal itself does so. Handles and runs have
+            // their own lifetimes.
             if context == ResponseContext::Session {
                 let used = self.shared.scopes.read(self.scope, &ScopeParts::RECORD);
                 drop(used.await);
@@ -70,8 +70,8 @@ impl Driver<'_> {
             .await
     }
 
-    /// Releases the response, so that a different driver can take it over at once. If the call fails, the lease
-    /// expires. Returns whether this driver had the response.
+    /// Releases the response, so that a different driver can take over immediately. If the call fails, a driver can
+    /// take over when the lease expires. Returns whether this driver still had the response.
     pub(crate) async fn release(&self) -> bool {
         let released = self.keep(Duration::ZERO).await;
         if let Err(WriteError::Store(error)) = &released {

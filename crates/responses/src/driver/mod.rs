@@ -33,7 +33,7 @@ use threadkeep_service::ServiceError;
 
 /// Interval at which a driver checks that it still has its response.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Pause between attempts while the store fails.
+/// Pause between retries while the store is failing.
 const RETRY_EVERY: Duration = Duration::from_millis(200);
 
 pub(crate) struct Driver<'a> {
@@ -41,7 +41,7 @@ pub(crate) struct Driver<'a> {
     pub(crate) id: ResponseId,
     pub(crate) scope: &'a ScopeId,
     token: TurnToken,
-    /// Token of the thread's turn, if the caller holds the turn and the response runs under it.
+    /// Token of the thread's turn, if the response runs under a turn that the caller holds.
     lent: Option<TurnToken>,
     last_step: LastStep,
     place: &'a Place,

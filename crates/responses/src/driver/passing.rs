@@ -13,7 +13,7 @@ pub(crate) struct ScratchState {
 }
 
 impl ScratchState {
-    /// Rebuilds the tool state: runs the earlier calls of the response again, on an empty scope.
+    /// Rebuilds the tool state by repeating the earlier calls of the response in an empty scope.
     pub(crate) async fn after(
         scopes: &ScopeService,
         course: &Course,
@@ -35,7 +35,7 @@ impl ScratchState {
     }
 }
 
-/// Returns the call of an item if the call changed the tool state.
+/// Returns the call in `item` if the call changed the tool state.
 fn changing_call(item: &Json) -> Option<Call> {
     let Item::Call(call) = Item::read(item.as_str())? else {
         return None;

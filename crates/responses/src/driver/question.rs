@@ -9,7 +9,7 @@ use crate::values::observer::UpstreamOutcome;
 use crate::values::request::ResponseRequest;
 use threadkeep_domain::{Json, prompt_of, readable_item};
 
-/// Capacity of the channel for pieces of an answer, in pieces.
+/// Capacity of the channel for the pieces of an answer.
 const PIECES: usize = 64;
 
 /// The parts of a question that the request does not contain.
@@ -17,7 +17,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) model: &'a FoundModel,
     pub(crate) history: &'a [Json],
     pub(crate) functions: &'a [Function],
-    /// Whether the model may make calls. Some models make calls nevertheless; the driver drops these calls.
+    /// Whether the model may make calls. The driver drops calls that a model makes nevertheless.
     pub(crate) may_call: bool,
     pub(crate) deadline: Instant,
 }

@@ -25,7 +25,7 @@ impl Shared {
         let is_joined = place.is_none();
         if let Some(place) = place {
             let driving = drive(Arc::clone(self), new, place);
-            // the driver belongs to the trace of this request, but may run longer than the request
+            // the driver belongs to the trace of this request, but may outlive the request
             let driving = trace::continuing(trace::parent(), driving);
             self.running.tasks.spawn_on(driving, &self.runtime);
         }

@@ -13,7 +13,7 @@ use crate::values::stateless::{
 use threadkeep_service::tools::{StatelessCall, StatelessTool};
 
 impl Driver<'_> {
-    /// Runs a call of a stateless tool, and writes its result to the journal. If the process crashes before the write,
+    /// Runs a call to a stateless tool, and writes the result to the journal. If the process crashes before the write,
     /// the call runs again.
     pub(crate) async fn run_stateless(
         &self,
@@ -92,7 +92,7 @@ async fn outcome(
     })
 }
 
-/// Returns the image, or an error if the images of the response would exceed their limit.
+/// Returns the image, or an error if the response's images would exceed their total size limit.
 fn fitting(image: GeneratedImage, course: &Course, tool: StatelessTool) -> StatelessOutcome {
     let earlier: usize = course.output.iter().map(image_bytes).sum();
     match earlier + image.base64.len() <= IMAGES_MAX_BYTES {

@@ -1,4 +1,4 @@
-//! Runs the steps of a response: asks the model and runs its calls, until the model stops calling.
+//! Runs the steps of a response: asks the model and runs its calls until the model stops making calls.
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ use crate::values::request::ResponseRequest;
 use crate::values::response::EndedResponse;
 use threadkeep_domain::{FailureCode, Incomplete, Json, Status};
 
-/// How many calls an answer may contain beyond the response's limit. Each such call gets only an error, which takes one
-/// write.
+/// Number of calls by which an answer may exceed the response's limit. Each excess call gets only an error, which takes
+/// one write.
 const EXCESS_CALLS: usize = 1_000;
 
 impl Driver<'_> {
@@ -128,8 +128,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Returns the time that the response has left. The time of a background response counts from its request, because
-    /// replicas resume it. The time of other responses starts over when a client repeats the request.
+    /// Returns the time that the response has left. The time limit of a background response, which replicas may resume,
+    /// starts with its request. For other responses, it restarts when a client repeats the request.
     fn time_left(&self, request: &ResponseRequest) -> Duration {
         let max = self.shared.limits.max_time;
         match request.is_background {

@@ -53,7 +53,7 @@ impl Broadcast {
         }
     }
 
-    /// Returns a receiver that is notified of each change of the progress and of each batch of events.
+    /// Returns a receiver that is notified of each progress change and of each batch of events.
     pub(crate) fn subscribe(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
     }
@@ -63,7 +63,7 @@ impl Broadcast {
         self.tail().first = first;
     }
 
-    /// Publishes the progress. Has no effect once the end is published.
+    /// Publishes the progress. Has no effect once the end has been published.
     pub(crate) fn show(&self, progress: Progress) {
         if let Progress::Here(request) = &progress {
             self.begun.get_or_init(|| Arc::clone(request));
@@ -81,7 +81,7 @@ impl Broadcast {
         self.begun.get().cloned()
     }
 
-    /// Publishes events that are stored. `first` is the number of the first event.
+    /// Publishes stored events. `first` is the number of the first event.
     pub(crate) fn tell(&self, first: u64, events: Vec<Bytes>) {
         if events.is_empty() {
             return;
@@ -90,7 +90,7 @@ impl Broadcast {
         self.progress.send_modify(|_| {});
     }
 
-    /// Returns the events from `number`, or `None` if they must be read from the store.
+    /// Returns the events starting at `number`, or `None` if they must be read from the store.
     pub(crate) fn events_from(&self, number: u64) -> Option<Vec<Bytes>> {
         let tail = self.tail();
         let skipped = number.checked_sub(tail.first)?;

@@ -24,7 +24,7 @@ use threadkeep_store::{Responses, StoreError};
 
 pub(crate) use open_item::whole;
 
-/// How long events wait to be written in one batch.
+/// Minimum interval between writes of event batches.
 const BATCH_EVERY: Duration = Duration::from_millis(50);
 /// Number of events to read per call to the store.
 const PAGE: usize = 256;
@@ -35,11 +35,11 @@ const EVENT_BYTES: u64 = 128;
 /// complete.
 const PIECES_FACTOR: u64 = 4;
 
-/// The events of a response. A response that no client streams has no events.
+/// Queue for the events of a response. Stays empty if no client streams the response.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
     is_on: bool,
-    /// Number of the first event that is not written yet.
+    /// Number of the first event that has not been written yet.
     first: u64,
     waiting: Vec<ResponseEvent>,
     write_at: Instant,
@@ -53,12 +53,12 @@ pub(crate) struct EventQueue {
     held: Vec<(OpenItem, Json)>,
     calls: u32,
     next_index: u64,
-    /// Number of bytes of pieces that may still be reported.
+    /// Remaining budget for reported pieces, in bytes.
     pieces_left: u64,
 }
 
 impl EventQueue {
-    /// Creates the events of a response that has reported nothing since the state in `course`.
+    /// Creates the queue of a response that has reported nothing since the state in `course`.
     pub(crate) fn of(request: &ResponseRequest, course: &Course, max_bytes: u64) -> Self {
         Self {
             is_on: request.is_streamed,
@@ -75,8 +75,8 @@ impl EventQueue {
         }
     }
 
-    /// Restores the events of a response that has lost its driver. Reports items that were in progress as incomplete,
-    /// except calls that are still pending.
+    /// Restores the queue of a response that has lost its driver. Reports unfinished items as incomplete, except
+    /// pending calls.
     pub(crate) async fn resumed(
         responses: &dyn Responses,
         id: &ResponseId,
@@ -130,7 +130,6 @@ impl EventQueue {
         }
     }
 
-    /// Returns the number of the first event that is not written yet.
     pub(crate) fn first(&self) -> u64 {
         self.first
     }
@@ -235,8 +234,8 @@ impl EventQueue {
         has_room
     }
 
-    /// Reports the end of an answer. Returns the indexes of its items. Calls for the client are reported after the
-    /// server's calls, because a response that ends before that must not contain them.
+    /// Reports the end of an answer. Returns the indexes of its items. Calls for the client are reported only after the
+    /// server's calls are done, because a response that ends earlier must not contain them.
     pub(crate) fn finish_answer(
         &mut self,
         request: &ResponseRequest,
@@ -315,8 +314,8 @@ impl EventQueue {
         numbers
     }
 
-    /// Reports that the server runs a call. Returns the index of its item. Assigns an index if the journal has none
-    /// because an older version wrote it.
+    /// Reports that the server is running a call. Returns the index of the call's item. Assigns an index if an older
+    /// version wrote the journal without one.
     pub(crate) fn begin_call(
         &mut self,
         request: &ResponseRequest,

@@ -18,7 +18,7 @@ pub(crate) struct OpenItem {
     has_all_arguments: bool,
 }
 
-/// A text of a message or of reasoning that has been reported in part.
+/// A partially reported text of a message or of reasoning.
 #[derive(Debug, Clone)]
 struct OpenText {
     kind: TextKind,
@@ -163,7 +163,7 @@ impl OpenItem {
         });
     }
 
-    /// Returns the open text of a part. Reports the part if it is new. A new part of reasoning completes the earlier
+    /// Returns the open text of a part. Reports the part if it is new. A new reasoning part completes all earlier
     /// parts.
     fn text(
         &mut self,
@@ -218,7 +218,7 @@ impl OpenItem {
         }
     }
 
-    /// Reports the rest of the arguments, and that they are complete.
+    /// Reports the rest of the arguments and marks them complete.
     pub(crate) fn end_arguments(&mut self, arguments: &str, events: &mut Vec<ResponseEvent>) {
         let Some(call) = self.call.filter(|call| call.tells_arguments()) else {
             return;
@@ -280,7 +280,7 @@ impl OpenItem {
         }
     }
 
-    /// Reports the rest of the item, and that the item is complete.
+    /// Reports the rest of the item and marks it complete.
     pub(crate) fn finish(mut self, item: &Json, is_cut: bool, events: &mut Vec<ResponseEvent>) {
         for list in [TextKind::Summary.list(), TextKind::Text.list()] {
             for (part, json) in member_elements(item.as_str(), list).enumerate() {
@@ -369,7 +369,7 @@ impl OpenItem {
         });
     }
 
-    /// Returns the item that the event begins, or `None` if the event begins no item.
+    /// Returns the item that the event adds, or `None` for other events.
     pub(crate) fn of_event(event: &ResponseEvent) -> Option<Self> {
         match event {
             ResponseEvent::ItemAdded { index, item } => Some(Self::begun(*index, item.clone())),

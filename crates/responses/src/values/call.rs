@@ -12,13 +12,13 @@ const NAME_MAX: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PendingCall {
-    /// Identifies the call at the upstream, which matches results to calls.
+    /// Id by which the upstream matches results to calls.
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) arguments: String,
     /// Index among the calls of the response.
     pub(crate) number: u32,
-    /// Number of the answer that contains the call, from 1.
+    /// One-based number of the answer that contains the call.
     pub(crate) step: u32,
     /// Index of the call's item. `None` if the client runs the call or an older version wrote the journal.
     pub(crate) index: Option<u64>,
@@ -63,7 +63,7 @@ pub(crate) fn item_of(
     executed_call(&id, label, &call, outcome)
 }
 
-/// Converts a name to a name that upstreams accept in a prompt.
+/// Converts a function name to a form that upstreams accept in prompts.
 pub(crate) fn sendable(name: &str) -> String {
     if let Ok(tool) = name.parse::<Tool>() {
         return tool.as_str().into();

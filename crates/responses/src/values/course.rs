@@ -1,4 +1,4 @@
-//! Tracks the progress of a response, which is rebuilt from its journal.
+//! Tracks the progress of a response. The progress can be rebuilt from the response's journal.
 
 use std::collections::VecDeque;
 
@@ -103,7 +103,7 @@ impl Course {
         response_item_id(prefix, &self.response, request.created_ms, number)
     }
 
-    /// Returns the item of a client's call that is held back until the server's calls are done.
+    /// Returns the item at `index` if it is a client's call that is held back until the server's calls are done.
     pub(crate) fn held_call(&self, request: &ResponseRequest, index: u64) -> Option<Json> {
         let mut held = self.for_client.iter();
         let (_, call) = held.find(|(its, _)| *its == index)?;
@@ -125,7 +125,7 @@ impl Course {
         client_call(&self.item_id(request, prefix, index), form, call)
     }
 
-    /// Creates a call. `place` is its index among the calls of an answer.
+    /// Creates a call. `place` is the index among the calls of its answer.
     pub(crate) fn call(
         &self,
         place: u32,
@@ -149,7 +149,7 @@ impl Course {
         self.pending.iter().any(|call| call.index == Some(index))
     }
 
-    /// Returns the final status when the server has no calls left to run and the model need not answer again.
+    /// Returns the final status if the server has no calls left to run and the model does not have to answer again.
     pub(crate) fn end(&self) -> Option<&Status> {
         self.ended.as_ref().filter(|_| self.pending.is_empty())
     }
@@ -177,7 +177,7 @@ impl Course {
                     let id = self.item_id(request, "rs_", index);
                     self.push(index, foreign(&id, step, &item));
                 }
-                // the answer was cut off within its last call, so none of its calls runs
+                // the answer was cut off, so its last call may be incomplete, and none of its calls is run
                 AnswerPart::Call { .. } if answer.finish != Finish::Done => {}
                 AnswerPart::Call {
                     id,
@@ -219,7 +219,7 @@ impl Course {
         index
     }
 
-    /// Generates an id for a call without an id. The id is short enough for all upstreams.
+    /// Derives an id for a call without one. The id is short enough for all upstreams.
     fn call_id(&self, number: u32) -> String {
         let response = self.response.to_string();
         let print = Fingerprint::of(&[b"call", response.as_bytes(), &number.to_be_bytes()]);

@@ -38,8 +38,8 @@ pub fn items_of_message(message: &str) -> Vec<Json> {
     message.into_iter().chain(calls).collect()
 }
 
-/// Converts an item to the messages that a session stores for it. Reasoning and instructions have no messages. The ids
-/// of the messages are derived from `id`.
+/// Converts an item to the messages that a session stores for it. Reasoning and instructions produce no messages. The
+/// ids of the messages are derived from `id`.
 pub(crate) fn messages_of_item(id: &str, item: &Json) -> Vec<HistoryItem> {
     let messages = match Item::read(item.as_str()) {
         Some(Item::Message { role, content }) => {
@@ -62,7 +62,7 @@ pub(crate) fn messages_of_item(id: &str, item: &Json) -> Vec<HistoryItem> {
         .collect()
 }
 
-/// Derives the UUID of a message, because messages of sessions have UUIDs.
+/// Derives the UUID that identifies a message in a session.
 fn message_id(item: &str, number: u8) -> threadkeep_domain::scope::ItemId {
     let print = Fingerprint::of(&[b"message of a session", item.as_bytes(), &[number]]);
     let id = Builder::from_random_bytes(print.0).into_uuid();

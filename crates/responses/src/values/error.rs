@@ -15,15 +15,13 @@ pub enum ResponseError {
     NoSuchEvent,
     #[error("the response does not exist")]
     NoResponse,
-    /// An input item is the output of a call that the conversation does not have.
+    /// An input item is the output of a call that the conversation does not contain.
     #[error("`input[{index}].call_id` matches no call of the conversation")]
     NoCall { index: usize },
-    /// Neither the input nor the conversation has an item to answer.
     #[error("neither the input nor the conversation has an item to answer")]
     NoInput,
     #[error("the conversation does not exist")]
     NoConversation,
-    /// A different response of the conversation is running, or a client holds the turn of its thread.
     #[error("another response of this conversation is running, or its turn is taken")]
     Locked {
         /// The running response; `None` if a client holds the turn.

@@ -11,8 +11,8 @@ use threadkeep_domain::{ItemKind, Json, member_text};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseEvent {
-    /// A driver resumes the response. Readers of the previous driver received its failure under the number that this
-    /// event has.
+    /// A driver has resumed the response. Readers of the previous driver received its failure with the number of this
+    /// event.
     Resumed,
     ItemAdded {
         index: u64,

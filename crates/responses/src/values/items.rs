@@ -12,13 +12,13 @@ use threadkeep_domain::{
 };
 use threadkeep_service::tools::Outcome;
 
-/// Number of hex digits of the response and of the item's number in an item id. Ids from other sources have different
-/// lengths.
+/// Number of hex digits that an item id uses for the response and for the item's number. Ids from other sources have
+/// different lengths.
 const RESPONSE_DIGITS: usize = 32;
 const NUMBER_DIGITS: usize = 20;
-/// Number of low bits that hold the number of an item. The bits above hold the creation time of the response.
+/// Number of low bits that hold the number of an item. The higher bits hold the creation time of the response.
 const NUMBER_BITS: u32 = 16;
-/// Member with the item's id at the upstream. Set only if the item's own id cannot contain that id.
+/// Member that holds an item's upstream id. Set only if the item's own id cannot contain the upstream id.
 const UPSTREAM_ID: &str = "upstream_id";
 const QUOTED_UPSTREAM_ID: &str = "\"upstream_id\"";
 
@@ -44,7 +44,7 @@ pub fn item_id_of(item: &Json) -> Option<ItemId> {
     id.parse().ok()
 }
 
-/// Returns the response whose id is part of `id`. Returns `None` if this server did not create `id`.
+/// Extracts the response from an item id. Returns `None` if this server did not create the id.
 pub fn response_of_item(id: &str) -> Option<FollowedResponse> {
     let (_, digits) = id.rsplit_once('_')?;
     if digits.len() != RESPONSE_DIGITS + NUMBER_DIGITS || !digits.is_ascii() {
@@ -71,8 +71,8 @@ pub(crate) fn message(id: &str, status: &str, step: Option<u32>, message: &Json)
     ))
 }
 
-/// Creates an item from an upstream's item. The new id contains the upstream's id if possible. Reasoning gets a status.
-/// `step` is set if the item follows a call in its answer.
+/// Converts an upstream's item. The new id contains the upstream's id if possible. Adds a status to reasoning without
+/// one. `step` is set if the item follows a call in its answer.
 pub(crate) fn foreign(id: &str, step: Option<u32>, item: &Json) -> Json {
     let item = item.as_str();
     let its = member_text(item, "id").filter(|its| !its.is_empty());
@@ -97,14 +97,14 @@ pub(crate) fn foreign(id: &str, step: Option<u32>, item: &Json) -> Json {
 }
 
 /// Appends the digits of `id` to the upstream's id, so that the result is unique and identifies the response. Returns
-/// `None` if the result is not a valid item id, or would look like an id without an upstream's part.
+/// `None` if the result is not a valid item id, or would look like an id that contains no upstream id.
 fn with_upstream_id(id: &str, upstream_id: &str) -> Option<String> {
     let (_, digits) = id.rsplit_once('_').filter(|_| upstream_id.contains('_'))?;
     let both = format!("{upstream_id}_{digits}");
     both.parse::<ItemId>().is_ok().then_some(both)
 }
 
-/// Returns the id that an item has at its upstream. Returns `None` if the item has no id there.
+/// Returns the upstream id of an item, or `None` if the upstream assigned no id.
 pub fn upstream_id_of(item: &str) -> Option<Cow<'_, str>> {
     if let Some(id) = member_text(item, UPSTREAM_ID) {
         return Some(id);

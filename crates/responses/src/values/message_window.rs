@@ -19,7 +19,7 @@ impl MessageWindow {
         Key::new(&*self.key).ok()
     }
 
-    /// Returns operations that append the user's messages in the input and the model's last message in the output.
+    /// Returns operations that append the user messages from the input and the last model message from the output.
     pub(crate) fn pushes<'a>(
         &self,
         input: impl Iterator<Item = &'a Json>,
@@ -42,8 +42,8 @@ impl MessageWindow {
     }
 }
 
-/// Converts a message of the user. A single text becomes a string. Several parts are kept, without the bytes of images
-/// and files.
+/// Converts a user message. A single text part becomes a string. Multiple parts are kept, but without the bytes of
+/// images and files.
 fn said_by_user(item: &str) -> Option<Json> {
     let content = content_of(item, "user")?;
     if content.starts_with('"') {
@@ -61,7 +61,7 @@ fn said_by_user(item: &str) -> Option<Json> {
     }
 }
 
-/// Converts a message of the model to a single text.
+/// Converts a model message to a single text.
 fn said_by_model(item: &str) -> Option<Json> {
     let content = content_of(item, "assistant")?;
     let text: String = elements(content)

@@ -1,5 +1,5 @@
 //! Values that drivers and readers of responses exchange: requests, answers of models, items, events and outcomes.
-//! Without async code and I/O.
+//! Contains no async code and no I/O.
 
 pub(crate) mod call;
 pub(crate) mod course;

@@ -13,21 +13,20 @@ use threadkeep_domain::{CallForm, Failure, FailureCode, Json, PromptItem, Usage,
 /// A model at an upstream. Retries requests as configured.
 #[async_trait]
 pub trait Model: fmt::Debug + Send + Sync {
-    /// Sends the question to the model, and fails after the last attempt. Dropping the future cancels the request. With
-    /// `pieces`, streams the answer and sends each piece as soon as it arrives. Waits while the channel is full. If the
-    /// channel is closed, continues without sending pieces.
+    /// Sends the question to the model. Fails if the last attempt fails. Dropping the future cancels the request. With
+    /// `pieces`, streams the answer, sends each piece as soon as it arrives, and waits while the channel is full. If
+    /// the channel is closed, continues without sending pieces.
     async fn answer(
         &self,
         question: &Question<'_>,
         pieces: Option<&Sender<Piece>>,
     ) -> Result<ModelAnswer, UpstreamError>;
 
-    /// Returns whether the upstream accepts `part` at `place`. `part` is an image or a file, of type `input_image` or
-    /// `input_file`.
+    /// Returns whether the upstream accepts `part`, an `input_image` or `input_file`, at `place`.
     fn takes(&self, place: MediaPlace, part: &str) -> bool;
 
-    /// Returns the first field that is set and that the API cannot express. Considers `include`, `top_logprobs`,
-    /// `presence_penalty` and `frequency_penalty`.
+    /// Returns the name of the first field that is set but that the API does not support. Checks only `include`,
+    /// `top_logprobs`, `presence_penalty` and `frequency_penalty`.
     fn lacks(&self, _parameters: &Parameters) -> Option<&'static str> {
         None
     }
@@ -75,11 +74,11 @@ pub enum MediaPlace {
 /// contains everything that was not sent as a piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// A message begins, with the content that is available so far.
+    /// Start of a message, with the content that is available so far.
     Message { part: usize, message: Json },
-    /// An item that is neither a message nor a call begins, such as reasoning.
+    /// Start of an item that is neither a message nor a call, such as reasoning.
     Item { part: usize, item: Json },
-    /// A text of a message or of reasoning continues. Never empty.
+    /// More text of a message or of reasoning. Never empty.
     Text {
         part: usize,
         kind: TextKind,
@@ -94,7 +93,7 @@ pub enum Piece {
         place: usize,
         annotation: Json,
     },
-    /// An item that is neither a message nor a call is complete, such as reasoning.
+    /// Complete item that is neither a message nor a call, such as reasoning.
     ItemDone { part: usize, item: Json },
     Call {
         part: usize,
@@ -102,7 +101,7 @@ pub enum Piece {
         id: Option<String>,
         name: String,
     },
-    /// The arguments of a call continue. Never empty.
+    /// More arguments of a call. Never empty.
     Arguments { part: usize, text: String },
     /// Discards all pieces so far, because the attempt failed and the next attempt begins.
     Void,
@@ -151,7 +150,7 @@ pub struct Function {
     pub parameters: Option<Json>,
     /// Whether the model must follow the schema.
     pub strict: Option<bool>,
-    /// Set for a custom tool. The model calls a custom tool with text instead of arguments.
+    /// Set for a custom tool, which the model calls with text instead of arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom: Option<CustomTool>,
 }
@@ -222,7 +221,7 @@ pub struct Parameters {
     pub encrypted_reasoning: bool,
     /// Whether items of this server's searches list the URLs of the results.
     pub search_sources: bool,
-    /// Array of texts that end an answer.
+    /// Array of stop sequences.
     pub stop: Option<Json>,
     /// A string.
     pub user: Option<Json>,
@@ -262,7 +261,7 @@ impl ModelAnswer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AnswerPart {
     /// The content of a message: an array of `output_text` and `refusal` parts. Alternatively, an object with that
-    /// array as `content` and further members of the message, such as `phase`.
+    /// array as `content` and additional members of the message, such as `phase`.
     Message(Json),
     /// An item that is neither a message nor a call, such as reasoning: an object with a `type`. The object has an `id`
     /// only if the upstream assigned one.
@@ -301,7 +300,7 @@ pub enum Finish {
     ContentFilter,
 }
 
-/// The failure of an upstream. Only `Refused` contains text of the upstream.
+/// Failure of an upstream. Only `Refused` contains text from the upstream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UpstreamError {
     /// The upstream answered 400 with this message.

@@ -39,10 +39,10 @@ pub struct ResponseRequest {
     pub input: Vec<InputItem>,
     /// State tools, which the server runs.
     pub state_tools: Option<StateTools>,
-    /// Tools that the server runs and that do not store state.
+    /// Stateless tools, which the server runs.
     #[serde(default)]
     pub stateless: StatelessSet,
-    /// The client's definitions of server tools, under the server's names.
+    /// The client's definitions of server tools, matched to the tools by name.
     #[serde(default)]
     pub definitions: Vec<Function>,
     /// Functions that the client runs.
@@ -56,7 +56,7 @@ pub struct ResponseRequest {
     /// Maximum number of conversation exchanges that the model reads, if lower than the server's setting.
     #[serde(rename = "window_turns")]
     pub window_exchanges: Option<u32>,
-    /// Adds messages to the thread's state. Only in a conversation.
+    /// If set, messages are added to the thread's state. Only for conversations.
     #[serde(default)]
     pub messages: Option<MessageWindow>,
     /// The response that this response follows. The request is rejected if a later response has added items to the
@@ -78,7 +78,7 @@ pub struct ResponseRequest {
     pub is_repeatable: bool,
     /// Milliseconds since the Unix epoch.
     pub created_ms: u64,
-    /// Members of the response object, in the form of its protocol.
+    /// Members of the response object, in the format of the protocol.
     pub echo: Json,
 }
 
@@ -186,7 +186,7 @@ impl ResponseRequest {
         functions.find(|function| function.name == name)
     }
 
-    /// Applies the client's definition, if there is one, to a tool of the server.
+    /// Applies the client's definition, if any, to a server tool.
     pub(crate) fn defined(&self, own: Function) -> Function {
         let given = self.definitions.iter().find(|given| given.name == own.name);
         let Some(given) = given.cloned() else {
@@ -201,7 +201,7 @@ impl ResponseRequest {
         }
     }
 
-    /// Drops the input, which can be large and which readers of events do not need.
+    /// Drops the input and the tool definitions, which can be large and are not needed to read events.
     pub(crate) fn without_input(self) -> Self {
         Self {
             input: Vec::new(),

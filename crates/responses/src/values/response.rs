@@ -7,15 +7,15 @@ use threadkeep_domain::{Failure, Fingerprint, Json, Outcome, ResponseId, TurnTok
 
 #[derive(Debug, Clone)]
 pub struct NewResponse {
-    /// A repeated request that is recognized has the same id.
+    /// A repeated request has the same id if it is recognized.
     pub id: ResponseId,
     pub scope: ScopeId,
     pub missing: MissingThread,
-    /// Token of the thread's turn, if the caller holds the turn and the response runs under it.
+    /// Token of the thread's turn, if the response runs under a turn that the caller holds.
     pub lent: Option<TurnToken>,
     /// Maximum time to wait while a different caller holds the turn.
     pub wait: Duration,
-    /// Digest of everything that a repeated request must have in common with the first request.
+    /// Digest of everything that must be identical in a repeated request.
     pub fingerprint: Fingerprint,
     pub request: Arc<ResponseRequest>,
 }

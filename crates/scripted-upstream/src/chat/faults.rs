@@ -1,10 +1,10 @@
-//! Finds mistakes for which OpenAI rejects a chat completion request with 400.
+//! Finds mistakes for which OpenAI rejects a chat completion request with status 400.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// Allowed members of a request, from OpenAI's Python client 3.57.0.
+/// Members allowed in a request, according to OpenAI's Python client 3.57.0.
 const MEMBERS: [&str; 37] = [
     "audio",
     "frequency_penalty",
@@ -219,7 +219,7 @@ impl Faults {
         }
     }
 
-    /// Reports open calls, because each call needs its result before the next message.
+    /// Reports each call that has no result before the next message.
     fn close(&mut self) {
         for id in std::mem::take(&mut self.open) {
             self.add(format!("the call {id} has no result"));
@@ -285,7 +285,7 @@ impl Faults {
     }
 }
 
-/// Returns the type of a tool, call or choice, and its object. The type is empty if it is unknown.
+/// Returns the type of a tool, call or choice, and its definition object. An unknown type is empty.
 fn tool_of(value: &Value) -> (&'static str, &Value) {
     let kinds = ["function", "custom"];
     let kind = kinds.into_iter().find(|kind| value["type"] == *kind);

@@ -1,10 +1,10 @@
-//! Finds mistakes for which Anthropic rejects a message request with 400.
+//! Finds mistakes for which Anthropic rejects a message request with status 400.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// Allowed members of a request, from Anthropic's Python client 2.14.0.
+/// Members allowed in a request, according to Anthropic's Python client 2.14.0.
 const MEMBERS: [&str; 18] = [
     "cache_control",
     "container",
@@ -203,7 +203,7 @@ impl Faults {
         }
     }
 
-    /// Reports open calls, because each call needs its result in the next message.
+    /// Reports each call that has no result in the next message.
     fn close(&mut self) {
         for id in std::mem::take(&mut self.open) {
             self.add(format!("the call {id} has no result in the next message"));

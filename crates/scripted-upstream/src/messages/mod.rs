@@ -109,7 +109,7 @@ impl Wire for Messages {
 }
 
 impl Messages {
-    /// Counts one token per message and per word, and one cached token.
+    /// Counts one input token per message, one output token per word and per call, and one cached token.
     fn usage(&self, context: Context<'_>, answer: &Answer) -> Value {
         let tokens = |count: usize| if answer.is_without_usage { 0 } else { count };
         json!({

@@ -1,10 +1,10 @@
-//! Finds mistakes for which OpenAI rejects a response request with 400, or would reject it if items were stored.
+//! Finds mistakes for which OpenAI rejects a response request with status 400, or would do so if items were stored.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// Allowed members of a request that work without storage, from OpenAI's Python client 3.57.0.
+/// Request members that work without storage, according to OpenAI's Python client 3.57.0.
 const MEMBERS: [&str; 23] = [
     "frequency_penalty",
     "include",

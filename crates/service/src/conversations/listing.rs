@@ -1,8 +1,8 @@
 //! Lists an owner's conversations in pages, newest message first.
 //!
-//! The store lists an owner's threads by last write. A thread's newest message is at most [`MOVES_AFTER_MS`] newer than
-//! the thread's position in that list. Other writes move threads up too. A page is therefore read from the top of that
-//! list until no thread further down can belong to the page.
+//! The store lists an owner's threads by last write, which need not be a message. A thread's newest message is at most
+//! [`MOVES_AFTER_MS`] newer than the thread's position in that list. A page is therefore read from the top of the list
+//! until no thread further down can belong to the page.
 
 use super::ranking::Ranking;
 use super::{
@@ -14,10 +14,10 @@ use crate::attempts::in_time;
 use threadkeep_domain::{Owner, OwnerTag, Thread, ThreadId};
 use threadkeep_store::{MOVES_AFTER_MS, OwnedPlace, ThreadOrder};
 
-/// Minimum and maximum number of threads to read per call. With the largest metadata, the maximum amounts to 8 MiB.
+/// Minimum and maximum number of threads to read per call. With the largest metadata, a call returns up to 8 MiB.
 const FIRST_ROUND: usize = 32;
 const LARGEST_ROUND: usize = 512;
-/// Maximum number of times to read the top of the list again, because threads move up during a search.
+/// Maximum number of times to reread the top of the list to find threads that moved up during a search.
 const REREADS_MAX: usize = 3;
 
 struct Search {
@@ -100,7 +100,7 @@ impl ConversationService {
     }
 
     /// Reads the threads that moved above `top` during the search. The search may have missed them, because they moved
-    /// from a part of the list that was not read yet to a part that was already read.
+    /// from the unread part of the list to the part that had been read.
     async fn catch_up(
         &self,
         search: &mut Search,

@@ -14,7 +14,7 @@ use threadkeep_store::{HistoryGlance, Owners};
 
 /// Maximum number of threads to read for one page.
 pub const CONVERSATIONS_LOOKED_AT: usize = 20_000;
-/// Number of threads per call that reads history items. The items may have a few MiB in total.
+/// Number of threads per call that reads history items. The items can total a few MiB.
 const HISTORIES_PER_CALL: usize = 50;
 
 #[derive(Debug, Clone)]
@@ -67,13 +67,13 @@ pub struct ConversationPage {
 }
 
 impl ConversationService {
-    /// `timeout` bounds each method as a whole. `owners` bounds its own calls.
+    /// Creates a service. `timeout` limits each method as a whole. `owners` has its own timeouts.
     #[must_use]
     pub fn new(owners: Arc<dyn Owners>, timeout: Duration) -> Self {
         Self { owners, timeout }
     }
 
-    /// Summarizes the histories of threads. A summary has the values of up to `items` of the oldest items, and long
+    /// Summarizes the histories of threads. A summary contains the values of up to `items` of the oldest items. Long
     /// values are truncated: see [`HistoryGlance::opening`]. Returns `None` for a missing thread. Does not extend the
     /// threads' lifetimes.
     pub async fn glance(

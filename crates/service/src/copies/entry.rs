@@ -7,10 +7,10 @@ use threadkeep_domain::{KeyedValues, Life, Sent, Snapshot, Stamp};
 
 /// Maximum number of states to track per thread, including the latest.
 const STATES_MAX: usize = 16;
-/// Maximum total size of the states before the latest, in bytes.
+/// Maximum total size of all tracked states except the latest, in bytes.
 const EARLIER_STATES_MAX_BYTES: usize = 65_536;
-/// How long after it was sent a snapshot can still be the base of a save, even if the client has received a newer
-/// snapshot meanwhile.
+/// How long a snapshot can be the base of a save after it was sent, even if the client has since received a newer
+/// snapshot.
 ///
 /// The limit is short because clients that only read never send their snapshots back. With a longer limit, a client
 /// that restores an earlier value of an array would seem to have worked on an old snapshot.
@@ -50,7 +50,7 @@ struct State {
     at: Instant,
     /// When the state expires unless the client confirms it; `None` if the state does not expire.
     until: Option<Instant>,
-    /// Number of times that the state was sent to the client and not yet sent back.
+    /// Number of times that the state was sent to the client but not yet sent back.
     open: usize,
 }
 
@@ -114,7 +114,7 @@ impl Entry {
         }
     }
 
-    /// Combines two entries, `later` first. Drops earlier states that the client can no longer save back.
+    /// Combines two entries, `later` first. Drops earlier states that the client can no longer send back.
     pub(super) fn followed_by(mut self, mut later: Self) -> Self {
         let now = Instant::now();
         self.states.retain(|state| state.may_be_sent_back(now));
@@ -130,12 +130,12 @@ impl Entry {
         self.states[0].number
     }
 
-    /// Returns the latest state of a client that sends a request at `at`.
+    /// Returns the client's latest state, or [`ClientView::Nothing`] if that state had expired at `at`.
     pub(super) fn last(&self, at: Instant) -> ClientView {
         self.states[0].known(at)
     }
 
-    /// Finds the state that a save sent at `at` is based on. Returns its number and content.
+    /// Finds the state on which a save sent at `at` is based. Returns the state's number and content.
     pub(super) fn basis(&self, sent: &KeyedValues, at: Instant) -> (Number, ClientView) {
         let mut known: Vec<_> = self.states.iter().map(|state| state.known(at)).collect();
         let given: Vec<_> = known.iter().map(ClientView::given).collect();

@@ -28,19 +28,19 @@ pub use snapshot_cache::Receipt;
 
 const MAX_METADATA_BYTES: u64 = 131_072;
 
-/// The threads that a single client works on, such as a connection, and the client's latest snapshots of each thread.
+/// The threads on which a single client, such as a connection, works, and the client's latest snapshots of each thread.
 ///
 /// [`Self::save`] compares a whole state with the client's snapshot, and changes only the keys that the client has
-/// changed: see [`threadkeep_domain::ThreeWay`]. Snapshots are stored as digests, in up to 4 MiB. The least recently
-/// updated thread is evicted first. A save without a snapshot sets keys and deletes none.
+/// changed: see [`threadkeep_domain::ThreeWay`]. Snapshots are stored as digests that take up to 4 MiB of memory. The
+/// least recently updated thread is evicted first. A save without a snapshot sets keys and deletes none.
 ///
 /// For the tombstone time, a destroyed thread rejects writes of clients that have an earlier snapshot and have not read
-/// the thread since. All other clients start a new life of the thread at once, because they continue to use its id.
+/// the thread since. All other clients can start a new life of the thread immediately, because they still use its id.
 ///
 /// Send calls for the same thread one at a time. While the store is unavailable, calls are retried until the client's
-/// timeout. A client treats an answer after its timeout as an empty state. A snapshot therefore expires at the timeout
-/// unless the caller confirms with [`Self::received`] that the client has it. Each write has its own idempotency key,
-/// so retries apply it once.
+/// timeout. A client that gets no answer before its timeout works on an empty state. A snapshot therefore expires at
+/// the timeout unless the caller confirms with [`Self::received`] that the client has it. Each write has its own
+/// idempotency key, so retries apply it only once.
 #[derive(Debug)]
 pub struct Copies {
     threads: ThreadService,
@@ -58,8 +58,8 @@ pub struct Restored {
 }
 
 impl Copies {
-    /// Creates copies of `threads` for a client that waits up to `timeout`. Metadata may have up to 128 KiB, more than
-    /// under `/v1`. Metadata is limited because lists of archives include the metadata of each thread.
+    /// Creates copies of `threads` for a client that waits up to `timeout`. Metadata may have 128 KiB, more than under
+    /// `/v1`, or more if the policy allows more. Metadata is limited because lists of archives include it.
     #[must_use]
     pub fn new(threads: &ThreadService, timeout: Duration) -> Self {
         let policy = threads.policy();
@@ -153,7 +153,7 @@ impl Copies {
     }
 
     /// Destroys a thread. For the tombstone time, the thread rejects later saves of the client until the client has
-    /// read it again.
+    /// read the thread again.
     pub async fn destroy(&self, id: &ThreadId, asked: RequestTimes) -> Result<(), ServiceError> {
         let destroy = self
             .deadline(asked)

@@ -70,8 +70,8 @@ impl RetryDeadline {
             .unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.in_all)).into()))
     }
 
-    /// Retries a write under its own idempotency key, so that the write takes effect once. If the thread cannot store
-    /// another key, the write runs without one, and is not retried once it may have taken effect.
+    /// Retries a write under its own idempotency key, so that the write takes effect only once. If the thread cannot
+    /// store another key, the write runs without one, and is not retried once it may have taken effect.
     pub(super) async fn repeat_keyed<T>(
         self,
         write: impl AsyncFn(Option<IdempotencyKey>) -> Result<T, ServiceError>,

@@ -14,8 +14,8 @@ use threadkeep_domain::{
 
 /// Number of attempts before the first pause.
 const AT_ONCE: u32 = 8;
-/// Pause between later attempts. Each attempt may compare two states of a megabyte, and concurrent writers may make
-/// attempts fail until the client's timeout.
+/// Pause between later attempts. Each attempt may compare two states of about 1 MB each, and concurrent writers may
+/// make attempts fail until the client's timeout.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,14 +24,14 @@ pub enum Basis {
     Latest,
     /// Other writers have changed the thread since the client's snapshot.
     Earlier,
-    /// Without a snapshot, a save sets keys and deletes none.
+    /// There was no snapshot, so the save set keys but deleted none.
     Nothing,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Saved {
     pub basis: Basis,
-    /// How often the save was retried because of concurrent writes.
+    /// Number of retries because of concurrent writes.
     pub conflicts: u32,
 }
 
@@ -194,7 +194,7 @@ impl<'a> Save<'a> {
     }
 }
 
-/// Returns the text of JSON from a store, which is always UTF-8.
+/// Returns JSON from the store as text. Stored JSON is always UTF-8.
 fn text(json: &Bytes) -> &str {
     std::str::from_utf8(json).unwrap_or("null")
 }

@@ -25,13 +25,13 @@ pub struct Receipt {
 }
 
 impl SnapshotCache {
-    /// Returns the latest state of a client that sends a request at `at`.
+    /// Returns the client's latest state, or [`ClientView::Nothing`] if that state had expired at `at`.
     pub(super) fn known(&self, id: &ThreadId, at: Instant) -> ClientView {
         let entry = self.threads.get(id);
         entry.map_or(ClientView::Nothing, |entry| entry.last(at))
     }
 
-    /// Finds the state that a save sent at `at` is based on, and records that the client sent it back.
+    /// Finds the state on which a save sent at `at` is based, and records that the client sent it back.
     pub(super) fn basis(&mut self, id: &ThreadId, sent: &KeyedValues, at: Instant) -> ClientView {
         let Some(mut entry) = self.forget(id) else {
             return ClientView::Nothing;

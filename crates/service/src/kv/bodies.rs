@@ -43,8 +43,8 @@ impl NamespaceService {
         Ok(self.read_some(namespace, wanted.collect(), weigh).await?)
     }
 
-    /// Lists entries like [`Self::list`], with their bodies. A page ends early when it is full, but has at least one
-    /// entry.
+    /// Lists entries like [`Self::list`], with their bodies. A page ends early when it is full, but always has room for
+    /// one entry.
     pub async fn list_bodies(
         &self,
         namespace: &Namespace,
@@ -89,7 +89,7 @@ impl NamespaceService {
                 Ok::<_, StoreError>((key, entry))
             });
             for (key, entry) in try_join_all(some).await? {
-                // once an entry does not fit, all later keys stay unread
+                // once an entry does not fit, all later keys remain unread
                 if !read.unread.is_empty() {
                     read.unread.push(key);
                     continue;
@@ -112,7 +112,7 @@ impl NamespaceService {
     }
 }
 
-/// Returns how many leading entries have bodies that fit in `left_bytes` together. Returns at least 1.
+/// Returns the number of leading entries to read: up to 16 whose bodies together fit in `left_bytes`, but at least one.
 fn fitting(wanted: &VecDeque<(EntryKey, Option<EntryHead>)>, left_bytes: u64) -> usize {
     let mut bytes = 0;
     let sizes = wanted

@@ -151,10 +151,9 @@ impl NamespaceService {
             .await?)
     }
 
-    /// Finds up to `limit` entries whose keys contain `keyword`, starting after `after`. The search stops adding
-    /// entries once their bodies have `most_bytes`, so only the last body may exceed that size. Each page examines at
-    /// most a few thousand keys, so a page may be short or empty even if more entries follow. Does not extend the
-    /// entries' lifetimes.
+    /// Finds up to `limit` entries whose keys contain `keyword`, starting after `after`. Stops once the bodies found
+    /// total `most_bytes` or more. Each page examines up to about 4,000 keys, so a page may be short or empty even if
+    /// more entries follow. Does not extend the entries' lifetimes.
     pub async fn search(
         &self,
         namespace: &Namespace,
@@ -199,7 +198,7 @@ impl NamespaceService {
         })
     }
 
-    /// Returns a namespace, and creates it if it does not exist. Does not change an existing namespace.
+    /// Returns a namespace, and creates it if it does not exist. An existing namespace remains unchanged.
     pub async fn open(&self, namespace: &Namespace) -> Result<NamespaceRecord, ServiceError> {
         Ok(self.namespaces.open_namespace(namespace).await?)
     }

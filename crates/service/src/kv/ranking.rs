@@ -87,7 +87,7 @@ impl NamespaceService {
             if after.is_none() {
                 return Ok(matching);
             }
-            // yields explicitly, because calls to an embedded store never yield, and many pages may lack a match
+            // yields explicitly, because calls to an embedded store never yield, and many pages may contain no match
             yield_now().await;
         }
     }

@@ -10,11 +10,11 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Fingerprint, Rate, RateLimited, RateLimits, RateName};
 use threadkeep_store::{Counted, Rates, Reader, Store, WriteError};
 
-/// Runs writes that the rate limits allow.
+/// Runs writes if the rate limits allow them.
 ///
 /// The counters of an address and those of a thread are in different slots of a Redis cluster, so the store updates
-/// them in separate steps. The address is counted first, because its limit can stop a client. If the thread's limit
-/// then rejects the write, the address gets its count back.
+/// them in separate steps. The write is counted against the address first, because that limit can stop a client. If the
+/// thread's limit then rejects the write, the count against the address is reverted.
 ///
 /// The default has no limits.
 #[derive(Debug, Clone, Default)]
@@ -35,11 +35,11 @@ enum RateRejection {
     Failed(WriteError),
 }
 
-/// At most two rate limits, which apply to the client address of a write.
+/// The rate limits, up to two, that apply to the client address of a write.
 type AddressRates = Vec<(RateName, Rate)>;
 
 impl RateGate {
-    /// Creates a gate that counts in `rates`. `timeout` bounds a write including its checks.
+    /// Creates a gate that counts writes in `rates`. `timeout` limits the time of a write, including its checks.
     #[must_use]
     pub fn new(
         rates: Arc<dyn Rates>,
@@ -160,7 +160,7 @@ impl Limited {
         }
     }
 
-    /// Gives back the counts of a rejected write. If the call fails, the budget refills over time.
+    /// Reverts the counts of a rejected write. If the call fails, the budget refills over time.
     async fn give_back(&self, whose: Counted<'_>, rates: &[(RateName, Rate)]) {
         if rates.is_empty() {
             return;

@@ -27,7 +27,7 @@ pub(super) struct Uncounted {
     pub(super) address: Option<Fingerprint>,
     pub(super) is_first: bool,
     pub(super) is_first_to_scope: bool,
-    /// Whether the write may create the thread. False if an earlier write of the request has already checked this.
+    /// Whether the write may create its thread. False if an earlier write of the request was already checked for this.
     pub(super) may_make: bool,
 }
 
@@ -41,7 +41,7 @@ impl RateSubject {
         }))
     }
 
-    /// Identifies a back end. Its address does not count, because it stands for many clients.
+    /// Identifies a back end. Its address does not count, because it represents many clients.
     #[must_use]
     pub fn back_end() -> Self {
         Self::at(None)
@@ -52,14 +52,14 @@ impl RateSubject {
         SUBJECT.scope(self, work).await
     }
 
-    /// Returns the digest of the current task's client, for use in a different task.
+    /// Returns the digest of the client address of the current task, for use in a different task.
     #[must_use]
     pub fn address() -> Option<Fingerprint> {
         let address = SUBJECT.try_with(|subject| subject.0.borrow().address);
         address.ok().flatten()
     }
 
-    /// Stops counting the address of the current task. Call it when the caller has proved to be a back end.
+    /// Stops counting the client address of the current task, whose caller has proved to be a back end.
     pub fn is_a_back_end() {
         // fails if there are no limits, because then no subject is set
         SUBJECT
@@ -102,7 +102,7 @@ impl RateSubject {
                 counted.made.push(*id);
             }
         };
-        // fails without a subject: then the next write counts again
+        // fails without a subject; the next write is then counted again
         SUBJECT.try_with(note).ok();
     }
 }

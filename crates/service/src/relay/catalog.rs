@@ -90,7 +90,7 @@ const NEXT_CHECK_DELAY: Duration = Duration::from_secs(30 * 86_400);
 /// Number of scopes to check per creation. The checks remove deleted scopes, so the list does not grow without bound.
 const CHECKS_PER_CREATION: usize = 10;
 /// Maximum number of reads per page. Missing scopes on a page are removed from the list, and the page is read again.
-/// The last read only omits missing scopes, because others may be listed at any time before they are created.
+/// The last read only omits missing scopes, because new scopes may be listed at any time before they are created.
 const ROUNDS: usize = 4;
 
 /// Reads the record without extending the lifetime of the scope.
@@ -136,7 +136,7 @@ impl Catalog {
             async || self.make_new(id, new).await,
         );
         let view = in_time(self.scopes.timeout, made).await?;
-        // the scope exists: the checks get half of the time limit, and the next creation retries failed checks
+        // the scope exists, so failed checks are not an error: the next creation retries them
         let end = start + self.scopes.timeout / 2;
         match timeout_at(end, self.check_due(self.clock.now_ms())).await {
             Ok(Ok(())) => {}
@@ -151,8 +151,8 @@ impl Catalog {
         tracing::debug!(%error, list = self.kind.list, "a list may lack an object or keep ended ones");
     }
 
-    /// Creates a scope. Lists the scope first, so that an existing scope is never unlisted. Lists it again afterwards,
-    /// because a reader may have found it missing and removed it from the list.
+    /// Lists a scope, then creates it, so that an existing scope is never unlisted. Then lists it again, because a
+    /// reader may have found it missing and removed it from the list.
     async fn make_new(&self, id: Uuid, new: &New<'_>) -> Result<(), ServiceError> {
         let now_ms = self.clock.now_ms();
         self.list(id, new.owner, now_ms).await?;
@@ -231,7 +231,7 @@ impl Catalog {
         in_time(self.scopes.timeout, ended).await
     }
 
-    /// Reads a scope. Returns `None` for a scope without a record, because a different protocol has created it.
+    /// Reads a scope. Returns `None` for a scope without a record, which a different protocol has created.
     async fn find(
         &self,
         id: Uuid,

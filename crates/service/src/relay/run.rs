@@ -38,7 +38,7 @@ pub struct RunPlan {
     pub state_id: Option<String>,
 }
 
-/// Size and SHA-256 digest of a text, which is stored elsewhere.
+/// Size and SHA-256 digest of a text that is stored elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digested {
     pub bytes: u64,

@@ -27,7 +27,7 @@ impl RunService {
     }
 
     /// Returns the run that an earlier attempt of the same request created, or `None` if there is no such run. The
-    /// run's handle and session need not exist any longer.
+    /// run's handle and session may no longer exist.
     pub async fn made(&self, making: &Making) -> Result<Option<Run>, ServiceError> {
         if making.request.is_none() {
             return Ok(None);
@@ -117,7 +117,7 @@ impl RunService {
         in_time(self.scopes.timeout, ended).await
     }
 
-    /// Returns the outputs, a JSON object. Returns `{}` until the run has ended.
+    /// Returns the outputs as a JSON object. Until the run has ended, the object is empty.
     pub async fn outputs(&self, run: &Run) -> Result<Json, ServiceError> {
         if run.outputs.is_none() {
             return Ok(Json::empty_object());
@@ -131,8 +131,8 @@ impl RunService {
         Ok(outputs.ok_or(StoreError::Corrupt("a run has lost its outputs"))?)
     }
 
-    /// Returns the keys and tasks of a run, including an ended run, from its own scope or that of its handle. Fails
-    /// with [`Refusal::ScopeNotFound`] if the handle no longer exists.
+    /// Returns the keys and tasks of a running or ended run, from its own scope or that of its handle. Fails with
+    /// [`Refusal::ScopeNotFound`] if the handle no longer exists.
     pub async fn tool_state(&self, run: &Run) -> Result<ToolState, ServiceError> {
         let (_, state) = read_tool_state(&self.scopes, &run.scope()).await?;
         Ok(state)

@@ -1,4 +1,4 @@
-//! Stores sessions: scopes whose history holds the messages of a conversation, with metadata.
+//! Stores sessions: scopes with metadata, whose histories hold the messages of a conversation.
 
 use std::sync::Arc;
 
@@ -161,7 +161,7 @@ impl SessionService {
         self.get_after(id, cleared).await
     }
 
-    /// Runs a change and reads the session. The time limit of one request bounds both.
+    /// Runs a change and then reads the session, both within the time limit of one request.
     fn get_after<T>(
         &self,
         id: Uuid,

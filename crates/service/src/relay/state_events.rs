@@ -6,7 +6,7 @@ use uuid::{Builder, Uuid};
 use threadkeep_domain::Json;
 use threadkeep_domain::scope::{HistoryItem, KvOperation, ScopeId, ScopeWrite};
 
-/// Returns the events for a write. Returns none unless the scope is a run.
+/// Returns the events for a write. The list is empty unless the scope is a run.
 pub(crate) fn items(scope: &ScopeId, write: &ScopeWrite<'_>) -> Vec<HistoryItem> {
     if !matches!(scope, ScopeId::Run(_)) {
         return Vec::new();

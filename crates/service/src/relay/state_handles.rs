@@ -65,7 +65,7 @@ impl StateHandleService {
         Ok(page.map(|(id, view)| handle(id, &view)))
     }
 
-    /// Sets the expiry time of a handle to `ttl` from now, even if this is earlier than before.
+    /// Sets the expiry time of a handle to `ttl` from now, even if that is earlier than the previous expiry time.
     pub async fn extend(&self, id: Uuid, ttl: Duration) -> Result<StateHandle, ServiceError> {
         let scope = self.0.scope(id);
         let policy = self.0.scopes.policy(&scope);

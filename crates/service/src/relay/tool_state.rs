@@ -12,8 +12,8 @@ pub struct ToolState {
 /// Maximum number of reads while other writers add or remove keys.
 const ATTEMPTS: usize = 5;
 
-/// Reads the record, keys and tasks of a scope at one version. If other writers keep adding keys, the result lacks some
-/// of them.
+/// Reads the record, keys and tasks of a scope at one version. If other writers keep adding keys, the result may omit
+/// some of them.
 pub(super) async fn read_tool_state(
     scopes: &ScopeService,
     scope: &ScopeId,

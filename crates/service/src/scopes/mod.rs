@@ -27,14 +27,14 @@ use threadkeep_store::{
 pub struct ScopeService {
     scopes: Arc<dyn Scopes>,
     threads: ThreadService,
-    /// The gate of `threads`. A service made by [`Self::over`] has a gate without limits.
+    /// The gate of `threads`, or a gate without limits if [`Self::over`] created the service.
     gate: RateGate,
     policies: Arc<ScopePolicies>,
     pub(super) timeout: Duration,
 }
 
 impl ScopeService {
-    /// Creates a service over `scopes`, which bounds its own calls. If the thread of a scope does not exist, the first
+    /// Creates a service over `scopes`, which has its own timeouts. If the thread of a scope does not exist, the first
     /// write creates it through `threads`. A change that keeps conflicting with other writers fails after `timeout`.
     #[must_use]
     pub fn new(
@@ -87,8 +87,8 @@ impl ScopeService {
         Ok(self.gate.pass(scope, false, async { Ok(()) }).await?)
     }
 
-    /// Reads parts of a scope at one version. Before its first write, a scope that is not created explicitly reads as
-    /// empty, at version 0.
+    /// Reads parts of a scope at one version. A scope that is not created explicitly reads as empty, at version 0,
+    /// until its first write.
     pub async fn read(
         &self,
         scope: &ScopeId,
@@ -221,7 +221,7 @@ impl ScopeService {
         }
     }
 
-    /// Finds an item of the history, including a recently removed item.
+    /// Finds an item of the history, even if it was removed recently.
     pub async fn find_item(
         &self,
         scope: &ScopeId,
@@ -304,7 +304,7 @@ impl ScopeService {
         write: &ScopeWrite<'_>,
     ) -> Result<ScopeWritten, ServiceError> {
         let told = state_events::items(scope, write);
-        // avoids copying items, which can be large, because most scopes have no events
+        // most writes have no events, so the items, which can be large, are borrowed instead of copied
         let history = match &told[..] {
             [] => Cow::Borrowed(write.history),
             told => Cow::Owned([write.history, told].concat()),

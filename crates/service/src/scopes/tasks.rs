@@ -51,7 +51,7 @@ impl ScopeService {
             .await
     }
 
-    /// Deletes all keys and tasks. With `keep_unfinished`, fails if a task is not completed.
+    /// Deletes all keys and tasks. With `keep_unfinished`, fails if any task is uncompleted.
     pub async fn clear(
         &self,
         scope: &ScopeId,

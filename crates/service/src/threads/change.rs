@@ -83,8 +83,8 @@ impl ThreadService {
         })
     }
 
-    /// Answers a change of a missing thread. Returns the answer to an earlier request with the same idempotency key.
-    /// Fails if the thread's tombstone rejects the write.
+    /// Answers a request to change a missing thread. Returns the answer to an earlier request with the same idempotency
+    /// key. Fails if the thread's tombstone rejects the write.
     async fn answer_of_absent(
         &self,
         id: &ThreadId,

@@ -10,7 +10,7 @@ impl ThreadService {
     /// Merges a patch (RFC 7396) into the state.
     ///
     /// Reads only the keys for which the patch has an object. Detects conflicts by the values of these keys, not by the
-    /// thread's version. Other writes to a busy thread therefore cannot make the patch fail again and again.
+    /// thread's version. Writes to other keys of a busy thread therefore cannot make the patch fail repeatedly.
     pub async fn patch_state(
         &self,
         id: &ThreadId,
@@ -58,8 +58,8 @@ impl ThreadService {
     }
 }
 
-/// Returns the operations of a patch, with guards that reject the write if a merged value has changed. `old` has the
-/// current values of the keys with an object in the patch, in order.
+/// Returns the operations of a patch, with guards that reject the write if a merged value has changed. `old` contains
+/// the current values of the keys for which the patch has an object, in order.
 fn resolve(patch: &MergePatch, old: Vec<Option<Json>>) -> (Vec<Operation>, Vec<Guard>) {
     let mut old = old.into_iter();
     let mut guards = Vec::new();

@@ -22,7 +22,7 @@ impl ThreadService {
         Ok(found_or(found, || Bytes::from_static(b"{}")))
     }
 
-    /// Returns the state as [`get_state`](Self::get_state) does, but compressed if the store has the compressed form.
+    /// Like [`get_state`](Self::get_state), but returns the compressed form if the store has it.
     pub async fn get_state_body(&self, id: &ThreadId) -> Result<Found<StateBody>, ServiceError> {
         let found = self.store.get_state_body(id, self.reader()).await?;
         Ok(found_or(found, || {

@@ -3,14 +3,14 @@ use std::time::Duration;
 
 use threadkeep_store::{StoreError, millis};
 
-/// Maximum number of bytes that all attempts of one request may process: values that are read or merged.
+/// Maximum number of bytes that all attempts of one request together may read or merge.
 ///
 /// Concurrent writers can make each attempt fail. Without a limit, attempts with large values would use a whole core
 /// until the timeout. The limit allows over 20 attempts with the largest state and body, and practically any number of
 /// attempts with small values.
 const MAX_BYTES: usize = 64 * 1_048_576;
 
-/// Bytes that all attempts of one request have processed.
+/// Number of bytes that all attempts of one request have processed.
 #[derive(Debug)]
 pub(crate) struct WorkBudget {
     bytes: AtomicUsize,

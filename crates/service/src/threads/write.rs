@@ -48,8 +48,7 @@ impl ThreadService {
         self.commit(id, &write).await
     }
 
-    /// Runs operations like [`Self::merge`]. The operations may also append to the history, within the limits of
-    /// `history`.
+    /// Like [`Self::merge`], but the operations may also append to the history, within the limits of `history`.
     pub async fn merge_with_history(
         &self,
         id: &ThreadId,
@@ -152,9 +151,9 @@ impl ThreadService {
             .await
     }
 
-    /// Creates a thread like [`Self::create`], and appends `items` to its history in the same step, within the limits
-    /// of `history`. If an item reuses an id, the index in [`AppendReusesId`](Refusal::AppendReusesId) counts the keys
-    /// of the state first, then the items.
+    /// Like [`Self::create`], but also appends `items` to the history in the same step, within the limits of `history`.
+    /// If an item reuses an id, the index in [`AppendReusesId`](Refusal::AppendReusesId) counts the keys of the state
+    /// first, then the items.
     pub async fn create_with_history(
         &self,
         id: &ThreadId,
@@ -207,8 +206,8 @@ impl ThreadService {
         Ok(self.limited(id, false, rotated).await?)
     }
 
-    /// Ends a thread without a tombstone, so that a caller that has no other id can start a new life of the thread at
-    /// once.
+    /// Ends a thread without a tombstone, so that callers without another id can immediately start a new life of the
+    /// thread.
     pub async fn destroy_for_reuse(
         &self,
         id: &ThreadId,
@@ -240,7 +239,7 @@ impl ThreadService {
     ) -> Result<Written, ServiceError> {
         self.reserved_keys.check(write.operations)?;
         check_depth(write.operations)?;
-        // tries without a slot first, because most threads already have their owner
+        // tries without a slot first, because most threads already have an owner
         let unplaced = Write {
             has_place: false,
             ..*write
@@ -279,7 +278,7 @@ impl ThreadService {
         self.owner_limit.is_some()
     }
 
-    /// Runs `making`, which creates a whole thread of `owner`, while a slot is reserved for it.
+    /// Reserves a slot of `owner` while `making` creates a whole thread.
     pub(crate) async fn with_place<T>(
         &self,
         owner: Option<OwnerTag>,

@@ -1,6 +1,6 @@
 //! Parses the arguments of tool calls, which are written by models.
 //!
-//! Uses the domain's JSON scanner, so numbers are not rounded, and the last of several fields with the same name
+//! Uses the domain's JSON scanner, which does not round numbers. If several fields have the same name, the last one
 //! counts. Error texts address the model.
 
 use std::ops::RangeInclusive;
@@ -22,7 +22,7 @@ pub(super) struct Fields<'a, const N: usize> {
 }
 
 /// Parses the arguments as an object. `text` is the object's JSON, or a JSON string that contains it. Empty text and
-/// `null` give an empty object.
+/// `null` result in an empty object.
 pub(super) fn read_object(tool: &'static str, text: &str) -> Result<Json, Mistake> {
     let no_object = || Mistake(format!("{tool} arguments must be a JSON object"));
     let parse = |text: &str| {
@@ -104,7 +104,7 @@ impl<'a, const N: usize> Fields<'a, N> {
         self.typed(place, "an integer from 0", read)
     }
 
-    /// Returns a lifetime field, which has 1 second to 1 year.
+    /// Returns the value of a lifetime field, from 1 second to 1 year.
     pub(super) fn ttl(&self, place: usize) -> Result<Option<Duration>, Mistake> {
         let seconds = self.between(place, 1..=KEY_TTL_MAX.as_secs())?;
         Ok(seconds.map(Duration::from_secs))

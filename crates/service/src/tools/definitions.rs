@@ -44,7 +44,7 @@ impl FromStr for Format {
     }
 }
 
-/// Returns the definitions of all tools, as the array for a request to a model.
+/// Returns the definitions of all tools, as an array for requests to a model.
 #[must_use]
 pub fn definitions(format: Format) -> Value {
     Tool::ALL.map(|tool| definition(tool, format)).into()
@@ -73,7 +73,7 @@ pub fn definition(tool: Tool, format: Format) -> Value {
     }
 }
 
-/// Returns a tool's MCP annotations. `destructiveHint` and `idempotentHint` are only set for tools that write.
+/// Returns a tool's MCP annotations. `destructiveHint` and `idempotentHint` are set only for tools that write.
 /// `openWorldHint` must be set explicitly because its default is true.
 fn hints(tool: Tool) -> Value {
     if tool.only_reads() {

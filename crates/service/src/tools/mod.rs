@@ -1,4 +1,4 @@
-//! Tools with which models store state: keys with values, and a task list.
+//! Tools that models use to store state: key-value pairs and a task list.
 
 mod arguments;
 mod definitions;

@@ -18,7 +18,7 @@ impl Tool {
         }
     }
 
-    /// Returns the JSON Schema of the tool's results, without `$ref`. Mistakes do not follow the schema. Later versions
+    /// Returns the JSON Schema of the tool's results, without `$ref`. Mistakes do not match the schema. Later versions
     /// may add members, so clients that store a schema must accept unknown members.
     #[must_use]
     pub fn output_schema(self) -> Value {
@@ -79,7 +79,7 @@ impl Tool {
     }
 }
 
-/// Returns an object schema with an additional `version`, which is optional because only some calls request it.
+/// Returns an object schema with an optional `version`, because only some calls request the version.
 fn result(required: &[&str], mut properties: Value) -> Value {
     properties["version"] = json!({
         "type": "integer",

@@ -23,7 +23,6 @@ fn toolbox() -> Toolbox {
     ))
 }
 
-/// Runs calls in order. Returns the result texts for the model.
 fn run(calls: &[(Tool, String)]) -> Vec<String> {
     let calls: Vec<_> = calls
         .iter()

@@ -30,13 +30,13 @@ impl Tool {
         Self::TasksUpdate,
     ];
 
-    /// Name of the tool for models. It has an underscore because model APIs reject dots.
+    /// Returns the tool's name for models, which has an underscore because model APIs reject dots.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         self.names().0
     }
 
-    /// Name of the tool in messages, and alternative name in requests.
+    /// Returns the tool's name in messages. Requests may also use this name.
     #[must_use]
     pub fn dotted(self) -> &'static str {
         self.names().1

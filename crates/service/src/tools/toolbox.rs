@@ -11,8 +11,8 @@ use threadkeep_domain::scope::{KvAnswer, KvOperation, Scope, ScopeId, ScopeKey, 
 use threadkeep_domain::{IdempotencyKey, Precondition};
 use threadkeep_store::{ScopeParts, ScopeView};
 
-/// Maximum total size of the results of a list of calls, as JSON in bytes. Without a limit, calls that read the same
-/// value could return 29 MB for a message of 10 kB. Model providers accept far less from tools.
+/// Maximum total size of the results of a list of calls, in bytes of JSON. Without a limit, a 10 kB message with calls
+/// that all read the same value could return 29 MB. Model providers accept far less from tools.
 const RESULTS_MAX_BYTES: usize = 2 * 1_048_576;
 
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered {
     pub outcome: Outcome,
-    /// Whether this is the remembered answer to an earlier call with the same idempotency key.
+    /// True for the remembered answer to an earlier call with the same idempotency key.
     pub replayed: bool,
 }
 
@@ -75,16 +75,16 @@ impl Toolbox {
         Self { scopes }
     }
 
-    /// Runs a call. Writes to the scope `request` are not stored. Fails only if the model did not cause the error: the
-    /// scope does not exist or rejects writes, or the store failed.
+    /// Runs a call. Writes to the scope `request` are not stored. Returns an error only if the model did not cause the
+    /// problem: the scope does not exist or rejects writes, or the store fails.
     pub async fn call(&self, scope: &Scope, call: Call) -> Result<Outcome, ServiceError> {
         let mut answered = self.call_all(scope, &[call]).await?;
         let only = answered.pop().expect("one call has one answer");
         Ok(only.outcome)
     }
 
-    /// Runs a call that is the only call of its request. A write to the scope `request` is a mistake, because no other
-    /// call could read it.
+    /// Runs the only call of a request. A write to the scope `request` is a mistake, because no other call could read
+    /// the written data.
     pub async fn call_alone(&self, scope: &Scope, call: Call) -> Result<Outcome, ServiceError> {
         if matches!(scope, Scope::Request) && !call.tool.only_reads() {
             let Mistake(text) = of_no_context(call.tool);
@@ -93,9 +93,9 @@ impl Toolbox {
         self.call(scope, call).await
     }
 
-    /// Runs calls in order. A mistake in a call does not stop the later calls. In the scope `request`, each call sees
-    /// the writes of earlier calls, and nothing is stored. A read is a mistake if its result does not fit in the space
-    /// that earlier results have left. If a call fails with an error, earlier calls have taken effect.
+    /// Runs calls in order. A mistake in one call does not stop the later calls. In the scope `request`, each call sees
+    /// the writes of earlier calls, but nothing is stored. A read is a mistake if its result exceeds the space that the
+    /// earlier results have left. If a call fails with an error, the earlier calls have already taken effect.
     pub async fn call_all(
         &self,
         scope: &Scope,
@@ -125,7 +125,7 @@ impl Toolbox {
             }
             answers.push(answered);
             // yields explicitly, because calls to an embedded store never yield, and 128 calls with task lists of 128
-            // KiB process 16 MiB
+            // KiB each process 16 MiB
             yield_now().await;
         }
         Ok(answers)

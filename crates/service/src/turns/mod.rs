@@ -1,4 +1,4 @@
-//! Turns of threads. A turn is a lease that a single caller holds at a time.
+//! Turns of threads. A turn is a lease that only one caller can hold at a time.
 
 mod waiting;
 
@@ -29,16 +29,16 @@ pub struct TurnService {
 pub struct TurnRequest {
     /// Time until the turn expires unless it is renewed.
     pub ttl: Duration,
-    /// Whether the thread rejects writes without the turn's token while the turn is held.
+    /// True if the thread rejects writes without the turn's token while the turn is held.
     pub exclusive: bool,
-    /// Maximum time to wait while a different caller holds the turn.
+    /// Maximum time to wait while another caller holds the turn.
     pub wait: Duration,
     pub idempotency: Option<IdempotencyKey>,
 }
 
 impl TurnService {
-    /// Creates a service over `turns`. `threads` creates missing threads. All workers of a replica must share
-    /// `waiting`.
+    /// Creates a service that stores turns in `turns`, and creates missing threads through `threads`. All workers of a
+    /// replica must share `waiting`.
     #[must_use]
     pub fn new(turns: Arc<dyn Turns>, threads: ThreadService, waiting: Arc<Waiting>) -> Self {
         Self {
@@ -63,8 +63,8 @@ impl TurnService {
         self.with_threads(self.threads.on_behalf_of(owner))
     }
 
-    /// Takes the turn of a thread. Callers of this replica that wait for the same turn get it in the order in which
-    /// they arrived. Fails with [`Refusal::TurnTaken`] if the turn is still taken when the wait ends.
+    /// Takes the turn of a thread. Callers of this replica that are waiting for the same turn get it in the order of
+    /// their arrival. Fails with [`Refusal::TurnTaken`] if the turn is still taken when the wait ends.
     pub async fn take(
         &self,
         id: &ThreadId,
@@ -124,8 +124,8 @@ impl TurnService {
             .await?)
     }
 
-    /// Ends a turn. Has no effect if the turn has expired. Fails with [`Refusal::TurnLost`] if a different caller holds
-    /// the turn.
+    /// Ends a turn. Has no effect if the turn has expired. Fails with [`Refusal::TurnLost`] if another caller holds the
+    /// turn.
     pub async fn end(&self, id: &ThreadId, token: TurnToken) -> Result<(), ServiceError> {
         Ok(self
             .turns
@@ -137,9 +137,9 @@ impl TurnService {
         Ok(self.turns.get_turn(id, self.threads.access()).await?)
     }
 
-    /// Waits until an earlier request with the same idempotency key holds the turn. The earlier request may already
-    /// hold the turn even though its response was lost. In that case, the turn never becomes free for callers in the
-    /// queue, so a repeated request must poll.
+    /// Waits until an earlier request with the same idempotency key holds the turn. If its response was lost, that
+    /// request already holds the turn, and the turn never becomes free for callers in the queue. A repeated request
+    /// must therefore poll.
     async fn granted_before(
         &self,
         id: &ThreadId,
@@ -157,14 +157,14 @@ impl TurnService {
         }
     }
 
-    /// Makes one call to the store for the turn. Creates the thread if it does not exist.
+    /// Tries once to take the turn. Creates the thread if it does not exist.
     async fn attempt(&self, id: &ThreadId, take: &TakeTurn) -> Result<TurnGranted, ServiceError> {
         let access = self.threads.access();
         match self.turns.take_turn(id, access, take).await {
             Err(WriteError::Refused(Refusal::NoThread)) => {}
             granted => return Ok(granted?),
         }
-        // if a different caller has created the thread meanwhile, this only increments the version
+        // if another caller has created the thread in the meantime, this only increments the version
         self.threads.merge(id, &[], WriteOptions::default()).await?;
         Ok(self.turns.take_turn(id, access, take).await?)
     }

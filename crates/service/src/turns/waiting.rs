@@ -14,8 +14,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How long a replica keeps listening for ended turns when no caller is waiting.
 const LINGER: Duration = Duration::from_secs(60);
 
-/// The callers that wait for the turn of a thread. The first caller holds the lock and asks the store. The others wait
-/// for the lock, which is fair.
+/// The callers that are waiting for the turn of a thread. The first caller holds the lock and polls the store. The
+/// other callers wait for the lock, which they get in the order of their arrival.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     pub(super) first: Fair<()>,
@@ -37,7 +37,7 @@ struct State {
     is_listening: bool,
 }
 
-/// A position in a queue. Dropping it leaves the queue.
+/// A place in a queue. Dropping the place leaves the queue.
 #[derive(Debug)]
 pub(super) struct Place {
     waiting: Arc<Waiting>,
@@ -67,16 +67,16 @@ impl Waiting {
         }
     }
 
-    /// Returns when the caller may poll the store if no message arrives. All callers of a replica together poll once
-    /// every [`LOOK_EVERY`].
+    /// Returns the time at which the caller may poll the store if no message arrives. All callers of a replica together
+    /// poll once every [`LOOK_EVERY`].
     pub(super) fn next_look(&self) -> Instant {
         let mut next = lock(&self.next_look);
         *next = (*next).max(Instant::now()) + LOOK_EVERY;
         *next
     }
 
-    /// Wakes the first caller of each thread whose turn has ended. Returns if no message arrives for [`LINGER`] and no
-    /// caller is waiting.
+    /// Wakes the first waiting caller of each thread whose turn has ended. Returns when no message has arrived for
+    /// [`LINGER`] and no caller is waiting.
     async fn listen(self: Arc<Self>, turns: Arc<dyn Turns>) {
         let listening = Listening(&self);
         let mut ended = turns.ended_turns();
@@ -113,11 +113,11 @@ impl Waiting {
     }
 }
 
-/// Records on drop that the listening task has ended. Works even if the task was dropped with its runtime.
+/// Records the end of the listening task when dropped, even if the task is dropped together with its runtime.
 struct Listening<'a>(&'a Waiting);
 
 impl Listening<'_> {
-    /// Records the end while still holding the lock under which the queues were found empty.
+    /// Records the end before releasing the lock under which the queues were found to be empty.
     fn end(self, mut state: MutexGuard<'_, State>) {
         state.is_listening = false;
         std::mem::forget(self);
@@ -133,7 +133,7 @@ impl Drop for Listening<'_> {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut state = self.waiting.state();
-        // two references: that of the map, and that of this position
+        // two references: one in the map, and one in this place
         if Arc::strong_count(&self.queue) <= 2 {
             state.queues.remove(&self.id);
         }

@@ -11,10 +11,10 @@ use threadkeep_domain::heap;
 use threadkeep_domain::heap::Heap;
 use threadkeep_store::{Listing, Listings, StoreError};
 
-/// Maximum number of members skipped under one lock, which takes about half a millisecond.
+/// Maximum number of members skipped under one lock. Skipping that many takes about half a millisecond.
 const SKIPPED: u64 = 10_000;
 
-/// Lists by name. A single lock is enough, because listed objects are created far less often than written.
+/// Lists by name. A single lock is enough, because objects are created far less often than they are written.
 #[derive(Debug, Default)]
 pub(crate) struct Lists(HashMap<String, List>);
 
@@ -23,13 +23,13 @@ type Places = BTreeSet<Place>;
 
 enum ListPart {
     Members(Vec<String>),
-    /// The offset is not reached yet. Continue after this position.
+    /// The offset has not been reached yet. Continue after this position.
     After(Place),
 }
 
 #[derive(Debug, Default)]
 struct List {
-    /// A tree, because a hash table moves all its members when it grows. That takes 0.1 s for a million members.
+    /// A tree, because a hash table with a million members takes 0.1 s to grow.
     members: BTreeMap<Arc<str>, Member>,
     all: Places,
     of_owners: BTreeMap<Arc<str>, Places>,
@@ -49,8 +49,8 @@ impl Lists {
         self.0.values().map(|list| list.members.len()).sum()
     }
 
-    /// Returns members that come `offset` after the position `after`. If `offset` is too large for one lock, returns
-    /// the position that is [`SKIPPED`] members after `after` instead.
+    /// Returns a page of members, `offset` places after the position `after`. If `offset` is too large for one lock,
+    /// returns the position [`SKIPPED`] places after `after` instead.
     fn page(
         &self,
         listing: &Listing<'_>,

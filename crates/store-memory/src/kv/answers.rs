@@ -20,7 +20,7 @@ pub(crate) enum Answer {
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     by_subject: HashMap<Fingerprint, Records<Answer>>,
-    /// When to check whether all results of a subject have expired.
+    /// Subjects by the time of the next check for expired results.
     due: BTreeSet<(u64, Fingerprint)>,
     heap_bytes: u64,
 }
@@ -123,7 +123,7 @@ impl Remembered for Answer {
     }
 }
 
-/// The name of a namespace is shared, but counted for each reference to it.
+/// Counts the name of a namespace once per reference, even though the name is shared.
 impl Heap for Answer {
     fn heap_bytes(&self) -> u64 {
         match self {

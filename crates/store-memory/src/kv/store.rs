@@ -1,4 +1,4 @@
-//! Stores namespaces. All of them are behind one lock, because each step takes microseconds, and a page of 1,000
+//! Stores namespaces. One lock is enough for all of them, because each step takes microseconds, and a page of 1,000
 //! entries takes half a millisecond.
 
 use async_trait::async_trait;
@@ -18,7 +18,7 @@ use threadkeep_store::{
 
 impl MemoryStore {
     /// Locks the namespaces for a write that may add data. A full store accepts only retries. Also returns the time,
-    /// which is read after locking, so that the times of an entry never go back.
+    /// which is read after locking, so that the times of an entry never go backwards.
     fn lock_spaces_for_write(
         &self,
         subject: Fingerprint,
@@ -62,7 +62,7 @@ impl Namespaces for MemoryStore {
         entry: &NewEntry,
         terms: EntryTerms,
     ) -> Result<Answered<Put>, WriteError> {
-        // copied before the lock, because the body may be a slice of a larger buffer
+        // copied before locking, because the body may be a slice of a larger buffer
         let entry = NewEntry {
             body: Bytes::copy_from_slice(&entry.body),
             ..entry.clone()

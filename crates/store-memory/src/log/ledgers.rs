@@ -16,7 +16,7 @@ use threadkeep_store::{
 };
 use threadkeep_store::{MOST_PARKED, note_given_up};
 
-/// Leases and ledgers. They share one lock, so that only the holder of a lease stores progress.
+/// Leases and ledgers. They share one lock, so that only the holder of a lease can store progress.
 #[derive(Debug, Default)]
 pub(crate) struct ConsumerState {
     pub(crate) pools: HashMap<String, Pool>,
@@ -48,7 +48,7 @@ fn listed((&(position, bucket), record): (&(Position, u16), &Bytes)) -> (EventId
 }
 
 impl ConsumerState {
-    /// Returns the position of the slowest consumer of a bucket's log, or `None` without consumers.
+    /// Returns the position of the slowest consumer of a bucket's log, or `None` if there are no consumers.
     pub(crate) fn slowest(&self, bucket: usize) -> Option<Position> {
         let cursors = self.ledgers.values().map(|ledger| ledger.cursors[bucket]);
         cursors.min()
@@ -138,7 +138,7 @@ impl Records {
     }
 }
 
-/// Returns the heap bytes of a record, with the extra block through which the record is shared.
+/// Returns the heap bytes of a record, including the extra block that is needed to share the record.
 fn held_bytes(record: &Bytes) -> u64 {
     heap::block(record.len()) + heap::block(4 * size_of::<usize>())
 }
@@ -149,8 +149,8 @@ impl Heap for Records {
     }
 }
 
-/// Computed on each call, because operators create few consumers. Leases are not counted, because there is only one per
-/// replica.
+/// Computed on each call, because operators create few consumers. Leases are not counted, because each replica has only
+/// one.
 impl Heap for ConsumerState {
     fn heap_bytes(&self) -> u64 {
         let ledger = |ledger: &ConsumerLedger| {

@@ -7,8 +7,8 @@ use threadkeep_domain::{
 };
 
 /// Returns the keys of `operations` that exist in `document`. To find the changed keys, combine the results for the
-/// document before and after the operations. A deleted key exists only before, a new key only after, and a temporary
-/// key in neither.
+/// document before and after the operations. A deleted key is only in the first result, a new key is only in the
+/// second, and a temporary key is in neither.
 pub(crate) fn touched<'a>(
     operations: &'a [Operation],
     document: &'a Document,

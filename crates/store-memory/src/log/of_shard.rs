@@ -23,7 +23,7 @@ impl Log {
         self.last
     }
 
-    /// Returns the position up to which events were deleted, or zero.
+    /// Returns the position up to which events were deleted, or zero if no event was deleted.
     pub(crate) fn horizon(&self) -> Position {
         self.horizon
     }

@@ -76,7 +76,7 @@ impl HeldResponses {
         Some(gone)
     }
 
-    /// Returns the response other than `id` that has reserved a scope without a thread.
+    /// Returns the response that has reserved a scope without a thread, unless that response is `id`.
     fn floor_holder(
         &self,
         scope: &ScopeId,

@@ -239,7 +239,7 @@ impl Responses for MemoryStore {
     }
 }
 
-/// Starts or resumes a response. Returns `None` if there is no room for a new one.
+/// Starts or resumes a response. Returns `None` if there is no room for a new response.
 fn begin_in(
     shard: &mut Shard,
     id: &ResponseId,
@@ -340,8 +340,8 @@ fn check(
     held.check(scope, token, thread, now_ms)
 }
 
-/// Releases the turn of a thread if the response still holds that turn. Returns whether another caller waits for the
-/// turn.
+/// Releases the turn of a thread if the response still holds that turn. Returns whether another caller is waiting for
+/// the turn.
 fn release_turn(shard: &mut Shard, scope: &ScopeId, token: TurnToken, now_ms: u64) -> bool {
     let living = scope
         .thread()

@@ -66,7 +66,7 @@ impl Checkpoints for MemoryStore {
             let restored = shard.change(id, now_ms, |entry, step| {
                 entry.restore_checkpoint(number, read, write, step)
             });
-            // read again if the thread has started a new life since the read
+            // reads the checkpoint again if the thread has started a new life in the meantime
             if restored != Err(Refusal::Changed) {
                 return Ok(restored?);
             }

@@ -26,12 +26,12 @@ pub(crate) struct EndedThread {
     pub(crate) archived_ms: u64,
     /// Position of the event of the end.
     pub(crate) event: Position,
-    /// True if the life was restored. If so, the entry is kept only for the event of the end.
+    /// True if the life was restored. If so, the entry is kept only for its end event.
     pub(crate) is_restored: bool,
     checkpoints: Vec<u32>,
     /// Number in the order of all ended lives.
     number: u64,
-    /// Bytes counted for this entry. A restore may have moved the scope away since.
+    /// Bytes counted for this entry. A restore may have moved the scope away since then.
     heap_bytes: u64,
 }
 
@@ -137,8 +137,8 @@ impl EndedThreads {
         self.places.first().map(|place| place.archived_ms)
     }
 
-    /// Removes the oldest final state if it was archived by `archive_cutoff_ms` and its event has left the log. Only
-    /// the oldest is checked, because all others were archived later and have later events.
+    /// Removes the oldest final state if it was archived at or before `archive_cutoff_ms` and its event has left the
+    /// log. Only the oldest is checked, because all others were archived later and have later events.
     pub(crate) fn pop_oldest(
         &mut self,
         archive_cutoff_ms: u64,

@@ -11,7 +11,7 @@ use threadkeep_store::{Erased, ErasedLife, Erasure, StoreError};
 
 /// Maximum number of a shard's erased lives that one step handles.
 const LIVES: usize = 1_000;
-/// Maximum number of events checked under one lock, which takes about a tenth of a millisecond.
+/// Maximum number of events checked under one lock. Checking that many takes about a tenth of a millisecond.
 const PURGED: usize = 1_024;
 
 #[async_trait]
@@ -121,8 +121,8 @@ mod tests {
         Checkpoints as _, Clock, Destroy, EventLog as _, Rotate, Scopes as _, Store as _,
     };
 
-    /// Renders the threads, scopes, archives and events of a store. Content appears only as its size, so that tests can
-    /// search for unusual sizes.
+    /// Renders the threads, scopes, archives and events of a store. Content appears only as its size, so tests use
+    /// unusual sizes that they can search for.
     fn dump(store: &MemoryStore) -> String {
         let shards = store.0.each().map(|shard| format!("{:?}", *shard));
         shards.collect()
@@ -264,7 +264,7 @@ mod tests {
         for size in [71, 73].into_iter().flat_map(sizes) {
             assert!(!after.contains(&size), "{size} in {after}");
         }
-        // this thread has a different owner now, and only the former owner's result had the metadata
+        // the thread now has a different owner, and only the former owner's result contained the metadata
         let [key, .., remembered, _, _] = sizes(79);
         assert!(after.contains(&key), "{after}");
         assert!(!after.contains(&remembered), "{after}");

@@ -9,7 +9,7 @@ use threadkeep_store::{Checkpoint, CheckpointHead, StoreError, Whole};
 
 const CORRUPT: StoreError = StoreError::Corrupt("a checkpoint that is no state");
 
-/// The checkpoints of a live thread, by number. Each state is stored as text, because a text is freed as one block. The
+/// The checkpoints of a live thread, by number. Each state is stored as text, which is freed as one block, because the
 /// end of a thread drops all checkpoints under the lock.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HeldCheckpoints {

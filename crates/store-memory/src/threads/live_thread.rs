@@ -54,7 +54,7 @@ impl LiveThread {
     }
 
     /// Starts a new life with the content of this ended life. `sequence` is the number of the last event so far. Moves
-    /// the scope, which the ended life no longer needs, and copies the rest.
+    /// the scope, which the ended life no longer needs, and copies everything else.
     pub(crate) fn revive(&mut self, policy: &ThreadPolicy, sequence: u64, now_ms: u64) -> Self {
         let life = Life::random();
         let scope = self.scope.take();
@@ -208,7 +208,7 @@ impl LiveThread {
         Ok(done)
     }
 
-    /// Appends all history items of a write or none. Writes the results of the operations to `answers`.
+    /// Appends either all history items of a write or none of them. Writes the results of the operations to `answers`.
     fn append(
         &mut self,
         write: &Write<'_>,

@@ -42,7 +42,7 @@ impl<A> Default for Records<A> {
 }
 
 impl<A: Remembered> Records<A> {
-    /// Returns when all results have expired, or 0 without results.
+    /// Returns the time at which all results have expired, or 0 if there are no results.
     pub(crate) fn ends_ms(&self) -> u64 {
         self.ends_ms
     }
@@ -103,8 +103,8 @@ impl<A: Remembered> Records<A> {
         Ok(())
     }
 
-    /// Remembers a result of a subject that ends at `its_end_ms`. Drops results that are older than a day. If there are
-    /// [`NEWEST`] results or more, also drops up to two that are older than a minute, because each call adds only one.
+    /// Remembers a result for a subject that ends at `its_end_ms`. Drops results older than a day. If there are at
+    /// least [`NEWEST`], also drops up to two that are older than a minute. Each call adds only one result.
     pub(crate) fn add(&mut self, key: IdempotencyKey, answered: A, now_ms: u64, its_end_ms: u64) {
         for step in 0..NEWEST {
             let is_needed = step >= 2 || (self.order.len() as u64) < NEWEST;
@@ -133,8 +133,8 @@ impl<A: Remembered> Records<A> {
         }
     }
 
-    /// Makes all results end at `ends_ms`, but not within the next minute, because the life that they belong to has
-    /// ended. Does not revive expired results.
+    /// Makes all results expire at `ends_ms`, or a minute from now if that is later. Called when the life that the
+    /// results belong to has ended. Does not revive expired results.
     pub(crate) fn expire_by(&mut self, ends_ms: u64, now_ms: u64) {
         self.sweep(now_ms);
         if !self.order.is_empty() {

@@ -9,8 +9,8 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Turns, WriteError};
 
-/// Maximum number of ended turns that are buffered for a slow receiver. A receiver that falls further behind misses the
-/// rest.
+/// Maximum number of ended turns that are buffered for a slow receiver. A receiver that falls further behind misses
+/// some turns.
 pub(crate) const ENDED_TURNS_BUFFERED: usize = 1_024;
 
 #[async_trait]

@@ -89,8 +89,8 @@ impl RedisStore {
         let replies = self.background.calls().read_many(cmds).await?;
         let mut keys = Vec::new();
         let first = |one: &EntryKey, other: &EntryKey| compare(order, one, other);
-        // Every bucket has been read up to `known`. A bucket that may have more keys is read up to its last key, and
-        // `known` is the first of these last keys.
+        // Every bucket has been read up to `known`. A bucket that may have more keys has been read up to the last key
+        // of its reply, and `known` is the first of these last keys.
         let mut known: Option<EntryKey> = None;
         for reply in replies {
             let reply = array(reply)?;

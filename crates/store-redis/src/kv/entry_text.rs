@@ -1,4 +1,4 @@
-//! Formats of entries and namespaces in Redis, as in `lua/kv/entries.lua` and `lua/kv/namespaces.lua`.
+//! Formats of entries and namespaces in Redis, which must match `lua/kv/entries.lua` and `lua/kv/namespaces.lua`.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use threadkeep_store::{Entry, EntryHead, IdleEnd, NamespaceRecord, NewEntry, Sto
 
 const FORMAT: u64 = 1;
 const USES_BYTES: usize = 18;
-/// Size of a head with the lengths of its texts, but without the texts.
+/// Size of a head, including the lengths of its texts, but not the texts.
 const HEAD_BYTES: usize = 39;
-/// Size of a namespace's record. An idle time and an end may follow it.
+/// Size of a namespace's record, without the idle time and the end that may follow.
 const RECORD_BYTES: usize = 13;
 const IDLE_BYTES: usize = 12;
 const USAGE_BYTES: usize = 18;
@@ -78,8 +78,8 @@ fn text(bytes: &[u8], len: usize) -> Result<(&str, &[u8]), StoreError> {
     Ok((text, rest))
 }
 
-/// Serializes an entry, with room for the numbers that the script puts before the texts. Also returns the size of the
-/// texts with their lengths. Each text has up to 255 bytes.
+/// Serializes an entry, with room for the numbers that the script puts before the texts. Also returns the total size of
+/// the texts and their lengths. Each text has up to 255 bytes.
 pub(crate) fn whole(entry: &NewEntry) -> (Vec<u8>, usize) {
     let encoding = entry.content_encoding.as_ref();
     let texts = [

@@ -1,7 +1,7 @@
 //! Ends idle namespaces.
 //!
-//! Nothing is written at the moment when the idle time runs out. The next script that reads the namespace removes it
-//! from the list, and stores a time. All entries that were put before this time ended with the namespace, and are
+//! Nothing is written at the moment when the idle time elapses. The next script that reads the namespace removes it
+//! from the list, and stores a time. All entries that were put before the stored time ended with the namespace, and are
 //! deleted in batches.
 
 use redis::Value;
@@ -64,7 +64,7 @@ impl RedisStore {
         Ok(seen)
     }
 
-    /// Reads namespaces without recording a use. Returns one result for each.
+    /// Reads namespaces without recording a use. Returns one result per namespace.
     pub(super) async fn look_at(
         &self,
         calls: &Calls<'_>,
@@ -148,7 +148,7 @@ impl RedisStore {
     }
 }
 
-/// Deletes entries of one bucket that were put before `since_ms`. Panics if `entries` is empty.
+/// Builds the command that deletes entries of one bucket put before `since_ms`. Panics if `entries` is empty.
 fn burying(entries: &[EntryKeys<'_>], since_ms: u64) -> Command {
     let bucket = entries[0].bucket;
     let mut cmd = Script::BuryEntries.call(4 + entries.len());

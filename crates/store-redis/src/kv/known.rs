@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use threadkeep_domain::Namespace;
 use threadkeep_store::{NOTED, NamespaceRecord, millis};
 
-/// Maximum number of namespaces. When it is reached, all of them are forgotten.
+/// Maximum number of remembered namespaces. When this limit is reached, all namespaces are forgotten.
 const MOST: usize = 10_000;
 
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ impl Known {
         }
     }
 
-    /// Returns whether a use was recorded so recently that the end of the namespace need not be moved for another use.
+    /// Returns whether the last recorded use is so recent that another use need not be recorded.
     pub(crate) fn is_noted(&self, now_ms: u64) -> bool {
         now_ms.saturating_sub(self.noted_ms) < millis(NOTED)
     }

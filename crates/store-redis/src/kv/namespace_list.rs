@@ -21,7 +21,7 @@ impl RedisStore {
         });
         let mut cmd = command("ZREVRANGEBYLEX");
         cmd.arg(newest).arg(before).arg("-");
-        // requests one more than `limit`, which shows whether the list continues
+        // requests one more than `limit` to find out whether the list continues
         cmd.arg("LIMIT").arg(0).arg(limit + 1);
         let calls = self.background.calls();
         let listed = array(calls.read(cmd).await?)?;

@@ -43,8 +43,8 @@ impl RedisStore {
         Ok(usages)
     }
 
-    /// Removes expired entries of `buckets` from all keys, except the keys of the entries themselves, which expire in
-    /// Redis.
+    /// Removes expired entries of `buckets` from all keys that are shared by several entries. The keys of the entries
+    /// themselves expire in Redis.
     pub(crate) async fn purge(&self, buckets: &[u16]) -> Result<(), StoreError> {
         let mut left: Vec<_> = buckets.iter().map(|n| self.names.bucket(*n)).collect();
         while !left.is_empty() {
@@ -61,7 +61,7 @@ impl RedisStore {
         Ok(())
     }
 
-    /// Deletes entries of a namespace in batches. `deleting` makes the command for entries of one bucket. Returns the
+    /// Deletes entries of a namespace in batches. `deleting` builds the command for entries of one bucket. Returns the
     /// sum of the results. Entries that are put concurrently may be deleted too.
     pub(super) async fn delete_entries(
         &self,

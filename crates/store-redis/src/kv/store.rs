@@ -81,7 +81,7 @@ impl Namespaces for RedisStore {
         };
         let keys = self.names.entry(namespace, key);
         let (whole, texts_bytes) = whole(entry);
-        // while a slot migrates, a script with an absent key waits for the whole slot, so a key that is not needed is
+        // while a slot migrates, a script with a missing key waits for the whole slot, so a key that is not needed is
         // not passed
         let answers = terms.idempotency.map(|_| &keys.answers);
         let mut put = Script::PutEntry.call(5 + answers.iter().len());
@@ -303,8 +303,8 @@ impl RedisStore {
         cmd
     }
 
-    /// Stores `answer` for a request about a namespace, and returns the first answer that was stored. `None` only looks
-    /// up the answer.
+    /// Stores `answer` for a request about a namespace, and returns the first answer that was stored. If `answer` is
+    /// `None`, only looks up the stored answer.
     async fn remember(
         &self,
         namespace: &Namespace,
@@ -325,7 +325,7 @@ impl RedisStore {
         }
     }
 
-    /// If writes wait for replicas, waits until the replicas have all earlier writes to every bucket.
+    /// If writes wait for replicas, waits until the replicas have received all earlier writes to every bucket.
     pub(crate) async fn confirm_all(&self) -> Result<(), StoreError> {
         let calls = self.link.calls();
         let calls = &calls;

@@ -154,7 +154,7 @@ pub(crate) fn position(text: &str) -> Result<Position, StoreError> {
     })
 }
 
-/// Returns the newest position of a log, from its last entry and its horizon. Either may be nil.
+/// Returns the newest position of a log: that of its last entry or its horizon, whichever is later. Either may be nil.
 pub(crate) fn newest(last: &Value, horizon: &Value) -> Result<Position, StoreError> {
     Ok(place(last)?.max(place(horizon)?))
 }

@@ -38,7 +38,7 @@ impl Interest {
         {
             return Ok(seen.logs_all);
         }
-        // taken before the read, so that the result is never older than its time
+        // taken before the read, so that the result is at least as recent as this time
         let at = Instant::now();
         let assumed = Seen {
             at,
@@ -47,15 +47,15 @@ impl Interest {
             is_assumed: true,
         };
         if seen.is_some_and(|seen| seen.is_assumed) {
-            // One caller reads the key again. The others need not wait.
+            // Only one caller reads the key again. The other callers need not wait.
             self.set(assumed);
         }
         let mut left = command("PTTL");
         left.arg(mark);
-        // boxed, because this runs once a second and would enlarge the future of every write
+        // boxed, because this runs only once a second, but would enlarge the future of every write
         let left = match Box::pin(calls.peek(left)).await {
-            // Only the node of this key is unavailable. Logging without a reader is harmless, but a consumer would miss
-            // a change that is not logged.
+            // Only the node of this key is unavailable. All changes are logged, because a consumer would miss a change
+            // that is not logged, whereas logging without a consumer is harmless.
             Err(_) if calls.has_several_servers() => {
                 self.set(assumed);
                 return Ok(true);

@@ -152,7 +152,7 @@ impl Ledgers for RedisStore {
             cmd.arg(name(event))
                 .arg(record.as_deref().unwrap_or_default());
         }
-        // a repeat counts one more erasure, which changes nothing for the lease holders
+        // a repeat counts one more erasure, which makes no difference to the lease holders
         self.link.calls().write_idempotent(cmd).await.map(drop)
     }
 
@@ -204,7 +204,7 @@ impl Ledgers for RedisStore {
         });
         let found = self.link.calls().read_many(cmds).await?;
         let both = names.into_iter().zip(found);
-        // an event that was replayed meanwhile is no longer parked
+        // an event that was replayed in the meantime is no longer parked
         let both = both.filter(|(_, record)| *record != Value::Nil);
         Ok(self.unreadable.skip("parked events", both.map(record)))
     }

@@ -67,7 +67,7 @@ impl EventLog for RedisStore {
             cmd
         });
         let (times, heads) = self.background.calls().read_many_timed(heads).await?;
-        // no node logs a later event with a smaller time
+        // from now on, no node logs an event with an earlier time
         let times: Vec<_> = times.iter().map(time_ms).collect::<Result<_, _>>()?;
         let now_ms = times.into_iter().min().ok_or(UNKNOWN)?;
         let newest = |head: &Value| match head {

@@ -8,15 +8,15 @@ use threadkeep_domain::{Document, Json, Key, Operation, Owner, Slice, ThreadPoli
 use threadkeep_store::parts::{json, part};
 use threadkeep_store::{Part, StateBody, Whole};
 
-/// Maximum number of operations that a copy collects until it is read. A thread that is only written keeps no copy.
+/// Maximum number of operations that a copy collects before it is read. A thread that is never read keeps no copy.
 const PENDING_MAX: usize = 256;
-/// Maximum bytes of pending operations beyond the size of the state.
+/// Maximum number of bytes by which the pending operations may exceed the size of the state.
 const PENDING_BYTES_MAX: u64 = 4_096;
 /// Maximum size of a state that is parsed for a single key. For a larger state, Redis is faster.
 const PARSED_BYTES_MAX: u64 = 65_536;
 /// Minimum size of a text to compress. A shorter text fits into one or two packets without compression.
 const COMPRESSED_BYTES_MIN: usize = 1_024;
-/// After the expiry of a thread was moved, reads do not move it again for this time, if at least `REMAINING_MIN` remains.
+/// Time for which reads do not move the expiry of a thread again, if at least `REMAINING_MIN` remains.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(1);
 const REMAINING_MIN: Duration = Duration::from_secs(60);
 
@@ -125,7 +125,7 @@ impl ThreadCopy {
         form != Form::Parsed || self.document.is_some() || size_bytes <= PARSED_BYTES_MAX
     }
 
-    /// Applies a write that led to `mark`. Returns false if the copy must be dropped: the owner has changed, or
+    /// Applies a write that resulted in `mark`. Returns false if the copy must be dropped: the owner has changed, or
     /// applying the pending writes would cost more than reading the thread again.
     pub(super) fn follow(&mut self, write: &Write<'_>, mark: Mark) -> bool {
         let has_new_owner = mark.meta.owner != self.mark.meta.owner;
@@ -170,13 +170,13 @@ impl ThreadCopy {
         })
     }
 
-    /// Returns whether the rendered state is the same memory as `text`.
+    /// Returns whether the rendered state and `text` share the same memory.
     pub(super) fn is_rendered_as(&self, text: &Bytes) -> bool {
         let body = self.body.as_ref().filter(|_| self.has(Form::Text));
         body.is_some_and(|body| std::ptr::eq(&body[..], &text[..]))
     }
 
-    /// Keeps the compressed form if it is at least a tenth smaller. Otherwise the copy is not compressed again.
+    /// Stores the compressed text if it is at least a tenth smaller. Otherwise, the copy is not compressed again.
     pub(super) fn keep_compressed(&mut self, gzip: Option<Bytes>) {
         let text_bytes = self.body.as_ref().map_or(0, Bytes::len);
         let shorter = gzip.filter(|gzip| gzip.len() <= text_bytes / 10 * 9);

@@ -1,9 +1,9 @@
 use crate::shared::Meta;
 
-/// Identifies one exact content of a thread.
+/// Identifies the exact content of a thread.
 ///
-/// Life and version are not enough, because a Redis that lost its last second reuses versions. But such a Redis was
-/// restarted or replaced, which began a new epoch.
+/// Life and version are not enough, because a Redis that lost its last second reuses versions. However, such a Redis
+/// was restarted or replaced, which began a new epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) meta: Meta,
@@ -19,7 +19,7 @@ impl Mark {
 
     /// Returns whether the write that led to `self` was based on the content of `before`. `written_ms` is the time of
     /// the previous write. A Redis that was briefly a replica can have different content with the same version, but not
-    /// with the same time as well.
+    /// with the same version and time.
     pub(super) fn is_next_after(&self, before: &Self, written_ms: u64) -> bool {
         self.is_later_than(before)
             && self.meta.stamp.version == before.meta.stamp.version + 1

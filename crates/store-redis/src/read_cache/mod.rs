@@ -1,8 +1,8 @@
 //! Caches states that this process has read or written, in bounded memory.
 //!
-//! Each read asks Redis for the current [`Mark`] of the thread, and uses the copy only if its mark is equal. So copies
-//! need no invalidation, and a stale copy costs one more call. When this process writes a thread, it also updates the
-//! copy.
+//! Each read asks Redis for the current [`Mark`] of the thread, and uses the copy only if its mark is equal. Therefore,
+//! copies need no invalidation, and a stale copy costs only one more call. When this process writes a thread, it also
+//! updates the copy.
 
 mod copy;
 mod mark;
@@ -22,8 +22,8 @@ use threadkeep_domain::heap::Heap as _;
 use threadkeep_domain::{ThreadId, Write};
 use threadkeep_store::CacheUse;
 
-/// Number of parts of the cache. Each part has its own lock and an equal share of the bytes, which limits the size of a
-/// state.
+/// Number of parts of the cache. Each part has its own lock and an equal share of the bytes. States that are larger
+/// than a share are not cached.
 const SHARDS: usize = 8;
 /// Bytes of an entry besides its content: its key and value, and its slots in the table and in the order.
 const ENTRY_BYTES: u64 = (size_of::<ThreadId>() + size_of::<ThreadCopy>() + 64) as u64;
@@ -129,7 +129,7 @@ impl ReadCache {
         if copy.has(form) {
             return read(copy);
         }
-        // reads without the lock, because rendering and parsing take long
+        // reads without the lock, because rendering and parsing can take long
         let mut copy = shard.take(id)?;
         drop(shard);
         let read = read(&mut copy)?;
@@ -165,8 +165,8 @@ impl ReadCache {
             .fetch_add(evicted.len() as u64, Ordering::Relaxed);
     }
 
-    /// Applies a write of this process that led to `mark`. `written_ms` is the time of the thread's previous write, or
-    /// 0 for a new thread.
+    /// Applies a write of this process that resulted in `mark`. `written_ms` is the time of the thread's previous
+    /// write, or 0 for a new thread.
     pub(crate) fn follow(&self, id: &ThreadId, write: &Write<'_>, mark: Mark, written_ms: u64) {
         let mut shard = self.shard(id);
         let Some(copy) = shard.copies.peek(id) else {
@@ -189,8 +189,8 @@ impl ReadCache {
         }
     }
 
-    /// Keeps a copy of a thread that this process created, as the least recently used copy. So a stream of new threads
-    /// does not evict threads that are read. No other write has this life, so the mark identifies the content.
+    /// Keeps a copy of a thread that this process created, as the least recently used copy, so that a stream of new
+    /// threads does not evict threads that are read. No other write has this life, so the mark identifies the content.
     fn begin(&self, id: ThreadId, write: &Write<'_>, mark: Mark) {
         let mut copy = ThreadCopy::empty(mark);
         if copy.follow(write, mark) {
@@ -253,7 +253,7 @@ fn bytes_of(copy: &ThreadCopy) -> u64 {
     (ENTRY_BYTES + copy.heap_bytes()) * 3 / 2
 }
 
-/// Locks a shard even after a panic, because a panic leaves no shard in an inconsistent state.
+/// Locks a shard even after a panic, because a panic does not leave a shard in an inconsistent state.
 fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -118,7 +118,7 @@ fn a_copy_follows_the_writes_that_were_done_to_it_and_no_other() {
     let fifth = mark(5, r#"{"l":[4,5,6]}"#);
     follow(&cache, &id, &write(&[push(6)]), fifth);
     assert_eq!(state(&cache, &id, &fifth), None);
-    // the thread had a different version 5, with a different time
+    // the write changed a different version 5, with a different time
     cache.keep(id, copy(5, r#"{"l":[4,5,6]}"#));
     let sixth = mark(6, r#"{"l":[5,6,7]}"#);
     cache.follow(&id, &write(&[push(7)]), sixth, 4);

@@ -28,7 +28,7 @@ impl Responses for RedisStore {
         id: &ResponseId,
         begin: &BeginResponse<'_>,
     ) -> Result<Begun, WriteError> {
-        // a response is in the slot of its scope, so this response belongs to a different request
+        // every response is stored in the slot of its scope, so this id belongs to a response in a different scope
         if id.bucket() != self.names.bucket_of_scope(begin.scope) {
             return Err(Refusal::IdempotencyKeyReused.into());
         }
@@ -137,7 +137,7 @@ impl Responses for RedisStore {
             .arg("+")
             .arg("COUNT")
             .arg(limit.clamp(1, i64::MAX as usize));
-        // the meta is read first: if it shows the end, all events are present
+        // the meta is read first: if it shows that the response has ended, all events are present
         let asked = [meta, left, events_left, range];
         let [meta, left, events_left, events] = self.link.calls().read_all(asked).await?;
         // a missing key has a negative TTL
@@ -250,7 +250,7 @@ impl Responses for RedisStore {
 fn packed(events: &[Bytes]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(events.iter().map(|event| 4 + event.len()).sum());
     for event in events {
-        // an event is smaller than an answer, which has up to 8 MiB
+        // the length fits: an event is smaller than an answer, and an answer is limited to 8 MiB
         packed.extend_from_slice(&(event.len() as u32).to_be_bytes());
         packed.extend_from_slice(event);
     }
@@ -274,7 +274,7 @@ impl RedisStore {
         }
     }
 
-    /// Runs a step without any other write. Returns the outcome of an earlier attempt, if any.
+    /// Runs a step that writes nothing else. Returns the outcome of an earlier attempt, if any.
     async fn do_step(
         &self,
         id: &ResponseId,

@@ -15,7 +15,7 @@ use threadkeep_store::StoreError;
 const CORRUPT: StoreError = StoreError::Corrupt("a scope of an unknown form");
 const TIME_BYTES: usize = 6;
 
-/// Builds a scope from `fields` and the items, which may be nil. Also returns the summary of the history.
+/// Builds a scope from its fields and from `items_read`, which may be nil. Also returns a summary of the history.
 pub(crate) fn read(
     meta: &[u8],
     fields: &[Field<'_>],
@@ -114,7 +114,7 @@ pub(crate) fn fields(scope: &ScopeImage) -> impl Iterator<Item = (Vec<u8>, Cow<'
     keys.chain(tasks)
 }
 
-/// Returns an item as the scripts expect it: position, time, id, value, and value for the hash of the ids.
+/// Returns an item in the form that the scripts expect: position, time, id, value, and entry in the hash of ids.
 pub(crate) fn item(item: &StoredItem) -> [Cow<'_, [u8]>; 5] {
     let number = |number: u64| Cow::Owned(number.to_string().into_bytes());
     let mut known = Vec::with_capacity(22);

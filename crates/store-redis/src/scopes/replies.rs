@@ -12,7 +12,7 @@ use threadkeep_domain::{Json, Life, Stamp};
 use threadkeep_store::{Answered, ItemPlace, ScopeParts, ScopeView, StoreError, WriteError};
 
 const META_BYTES: usize = 75;
-/// Size of the number of empty positions in the history. It follows the meta if it is not 0.
+/// Size of the field that counts empty positions in the history. The field follows the meta unless the count is 0.
 pub(super) const GAPS_BYTES: usize = 6;
 const SEALED: u64 = 1;
 const HAS_SEGMENTS: u64 = 2;
@@ -43,7 +43,7 @@ impl Meta {
         let keys = take(&mut rest, 4) as u32;
         let created_ms = take(&mut rest, 6);
         let updated_ms = take(&mut rest, 6);
-        // skips the lifetime, and the expiry of the first key
+        // skip the lifetime and the expiry of the first key
         take(&mut rest, 12);
         let tasks_version = take(&mut rest, 6);
         let mut history = HistorySummary {
@@ -171,8 +171,8 @@ fn kept(seq: &str, at: &Value, id: &Value, value: &Value) -> Result<StoredItem, 
     })
 }
 
-/// Returns the bytes of the new items if the reply is the refusal `no_room`: the write must drop more old items than
-/// one script can drop.
+/// Returns the size of the new items in bytes if the reply is the refusal `no_room`: the write must drop more old items
+/// than one script can drop.
 pub(crate) fn lacks_room(reply: &Value) -> Option<u64> {
     match reply {
         Value::Array(reply) => match &reply[..] {

@@ -195,9 +195,8 @@ impl RedisStore {
         }
     }
 
-    /// Drops the oldest items of a history until the history has at most `limit` bytes. Drops a thousand items at a
-    /// time, so that other calls run in between. Necessary only for a write that displaces more items than one script
-    /// drops.
+    /// Drops the oldest items of a history until its size is at most `limit` bytes. Drops a thousand items at a time,
+    /// so that other calls can run in between. Only needed if a write displaces more items than one script can drop.
     pub(crate) async fn make_room(
         &self,
         calls: &Calls<'_>,
@@ -246,7 +245,7 @@ fn way(from: HistoryFrom) -> (&'static str, String, &'static str) {
     (name, format!("{place}-0"), to)
 }
 
-/// Reads a range of a history without a script, because its values can be large.
+/// Reads a range of a history without a script, because the values can be large.
 fn range(keys: &ScopeKeys<'_>, from: HistoryFrom, limit: usize) -> Command {
     let (name, from, to) = way(from);
     let mut cmd = command(name);

@@ -4,10 +4,10 @@ use threadkeep_domain::{Access, IdempotencyKey, Precondition, Retention, TurnTok
 use threadkeep_store::millis;
 use threadkeep_trace as trace;
 
-/// Maximum duration, over 4,000 years. A sum of such a duration and a time still fits the stored times, and Redis
-/// accepts it as an expiry.
+/// Maximum duration, more than 4,000 years. The sum of a time and this duration still fits into a stored time, and
+/// Redis accepts it as an expiry.
 const LONGEST_MS: u64 = 1 << 47;
-/// Maximum TTL, 34 years, because a TTL is stored in 5 bytes.
+/// Maximum TTL, about 34 years. A TTL is stored in 5 bytes.
 const LONGEST_TTL_MS: u64 = (1 << 40) - 1;
 
 pub(crate) fn bounded_ms(time: Duration) -> u64 {
@@ -18,8 +18,8 @@ pub(crate) fn ttl_ms(ttl: Duration) -> u64 {
     millis(ttl).min(LONGEST_TTL_MS)
 }
 
-/// Returns the maximum lifetime of an archive: as long as the archive can be read, and as long as its event may remain
-/// in the log. The archive is swept earlier if possible.
+/// Returns the maximum lifetime of an archive. An archive is needed as long as clients can read it, and as long as the
+/// log may contain its event. It is swept earlier if possible.
 pub(crate) fn archive_ms(retention: &Retention) -> u64 {
     const MARGIN: Duration = Duration::from_secs(3600);
     let longest = retention.archive.max(retention.log_at_most());
@@ -77,7 +77,7 @@ pub(crate) fn trace() -> String {
     trace::parent().map_or_else(String::new, |parent| parent.to_string())
 }
 
-/// Appends `number` in `bytes` bytes, big-endian. A number that does not fit becomes the largest number that fits.
+/// Appends `number` as `bytes` big-endian bytes. A number that is too large becomes the largest number that fits.
 pub(crate) fn put(packed: &mut Vec<u8>, number: u64, bytes: usize) {
     let limit = u64::MAX >> (64 - 8 * bytes);
     packed.extend_from_slice(&number.min(limit).to_be_bytes()[8 - bytes..]);

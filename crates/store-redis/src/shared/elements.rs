@@ -14,7 +14,7 @@ pub(crate) struct Header {
     pub(crate) tail: u64,
     pub(crate) first: u64,
     next: u64,
-    /// Offset of the first remaining element in the head chunk.
+    /// Total size of all elements, including their separators.
     skip: usize,
     /// Size of all elements with their separators.
     pub(crate) bytes: usize,
@@ -44,7 +44,7 @@ impl Header {
         })
     }
 
-    /// Packs the header of a new array in chunks from 0 to `tail`. `tail_bytes` is the size of the last chunk.
+    /// Packs the header of a new array with chunks 0 to `tail`. `tail_bytes` is the size of the last chunk.
     pub(crate) fn of(array: &Array, id: u64, tail: u64, tail_bytes: usize) -> Vec<u8> {
         let mut packed = vec![b'A'];
         for (number, bytes) in [
@@ -70,7 +70,7 @@ impl Header {
         format!("c{}:{number}", self.id)
     }
 
-    /// Returns the remaining elements of a chunk, each after a line feed.
+    /// Returns the remaining elements of a chunk, each preceded by a line feed.
     pub(crate) fn elements<'a>(
         &self,
         chunk: &'a [u8],
@@ -98,7 +98,7 @@ pub(super) fn write_chunks<'a>(
     Ok(())
 }
 
-/// Appends JSON text unchanged. Builds an array from its elements if the array is stored in one field.
+/// Appends JSON text. Assembles an array that is stored in one field. Appends any other text unchanged.
 pub(crate) fn write_plain(text: &[u8], out: &mut Vec<u8>) {
     match text.strip_prefix(b"[") {
         Some(elements) if elements.first() == Some(&b'\n') => {
@@ -118,7 +118,7 @@ pub(crate) fn ordinal(chunk: &[u8]) -> Result<u64, StoreError> {
         .ok_or(CORRUPT)
 }
 
-/// Returns `count` elements from index `from`, each after a line feed.
+/// Returns `count` elements starting at index `from`, each preceded by a line feed.
 pub(crate) fn cut(elements: &[u8], from: u64, count: u64) -> &[u8] {
     let border = |number: u64| {
         memchr::memchr_iter(b'\n', elements)

@@ -5,7 +5,7 @@ use threadkeep_domain::{Key, Value};
 /// Maximum bytes of an array in one field.
 const INLINE_BYTES: usize = 2032;
 
-/// Returns the name of a key's field: the key as JSON text with a colon, ready for output.
+/// Returns the name of the field that stores a key: the key as JSON text followed by a colon, ready for output.
 pub(crate) fn field(key: &Key) -> Vec<u8> {
     let mut field = Vec::with_capacity(key.field_bytes());
     key.write_json(&mut field);

@@ -83,7 +83,7 @@ impl Archives for RedisStore {
 
 struct FoundArchive {
     archive: Archive,
-    /// The archive remains only for the event of the end.
+    /// The thread has been restored. Its archive is kept only for the event that reports the end of the thread.
     is_restored: bool,
 }
 
@@ -153,7 +153,7 @@ impl RedisStore {
         integer(left).is_ok_and(|left| left > self.ahead())
     }
 
-    /// Reads the members after `after` from every bucket's index, up to the last position that all buckets reached.
+    /// Reads the index members after `after` from all buckets, up to the last position that was read in every bucket.
     async fn list_members(
         &self,
         after: &ArchivePlace,
@@ -178,8 +178,8 @@ impl RedisStore {
         });
         let replies = self.background.calls().read_many(cmds).await?;
         let mut members = Vec::new();
-        // Every bucket has been read up to `known`. A bucket that may have more members is read up to its last member,
-        // and `known` is the first of these last members.
+        // The list is complete up to `known`. A bucket that returned a full portion may have more members after its
+        // last one, and `known` is the earliest of these last members.
         let mut known: Option<Member> = None;
         for reply in replies {
             let reply = array(reply)?;

@@ -61,8 +61,8 @@ pub(crate) struct Fast<'a> {
 }
 
 pub(crate) fn fast<'a>(write: &Write<'a>) -> Option<Fast<'a>> {
-    // the script needs the owner of the caller to recognize a thread that has no owner yet, and leaves that thread to
-    // the list script
+    // if the caller is the new owner, the script recognizes a thread that has no owner yet, and leaves it to the list
+    // script
     let is_bound = match write.owner {
         OwnerChange::None => true,
         OwnerChange::Bind(owner) => write.conditions.access == Access::Of(owner.tag()),
@@ -128,7 +128,7 @@ pub(super) fn restoration(policy: &ThreadPolicy, ahead_ms: u64, retention: &Rete
     packed
 }
 
-/// Rounds up, so that a short grace does not become 0.
+/// Converts to seconds. Rounds up, so that a short grace period does not become 0.
 pub(crate) fn whole_seconds(time: Duration) -> u64 {
     millis(time).div_ceil(1_000)
 }
@@ -155,7 +155,7 @@ pub(crate) fn owner(change: OwnerChange<'_>, has_place: bool) -> String {
     }
 }
 
-/// Encodes whether the owner has room for another thread, then the owner's tag and text.
+/// Encodes whether the owner has room for another thread, followed by the owner's tag and text.
 pub(crate) fn tagged(owner: &Owner, has_place: bool) -> String {
     format!("{}{}{}", place(has_place), owner.tag(), owner.as_str())
 }

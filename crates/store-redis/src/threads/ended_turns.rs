@@ -1,4 +1,4 @@
-//! Notifies callers that wait for a turn when a turn ends. All replicas publish the ends of turns on one channel.
+//! Notifies callers that are waiting for a turn to end. All replicas publish the ends of turns on one channel.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,13 +13,13 @@ use tokio::time::{sleep, timeout};
 use crate::transport::Link;
 use threadkeep_domain::ThreadId;
 
-/// Number of notifications that are kept for a slow receiver. The receiver misses older notifications.
+/// Number of notifications kept for a slow receiver, which misses any older ones.
 const KEPT: usize = 1_024;
-/// Maximum silence of a subscription before it is replaced, because its connection may be dead.
+/// Maximum time without a message before a subscription is replaced, because its connection may be dead.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The subscription of this process. It exists while it has receivers.
+/// The subscription of this process. It exists as long as it has receivers.
 #[derive(Debug, Clone)]
 pub(crate) struct EndedTurns(Arc<Shared>);
 
@@ -27,7 +27,7 @@ pub(crate) struct EndedTurns(Arc<Shared>);
 struct Shared {
     told: broadcast::Sender<ThreadId>,
     is_running: AtomicBool,
-    /// Locked for writing by a task that checks whether to end, so that no receiver is left without a task.
+    /// A task locks it for writing while it checks whether to end, so that no receiver is left without a task.
     gate: RwLock<()>,
 }
 
@@ -67,7 +67,7 @@ impl Shared {
         }
     }
 
-    /// Returns whether there are no receivers. The next receiver then starts another task.
+    /// Returns whether there are no receivers. If so, the next receiver starts another task.
     fn is_over(&self) -> bool {
         let _gate = self.gate.write().unwrap_or_else(PoisonError::into_inner);
         let is_over = self.told.receiver_count() == 0;

@@ -17,7 +17,7 @@ use threadkeep_store::{Erased, ErasedLife, Erasure, StoreError, ThreadOrder, mil
 const AT_ONCE: usize = 8;
 const ERASED: u64 = 12;
 const LIVES: u64 = 400;
-/// Maximum number of events that one script checks, and maximum bytes of key names in them.
+/// Limits for one script: the number of events that it checks, and the total size of the key names in them.
 const PURGED: u64 = 128;
 const PURGED_BYTES: u64 = 256 * 1_024;
 /// Lifetime of an unfinished copy of a log. While it exists, no other copy can begin.

@@ -8,12 +8,12 @@ use threadkeep_domain::ThreadId;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_store::{GLANCE_MAX_BYTES, HistoryGlance, StoreError};
 
-/// Maximum number of threads of a bucket per script. The script takes less than a millisecond unless the items are
-/// large.
+/// Maximum number of threads in a bucket that one script summarizes. The script takes less than a millisecond unless
+/// the items are large.
 const AT_ONCE: usize = 64;
 
 impl RedisStore {
-    /// Summarizes each history. After much data, a script leaves the remaining threads to the next call.
+    /// Summarizes each history. A script that has read a lot of data leaves the remaining threads to the next call.
     pub(super) async fn glances(
         &self,
         ids: &[ThreadId],

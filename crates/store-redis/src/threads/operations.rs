@@ -1,7 +1,7 @@
 //! Encodes guards and operations for `lua/threads/write.lua`.
 //!
-//! Each field is sent once, and operations refer to it by number. Consecutive steps of one kind are sent as one run, so
-//! that the script spends little time on each of the up to 10,000 keys of a state.
+//! Each field is sent once, and operations refer to it by number. Consecutive steps of one kind are sent as one run.
+//! The script therefore spends little time on each key, even if a state has 10,000 keys.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use crate::transport::Command;
 use threadkeep_domain::scope::HistoryLimit;
 use threadkeep_domain::{Array, Guard, GuardedValue, Key, Mismatch, Operation, Value, appends};
 
-/// Numbers of the fields, from 1, in order of their first use.
+/// One-based numbers of the fields, in the order of their first use.
 struct Numbers<'a> {
     by_key: HashMap<&'a Key, usize>,
 }
@@ -49,7 +49,7 @@ pub(crate) fn add(cmd: &mut Command, guards: &[Guard], operations: &[Operation])
     run.end(cmd);
 }
 
-/// Adds the items that operations append to the history. They come after all other arguments.
+/// Adds the items that operations append to the history. These arguments follow all others.
 pub(crate) fn add_items(cmd: &mut Command, operations: &[Operation], limit: HistoryLimit) {
     let mut count = 0;
     for (_, item) in appends(operations) {
@@ -120,7 +120,7 @@ fn add_operation<'a>(
     }
 }
 
-/// Sends a large array in chunks, because no script parses a value.
+/// Adds a large array in chunks, because scripts do not parse values.
 fn add_array(cmd: &mut Command, number: usize, array: &Array) {
     let chunks = array.chunks();
     cmd.arg("A")

@@ -1,8 +1,6 @@
-//! Sorts an owner's threads in a list.
-//!
-//! The score of a thread in the set of last writes is the first write in the time span of the last one: see
-//! `move_owned` in `lua/shared/prelude.lua`. So a page reads more candidates than it needs, and sorts them by their
-//! exact times.
+//! Sorts the threads of an owner for a list. In the set of last writes, the score of a thread is the time of its first
+//! write in the time span of the last one: see `move_owned` in `lua/shared/prelude.lua`. A page therefore reads more
+//! candidates than it needs, and sorts them by their exact times.
 
 use std::cmp::Reverse;
 
@@ -15,7 +13,7 @@ use threadkeep_domain::{OwnerTag, ThreadId};
 use threadkeep_store::merged::{SortedPart, merge};
 use threadkeep_store::{OwnedPlace, StoreError, ThreadOrder};
 
-/// Length of a time span. The score of a thread is less than this behind its last write.
+/// Length of a time span. The last write of a thread is less than this after its score.
 const SPAN_MS: u64 = 10_000;
 /// Extra candidates per bucket for a list by last write. They are enough for 1,000 threads with recent writes.
 const RECENT: usize = 12;
@@ -54,7 +52,7 @@ impl RedisStore {
         }
     }
 
-    /// Reads some of an owner's threads in each bucket, by descending score from `after`.
+    /// Reads a portion of an owner's threads from each bucket, by descending score, starting at `after`.
     async fn owned_runs(
         &self,
         owner: OwnerTag,
@@ -120,8 +118,8 @@ fn places(reply: Value) -> Result<Vec<Reverse<OwnedPlace>>, StoreError> {
     array(reply)?.into_iter().map(place).collect()
 }
 
-/// Drops threads that cannot be among the first `limit` after `after`, no matter when in its span each was last
-/// written.
+/// Drops threads that cannot be among the first `limit` after `after`, no matter when in its time span each thread was
+/// last written.
 fn cut(runs: &mut [OwnedPart], after: Option<&OwnedPlace>, limit: usize) {
     let times = runs.iter().flat_map(|run| &run.items);
     let times = times.map(|Reverse((ms, _))| *ms);
@@ -141,8 +139,8 @@ fn cut(runs: &mut [OwnedPart], after: Option<&OwnedPlace>, limit: usize) {
     }
 }
 
-/// Returns the number of candidates to read per bucket. Ids are spread evenly, so a page has few threads of each
-/// bucket.
+/// Returns the number of candidates to read per bucket. Ids are spread evenly, so a page contains only a few threads
+/// from each bucket.
 pub(super) fn portion(limit: usize) -> usize {
     4 + limit / 32
 }

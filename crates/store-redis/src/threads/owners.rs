@@ -1,5 +1,5 @@
-//! Lists of threads. The script that writes a thread also lists it in its bucket, so no list misses a thread. A page
-//! reads from all buckets.
+//! Lists threads. The script that writes a thread also adds it to the lists of its bucket, so no list misses a thread.
+//! Each page reads from all buckets.
 
 use std::collections::HashMap;
 use std::slice;
@@ -21,7 +21,7 @@ use threadkeep_store::{
     millis,
 };
 
-/// Maximum number of threads per bucket that one script counts. The script takes less than a millisecond.
+/// Maximum number of threads in a bucket that one script counts. The script takes less than a millisecond.
 const MEASURED: u64 = 400;
 
 #[async_trait]

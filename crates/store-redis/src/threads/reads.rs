@@ -41,7 +41,7 @@ impl RedisStore {
         }
     }
 
-    /// Reads the copy of a thread, once Redis has confirmed that life, owner and content are current.
+    /// Reads the copy of a thread after Redis has confirmed that its life, owner and content are current.
     pub(super) async fn read_copy<T>(
         &self,
         id: &ThreadId,
@@ -95,7 +95,7 @@ impl RedisStore {
         }
     }
 
-    /// Reads version and life. A use extends the lifetime, unless the lifetime was extended a moment ago.
+    /// Reads the version and the life of a thread. A use extends the lifetime unless it was extended a moment ago.
     pub(super) async fn stamp(
         &self,
         id: &ThreadId,
@@ -162,7 +162,7 @@ impl RedisStore {
         };
         let mut left = command("PTTL");
         left.arg(self.names.thread(id));
-        // the meta comes last: if it is that of the copy, the times belong to the same version
+        // the meta is read last: if it matches the copy, the times belong to the same version
         let asked = [left.guarded(), command("TIME"), self.meta_of(id)];
         let [left, time, packed] = calls.read_all(asked).await?;
         let meta = living(&packed, reader.access)?.filter(|meta| self.mark(*meta) == mark);

@@ -11,7 +11,7 @@ use threadkeep_domain::{
 use threadkeep_store::{Destroyed, Rotated, StoreError, WriteError};
 
 /// Number of values that describe a thread: metadata, milliseconds to live, current time, owner. Answers that earlier
-/// versions remembered have no owner.
+/// versions stored do not include the owner.
 const DESCRIPTION_VALUES: usize = 4;
 
 pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<(Meta, Written), WriteError> {
@@ -38,7 +38,7 @@ pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<(Meta, Written)
     Ok((meta, written))
 }
 
-/// The effect of one write in the sequence of a thread's writes.
+/// A write as one step in the sequence of writes to a thread.
 pub(super) struct Step {
     pub(super) meta: Meta,
     /// Time of the thread's previous write, or 0 for a new thread.
@@ -132,7 +132,7 @@ pub(crate) fn thread(reply: Value) -> Result<Option<Thread>, StoreError> {
     describe(&Meta::read(bytes(packed)?)?, description)
 }
 
-/// Returns the meta, and the milliseconds that the thread lives from the time of the reply.
+/// Returns the meta and the remaining lifetime of the thread, in milliseconds from the time of the reply.
 pub(super) fn left(reply: &Value) -> Result<Option<(Meta, u64)>, StoreError> {
     let Value::Array(parts) = reply else {
         return Ok(None);

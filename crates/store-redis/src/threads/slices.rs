@@ -50,7 +50,7 @@ fn plain(text: &[u8], slice: Slice) -> Part {
     }
 }
 
-/// Returns the elements with ordinals `from` to `to`. `parts` has the number of the first chunk, then the chunks.
+/// Returns the elements with ordinals `from` to `to`. `parts` contains the number of the first chunk, then the chunks.
 fn chunked(header: &Header, from: u64, to: u64, parts: &[Value]) -> Result<Bytes, StoreError> {
     let mut elements = Vec::new();
     let mut first = header.first;

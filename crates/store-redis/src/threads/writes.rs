@@ -63,7 +63,7 @@ impl RedisStore {
         replies::step_of_list(reply, write)
     }
 
-    /// Writes at the end of a response, unless `earlier` finds an earlier answer in the reply.
+    /// Writes in the script that ends a response, unless `earlier` finds the answer of an earlier attempt in the reply.
     pub(crate) async fn write_in_response<T>(
         &self,
         id: &ThreadId,
@@ -127,8 +127,8 @@ impl RedisStore {
             .arg(bucket.watch(id));
     }
 
-    /// Sets or pushes one value of a living thread that is not watched. This script has one key and avoids the tables
-    /// of the list script. Returns `None` if the list script must do the write.
+    /// Sets or pushes one value of a living thread that is not watched. The script for this case has only one key, and
+    /// builds none of the tables of the list script. Returns `None` if the list script must do the write.
     pub(super) async fn write_fast(
         &self,
         calls: &Calls<'_>,

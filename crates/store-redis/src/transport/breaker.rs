@@ -20,20 +20,20 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1
 #[derive(Debug)]
 pub(super) struct Breaker {
     name: String,
-    /// Without trouble, reading this flag is the only cost per call.
+    /// As long as there is no trouble, a call only reads this flag.
     is_closed: AtomicBool,
     state: Mutex<State>,
     /// Announces the end of a probe.
     probed: Notify,
     registry: Arc<ConnectionRegistry>,
-    /// How often the server was found silent. Connections made before a silence are not trusted.
+    /// Number of times that the server was found silent. Connections made before the last silence are not trusted.
     silences: AtomicU64,
 }
 
 #[derive(Debug)]
 struct State {
     trouble: Option<Trouble>,
-    /// Time of the next probe, and the pause after it.
+    /// Time of the next probe, and the pause after that probe.
     due: Instant,
     pause: Duration,
     /// When the state was last determined.
@@ -43,7 +43,7 @@ struct State {
 
 #[derive(Debug, Clone)]
 enum Trouble {
-    /// A call timed out, and no call has been answered since.
+    /// A call timed out, and no call has been answered since then.
     Suspected,
     /// No connection could be made, since the given time.
     Unreachable(Arc<RedisError>, Instant),
@@ -60,8 +60,8 @@ struct ProbeInFlight {
 #[derive(Debug)]
 pub(super) enum Verdict<'a> {
     Pass,
-    /// The call must not be sent now. If there is a future, the caller waits for it, the end of a probe, and then
-    /// decides again.
+    /// The call must not be sent now. The future, if any, resolves at the end of a probe. The caller awaits it, and
+    /// then decides again.
     Refused(Fault, Option<Notified<'a>>),
 }
 
@@ -156,7 +156,7 @@ impl Breaker {
         let mut state = self.state();
         let trouble = state.trouble.as_ref()?;
         let is_suspicion = matches!(trouble, Trouble::Suspected);
-        // A suspicion does not affect other connections. The connection that timed out was already given up.
+        // A suspicion does not affect other connections. The connection that timed out has already been given up.
         let spares_connections = !matches!(trouble, Trouble::Silent);
         if state.probe.is_some() || now < state.due {
             return None;
@@ -197,7 +197,7 @@ impl Breaker {
             Some(Trouble::Silent) => (CallRejected::Silent, None),
         };
         let awaited = state.probe.filter(|probe| probe.is_awaited);
-        // created while the probe cannot end, so that no end is missed
+        // the future is created while the probe cannot end, so that no end is missed
         let probed = awaited.map(|_| self.probed.notified());
         Verdict::Refused(Fault::Refused { why, since }, probed)
     }
@@ -251,7 +251,7 @@ mod tests {
         matches!(breaker.judge(has_connection), Verdict::Pass)
     }
 
-    /// Returns when probes begin within `time`, if each probe fails at once.
+    /// Returns the times at which probes begin within `time` if each probe fails immediately.
     fn probes(breaker: &Breaker, mut now: Instant, time: Duration) -> Vec<Duration> {
         let start = now;
         let mut begun = Vec::new();

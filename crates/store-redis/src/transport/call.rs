@@ -11,9 +11,9 @@ pub(super) struct Call<'a> {
     pub(super) deadline: Instant,
     /// Number of leading replies whose errors fail the call. Errors in later replies are returned.
     pub(super) checked: usize,
-    /// True if the call needs a permit. A call needs none if other calls wait for it.
+    /// True if the call needs a permit. A call that other calls are waiting for does not need one.
     pub(super) is_limited: bool,
-    /// If set, waits for replicas after the commands. The reply to WAIT comes last.
+    /// If set, the call waits for replicas after the commands. The reply to WAIT comes last.
     pub(super) confirmation: Option<&'a Confirmation>,
 }
 

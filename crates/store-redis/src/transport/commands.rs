@@ -2,8 +2,8 @@ use std::{fmt, iter};
 
 use memchr::memchr;
 
-/// A command, packed as it is sent ([RESP](https://redis.io/docs/latest/develop/reference/protocol-spec/)). Takes less
-/// CPU than the type of the `redis` crate.
+/// A command in its wire format ([RESP](https://redis.io/docs/latest/develop/reference/protocol-spec/)). Uses less CPU
+/// than the type of the `redis` crate.
 #[derive(Clone)]
 pub(crate) struct Command {
     count: usize,
@@ -13,8 +13,8 @@ pub(crate) struct Command {
     is_guarded: bool,
 }
 
-/// A script call with one key. Several such calls of one script can be sent as one call, with first all keys and then
-/// all arguments.
+/// A script call with one key. Several such calls of one script can be sent as one call: first all keys, then all
+/// arguments.
 pub(super) struct OneOfMany<'a> {
     pub(super) head: &'a [u8],
     pub(super) key: &'a [u8],
@@ -30,7 +30,7 @@ pub(crate) fn command(name: &str) -> Command {
     with_room(name, 128)
 }
 
-/// Reserves room for most script calls, so that adding words does not reallocate.
+/// Reserves enough space for most script calls, so that adding words does not reallocate.
 pub(crate) fn long_command(name: &str) -> Command {
     with_room(name, 512)
 }
@@ -52,7 +52,7 @@ impl Command {
         self
     }
 
-    /// Adds the number of keys, 1, and the key. All calls in a batch must have the same number of arguments.
+    /// Adds the number of keys, which is 1, and the key. All calls in a batch must have the same number of arguments.
     pub(crate) fn only_key(&mut self, key: impl Word) -> &mut Self {
         let numbers = self.packed.len();
         self.arg(1);
@@ -77,7 +77,7 @@ impl Command {
         })
     }
 
-    /// Makes this command, and the commands sent with it, fail on a replica. Not for clusters, whose replicas redirect.
+    /// Makes this command, and commands sent with it, fail on a replica. Not for clusters, where replicas redirect.
     pub(crate) fn guarded(mut self) -> Self {
         self.is_guarded = true;
         self

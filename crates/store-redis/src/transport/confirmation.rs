@@ -12,12 +12,13 @@ use super::{Command, command, key_of};
 use threadkeep_store::millis;
 
 /// A script that writes to a key without changing the key. Since Redis 7.2, WAIT waits only for the last write of its
-/// own connection, and returns at once on a connection without a write. But the reply to a call may repeat an answer
-/// that was written on another connection, or report that no write was necessary. After the script, WAIT covers all
-/// writes that the reply reports.
+/// own connection, and returns immediately on a connection without a write. But the reply to a call may repeat an
+/// answer that was written on another connection, or report that no write was necessary. After the script, WAIT covers
+/// all writes that the reply reports.
 ///
-/// The first DEL changes nothing. It is necessary because a full Redis gives more memory only to a script that has
-/// written. The script is sent in full, because all commands would have to be repeated if the server had lost it.
+/// The first DEL changes nothing. It is necessary because a Redis that has reached its memory limit gives more memory
+/// only to a script that has already written. The script is sent in full: if it were called by digest and the server
+/// had lost it, all commands would have to be repeated.
 const MARK: &str = "local c,k=redis.call,KEYS[1] \
     local left=c('PTTL',k) \
     if left==-2 then c('DEL',k) c('SET',k,'') c('DEL',k) \
@@ -25,7 +26,7 @@ const MARK: &str = "local c,k=redis.call,KEYS[1] \
     else c('PEXPIRE',k,math.max(left,1)) end \
     return 1";
 
-/// Maximum delay after the timeout of a WAIT: an idle Redis checks timeouts ten times a second (`hz`).
+/// Maximum delay between the timeout of a WAIT and its reply. An idle Redis checks timeouts ten times a second (`hz`).
 const LATENESS: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone)]
@@ -69,7 +70,7 @@ impl Confirmation {
     }
 }
 
-/// Returns a write that changes nothing, in the slot of `cmd`.
+/// Returns a write that changes nothing, for a key in the slot of `cmd`.
 pub(super) fn mark_beside(cmd: &Command) -> Command {
     mark(key_of(cmd).unwrap_or_default())
 }
@@ -88,7 +89,7 @@ mod tests {
         Confirmation::of(2, &Arc::default()).unwrap()
     }
 
-    /// Returns the longest of 100 waits, because pauses of the machine shorten some of them.
+    /// Returns the longest of 100 waits, because some waits are shortened when the machine pauses.
     fn wait_ms(left: Duration) -> u64 {
         let waits = (0..100).map(|_| {
             let wait = confirmation().wait(Instant::now() + left);

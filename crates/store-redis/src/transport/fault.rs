@@ -16,7 +16,7 @@ pub(crate) enum Fault {
     Late(RedisError),
     /// The write was done, but too few replicas confirmed it in time.
     Unconfirmed { confirmed: u64, wanted: u16 },
-    /// The call was not sent. `since` is when connections began to fail, if that is the cause.
+    /// The call was not sent. `since` is the time at which connections began to fail, if that is the cause.
     Refused {
         why: CallRejected,
         since: Option<Instant>,
@@ -52,7 +52,7 @@ impl Fault {
         error.code() == Some("OOM") || error.code() == Some("ERR") && is_wrapped()
     }
 
-    /// Returns whether the commands may have run: the connection ended before a reply, or a script failed midway.
+    /// Returns whether the commands may have run, for example because a script failed midway.
     pub(crate) fn may_be_done(&self) -> bool {
         let script = Some(ErrorKind::Server(ServerErrorKind::ResponseError));
         match self {
@@ -63,12 +63,12 @@ impl Fault {
         }
     }
 
-    /// Returns whether the server lacks the script, and did nothing.
+    /// Returns whether the server does not have the script, and therefore did nothing.
     pub(super) fn is_missing_script(&self) -> bool {
         matches!(self, Self::Call(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript))
     }
 
-    /// Returns whether the server does not accept writes now, and did nothing.
+    /// Returns whether the server does not accept writes now, and therefore did nothing.
     pub(crate) fn is_read_only_error(&self) -> bool {
         matches!(
             self.kind(),

@@ -18,8 +18,8 @@ pub(crate) enum Fields {
 pub(crate) type Field<'a> = (&'a [u8], &'a [u8]);
 
 impl Fields {
-    /// Parses the replies to a script that returns a number, and to HGETALL. Returns `None` for other replies, such as
-    /// errors.
+    /// Parses two replies: that of a script that returns a number, and that of HGETALL. Returns `None` for other
+    /// replies, such as errors.
     pub(super) fn touched(replies: &Bytes) -> Option<(i64, Self)> {
         Self::read_touched(replies).ok().flatten()
     }

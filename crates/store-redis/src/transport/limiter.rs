@@ -11,7 +11,7 @@ use threadkeep_trace::Phase;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallLimits {
     pub in_flight: usize,
-    /// Maximum number of calls that wait for a permit. Further calls are rejected.
+    /// Maximum number of calls that are waiting for a permit. Further calls are rejected.
     pub waiting: usize,
 }
 
@@ -54,8 +54,8 @@ impl CallLimiter {
         }
     }
 
-    /// Waits for a permit. Returns [`CallRejected::Full`] at once, or [`CallRejected::Late`] when a permit would come
-    /// too late.
+    /// Waits for a permit. Fails immediately with [`CallRejected::Full`] if too many calls are waiting, and later with
+    /// [`CallRejected::Late`] if no permit becomes free in time.
     pub(super) async fn acquire(&self, deadline: Instant) -> Result<Permit<'_>, CallRejected> {
         match self.take() {
             Some(permit) => Ok(permit),
@@ -67,8 +67,8 @@ impl CallLimiter {
         self.permits.try_acquire().ok()
     }
 
-    /// Returns the latest useful time for a permit. A call that is sent with no time left runs, but its answer comes
-    /// too late, and the connection is closed.
+    /// Returns the latest time at which a permit is still useful. A call that is sent at the last moment is executed,
+    /// but its reply misses the deadline, and the connection is closed.
     pub(super) fn latest_permit_time(deadline: Instant) -> Instant {
         let left = deadline.saturating_duration_since(Instant::now());
         deadline - left / 4

@@ -20,7 +20,7 @@ pub(crate) struct Link {
 
 #[derive(Debug)]
 enum Form {
-    /// One server, which may be a master that sentinels replace.
+    /// A single server, or a master that sentinels can replace.
     Node(Node),
     Cluster(Cluster),
 }
@@ -87,7 +87,7 @@ impl Link {
         self.bounded(CallLimits::NONE, Mode::Shared(None))
     }
 
-    /// Opens connections for administration, such as health checks. Each connection has one call at a time.
+    /// Opens connections for administration, such as health checks. Each connection runs one call at a time.
     pub(crate) fn administration(&self) -> Self {
         self.bounded(CallLimits::NONE, Mode::Pooled)
     }
@@ -135,7 +135,7 @@ impl Link {
         matches!(self.form, Form::Cluster(_))
     }
 
-    /// Returns a server for subscribers. Fails if no sentinel names a server.
+    /// Returns a server for subscribers. Fails if no sentinel can name a server.
     pub(crate) async fn locate(&self) -> Result<ConnectionInfo, RedisError> {
         let endpoint = match &self.form {
             Form::Node(node) => node.server().locate().await?,
@@ -164,8 +164,8 @@ impl Calls<'_> {
         Ok(reply)
     }
 
-    /// Reads for an operation that can continue without the reply. In a cluster, the read takes at most a quarter of
-    /// the remaining time, and does not wait for a server that is known to be unavailable.
+    /// Reads for an operation that can continue without the reply. In a cluster, the read takes no more than a quarter
+    /// of the remaining time, and does not wait for a server that is known to be unavailable.
     pub(crate) async fn peek(&self, cmd: Command) -> Result<Value, StoreError> {
         let Form::Cluster(cluster) = &self.link.form else {
             return self.read(cmd).await;
@@ -176,7 +176,7 @@ impl Calls<'_> {
         replies.pop().ok_or(replies::UNKNOWN)
     }
 
-    /// Returns whether one server may be unavailable while other servers are available.
+    /// Returns whether one server can be unavailable while others are available.
     pub(crate) fn has_several_servers(&self) -> bool {
         self.link.is_cluster()
     }
@@ -194,8 +194,8 @@ impl Calls<'_> {
         replies.try_into().map_err(|_| replies::UNKNOWN)
     }
 
-    /// Sends a script that returns a number, and HGETALL. The caller must check the number before it uses the reply to
-    /// HGETALL.
+    /// Sends a script that returns a number, followed by HGETALL. The caller must check the number before it uses the
+    /// reply to HGETALL.
     pub(crate) async fn read_fields(
         &self,
         touch: Command,
@@ -244,7 +244,7 @@ impl Calls<'_> {
         replies.map_err(|fault| self.error(fault))
     }
 
-    /// Asks every writable server for its time before the reads. Returns the times first.
+    /// Asks every writable server for its time, and then sends the reads. Returns the times first.
     pub(crate) async fn read_many_timed(
         &self,
         cmds: impl IntoIterator<Item = Command>,
@@ -261,7 +261,7 @@ impl Calls<'_> {
         Ok((times, replies))
     }
 
-    /// Checks that at least one server accepts writes. Sends as many of these idempotent writes as necessary.
+    /// Checks that at least one server accepts writes. Sends only as many of the idempotent writes as necessary.
     pub(crate) async fn probe(
         &self,
         mut probes: impl Iterator<Item = Command>,
@@ -276,8 +276,8 @@ impl Calls<'_> {
         answered.map_err(|fault| self.error(fault))
     }
 
-    /// Sends a write. Repeats the write only if the server did not run it. If the connection breaks afterwards, the
-    /// caller must retry with an idempotency key.
+    /// Sends a write. Repeats the write only if the server did not run it. If the connection breaks after the write was
+    /// sent, the caller must retry with an idempotency key.
     pub(crate) async fn write(&self, cmd: Command) -> Result<Value, StoreError> {
         let replies = match &self.link.form {
             Form::Node(node) => self.write_to(node, [cmd]).await,
@@ -297,7 +297,7 @@ impl Calls<'_> {
         }
     }
 
-    /// If writes wait for replicas, waits until the replicas have all writes to the slot of `key`.
+    /// If writes wait for replicas, waits until the replicas have received all writes to the slot of `key`.
     pub(crate) async fn confirm(&self, key: &str) -> Result<(), StoreError> {
         match &self.link.confirmation {
             None => Ok(()),
@@ -337,7 +337,7 @@ impl Calls<'_> {
         }
     }
 
-    /// Sends writes to a server. A server that no longer accepts writes did nothing, so the writes are then sent to its
+    /// Sends writes to a server. If the server no longer accepts writes, it did nothing, so the writes are sent to its
     /// successor.
     async fn write_to<const N: usize>(
         &self,

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use super::limiter::{CallLimiter, CallLimits};
 use threadkeep_store::{CallRejected, Links};
 
-/// Limiters, and counts of refused calls. Calls in flight are counted when metrics are read, so no call pays for the
-/// count.
+/// Limiters, and counts of refused calls. Calls in flight are counted only when metrics are read, so that counting adds
+/// no cost to a call.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionRegistry {
     limiters: Mutex<Vec<Weak<CallLimiter>>>,
@@ -25,13 +25,13 @@ impl ConnectionRegistry {
         limiter
     }
 
-    /// Begins an epoch, because a server has restarted, changed its role, or was replaced.
+    /// Begins an epoch, because a server has restarted, has changed its role, or was replaced.
     pub(super) fn begin_epoch(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Returns the current epoch. A server that may have lost data is asked over a new connection, which begins an
-    /// epoch. Replies of an earlier epoch may be obsolete.
+    /// Returns the current epoch. Calls to a server that may have lost data use a new connection, which begins an
+    /// epoch. Replies from an earlier epoch may be obsolete.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }

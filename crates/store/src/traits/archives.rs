@@ -22,13 +22,13 @@ pub struct ArchiveHead {
     pub reason: EndReason,
     /// When the life ended, in Unix milliseconds.
     pub ended_ms: u64,
-    /// When the end was detected and archived, in Unix milliseconds.
+    /// Time at which the end was detected and archived, in Unix milliseconds.
     pub archived_ms: u64,
     /// A JSON object.
     pub metadata: Json,
     /// The extent of the history.
     pub history: HistorySummary,
-    /// The numbers of the life's checkpoints, in order. Their contents are not archived.
+    /// The numbers of the checkpoints of the life, in order. Their contents are not archived.
     pub checkpoints: Vec<u32>,
 }
 
@@ -43,12 +43,12 @@ pub struct Archive {
     pub state: Bytes,
 }
 
-/// A position in the list of archives, which is sorted by `archived_ms`, then by id and life.
+/// A position in the list of archives, which is sorted by `archived_ms`, and then by id and life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ArchivePlace {
     /// When the archive was created, in Unix milliseconds.
     pub archived_ms: u64,
-    /// The archive; `None` sorts before all archives of the same millisecond.
+    /// The archive; `None` sorts before all archives with the same time.
     pub archive: Option<(ThreadId, Life)>,
 }
 
@@ -64,16 +64,16 @@ pub struct ArchivePage {
 /// The final states of threads.
 #[async_trait]
 pub trait Archives: fmt::Debug + Send + Sync {
-    /// Returns the archive of `life`, or of the last life by default. Returns `None` if the archive does not exist or
-    /// its retention has passed.
+    /// Returns the archive of `life`, or of the last life by default. Returns `None` if there is no archive, or if its
+    /// retention has passed.
     async fn get_archive(
         &self,
         id: &ThreadId,
         life: Option<Life>,
     ) -> Result<Option<Archive>, StoreError>;
 
-    /// Returns the archive for the end event of `life`. The archive is kept at least as long as that event, even if its
-    /// own retention has passed.
+    /// Returns the archive for the end event of `life`. The archive is kept for at least as long as that event, even if
+    /// the retention of the archive has passed.
     async fn get_final(&self, id: &ThreadId, life: Life) -> Result<Option<Archive>, StoreError>;
 
     /// Returns up to `limit` archives after the position `after`, in order. A page may be short or empty before the end
@@ -85,10 +85,10 @@ pub trait Archives: fmt::Debug + Send + Sync {
     ) -> Result<ArchivePage, StoreError>;
 
     /// Restores the archive of `life`, or of the last life by default, atomically. The thread gets the archived state,
-    /// metadata and TTL, and the next version. Its new life ends after the TTL. Removes a tombstone, and logs the
-    /// thread as created. Returns `None` if the archive does not exist.
+    /// metadata and TTL, the next version, and a new life that ends after the TTL. Removes the tombstone, if any, and
+    /// logs the thread as created. Returns `None` if the archive does not exist.
     ///
-    /// The archive is no longer readable afterwards. [`Self::get_final`] still returns it, because the end event may be
+    /// Clients can then no longer read the archive. [`Self::get_final`] still returns it, because the end event may be
     /// in flight. Refused with [`VersionMismatch`](threadkeep_domain::Refusal::VersionMismatch) if the thread exists.
     async fn restore(
         &self,

@@ -7,7 +7,7 @@ use crate::{
     Owners, Rates, Registry, Responses, Scopes, Store, Turns, Upkeep,
 };
 
-/// All parts of a store. Each part is a separate trait, so that a caller can depend on only the parts that it needs.
+/// All parts of a store. Each part is a separate trait, so that a caller can depend only on the parts that it needs.
 pub trait Backend:
     Store
     + EventLog

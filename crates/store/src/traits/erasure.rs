@@ -15,47 +15,47 @@ pub struct Erased {
     pub archives: u64,
 }
 
-/// An erased life, under one of the ids that its thread has had. The record is kept while the log may have events of
-/// that life.
+/// An erased life, under one of the ids that its thread has had. The record is kept as long as the log may contain
+/// events of the life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ErasedLife {
     /// The thread.
     pub id: ThreadId,
-    /// The life. `None` if the data was lost before the erasure, so that the life is unknown.
+    /// The life. `None` if it is unknown because the data was lost before the erasure.
     pub life: Option<Life>,
     /// Time of the first write, in Unix milliseconds; 0 if unknown.
     pub created_ms: u64,
 }
 
 impl ErasedLife {
-    /// Returns a time before which the log has no event of the life. This time is earlier than `created_ms`, because an
-    /// imported thread may have been created ahead of the clock.
+    /// Returns a time before which the log has no event of the life. The returned time is earlier than `created_ms`,
+    /// because the creation time of an imported thread may be ahead of the clock.
     pub fn logged_from_ms(&self) -> u64 {
         self.created_ms.saturating_sub(AHEAD_MAX_MS)
     }
 }
 
-/// Erases the data of an owner in small, idempotent steps. A life is removed from the owner's lists only when all its
-/// data is gone. After a crash, the same steps therefore finish the work.
+/// Erases the data of an owner in small, idempotent steps. A life is removed from the lists of the owner only after all
+/// its data is gone. If the process crashes, the same steps therefore finish the work.
 #[async_trait]
 pub trait Erasure: fmt::Debug + Send + Sync {
-    /// Erases some threads of an owner, each in one atomic step. The step ends the thread without an archive, and
-    /// leaves a tombstone for `tombstone`. The step also deletes the scope, checkpoints and remembered answers, and
-    /// records the life as erased under all its ids. Then erases some archives in the same way.
+    /// Erases some threads of an owner, each in one atomic step. Each step ends the thread without an archive, leaves a
+    /// tombstone for `tombstone`, deletes the scope, checkpoints and remembered answers, and records the life as erased
+    /// under all its ids. Then erases some archives in the same way.
     ///
-    /// Returns `None` if nothing is left: at some moment during the call, each bucket had no thread and no archive of
-    /// the owner.
+    /// Returns `None` if nothing is left: at some moment during the call, each bucket contained no thread and no
+    /// archive of the owner.
     async fn erase_owned(
         &self,
         owner: OwnerTag,
         tombstone: Duration,
     ) -> Result<Option<Erased>, StoreError>;
 
-    /// Returns some of the owner's erased lives. An empty list means that no erased life remains. If writes wait for
-    /// replicas, an empty list also means that the replicas have the whole erasure.
+    /// Returns some of the erased lives of the owner. An empty list means that no erased life remains. If writes wait
+    /// for replicas, it also means that the replicas have received the whole erasure.
     async fn erased_lives(&self, owner: OwnerTag) -> Result<Vec<ErasedLife>, StoreError>;
 
-    /// Deletes the events of `lives` from the log, except events of ends and rotations. Does not change the
+    /// Deletes the events of `lives` from the log, except events about ends and rotations. Does not change the
     /// [horizons](crate::EventLog::log_horizons).
     async fn purge_log(&self, owner: OwnerTag, lives: &[ErasedLife]) -> Result<(), StoreError>;
 

@@ -8,7 +8,7 @@ use threadkeep_domain::{Access, Fork, Image, Import, Refusal, Thread, ThreadId, 
 /// The outcome of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Imported {
-    /// The thread was created. The answer has the whole thread.
+    /// The thread was created. The answer contains the whole thread.
     Made(Written),
     /// The thread existed and is unchanged.
     Skipped(Thread),
@@ -30,19 +30,19 @@ pub trait Images: fmt::Debug + Send + Sync {
     /// Exports a thread as one snapshot, without extending its lifetime. Returns `None` if the thread does not exist.
     async fn export(&self, id: &ThreadId, access: Access) -> Result<Option<Image>, WriteError>;
 
-    /// Creates a thread from an image, atomically. The new life ends after the thread's TTL. Logs the thread as
+    /// Creates a thread from an image, atomically. The new life ends after the TTL of the thread. Logs the thread as
     /// created, or as forked if the import has an origin. An import that replaces a thread ends the old thread in the
     /// same step, without a tombstone.
     ///
     /// Refused with:
-    /// - `CreatedAhead` if the first write is more than a minute ahead of the store's clock
+    /// - `CreatedAhead` if the time of the first write is more than a minute ahead of the clock of the store
     /// - `ThreadExists` if the thread exists and must not be replaced
     /// - `Destroyed` while the id has a tombstone
     /// - `NoPlace` if the owner needs room and has not [reserved it](Import::has_place)
     async fn import(&self, id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError>;
 
     /// Creates a thread as a copy of one snapshot of `source`. Extends the lifetime of `source`, possibly even if the
-    /// fork is refused. The new thread appears atomically. The whole copy is a single step only if both threads are in
+    /// fork is refused. The new thread appears atomically. The copy is a single atomic step only if both threads are in
     /// the same bucket.
     ///
     /// Refused with `ThreadNotFound` or `CheckpointNotFound` if the source does not exist, otherwise like

@@ -8,8 +8,8 @@ pub use threadkeep_domain::kv::entry::{Entry, EntryHead, NewEntry, Put};
 pub use threadkeep_domain::kv::space::{IdleEnd, NamespaceChange, NamespacePlace, NamespaceRecord};
 use threadkeep_domain::{EntryKey, IdempotencyKey, Namespace, Precondition};
 
-/// Interval at which a process records uses of a namespace. Uses in between are not recorded, so the end of a namespace
-/// can be up to `NOTED` late.
+/// Interval at which a process records that a namespace is used. Uses in between are not recorded, so a namespace can
+/// end up to `NOTED` late.
 pub const NOTED: Duration = Duration::from_secs(2);
 
 /// The effect of a read on an entry.
@@ -17,8 +17,8 @@ pub const NOTED: Duration = Duration::from_secs(2);
 pub enum Reading {
     /// No effect.
     Plain,
-    /// The read counts as a use. If less than half of the entry's lifetime is left, the entry gets its full lifetime
-    /// again.
+    /// The read counts as a use. If less than half of the lifetime of the entry is left, it is reset to the full
+    /// lifetime.
     Use,
 }
 
@@ -29,7 +29,7 @@ pub struct EntryTerms {
     pub precondition: Option<Precondition>,
     /// The idempotency key, unique within the entry.
     pub idempotency: Option<IdempotencyKey>,
-    /// True if a failed precondition is remembered as the answer to the idempotency key. Batch puts set this.
+    /// True if a failed precondition is remembered as the answer to the idempotency key. Set for puts in a batch.
     pub remembers_mismatch: bool,
 }
 
@@ -66,7 +66,7 @@ pub struct EntryPage {
 /// One page of namespaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamespacePage {
-    /// The namespaces, newest first. Namespaces of the same millisecond are in descending order of their names.
+    /// The namespaces, newest first. Namespaces with the same time are in descending order of their names.
     pub records: Vec<NamespaceRecord>,
     /// The cursor of the next page; `None` on the last page.
     pub next: Option<NamespacePlace>,
@@ -79,23 +79,22 @@ pub struct Usage {
     pub entries: u64,
     /// Total size of the bodies in bytes.
     pub bytes: u64,
-    /// When an entry was last put or used, in Unix milliseconds; `None` without entries. The time can decrease when
-    /// entries expire.
+    /// Time at which an entry was last put or used, in Unix milliseconds; `None` if there are no entries. The time can
+    /// decrease when entries expire.
     pub last_used_ms: Option<u64>,
 }
 
 /// Stores entries by namespace and key.
 ///
-/// As soon as an entry has expired by the store's clock, it reads as if it had never been put, and is no longer
-/// counted.
+/// Once an entry has expired by the clock of the store, it reads as if it had never been put, and is no longer counted.
 ///
-/// A namespace ends when its idle time has passed since an entry was last read, listed, put or deleted. The end is
-/// never early, and up to [`NOTED`] late. The namespace then reads as if it had never been created. The next put
-/// creates it with default settings.
+/// A namespace ends when no entry has been read, listed, put or deleted for its idle time. It never ends early, but can
+/// end up to [`NOTED`] late. It then reads as if it had never been created. The next put creates it with default
+/// settings.
 #[async_trait]
 pub trait Namespaces: fmt::Debug + Send + Sync {
-    /// Returns an entry. One atomic step checks that the entry exists and applies `reading`. The returned body may be
-    /// newer than that step.
+    /// Returns an entry. A single atomic step checks that the entry exists and applies `reading`. The returned body may
+    /// be newer than that step.
     async fn get_entry(
         &self,
         namespace: &Namespace,
@@ -111,7 +110,7 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
     ) -> Result<Vec<Option<EntryHead>>, StoreError>;
 
     /// Creates or replaces an entry, and creates its namespace if necessary. Checks the idempotency key, then the
-    /// precondition, and updates the namespace's usage and list. All of this is one atomic step.
+    /// precondition, and updates the usage and the list of the namespace, all in one atomic step.
     async fn put_entry(
         &self,
         namespace: &Namespace,
@@ -141,7 +140,7 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
     async fn open_namespace(&self, namespace: &Namespace) -> Result<NamespaceRecord, StoreError>;
 
     /// Changes the settings of a namespace, and creates the namespace if necessary. The same atomic step first checks
-    /// the idempotency key. A new idle time starts now. Also returns the usage immediately before the change.
+    /// the idempotency key. A new idle time starts now. Also returns the usage just before the change.
     async fn set_namespace(
         &self,
         namespace: &Namespace,
@@ -149,7 +148,7 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         idempotency: Option<IdempotencyKey>,
     ) -> Result<Answered<(NamespaceRecord, Usage)>, WriteError>;
 
-    /// Returns a namespace, or `None` if the namespace was never created, was deleted or has ended.
+    /// Returns a namespace, or `None` if it was never created, was deleted, or has ended.
     async fn get_namespace(
         &self,
         namespace: &Namespace,
@@ -162,16 +161,16 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<NamespacePage, StoreError>;
 
-    /// Returns the usage of each namespace. The numbers are exact unless writes run concurrently.
+    /// Returns the usage of each namespace. The numbers are exact unless there are concurrent writes.
     async fn measure(&self, namespaces: &[Namespace]) -> Result<Vec<Usage>, StoreError>;
 
     /// Deletes a namespace and returns the number of deleted entries.
     ///
-    /// Not atomic. The call deletes entries in batches, then the namespace, then entries that were put meanwhile. An
-    /// entry that is put during the call may survive, and may create the namespace again.
+    /// The deletion is not atomic. The call deletes entries in batches, then the namespace, then entries that were put
+    /// in the meantime. An entry that is put during the call may survive, and may create the namespace again.
     ///
-    /// If the call fails or is dropped, a repeat resumes the deletion. The idempotency key is checked first, and the
-    /// answer is remembered at the end. A repeat after the end therefore does not delete newer entries.
+    /// If the call fails or is dropped, repeating it resumes the deletion. The idempotency key is checked first, and
+    /// the answer is remembered at the end, so repeating a completed deletion does not delete newer entries.
     async fn delete_namespace(
         &self,
         namespace: &Namespace,

@@ -9,19 +9,19 @@ use crate::StoreError;
 /// The announcements of a pool's holders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Heard {
-    /// The announcements of all living holders, including the caller; `None` for a holder that has announced nothing.
+    /// The announcements of all living holders, including the caller; `None` for holders without an announcement.
     pub said: Vec<Option<Bytes>>,
-    /// The note before the call. A note is kept for one year after the last holder has left.
+    /// The note that was stored before the call. A note is kept for one year after the last holder has left.
     pub note: Option<Bytes>,
 }
 
-/// Leases for work that replicas share. A pool is one kind of work, divided into slots that are numbered from 0. Each
-/// slot is leased to one replica at a time. The name of a pool has 1 to 64 characters of `[A-Za-z0-9._-]`.
+/// Leases for work that replicas share. A pool is one kind of work, divided into slots with zero-based numbers. Each
+/// slot is leased to one replica at a time. The name of a pool consists of 1 to 64 characters from `[A-Za-z0-9._-]`.
 #[async_trait]
 pub trait Leases: fmt::Debug + Send + Sync {
     /// Renews the leases of `holder`, takes free slots, and gives back slots beyond its fair share, atomically. The
-    /// fair share is the number of slots divided by the number of living holders, rounded up. The call also marks
-    /// `holder` as alive. Returns the slots that `holder` has for `lasts`.
+    /// fair share is the number of slots divided by the number of living holders, rounded up. Also marks `holder` as
+    /// alive. Returns the slots that `holder` has leased for `lasts`.
     async fn hold(
         &self,
         pool: &str,
@@ -30,8 +30,8 @@ pub trait Leases: fmt::Debug + Send + Sync {
         lasts: Duration,
     ) -> Result<Vec<u16>, StoreError>;
 
-    /// Publishes `words` as the announcement of `holder` for `lasts`, and `note` for later holders. Both replace
-    /// earlier values. The same step returns all announcements and the previous note.
+    /// Publishes `words` for `lasts` as the announcement of `holder`, and stores `note` for later holders. Both replace
+    /// earlier values. Returns all announcements and the previous note, read in the same step.
     async fn introduce(
         &self,
         pool: &str,

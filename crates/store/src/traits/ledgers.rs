@@ -6,15 +6,15 @@ use bytes::Bytes;
 use crate::StoreError;
 use threadkeep_domain::{EventId, Position};
 
-/// Maximum number of parked events of a consumer. Beyond this number, the oldest are dropped.
+/// Maximum number of parked events per consumer. If there are more, the oldest are dropped.
 pub const MOST_PARKED: u64 = 100_000;
 
 /// A consumer's progress and pending events. The consumer defines the format of its records.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ledger {
-    /// The cursor of each bucket's log. Every event up to the cursor was delivered, is pending or is parked.
+    /// The cursor in the log of each bucket. Every event up to the cursor was delivered, is pending, or is parked.
     pub cursors: Vec<Position>,
-    /// Events that are still to be delivered, each with a record.
+    /// Events that have not been delivered yet, each with a record.
     pub pending: Vec<(EventId, Bytes)>,
     /// The record of the consumer itself.
     pub note: Option<Bytes>,
@@ -31,12 +31,12 @@ pub struct PendingEvents {
     pub total: u64,
 }
 
-/// Counters of the changes that other clients made to a ledger. Lease holders watch these counters.
+/// Counters of changes that other clients made to a ledger. Lease holders watch these counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LedgerSignals {
     /// Number of requested replays.
     pub replays: u64,
-    /// Number of erasures of events in the ledger or in the log.
+    /// Number of times that events in the ledger or in the log were erased.
     pub erasures: u64,
 }
 
@@ -55,7 +55,7 @@ pub struct LedgerChange {
     pub note: Option<Bytes>,
 }
 
-/// The right to write to a ledger. The holder leases a slot of the pool that is named after the consumer.
+/// The right to write to a ledger. The holder leases a slot of the pool that has the same name as the consumer.
 #[derive(Debug, Clone, Copy)]
 pub struct Holding<'a> {
     /// The consumer, also the name of the pool.
@@ -64,8 +64,8 @@ pub struct Holding<'a> {
     pub slot: u16,
     /// The holder of the lease.
     pub holder: &'a str,
-    /// [`LedgerSignals::erasures`] when the holder started. A later erasure may cover events that the holder has
-    /// already read.
+    /// [`LedgerSignals::erasures`] at the time when the holder started. A later erasure may cover events that the
+    /// holder has already read.
     pub erasures: u64,
 }
 
@@ -88,8 +88,8 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
     async fn load_cursors(&self, consumer: &str) -> Result<Option<Vec<Position>>, StoreError>;
 
     /// Stores a change atomically if the lease is still held and no erasure has happened since the holder started.
-    /// Otherwise, changes nothing and returns false. Idempotent. If more than [`MOST_PARKED`] events are parked, drops
-    /// the oldest and logs an error.
+    /// Otherwise, changes nothing and returns false. Idempotent. If more than [`MOST_PARKED`] events are then parked,
+    /// drops the oldest and logs an error.
     async fn commit(
         &self,
         holding: &Holding<'_>,
@@ -99,9 +99,9 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
     /// Returns the signals for lease holders.
     async fn signals(&self, consumer: &str) -> Result<LedgerSignals, StoreError>;
 
-    /// Removes pending or parked events, atomically. If an event comes with a record, replaces its record instead. Also
-    /// counts an erasure, because a lease holder could otherwise store the old records again. Has no effect if the
-    /// consumer does not exist.
+    /// Removes pending or parked events, atomically. If a new record is given for an event, replaces its record
+    /// instead. Also counts an erasure, because otherwise a lease holder could store the old records again. Has no
+    /// effect if the consumer does not exist.
     async fn forget_events(
         &self,
         consumer: &str,
@@ -119,8 +119,8 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Vec<(EventId, Bytes)>, StoreError>;
 
-    /// Makes parked events pending again with new records, and counts a replay, atomically. Returns how many events
-    /// were parked.
+    /// Makes parked events pending again with new records, and counts a replay, atomically. Returns the number of
+    /// events that were parked.
     async fn replay(&self, consumer: &str, records: &[(EventId, Bytes)])
     -> Result<u64, StoreError>;
 }

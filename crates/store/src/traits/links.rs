@@ -1,7 +1,7 @@
 /// A snapshot of the connections behind a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Links {
-    /// Number of servers whose circuit is open. Calls to these servers fail at once.
+    /// Number of servers whose circuit is open. Calls to these servers fail immediately.
     pub open: u64,
     /// Number of times that a circuit has opened.
     pub opened: u64,
@@ -9,7 +9,7 @@ pub struct Links {
     pub refused_open: u64,
     /// Calls rejected because the queue for permits was full.
     pub refused_full: u64,
-    /// Calls rejected because no permit was granted before the deadline.
+    /// Calls rejected because they got no permit before the deadline.
     pub refused_late: u64,
     /// Calls in flight.
     pub in_flight: u64,

@@ -9,16 +9,16 @@ use crate::StoreError;
 pub struct Listing<'a> {
     /// The name: 1 to 64 characters of `[A-Za-z0-9._-]`.
     pub name: &'a str,
-    /// The owner of the part, in free text; `None` for the whole list.
+    /// The owner of the part, as free text; `None` for the whole list.
     pub owner: Option<&'a str>,
 }
 
-/// Lists of names in the order of their addition. A listed object may no longer exist. Readers check each object, and
-/// remove the names of deleted objects.
+/// Lists of names, in the order in which they were added. A listed object may no longer exist. Readers check each
+/// object, and remove the names of deleted objects.
 #[async_trait]
 pub trait Listings: fmt::Debug + Send + Sync {
-    /// Adds a member to a list and to its owner's part. `at_ms` is the time of the addition, and `look_ms` is the time
-    /// of the next check, both in Unix milliseconds. A member that is already listed keeps its position. Idempotent.
+    /// Adds a member to a list and to its owner's part. `at_ms` is the time of the addition, `look_ms` that of the next
+    /// check, both in Unix milliseconds. A member that is already listed keeps its position. Idempotent.
     async fn list_add(
         &self,
         listing: &Listing<'_>,
@@ -35,10 +35,10 @@ pub trait Listings: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Vec<String>, StoreError>;
 
-    /// Removes members from a list and from their owners' parts.
+    /// Removes members from a list and from the parts of their owners.
     async fn list_remove(&self, name: &str, members: &[String]) -> Result<(), StoreError>;
 
-    /// Returns up to `limit` members whose next check was due by `by_ms`. The most overdue come first.
+    /// Returns up to `limit` members whose next check was due at `by_ms` or earlier, most overdue first.
     async fn list_due(
         &self,
         name: &str,
@@ -46,7 +46,7 @@ pub trait Listings: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Vec<String>, StoreError>;
 
-    /// Reschedules the next checks of members that are still listed.
+    /// Reschedules the next checks of those members that are still listed.
     async fn list_look_again(
         &self,
         name: &str,

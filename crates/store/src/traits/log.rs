@@ -10,32 +10,32 @@ use threadkeep_domain::{Completed, Event, Key, Position, Stamp, ThreadId};
 /// The newest positions of all logs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heads {
-    /// The log's clock before the positions were read, in the unit of [`Position::ms`]. Events that are logged later do
-    /// not have an earlier time.
+    /// The time of the log's clock before the positions were read, in the unit of [`Position::ms`]. No event that is
+    /// logged later has an earlier time.
     pub now_ms: u64,
     /// The newest position of each bucket, in the order of the buckets; zero for an empty log.
     pub positions: Vec<Position>,
 }
 
-/// A thread's version and log position at the start of its watch.
+/// The version and log position of a thread at the start of its watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Watched {
-    /// Version and life; the default if the thread does not exist.
+    /// Version and life; the default stamp if the thread does not exist.
     pub stamp: Stamp,
-    /// The sequence number of the next history item; 1 without a history.
+    /// The sequence number of the next history item; 1 if there is no history.
     pub next_seq: u64,
     /// The newest position of the thread's bucket.
     pub head: Position,
 }
 
-/// The event log. Each bucket has a separate log. The log of a thread's bucket has all events of the thread, in order.
-/// Each event is written atomically with its change.
+/// The event log. Each bucket has its own log, which contains all events of the threads in the bucket, in order. Each
+/// event is written atomically with its change.
 ///
-/// Creations and ends of threads are always logged. Other changes are logged while the thread, or all threads, are
-/// watched.
+/// The creation and the end of a thread are always logged. Other changes are logged while the thread, or all threads,
+/// are watched.
 #[async_trait]
 pub trait EventLog: fmt::Debug + Send + Sync {
-    /// Returns the number of logs, which are numbered from 0.
+    /// Returns the number of logs. Their numbers are zero-based.
     fn buckets(&self) -> u16;
 
     /// Returns the log that holds the events of a thread.
@@ -52,18 +52,18 @@ pub trait EventLog: fmt::Debug + Send + Sync {
     async fn log_heads(&self) -> Result<Heads, StoreError>;
 
     /// Returns, for each log, a position up to which events have been deleted; zero if nothing was deleted. Check the
-    /// horizon after a read. A read that starts at a position before the horizon may have skipped events.
+    /// horizon after a read: a read that started at an earlier position may have skipped events.
     async fn log_horizons(&self, buckets: &[u16]) -> Result<Vec<Position>, StoreError>;
 
     /// Logs that a request about a thread has completed. Does not extend the thread's lifetime.
     async fn log_completed(&self, id: &ThreadId, completed: &Completed) -> Result<(), StoreError>;
 
-    /// Logs the changes of threads for `lasts`. The threads need not exist. Does not extend lifetimes or shorten an
-    /// earlier watch.
+    /// Logs the changes of threads for `lasts`. The threads need not exist. Neither extends their lifetimes nor
+    /// shortens an earlier watch.
     async fn watch(&self, ids: &[ThreadId], lasts: Duration) -> Result<Vec<Watched>, StoreError>;
 
-    /// Returns the values of `keys` if `at` is the current stamp and the values have up to `most_bytes` bytes. Does not
-    /// extend the thread's lifetime.
+    /// Returns the values of `keys` if `at` is the current stamp and the total size of the values is at most
+    /// `most_bytes`. Does not extend the lifetime of the thread.
     async fn values_at(
         &self,
         id: &ThreadId,
@@ -72,7 +72,7 @@ pub trait EventLog: fmt::Debug + Send + Sync {
         most_bytes: u64,
     ) -> Result<Option<Vec<Option<Bytes>>>, StoreError>;
 
-    /// Logs the changes of all threads for `lasts`. Returns when the current, uninterrupted watch began, in the unit of
-    /// [`Position::ms`]. The returned time may be a few seconds ahead, because other replicas notice the watch late.
+    /// Logs the changes of all threads for `lasts`. Returns the time at which the uninterrupted watch began, in the
+    /// unit of [`Position::ms`]. That time may be a few seconds ahead, because other replicas notice the watch late.
     async fn watch_all(&self, lasts: Duration) -> Result<u64, StoreError>;
 }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use crate::StoreError;
 use threadkeep_domain::{OwnerTag, Thread, ThreadId};
 
-/// The time that an owner's threads are sorted by, newest first.
+/// The time by which the threads of an owner are sorted, newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThreadOrder {
     /// The last write.
@@ -36,7 +36,7 @@ pub struct OwnerUsage {
     pub size_bytes: u64,
 }
 
-/// The summary of a history that a list of threads shows.
+/// The summary of a history that is shown in a list of threads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HistoryGlance {
     /// Number of items.
@@ -44,15 +44,15 @@ pub struct HistoryGlance {
     /// When the newest item was added, in Unix milliseconds.
     pub newest_ms: Option<u64>,
     /// The values of the oldest items, each cut to [`GLANCE_MAX_BYTES`] at a character boundary. Contains fewer items
-    /// if values are very long.
+    /// if the values are very long.
     pub opening: Vec<Box<str>>,
 }
 
 /// Maximum size of an item's value in a [`HistoryGlance`], in bytes.
 pub const GLANCE_MAX_BYTES: usize = 4_096;
 
-/// Period after a write or a move in which an appended item does not move the thread to the top of its owner's list, in
-/// milliseconds.
+/// Period after a write or a move, in milliseconds, during which an appended item does not move the thread to the top
+/// of its owner's list.
 pub const MOVES_AFTER_MS: u64 = 1_000;
 
 /// Identifies a reservation for a new thread of an owner.
@@ -61,8 +61,8 @@ pub struct PlaceToken(pub [u8; 16]);
 
 /// Lists threads. Listing does not extend the lifetime of a thread.
 ///
-/// A thread that exists during the whole listing and is not written meanwhile appears on exactly one page. An append to
-/// a thread's history counts as a write: see [`MOVES_AFTER_MS`].
+/// A thread that exists during the whole listing, and is not written during that time, appears on exactly one page.
+/// Appending to the history of a thread counts as a write: see [`MOVES_AFTER_MS`].
 #[async_trait]
 pub trait Owners: fmt::Debug + Send + Sync {
     /// Returns an owner's threads, newest first. A page may be short or empty before the end of the list.
@@ -87,27 +87,27 @@ pub trait Owners: fmt::Debug + Send + Sync {
     /// Returns the number of threads, possibly including threads that have just ended.
     async fn count_threads(&self) -> Result<u64, StoreError>;
 
-    /// Returns the owner of a thread, or of its last life if the thread has ended. Does not extend the thread's
-    /// lifetime.
+    /// Returns the owner of a thread, or of its last life if the thread has ended. Does not extend the lifetime of the
+    /// thread.
     async fn owner_of(&self, id: &ThreadId) -> Result<Option<OwnerTag>, StoreError>;
 
-    /// Summarizes histories, with up to `opening` of their oldest items; `None` for absent threads. Does not extend
-    /// lifetimes.
+    /// Summarizes histories, including up to `opening` of their oldest items; `None` for a thread that does not exist.
+    /// Does not extend lifetimes.
     async fn glance_histories(
         &self,
         ids: &[ThreadId],
         opening: usize,
     ) -> Result<Vec<Option<HistoryGlance>>, StoreError>;
 
-    /// Returns the number and total size of an owner's threads. The time that this takes is proportional to their
-    /// number, but no other call is blocked.
+    /// Returns the number and total size of the threads of an owner. The time that this takes is proportional to the
+    /// number of threads, but no other call is blocked.
     async fn measure_owned(&self, owner: OwnerTag) -> Result<OwnerUsage, StoreError>;
 
     /// Returns the length of an owner's list, possibly including threads that have just ended.
     async fn count_owned(&self, owner: OwnerTag) -> Result<u64, StoreError>;
 
     /// Reserves room for a new thread of an owner, for `lasts` or until released. Returns the number of the owner's
-    /// other unexpired reservations. A thread that was already created under a reservation is in the owner's list too.
+    /// other unexpired reservations. A reservation counts even if its thread has already been created and listed.
     async fn reserve_place(
         &self,
         owner: OwnerTag,
@@ -115,6 +115,6 @@ pub trait Owners: fmt::Debug + Send + Sync {
         lasts: Duration,
     ) -> Result<u64, StoreError>;
 
-    /// Releases a reservation after its thread was listed or was not created.
+    /// Releases a reservation after its thread was listed, or if its thread was not created.
     async fn release_place(&self, owner: OwnerTag, place: PlaceToken) -> Result<(), StoreError>;
 }

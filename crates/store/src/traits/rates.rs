@@ -9,18 +9,18 @@ use threadkeep_domain::{Fingerprint, Rate, RateLimited, RateName};
 /// The client, thread or scope whose requests are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Counted<'a> {
-    /// A client's address, known to the store only by its digest.
+    /// The address of a client, which the store knows only by its digest.
     Address(&'a Fingerprint),
     /// A thread, or a scope without a thread.
     Scope(&'a ScopeId),
 }
 
-/// Rate limiters that use the store's clock. All counters of one subject change atomically. An unused counter takes no
-/// memory.
+/// Rate limiters that use the clock of the store. All counters of one subject change atomically. An unused counter
+/// takes no memory.
 #[async_trait]
 pub trait Rates: fmt::Debug + Send + Sync {
-    /// Takes one unit from each rate. If any rate is exhausted, takes nothing and returns the exhausted rate with the
-    /// longest wait. After a broken connection, a unit may be taken twice.
+    /// Takes one unit from each rate, or none at all: if any rate is exhausted, takes nothing and returns the exhausted
+    /// rate with the longest wait. If the connection breaks, a unit may be taken twice.
     async fn take_rates(
         &self,
         whose: Counted<'_>,

@@ -5,14 +5,15 @@ use bytes::Bytes;
 
 use crate::StoreError;
 
-/// Named records of a deployment, such as webhook endpoints. Kind and name have 1 to 64 characters of `[A-Za-z0-9._-]`.
+/// Named records of a deployment, such as webhook endpoints. A kind or name consists of 1 to 64 characters from
+/// `[A-Za-z0-9._-]`.
 #[async_trait]
 pub trait Registry: fmt::Debug + Send + Sync {
     /// Returns all records of a kind, by name.
     async fn records(&self, kind: &str) -> Result<Vec<(String, Bytes)>, StoreError>;
 
     /// Replaces the record if it equals `expected`, or creates a record if `expected` is `None`. Returns false and
-    /// changes nothing if the stored record differs, or if a new record would exceed `limit` records of this kind.
+    /// changes nothing if the stored record differs, or if there would be more than `limit` records of this kind.
     async fn put_record(
         &self,
         kind: &str,

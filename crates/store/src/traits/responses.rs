@@ -15,7 +15,7 @@ use threadkeep_domain::{ResponseId, ThreadId, TurnToken, Write};
 /// The outcome of an attempt to write a journal entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Journaled {
-    /// The entry and the write to the scope, if any, are stored.
+    /// The entry was stored, and so was the write to the scope, if any.
     New(Option<ScopeWritten>),
     /// An earlier attempt has already stored this entry and its write.
     Known(Bytes),
@@ -40,23 +40,22 @@ impl EndWrite<'_> {
     }
 }
 
-/// Stores responses. A response is the work of a model on a request, and survives the process that drives it.
+/// Stores responses. A response is the work of a model on a request. It survives the process that drives it.
 ///
-/// One driver at a time owns a response. Every write carries the driver's token. A write is refused with
-/// [`TurnLost`](threadkeep_domain::Refusal::TurnLost) once a different driver has taken over, or the response has ended
-/// or expired. The check and the write are atomic, and a refused write changes nothing.
+/// One driver at a time owns a response. Every write carries the token of its driver. A write is refused with
+/// [`TurnLost`](threadkeep_domain::Refusal::TurnLost) if a different driver has taken over, or if the response has
+/// ended or expired. The check and the write are atomic, and a refused write changes nothing.
 ///
-/// A response in the scope of a thread belongs to one life of the thread. In a different life, or without a thread,
-/// entries and an end with a write are refused with [`Destroyed`](threadkeep_domain::Refusal::Destroyed). Once the turn
-/// was granted to a different caller, they are refused with `TurnLost`. Only an end without a token skips this check.
+/// A response in the scope of a thread belongs to one life of the thread. If the thread is in a different life, or does
+/// not exist, entries and ends with a write are refused with [`Destroyed`](threadkeep_domain::Refusal::Destroyed). If
+/// the turn was granted to a different caller, they are refused with `TurnLost`. Only an end without a token skips this
+/// check. A rotated thread keeps its turn. Its responses can be ended in the scope of the new id, but can no longer be
+/// driven. Ended responses outlive the thread unless its owner is erased.
 ///
-/// A rotated thread keeps its turn. Its responses can be ended in the scope of the new id, but can no longer be driven.
-/// Ended responses outlive the thread, unless an erasure of its owner deletes them.
-///
-/// Writes that are steps of a response need no idempotency key. A given key is ignored.
+/// Writes that are steps of a response need no idempotency key. If one is given, it is ignored.
 #[async_trait]
 pub trait Responses: fmt::Debug + Send + Sync {
-    /// Returns the bucket of a scope. Response ids contain it.
+    /// Returns the bucket of a scope. The bucket is part of each response id.
     fn bucket_of_scope(&self, scope: &ScopeId) -> u8;
 
     /// Begins a response, or resumes a response whose driver has stopped or has the same token. The same step reserves
@@ -64,19 +63,18 @@ pub trait Responses: fmt::Debug + Send + Sync {
     ///
     /// Refused with:
     /// - [`NoThread`](threadkeep_domain::Refusal::NoThread) if the thread must be created first
-    /// - [`ScopeNotFound`](threadkeep_domain::Refusal::ScopeNotFound) if the scope of the floor
-    ///   does not exist
+    /// - [`ScopeNotFound`](threadkeep_domain::Refusal::ScopeNotFound) if the scope of the floor does not exist
     /// - `TurnLost` if the lent turn is lost
-    /// - [`IdempotencyKeyReused`](threadkeep_domain::Refusal::IdempotencyKeyReused) for a different
-    ///   request
+    /// - [`IdempotencyKeyReused`](threadkeep_domain::Refusal::IdempotencyKeyReused) if the response belongs to a
+    ///   different request
     async fn begin_response(
         &self,
         id: &ResponseId,
         begin: &BeginResponse<'_>,
     ) -> Result<Begun, WriteError>;
 
-    /// Extends the lease of the driver, the turn and the lifetime of the thread. A zero `lease` ends the lease and the
-    /// turn at once. A driver may release a response in this way even after it has lost the floor.
+    /// Extends the lease of the driver, the turn, and the lifetime of the thread. If `lease` is zero, ends the lease
+    /// and the turn immediately. A driver may release a response in this way even after it has lost the floor.
     async fn keep_response(
         &self,
         id: &ResponseId,
@@ -95,7 +93,7 @@ pub trait Responses: fmt::Debug + Send + Sync {
         write: Option<&ScopeWrite<'_>>,
     ) -> Result<Journaled, WriteError>;
 
-    /// Appends events. `first` is the number of the first event, counted from 0. Skips events that are already stored.
+    /// Appends events. `first` is the zero-based number of the first event. Skips events that are already stored.
     /// Refused with [`Changed`](threadkeep_domain::Refusal::Changed) if an earlier event is missing.
     async fn tell(
         &self,
@@ -105,8 +103,8 @@ pub trait Responses: fmt::Debug + Send + Sync {
         events: &[Bytes],
     ) -> Result<(), WriteError>;
 
-    /// Returns up to `limit` events from number `from`, or `None` if the response does not exist or its events have
-    /// expired.
+    /// Returns up to `limit` events, starting with number `from`, or `None` if the response does not exist or its
+    /// events have expired.
     async fn told(
         &self,
         id: &ResponseId,
@@ -115,9 +113,9 @@ pub trait Responses: fmt::Debug + Send + Sync {
     ) -> Result<Option<Told>, StoreError>;
 
     /// Ends a response, applies `write` and gives back the turn of the thread, atomically. If the response has already
-    /// ended, replays the earlier answer. Refused with [`Changed`](threadkeep_domain::Refusal::Changed) if the response
-    /// has different entries or events than `end` expects. A thread write in a scope without a thread is refused with
-    /// [`ThreadNotFound`](threadkeep_domain::Refusal::ThreadNotFound).
+    /// ended, replays the earlier answer. Refused with [`Changed`](threadkeep_domain::Refusal::Changed) if the entries
+    /// or events of the response differ from those that `end` expects. A thread write in a scope without a thread is
+    /// refused with [`ThreadNotFound`](threadkeep_domain::Refusal::ThreadNotFound).
     async fn end_response(
         &self,
         id: &ResponseId,
@@ -129,7 +127,7 @@ pub trait Responses: fmt::Debug + Send + Sync {
     /// Returns a response.
     async fn get_response(&self, id: &ResponseId) -> Result<Option<ResponseView>, StoreError>;
 
-    /// Returns the last response that ran under a turn of the thread.
+    /// Returns the most recent response that ran under a turn of the thread.
     async fn last_response(&self, thread: &ThreadId) -> Result<Option<ResponseId>, StoreError>;
 
     /// Records that the caller has received the answer.

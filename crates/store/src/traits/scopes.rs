@@ -40,8 +40,8 @@ pub struct ScopeView {
     pub created_ms: u64,
     /// Time of the last write, in Unix milliseconds.
     pub updated_ms: u64,
-    /// When the scope expires unless it is used, in Unix milliseconds. `None` if the scope never expires, or ends only
-    /// with its thread.
+    /// Time at which the scope expires unless it is used, in Unix milliseconds. `None` if the scope never expires, or
+    /// ends only with its thread.
     pub expires_ms: Option<u64>,
     /// True if the scope rejects writes.
     pub is_sealed: bool,
@@ -51,7 +51,7 @@ pub struct ScopeView {
     pub keys: Vec<ScopeKey>,
     /// The task list, if requested.
     pub tasks: TaskList,
-    /// The scope's life, and the version of the last write to the task list, which is 0 before the first write.
+    /// The life of the scope, and the version of the last write to the task list, or 0 before the first write.
     /// Conditional changes of the task list compare this stamp.
     pub tasks_stamp: Stamp,
     /// The record, if requested and present.
@@ -69,7 +69,7 @@ pub struct HistoryPage {
     pub items: Vec<StoredItem>,
     /// The extent of the whole history.
     pub summary: HistorySummary,
-    /// All kept segments of the history; empty for a page of originals.
+    /// All kept segments of the history; empty if the page contains originals.
     pub segments: Vec<Segment>,
 }
 
@@ -149,7 +149,7 @@ pub enum HistoryFrom {
 /// Selects items as they were before compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Originals {
-    /// The whole history. Summaries are replaced by their originals if the store still has the originals.
+    /// The whole history. Originals replace each summary whose originals the store still has.
     All,
     /// The originals of the segment with this number.
     OfSegment(u32),
@@ -183,13 +183,11 @@ impl ScopeEnd {
 
 /// Stores scopes. A scope has keys, a task list, a history and a record.
 ///
-/// A read or write atomically extends the lifetime of a scope that can expire, unless the reader does not touch the
-/// scope. Using a thread's scope also extends the thread's lifetime. As soon as a scope or key has expired by the
-/// store's clock, it reads as if it had never been written.
-///
-/// The scope of a thread shares the thread's life and ends in the same step. The scope's content is archived and
-/// restored with the thread's final state. Only histories of threads are compacted. A store without threads need not
-/// implement the segment methods.
+/// A read or write atomically extends the lifetime of a scope that can expire, unless [`Reader::touch`] is false. Using
+/// the scope of a thread also extends the lifetime of the thread. Once a scope or key has expired by the clock of the
+/// store, it reads as if it had never been written. The scope of a thread shares the thread's life and ends in the same
+/// step. The content of the scope is archived and restored with the final state of the thread. Only histories of
+/// threads are compacted. A store without threads need not implement the segment methods.
 ///
 /// While all threads are watched, changes of keys and tasks are logged in the same step.
 #[async_trait]
@@ -232,8 +230,8 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Finds an item by its id without a scan. Also finds the last 256 items that were removed or dropped, except items
-    /// that were removed by a clear. Removed items remain known for the life of the scope, even across a rotation.
+    /// Finds an item by its id without a scan. Also finds the last 256 removed or dropped items, except those that were
+    /// removed by a clear. They remain known for the life of the scope, even across a rotation.
     async fn find_item(
         &self,
         scope: &ScopeId,
@@ -244,8 +242,8 @@ pub trait Scopes: fmt::Debug + Send + Sync {
     /// Applies a write atomically, and creates the scope unless its kind requires explicit creation. Returns after an
     /// accepted write has been stored.
     ///
-    /// A write that only appends existing items extends the scope's lifetime, but changes nothing else, not even the
-    /// version. A rejected or repeated write does not extend the lifetime. Refused with
+    /// A write that appends only items that already exist extends the lifetime of the scope, but changes nothing else,
+    /// not even the version. A rejected or repeated write does not extend the lifetime. Refused with
     /// [`NoThread`](threadkeep_domain::Refusal::NoThread) if the thread must be created first.
     async fn write_scope(
         &self,
@@ -254,8 +252,8 @@ pub trait Scopes: fmt::Debug + Send + Sync {
     ) -> Result<ScopeWritten, WriteError>;
 
     /// Checks the conditions and compacts the history of a thread, atomically. Concurrent appends are kept. Refused
-    /// with [`NoThread`](threadkeep_domain::Refusal::NoThread) if the thread does not exist or must first get its
-    /// owner.
+    /// with [`NoThread`](threadkeep_domain::Refusal::NoThread) if the thread does not exist, or if its owner must be
+    /// set first.
     async fn compact_history(
         &self,
         _: &ThreadId,
@@ -264,8 +262,8 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         Err(Refusal::PrefixChanged { count: 0 }.into())
     }
 
-    /// Checks the idempotency key and the other conditions, then ends a scope and deletes its contents, atomically. The
-    /// scope of a thread is emptied instead, and the thread continues. Returns whether the scope existed.
+    /// Checks the idempotency key and the other conditions, ends a scope and deletes its contents, atomically. The
+    /// scope of a thread is only emptied, and the thread continues. Returns whether the scope existed.
     async fn end_scope(
         &self,
         scope: &ScopeId,

@@ -23,7 +23,7 @@ pub trait Turns: fmt::Debug + Send + Sync {
     ) -> Result<TurnGranted, WriteError>;
 
     /// Returns the turn that was granted to an earlier request with `key`. Does not grant a turn or extend a lifetime.
-    /// Refused with `IdempotencyKeyReused` if `key` came with a different request.
+    /// Refused with `IdempotencyKeyReused` if `key` was used for a different request.
     async fn recall_turn(
         &self,
         id: &ThreadId,
@@ -31,7 +31,7 @@ pub trait Turns: fmt::Debug + Send + Sync {
         key: IdempotencyKey,
     ) -> Result<Option<TurnGranted>, WriteError>;
 
-    /// Sets a turn to end after `ttl`, even if the turn has already expired. Refused with `TurnLost` if the turn was
+    /// Makes a turn end after `ttl`, even if the turn has already expired. Refused with `TurnLost` if the turn was
     /// given back or a later turn was granted.
     async fn renew_turn(
         &self,
@@ -53,7 +53,7 @@ pub trait Turns: fmt::Debug + Send + Sync {
     async fn get_turn(&self, id: &ThreadId, access: Access)
     -> Result<Option<TurnHeld>, WriteError>;
 
-    /// Returns a receiver for threads whose turn ends, on any replica, while another caller waits. Callers must also
-    /// poll, because messages can be lost.
+    /// Returns a receiver for the ids of threads whose turn ends, on any replica, while another caller is waiting.
+    /// Callers must also poll, because messages can be lost.
     fn ended_turns(&self) -> broadcast::Receiver<ThreadId>;
 }

@@ -5,12 +5,12 @@ use async_trait::async_trait;
 use crate::StoreError;
 use threadkeep_domain::{Position, ThreadId};
 
-/// Threads whose deadline has passed. Some of them may have been used since.
+/// Threads whose deadline has passed. Some of them may have been used since then.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Due {
-    /// How far the store's clock is ahead of this machine's clock, in milliseconds.
+    /// Time by which the clock of the store is ahead of the clock of this machine, in milliseconds.
     pub skew_ms: i64,
-    /// The ids of each requested bucket, earliest deadline first. The buckets are in the order of the request.
+    /// The ids in each requested bucket, earliest deadline first. The buckets are in the order of the request.
     pub ids: Vec<Vec<ThreadId>>,
 }
 
@@ -19,24 +19,24 @@ pub struct Due {
 pub struct Reaped {
     /// Threads ended with their final state.
     pub ended: u64,
-    /// Threads whose final state was already gone, because no replica ended them within the grace period.
+    /// Threads whose final state was already lost, because no replica ended them within the grace period.
     pub lost: u64,
-    /// Threads that were used since, and were rescheduled to their actual deadline.
+    /// Threads that were used in the meantime, and were rescheduled to their actual deadline.
     pub moved: u64,
 }
 
-/// Ends expired threads and deletes old data. Each thread's end is logged exactly once, no matter which replica ends
-/// the thread.
+/// Ends expired threads and deletes old data. The end of each thread is logged exactly once, no matter which replica
+/// ends it.
 #[async_trait]
 pub trait Upkeep: fmt::Debug + Send + Sync {
     /// Returns up to `limit` expired threads of each bucket.
     async fn due(&self, buckets: &[u16], limit: usize) -> Result<Due, StoreError>;
 
-    /// Ends the expired threads among `ids`, which must all be in `bucket`. Archives, logs and deletes them in one
-    /// atomic step. Reschedules threads that were used since. Pass at most 100 ids, because the call blocks the store.
+    /// Ends the expired threads among `ids`, which must all be in `bucket`: archives, logs and deletes them in one
+    /// atomic step. Reschedules threads used in the meantime. Pass up to 100 ids, because the call blocks the store.
     async fn end_due(&self, bucket: u16, ids: &[ThreadId]) -> Result<Reaped, StoreError>;
 
-    /// Deletes data past its retention:
+    /// Deletes data that is no longer needed:
     /// - events that all durable consumers have handled, or that exceed the longest retention
     /// - final states that neither the archive nor the log needs
     /// - expired entries

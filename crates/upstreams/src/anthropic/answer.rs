@@ -46,7 +46,7 @@ impl Ending {
         });
     }
 
-    /// Reads `usage`, whose counts are running totals. A missing count keeps its previous value.
+    /// Reads `usage`, whose counts are running totals. If a count is missing, its previous value is kept.
     pub(super) fn read_usage(&mut self, value: &str) {
         let usage = member(value, "usage").unwrap_or_default();
         let details = member(usage, "output_tokens_details").unwrap_or_default();
@@ -67,12 +67,11 @@ impl Ending {
         }
     }
 
-    /// Returns the finish reason, or [`Finish::Done`] if the upstream gave no reason.
     pub(super) fn finish(&self) -> Finish {
         self.finish.unwrap_or(Finish::Done)
     }
 
-    /// Returns the usage. Cached tokens count as input, as in OpenAI's APIs.
+    /// Returns the usage. As in OpenAI's APIs, cached tokens count as input.
     pub(super) fn usage(&self) -> Usage {
         let cached = self.cache_creation.saturating_add(self.cache_read);
         Usage {

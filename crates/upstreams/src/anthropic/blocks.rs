@@ -13,7 +13,7 @@ use threadkeep_responses::{ModelAnswer, Piece, TextKind};
 pub(super) struct Blocks<'a> {
     names: &'a Names,
     draft: Draft,
-    /// Index of the message that receives further text. Adjacent text blocks form one message.
+    /// Index of the message to which further text is added. Adjacent text blocks form one message.
     message: Option<usize>,
     /// Unfinished blocks by index. The index is JSON text.
     open: HashMap<String, Block>,
@@ -24,7 +24,7 @@ enum Block {
     Text,
     Call {
         part: usize,
-        /// Arguments from the start of the block, for servers that send no deltas.
+        /// The arguments that were sent at the start of the block, for servers that send no deltas.
         input: String,
         has_deltas: bool,
     },
@@ -89,7 +89,6 @@ impl<'a> Blocks<'a> {
         self.draft.text(part, (TextKind::Text, None), text)
     }
 
-    /// Adds the thinking text of a block or a delta, if there is any.
     fn think(&mut self, part: usize, value: &str) -> Result<(), Failure> {
         match inside_member(value, "thinking") {
             Some(text) => {
@@ -152,7 +151,7 @@ impl<'a> Blocks<'a> {
                 let item = thinking::item(&thinking.end());
                 self.draft.end_item(part, item)
             }
-            // an unknown block that had deltas is dropped, because it cannot be assembled
+            // an unknown block with deltas is dropped, because it cannot be assembled
             Some(Block::Other {
                 block,
                 has_deltas: false,

@@ -5,13 +5,13 @@ use threadkeep_domain::member;
 const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 const PDF: &str = "application/pdf";
 
-/// Converts an `input_image` part to a block. Returns `None` if the API rejects its type.
+/// Converts an `input_image` part to a block. Returns `None` if the API would reject the type of the image.
 pub(super) fn image(part: &str) -> Option<String> {
     let url = text(member(part, "image_url")?)?;
     block("image", &source(&url, &IMAGES)?)
 }
 
-/// Converts an `input_file` part to a block. The API accepts PDF documents, as data or by URL.
+/// Converts an `input_file` part to a block. The API accepts PDF documents, either as data or by URL.
 pub(super) fn document(part: &str) -> Option<String> {
     let place = text_member(part, "file_data").or_else(|| text_member(part, "file_url"))?;
     block("document", &source(&place, &[PDF])?)

@@ -73,8 +73,8 @@ pub(super) fn write_counted(question: &Question<'_>) -> String {
         .close()
 }
 
-/// Returns the name of the first field that would change the answer and that this API cannot express. A client requests
-/// log probabilities in `include`.
+/// Returns the name of the first field that would change the answer and that this API cannot express. Log probabilities
+/// are requested in `include`.
 pub(super) fn lacks(parameters: &Parameters) -> Option<&'static str> {
     let fields = [
         (parameters.top_logprobs.is_some(), "top_logprobs"),
@@ -149,7 +149,7 @@ fn output_config(parameters: &Parameters, thinking: &Thinking) -> Option<String>
     (config != "{}").then_some(config)
 }
 
-/// Returns the end user's id, with which the provider detects abuse.
+/// Returns the id of the end user, which helps the provider to detect abuse.
 fn metadata(parameters: &Parameters) -> Option<String> {
     let ids = [&parameters.safety_identifier, &parameters.user];
     let mut ids = ids.into_iter().flatten().map(Json::as_str);
@@ -158,7 +158,7 @@ fn metadata(parameters: &Parameters) -> Option<String> {
 }
 
 /// Returns the tools and the tool choice. The API requires tools if the conversation contains calls. If the request has
-/// no functions, each called function is declared with an open schema.
+/// no functions, each function that was called is therefore declared with an open schema.
 fn tools(
     question: &Question<'_>,
     thinking: &Thinking,
@@ -200,7 +200,7 @@ fn tool(function: &Function, names: &mut Names) -> String {
         .close()
 }
 
-/// Returns the tool choice. If thinking is on, the API rejects a choice that forces a call.
+/// Returns the tool choice. While thinking is on, the API rejects a choice that forces a call.
 fn choice(question: &Question<'_>, thinking: &Thinking, names: &mut Names) -> Option<String> {
     let is_thinking = matches!(thinking, Thinking::On { .. });
     let is_single = question.parameters.parallel_tool_calls == Some(false);

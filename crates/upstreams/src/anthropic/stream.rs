@@ -12,7 +12,7 @@ use threadkeep_responses::{ModelAnswer, Piece};
 pub(super) struct MessageStream<'a> {
     blocks: Blocks<'a>,
     ending: Ending,
-    /// Whether `message_stop` was received. A stream without `message_stop` was cut off.
+    /// True if `message_stop` was received. A stream without `message_stop` was cut off.
     has_stopped: bool,
 }
 

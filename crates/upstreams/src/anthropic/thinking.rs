@@ -1,15 +1,15 @@
-//! Stores content blocks in items. A later request sends the blocks back unchanged.
+//! Stores content blocks in items. A later request returns the blocks to the API unchanged.
 
 use std::borrow::Cow;
 
 use crate::json::{Object, array, inside, inside_member};
 use threadkeep_domain::{Json, carried, carry, member, members, object_of};
 
-/// Name of the item member that holds the original block. Other kinds of upstreams ignore this member.
+/// Name of the item member that holds the original block. Upstreams of other kinds ignore this member.
 const BLOCK: &str = "anthropic_block";
 /// Label of a block in an item's `encrypted_content`. Many clients send back only that member.
 const CARRIED: &str = "thinking";
-/// Type of items for blocks that have no matching item type.
+/// Type of an item for a block that has no matching item type.
 const OTHER: &str = "\"anthropic_block\"";
 
 pub(super) fn is_thinking(block: &str) -> bool {
@@ -23,8 +23,8 @@ pub(super) fn begun() -> Json {
     Json::from_compact(r#"{"type":"reasoning","summary":[]}"#)
 }
 
-/// Converts a content block to an item. This API returns thinking as a summary. Thinking therefore becomes the summary
-/// of a `reasoning` item.
+/// Converts a content block to an item. Thinking becomes the summary of a `reasoning` item, because this API returns
+/// thinking as a summary.
 pub(super) fn item(block: &str) -> Json {
     let item = if is_thinking(block) {
         let summary = inside_member(block, "thinking")
@@ -39,12 +39,12 @@ pub(super) fn item(block: &str) -> Json {
     Json::from_compact(item.close())
 }
 
-/// Returns the block in an item, or `None` for items of other kinds of upstreams.
+/// Returns the block in an item, or `None` if the item comes from an upstream of another kind.
 pub(super) fn block(item: &str) -> Option<Cow<'_, str>> {
     let kept = member(item, BLOCK).map(Cow::Borrowed);
     match member(item, "type")? {
         "\"reasoning\"" => {
-            // earlier versions of threadkeep stored thinking in this member too
+            // earlier versions of threadkeep also stored thinking in this member
             let block = kept.or_else(|| Some(of_client(&carried(CARRIED, item)?)?.into()));
             block.filter(|block| is_thinking(block))
         }

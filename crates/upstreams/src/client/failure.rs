@@ -1,4 +1,4 @@
-//! Why an attempt failed, and whether a retry may help.
+//! The reason why an attempt failed, and whether a retry may help.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ impl Failure {
         Self::temporary(UpstreamError::Malformed)
     }
 
-    /// An answer over the size limit. A retry would not make it shorter.
+    /// An answer that exceeds the size limit. A retry would not make it shorter.
     pub(crate) fn too_long() -> Self {
         Self::permanent(UpstreamError::Malformed)
     }
@@ -117,8 +117,8 @@ impl Failure {
     }
 }
 
-/// Returns the HTTP status that matches an error's `code` and `type`. OpenAI sets a `code` on an
-/// `invalid_request_error` if the request itself is not the cause.
+/// Returns the HTTP status that matches the `code` and `type` of an error. If an `invalid_request_error` from OpenAI
+/// has a `code`, its cause is not the request itself.
 fn status_of_names(error: &str, code: Option<&str>) -> u16 {
     let kind = member(error, "type").and_then(text);
     let kind = kind.as_deref();
@@ -132,7 +132,7 @@ fn status_of_names(error: &str, code: Option<&str>) -> u16 {
     }
 }
 
-/// Returns the HTTP status for an error name. Anthropic sends names as `type`, OpenAI as `code` or `type`.
+/// Returns the HTTP status for the name of an error. Anthropic sends names as `type`, OpenAI as `code` or `type`.
 fn status_named(name: &str) -> Option<u16> {
     Some(match name {
         "context_length_exceeded" | "image_parse_error" | "invalid_prompt" => 400,
@@ -156,7 +156,7 @@ async fn refusal(response: Response) -> String {
         .unwrap_or_else(|| NO_REASON.into())
 }
 
-/// Returns the message in an error body: `error.message` at OpenAI and Anthropic, `error` or `message` elsewhere.
+/// Returns the message in an error response: `error.message` from OpenAI and Anthropic, else `error` or `message`.
 fn message(body: &[u8]) -> Option<String> {
     let json = parse(body)?;
     let body = json.as_str();

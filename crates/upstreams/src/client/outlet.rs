@@ -6,7 +6,7 @@ use threadkeep_responses::Piece;
 pub(super) struct Outlet<'a> {
     /// `None` once the receiver is dropped.
     channel: Option<&'a Sender<Piece>>,
-    /// Whether the current attempt has sent pieces, which must be voided if the attempt fails.
+    /// True if the current attempt has sent pieces, which must be voided if the attempt fails.
     has_pieces: bool,
 }
 
@@ -23,7 +23,7 @@ impl<'a> Outlet<'a> {
             let Some(channel) = self.channel else {
                 continue;
             };
-            // set before the send, because the piece may already be sent if this future is dropped while it waits
+            // set first: if this future is dropped while it waits, the piece may already have been sent
             self.has_pieces = true;
             if channel.send(piece).await.is_err() {
                 self.channel = None;

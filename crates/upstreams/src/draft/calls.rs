@@ -15,7 +15,7 @@ pub(super) struct Call {
 }
 
 impl Draft {
-    /// Adds a call whose name is not known yet. Returns the index of its part.
+    /// Adds a call whose name is not yet known, and returns the index of the new part.
     pub(in super::super) fn add_call(&mut self, form: CallForm) -> Result<usize, Failure> {
         self.nameless += 1;
         self.add(Part::Call(Call {
@@ -38,7 +38,7 @@ impl Draft {
         Ok(part)
     }
 
-    /// Sets the name of a call, which begins the call. Has no effect if the call already has a name.
+    /// Sets the id and name of a call, and queues the piece that begins the call. Has no effect if the call has a name.
     pub(in super::super) fn name(
         &mut self,
         part: usize,
@@ -80,7 +80,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Ends a call with its complete, JSON-escaped arguments. Sends the text that no delta contained.
+    /// Ends a call, given its complete, JSON-escaped arguments. Sends any text that the deltas did not contain.
     pub(in super::super) fn end_arguments(
         &mut self,
         part: usize,

@@ -10,17 +10,17 @@ use super::client::Failure;
 use threadkeep_domain::{Json, Usage};
 use threadkeep_responses::{AnswerPart, Finish, ModelAnswer, Piece};
 
-/// Maximum number of parts in one answer. The setting `response_max_tool_calls` allows up to 10,000 calls.
+/// Maximum number of parts in one answer. Leaves room for 10,000 calls, the maximum of `response_max_tool_calls`.
 const PARTS_MAX: usize = 10_240;
 
-/// An unfinished answer. Parts are numbered in the order in which they are added, and begin in that order.
+/// An unfinished answer. Parts are numbered, and begin, in the order in which they are added.
 #[derive(Debug)]
 pub(super) struct Draft {
     parts: Vec<Part>,
     bytes_left: u64,
     /// Number of calls that have no name yet.
     nameless: usize,
-    /// Pieces that are held back until all calls have a name.
+    /// Pieces that are held back until every call has a name.
     held: Vec<Piece>,
     pieces: Vec<Piece>,
 }
@@ -63,7 +63,7 @@ impl Draft {
         Ok(self.parts.len() - 1)
     }
 
-    /// Queues a piece, or holds it back while a call has no name.
+    /// Queues a piece, or holds it back while any call has no name.
     fn send(&mut self, piece: Piece) {
         match self.nameless {
             0 => self.pieces.push(piece),
@@ -71,14 +71,14 @@ impl Draft {
         }
     }
 
-    /// Counts bytes that are stored elsewhere towards the size limit.
+    /// Counts `bytes`, which are stored outside of the draft, towards the size limit.
     pub(super) fn count(&mut self, bytes: usize) -> Result<(), Failure> {
         let left = self.bytes_left.checked_sub(bytes as u64);
         self.bytes_left = left.ok_or_else(Failure::too_long)?;
         Ok(())
     }
 
-    /// Returns the complete answer and the last pieces. Fails if a call has no name.
+    /// Returns the complete answer and the remaining pieces. Fails if any call still has no name.
     pub(super) fn end(
         self,
         finish: Finish,

@@ -6,7 +6,7 @@ use crate::json::text;
 pub(super) struct Text {
     /// JSON-escaped, without quotes, with its original escapes.
     pub(super) json: String,
-    /// Number of bytes of `json` that were sent in pieces.
+    /// Number of bytes of `json` that have been sent in pieces.
     sent: usize,
 }
 
@@ -18,16 +18,16 @@ impl Text {
         }
     }
 
-    /// Adds JSON-escaped text, and returns the text that is ready to be sent. A server that counts UTF-16 units can
-    /// split a surrogate pair. The first half is then held back until the second half arrives.
+    /// Adds JSON-escaped text, and returns the text that is ready to be sent. If a server splits a surrogate pair, as
+    /// servers that count UTF-16 units can do, the first half is held back until the second half arrives.
     pub(super) fn push(&mut self, json: &str) -> Option<String> {
         self.json.push_str(json);
         let half = if ends_in_high_surrogate(json) { 6 } else { 0 };
         self.send_to(self.json.len() - half)
     }
 
-    /// Replaces the text with the complete text, and returns the unsent rest. Fails if the complete text does not begin
-    /// with the received text.
+    /// Replaces the text with the complete text, and returns the part that has not been sent. Fails if the complete
+    /// text does not begin with the received text.
     pub(super) fn complete(&mut self, json: &str) -> Result<Option<String>, Failure> {
         let whole = unquoted(json);
         if !whole.starts_with(&self.all()) {
@@ -64,7 +64,7 @@ fn unquoted(json: &str) -> String {
     text(&quoted).map(Into::into).unwrap_or_default()
 }
 
-/// Returns whether JSON-escaped text ends in the escape of a high surrogate.
+/// Returns whether JSON-escaped text ends with an escaped high surrogate.
 fn ends_in_high_surrogate(json: &str) -> bool {
     let Some((before, [b'\\', b'u', b'd' | b'D', third, ..])) =
         json.as_bytes().split_last_chunk::<6>()

@@ -7,7 +7,7 @@ use threadkeep_domain::Json;
 use threadkeep_domain::elements;
 use threadkeep_responses::{AnswerPart, Piece, TextKind, content_of};
 
-/// Maximum number of texts in one part. Each text has its own index in a content or a summary.
+/// Maximum number of texts in one part. Each text has its own index in the content or summary.
 pub(super) const TEXTS_MAX: usize = 1_024;
 
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Draft {
         Ok(part)
     }
 
-    /// Adds JSON-escaped text to a message or an item. Without an index, the first text of the same kind is extended.
+    /// Adds JSON-escaped text to a message or an item. Without an index, extends the first text of the same kind.
     pub(in super::super) fn text(
         &mut self,
         part: usize,
@@ -70,8 +70,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Returns the text of `kind` at index `place`, and adds it if necessary. Fails if a text of a different kind is at
-    /// that index.
+    /// Returns the text of `kind` at index `place`, adding it if necessary. Fails if the text at that index is of a
+    /// different kind.
     fn place(
         &mut self,
         part: usize,
@@ -128,8 +128,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Ends a message with its complete form, as in [`AnswerPart::Message`]. Fails if a complete text does not begin
-    /// with its deltas. Sends the text that no delta contained.
+    /// Ends a message, given its complete form as in [`AnswerPart::Message`]. Sends any text that the deltas did not
+    /// contain. Fails if a complete text does not begin with the text from its deltas.
     pub(in super::super) fn end_message(
         &mut self,
         part: usize,
@@ -175,7 +175,7 @@ impl Draft {
     }
 }
 
-/// Builds a message from its texts, and adds the last pieces to `pieces`.
+/// Builds a message from its texts, and adds the remaining pieces to `pieces`.
 pub(super) fn end(mut texts: Vec<IndexedText>, part: usize, pieces: &mut Vec<Piece>) -> AnswerPart {
     texts.sort_by_key(|text| text.place);
     let content = texts.iter_mut().map(|open| {

@@ -10,7 +10,7 @@ use threadkeep_domain::{CallForm, Json, given, member};
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     begun: Vec<Begun>,
-    /// The latest call of each index. The index is JSON text.
+    /// The latest call with each index. The index is stored as JSON text.
     by_index: HashMap<String, usize>,
     by_id: HashMap<String, usize>,
 }
@@ -46,7 +46,7 @@ impl Calls {
         goes_on.then_some(call.part)
     }
 
-    /// Returns how many bytes of the delta's index and id are stored for its call.
+    /// Returns the number of bytes that are stored for a call with the index and id of `delta`.
     pub(super) fn bytes_of(delta: &str) -> usize {
         let index = index_of(delta).map_or(0, str::len);
         // the id is stored twice: in the call and as a map key

@@ -8,7 +8,7 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// Returns the dialect of a host. A gateway to OpenAI at a different host counts as a compatible server, because
+    /// Returns the dialect for a host. A gateway to OpenAI on a different host counts as a compatible server, because
     /// gateways translate requests.
     pub(super) fn of_host(host: &str) -> Self {
         let is_openai = ["openai.com", "azure.com"].into_iter().any(|domain| {
@@ -26,7 +26,7 @@ impl Dialect {
     ///
     /// OpenAI's models since o1 reject `max_tokens` with 400, and all OpenAI models accept `max_completion_tokens`.
     /// Most compatible servers support only `max_tokens`. Some of them ignore the newer name, which leaves the answer
-    /// unlimited (llama-cpp-python, issue 1907). Strict servers answer "Extra inputs are not permitted".
+    /// unlimited (llama-cpp-python, issue 1907). Strict servers reject it with "Extra inputs are not permitted".
     pub(super) fn max_tokens(self) -> &'static str {
         match self {
             Self::OpenAi => "max_completion_tokens",
@@ -42,8 +42,8 @@ impl Dialect {
 
     /// Returns whether the arguments of earlier calls may be arbitrary text.
     ///
-    /// Compatible servers parse the arguments for their models' templates, and fail on invalid JSON. One invalid call
-    /// would then make all later requests of the conversation fail.
+    /// Compatible servers parse the arguments for their models' templates, and fail on invalid JSON. A single invalid
+    /// call would make all later requests in the conversation fail.
     pub(super) fn takes_any_arguments(self) -> bool {
         self == Self::OpenAi
     }

@@ -1,19 +1,19 @@
 use crate::json::{Object, array, inside_member};
 use threadkeep_domain::{Json, member_elements};
 
-/// Names of the reasoning field of compatible servers. `DeepSeek` and llama.cpp use the first name. `OpenRouter`, Groq
-/// and newer versions of vLLM use the second.
+/// Names that compatible servers use for the reasoning field. `DeepSeek` and llama.cpp use the first name.
+/// `OpenRouter`, Groq and newer versions of vLLM use the second.
 ///
-/// Groq rejects the first name with 400, so reasoning is sent back under the name with which it was received.
+/// Groq rejects the first name with 400, so reasoning is sent back under the name under which it was received.
 const FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
-/// The item member that stores the reasoning field's name, unless it is the first name.
+/// The item member that stores the name of the reasoning field, unless that name is the first one.
 const FIELD: &str = "upstream_field";
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Field(usize);
 
 impl Field {
-    /// Returns the first field with text, and its JSON-escaped text.
+    /// Returns the first field that contains text, and its text, JSON-escaped.
     pub(super) fn find(message: &str) -> Option<(Self, &str)> {
         let mut fields = (0..FIELDS.len()).map(Self);
         fields.find_map(|field| Some((field, field.read(message)?)))
@@ -36,7 +36,7 @@ pub(super) fn item(field: Field, text: &str) -> Json {
     Json::from_compact(item.close())
 }
 
-/// Reasoning text to send back, still JSON-escaped, and its field.
+/// Reasoning text to send back, still JSON-escaped, and the name of the field to send it in.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Reasoning {
     field: Field,
@@ -44,7 +44,7 @@ pub(super) struct Reasoning {
 }
 
 impl Reasoning {
-    /// Adds an item's text. The text is empty if only other kinds of upstreams can read it.
+    /// Adds the text of an item. An item that only other kinds of upstreams can read has no text.
     pub(super) fn add(&mut self, item: &str) {
         let parts = member_elements(item, "content");
         let texts = parts.filter_map(|part| inside_member(part, "text"));

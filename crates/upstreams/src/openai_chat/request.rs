@@ -5,7 +5,7 @@ use crate::parameters::{with_sampling, with_service};
 use threadkeep_domain::{CallForm, Json, member, quoted};
 use threadkeep_responses::{CustomTool, Function, Parameters, Question, ToolChoice};
 
-/// Writes the request body. Omits `reasoning.summary`, which this API does not have.
+/// Writes the request body. Omits `reasoning.summary`, which this API does not support.
 pub(super) fn write(question: &Question<'_>, dialect: Dialect, is_streamed: bool) -> String {
     let body = Object::new()
         .text("model", question.model)

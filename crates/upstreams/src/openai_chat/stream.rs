@@ -21,7 +21,7 @@ pub(super) struct ChatStream {
     calls: Calls,
     /// The call in the older field `function_call`.
     older_call: Option<usize>,
-    /// Set by the last chunk of the choice. A stream without a finish reason was cut off.
+    /// Set by the last chunk of the choice. A stream that ends without a finish reason was cut off.
     finish: Option<Finish>,
     usage: Usage,
 }
@@ -128,7 +128,7 @@ impl ChatStream {
         }
     }
 
-    /// Adds reasoning from the field that was used first. Servers that fill several fields repeat the text in each.
+    /// Adds reasoning from the field that the stream used first. Servers that fill both fields repeat the text in each.
     fn reason(&mut self, delta: &str) -> Result<(), Failure> {
         let known = self.field.map_or_else(
             || Field::find(delta),

@@ -11,11 +11,11 @@ const CONTENT: &str = r#""content""#;
 const STEP: &str = r#""step""#;
 const UPSTREAM_ID: &str = r#""upstream_id""#;
 
-/// Converts the conversation to items, whose content already has this API's format.
+/// Converts the conversation to items. Their content is already in the format of this API.
 ///
 /// Encrypted reasoning is sent back, because the upstream stores no reasoning. Items of unknown types, and unknown
-/// members of messages, are sent unchanged. Items of other kinds of upstreams, and members that this server added, are
-/// omitted.
+/// members of messages, are sent unchanged. Items from other kinds of upstreams, and members that this server added,
+/// are omitted.
 pub(super) fn input(question: &Question<'_>, names: &mut Names) -> Vec<String> {
     let mut ids = Names::default();
     let items = question.prompt.iter();
@@ -61,7 +61,7 @@ pub(super) fn input(question: &Question<'_>, names: &mut Names) -> Vec<String> {
         .collect()
 }
 
-/// Converts a message with its additional members. The id and status of a message are not part of a prompt.
+/// Converts a message, including its additional members. Omits the id and status, which are not part of a prompt.
 fn message(role: &str, content: &str, item: &str) -> Option<String> {
     let (role, kind) = (quoted(role), quoted("message"));
     let own = [(TYPE, &*kind), (ROLE, &*role), (CONTENT, content)];
@@ -71,7 +71,7 @@ fn message(role: &str, content: &str, item: &str) -> Option<String> {
     (content != "[]").then(|| object_of(own.into_iter().chain(further)))
 }
 
-/// Restores the upstream's id of an item. Removes the members that this server added, and those in `without`.
+/// Restores an item's upstream id. Removes the members that this server added, and those in `without`.
 fn returned(item: &str, without: &[&str]) -> String {
     let id = upstream_id_of(item).map(|id| quoted(&id));
     let id = id.as_deref().map(|id| (ID, id));
@@ -80,7 +80,7 @@ fn returned(item: &str, without: &[&str]) -> String {
     object_of(id.into_iter().chain(its))
 }
 
-/// Returns whether the upstream encrypted the item. False if this server produced the encrypted content.
+/// Returns whether an item has encrypted content that was produced by the upstream and not by this server.
 fn is_encrypted(item: &str) -> bool {
     inside_member(item, "encrypted_content").is_some() && !is_carried(item)
 }

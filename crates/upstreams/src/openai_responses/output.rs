@@ -75,7 +75,7 @@ impl<'a> Output<'a> {
             return Ok(());
         }
         let part = self.part(place.index)?;
-        // a server may omit the index of the only text
+        // servers may omit the index if there is only one text
         let number = place.place.parse().ok();
         self.draft.text(part, (place.kind, number), delta)
     }
@@ -100,7 +100,7 @@ impl<'a> Output<'a> {
         Ok(item.part)
     }
 
-    /// Ends an item with its complete form. Sends the text that no delta contained.
+    /// Ends an item, given its complete form. Sends any text that the deltas did not contain.
     pub(super) fn end_item(&mut self, index: &str, item: &str) -> Result<(), Failure> {
         let kind = inside_member(item, "type").ok_or_else(Failure::malformed)?;
         let part = self.begin(index, item)?;
@@ -128,7 +128,7 @@ impl<'a> Output<'a> {
         self.draft.pieces()
     }
 
-    /// Ends the answer. `response` is the final response object. Returns the answer and the last pieces.
+    /// Ends the answer, given the final response object. Returns the answer and the remaining pieces.
     pub(super) fn end(mut self, response: &str) -> Result<(ModelAnswer, Vec<Piece>), Failure> {
         let finish = finish(response)?;
         // adds items that the server did not stream

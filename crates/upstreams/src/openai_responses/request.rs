@@ -7,7 +7,7 @@ use threadkeep_responses::{CustomTool, Function, Parameters, Question, ToolChoic
 
 const ANY_OBJECT: &str = r#"{"type":"object","properties":{}}"#;
 
-/// Writes the request body. Omits `stop`, which this API does not have. Adds the names of all functions to `names`.
+/// Writes the request body. Omits `stop`, which this API does not support. Adds the names of all functions to `names`.
 pub(super) fn write(question: &Question<'_>, is_streamed: bool, names: &mut Names) -> String {
     let tools = tools(question, names);
     let body = prompt(question, names)

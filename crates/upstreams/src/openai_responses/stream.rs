@@ -11,7 +11,7 @@ use threadkeep_responses::{ModelAnswer, Piece, TextKind};
 #[derive(Debug)]
 pub(super) struct ResponseStream<'a> {
     output: Output<'a>,
-    /// Set by the last event. A stream without this event was cut off.
+    /// Set by the last event. A stream that ends without this event was cut off.
     response: Option<Json>,
 }
 

@@ -157,7 +157,7 @@ pub enum ApiError {
     /// The body ended early, or its HTTP framing is malformed.
     #[error("The body is incomplete or malformed.")]
     BodyUnreadable,
-    /// No memory is free for bodies and responses, because other requests use it.
+    /// Other requests are using all the memory that is available for bodies and responses.
     #[error("The server has no memory left for the body or the answer. Retry later.")]
     Overloaded,
     /// The service rejected the request or failed.
@@ -168,7 +168,7 @@ pub enum ApiError {
     Internal {
         /// Cause, for the log.
         what: &'static str,
-        /// Describes how a value differs from its type. Never logged, because the text may quote the value.
+        /// Describes why a value does not match its type. Never logged, because the text may quote the value.
         source: Option<serde_json::Error>,
     },
 }
@@ -180,7 +180,7 @@ impl ApiError {
         Self::InvalidParameter(detail.into())
     }
 
-    /// Returns the stable error code, as in the problem object.
+    /// Returns the stable error code, which the problem object also contains.
     #[must_use]
     pub fn code(&self) -> &'static str {
         self.problem().code
@@ -238,13 +238,13 @@ impl ResponseError for ApiError {
     }
 }
 
-/// Returns whether `If-Match` has a weak tag, which never matches (RFC 9110, section 8.8.3.2).
+/// Returns whether `If-Match` contains a weak tag, which never matches (RFC 9110, section 8.8.3.2).
 fn has_weak_condition(headers: &HeaderMap) -> bool {
     let mut values = headers.get_all(IF_MATCH);
     values.any(|value| value.as_bytes().windows(3).any(|bytes| bytes == b"W/\""))
 }
 
-/// Adds the problem object to a response that is an [`ApiError`]. Returns all other responses unchanged.
+/// If a response was caused by an [`ApiError`], adds the problem object. Returns all other responses unchanged.
 pub fn with_problem<B: MessageBody>(
     response: ServiceResponse<B>,
     session: &SessionId,

@@ -35,8 +35,8 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Creates a problem. A 503 suggests a retry after 1 second, because the server probes an unavailable store once a
-    /// second.
+    /// Creates a problem. A 503 asks the client to retry after 1 second, because the server probes an unavailable store
+    /// once a second.
     pub(super) fn new(status: StatusCode, code: &'static str, detail: impl ToString) -> Self {
         Self {
             status,

@@ -1,4 +1,4 @@
-//! Maps all errors to HTTP status, code and text, in a single table.
+//! The table that maps every error to its HTTP status, code and text.
 
 use actix_web::http::StatusCode;
 
@@ -126,9 +126,9 @@ fn part_problem(error: &ScopeError, index: Option<usize>, whole: &ApiError) -> P
     }
 }
 
-/// Maps an error of a lower layer to HTTP. The tables of other protocols use the same status.
+/// Maps an error of a lower layer to HTTP. Other protocols have their own error formats, but use the same status.
 pub trait ToProblem {
-    /// Returns the row of the table for this error.
+    /// Returns the table row for this error.
     fn problem(&self) -> Problem;
 }
 
@@ -240,7 +240,7 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
                 .with("current_version", current.version)
                 .stamp(current)
         }
-        // the service has already retried until the time limit of the request
+        // the service has already retried until the request's time limit expired
         Refusal::Changed | Refusal::NoThread | Refusal::NoPlace => Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "contended",

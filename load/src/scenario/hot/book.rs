@@ -19,9 +19,9 @@ pub(super) struct Book {
 
 #[derive(Debug)]
 pub(super) enum Fate {
-    /// Acknowledged. The version is known if the answer was right.
+    /// Acknowledged. The version is known if the answer was correct.
     Done(Option<u64>),
-    /// Without an answer, and possibly executed.
+    /// Not answered, and possibly executed.
     Open,
     NotDone,
 }

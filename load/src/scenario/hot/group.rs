@@ -4,7 +4,7 @@ use super::thread::HotThread;
 use crate::account::lock;
 use crate::http::Http;
 
-/// Size at which the agents change to a new thread. A state is limited to 1 MiB.
+/// Size at which the agents switch to a new thread. A state is limited to 1 MiB.
 const FULL_BYTES: u64 = 800_000;
 
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ impl Group {
         lock(&self.desk).agents += 1;
     }
 
-    /// Returns the current thread, and creates a thread if necessary. `None` if the creation failed.
+    /// Returns the current thread, creating one if necessary, or `None` if the creation fails.
     pub(super) async fn enter(&self, http: &mut Http<'_>) -> Option<Arc<HotThread>> {
         if let Some(thread) = self.current() {
             return Some(thread);

@@ -1,4 +1,4 @@
-//! Agents on all replicas that share one thread. They push, increment, and write conditionally.
+//! Agents that share one thread, over all replicas. They push, increment, and write conditionally.
 
 mod book;
 mod group;
@@ -17,16 +17,16 @@ use crate::run::Run;
 pub(crate) use group::Group;
 use thread::{HotThread, LIST, ROUND, TOTAL};
 
-/// Every n-th push has an idempotency key, because a thread remembers at most 65,536 keys, for a minute each.
+/// Only every n-th push has an idempotency key, because a thread remembers at most 65,536 keys, for a minute each.
 const KEYED: u32 = 16;
-/// Every n-th push with a key is repeated after its answer.
+/// Every n-th push with a key is sent again once it has been answered.
 const REPEATED: u32 = 4;
 
 #[derive(Debug)]
 pub(crate) struct Hot {
     writer: u32,
     pushes: u32,
-    /// The last thread, and its newest version that this agent has seen.
+    /// The last thread, and the newest version of it that this agent has seen.
     seen: (u32, u64),
 }
 
@@ -50,7 +50,7 @@ impl Agent for Hot {
         if self.seen.0 != thread.number {
             self.seen = (thread.number, 0);
         }
-        // continue after a failed step, because each step is useful alone
+        // continue after a failed step, because each step is useful on its own
         self.push(&thread, http).await;
         self.increment(&thread, http).await;
         self.advance(&thread, http).await;
@@ -108,7 +108,7 @@ impl Hot {
         thread.note_increment(http, &ask, &added);
     }
 
-    /// Reads the key [`ROUND`], and increments it unless a different agent wrote in between.
+    /// Reads the key [`ROUND`], and increments it unless another agent wrote in between.
     async fn advance(&mut self, thread: &HotThread, http: &mut Http<'_>) {
         let path = format!("/state/{ROUND}");
         let seen = self.seen.1;

@@ -109,7 +109,7 @@ impl HotThread {
         note_twice(http, ask, told);
     }
 
-    /// Notes the outcome of a conditional write. `Ok(None)` means that a different agent wrote first.
+    /// Notes the outcome of a conditional write. `Ok(None)` means that another agent wrote first.
     pub(super) fn note_round(
         &self,
         http: &Http<'_>,

@@ -25,7 +25,7 @@ pub(super) enum Call {
         contents: Vec<String>,
     },
     ReadTasks,
-    /// A call without a required argument, a typical mistake of models.
+    /// A call without a required argument, which is a mistake that models often make.
     Mistaken,
 }
 

@@ -1,4 +1,4 @@
-//! Tool calls of models on a scope's keys, counters and tasks, in the formats of two providers.
+//! Tool calls by models, which use the keys, counters and tasks of a scope, in the formats of two providers.
 
 mod memory;
 mod notes;

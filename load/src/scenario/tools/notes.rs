@@ -19,7 +19,7 @@ pub(super) struct Notes {
     /// The thread that the scope belongs to. `None` for a session.
     thread: Option<Place>,
     memory: Memory,
-    /// Every possible content, if it is unknown how many of the last calls were executed.
+    /// All versions that the content may have, if it is unknown how many of the last calls were executed.
     open: Vec<Memory>,
     is_broken: bool,
 }
@@ -50,7 +50,7 @@ impl Notes {
         })
     }
 
-    /// Sends all calls of one model message, which the service executes in order.
+    /// Sends all calls of one model message. The service executes them in order.
     pub(super) async fn call_all(
         &mut self,
         http: &mut Http<'_>,
@@ -74,7 +74,7 @@ impl Notes {
         };
         self.send_calls(http, &ask, after, check).await?;
         if repeats {
-            // the service repeats reads too, which then find the written values
+            // the results are not compared, because the service executes reads again, which then return newer values
             self.repeat(http, &ask, provider, calls.len()).await?;
         }
         Ok(())
@@ -144,7 +144,7 @@ impl Notes {
         }
     }
 
-    /// Compares all content with the writes, then ends the scope.
+    /// Compares all content with the writes, then ends the scope or destroys its thread.
     pub(super) async fn close(self, http: &mut Http<'_>) {
         let about = match self.thread.as_ref().and_then(Place::about) {
             Some(id) => format!("thread:{id}"),
@@ -195,7 +195,7 @@ impl Notes {
             }
             first.map_or(Ok(()), Err)
         };
-        // a wrong answer is already noted, and counts as read
+        // a wrong answer has already been noted, and counts as a read
         !matches!(http.ask(&ask, check).await, Err(Failure::Unanswered { .. }))
     }
 

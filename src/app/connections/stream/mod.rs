@@ -15,15 +15,15 @@ use super::intake::Intake;
 use super::outbox::{Outbox, Outlet};
 use threadkeep_http::ConnectionState;
 
-/// Minimum bytes that a client must take in each [`SPAN`] while data is waiting. A span starts only when the system's
-/// buffers are full. A client that keeps up with its event stream is therefore not affected.
+/// Minimum number of bytes that a client must take in each [`SPAN`] while data is waiting. A span starts only when the
+/// system's buffers are full, so a client that keeps up with its event stream is not affected.
 const BYTES_PER_SPAN_MIN: usize = 16_384;
 const SPAN: Duration = Duration::from_secs(60);
 
 /// The error response for a request that actix drops without a response.
 #[derive(Debug, Clone, Copy)]
 enum Refusal {
-    /// A chunk of the body was malformed before the response had started.
+    /// A malformed chunk of the body arrived before the response had started.
     Malformed,
     HeadTooLarge,
 }
@@ -42,7 +42,7 @@ impl Refusal {
     }
 }
 
-/// A stream whose client must make progress. The server reads no further request until the client has taken its
+/// A stream whose client must make progress. The server does not read further requests until the client has taken its
 /// responses.
 pub(super) struct PacedStream {
     outlet: Rc<Outlet>,
@@ -254,8 +254,8 @@ impl AsyncWrite for PacedStream {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_rest(cx))?;
         self.taking = None;
-        // For a chunked body that no handler reads, actix stops reading and waits for the rest without a limit. So the
-        // client's timer starts here, and the next read reports the timeout.
+        // If no handler reads a chunked body, actix stops reading and waits for the rest without a time limit.
+        // Therefore the client's timer starts here, and the next read reports the timeout.
         let _ = self.idleness.poll(cx);
         self.begin_round(cx);
         Poll::Ready(Ok(()))

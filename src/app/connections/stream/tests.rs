@@ -4,7 +4,7 @@ use tokio::time::timeout;
 
 use super::*;
 
-/// Span in which a client that makes progress can take enough bytes, even on half a shared core.
+/// A span that is long enough for a client that makes progress, even on half a shared core.
 const PATIENT: Duration = Duration::from_secs(10);
 
 async fn pair(span: Duration) -> (PacedStream, TcpStream) {

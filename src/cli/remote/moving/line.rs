@@ -3,7 +3,7 @@ use serde::Deserialize;
 use crate::cli::error::CliError;
 use threadkeep_domain::parse_rfc3339;
 
-/// Maximum bytes of a line. A longer line is rejected.
+/// Maximum length of a line, in bytes. Longer lines are rejected.
 pub(super) const LINE_MAX_BYTES: usize = 64 * 1_048_576;
 
 const DOCUMENT: &[u8] = b"{\"format\"";
@@ -50,14 +50,14 @@ impl Line {
         line.starts_with(ERROR)
     }
 
-    /// Returns whether a file that starts with `head` may be a complete or partial export.
+    /// Returns whether a file that starts with `head` could be a complete or partial export.
     pub(super) fn may_begin(head: &[u8]) -> bool {
         let begins = |with: &[u8]| head.iter().zip(with).all(|(byte, other)| byte == other);
         let lines = [DOCUMENT, ERROR, b"{\"complete\":true", b"{\"cursor\":"];
         lines.into_iter().any(begins)
     }
 
-    /// Returns the cursor after the line's thread, or `None` if the line is not about a thread.
+    /// Returns the cursor after the thread in this line, or `None` if the line is not about a thread.
     pub(super) fn place(&self, order: Order) -> Option<String> {
         if let Some(place) = &self.place {
             return Some(place.clone());

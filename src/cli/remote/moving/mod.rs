@@ -1,4 +1,4 @@
-//! Commands that export and import threads. They hold only a few documents at a time.
+//! Commands that export and import threads. They keep only a few documents in memory at a time.
 
 pub(super) mod export;
 pub(super) mod import;
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use crate::cli::error::CliError;
 
-/// Maximum attempts for a request that gets no answer or finds the server busy.
+/// Maximum number of attempts for a request that gets no answer or finds the server busy.
 const ATTEMPTS: u32 = 8;
 
-/// Delay after `failures` failures: up to 6.4 seconds.
+/// Returns the delay after `failures` failures, up to 6.4 seconds.
 fn pause(failures: u32) -> Duration {
     Duration::from_millis(50 << failures.min(7))
 }

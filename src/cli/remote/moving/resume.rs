@@ -5,9 +5,9 @@ use std::path::Path;
 use super::line::{LINE_MAX_BYTES, Line, Order};
 use crate::cli::error::CliError;
 
-/// Bytes per read, from the end of the file backwards.
+/// Number of bytes per read. The file is read backwards from its end.
 const BLOCK_BYTES: u64 = 65_536;
-/// Number of bytes at the start of the file that show whether the file is an export.
+/// Number of bytes that are read from the start of the file to check that the file is an export.
 const HEAD_MAX_BYTES: u64 = 16;
 
 pub(super) enum Left {
@@ -58,7 +58,7 @@ fn cut(file: &mut File, order: Order) -> Result<Left, CliError> {
         if line.cursor.is_none() {
             return Err(CliError::NoExport);
         }
-        // the line has only a cursor: a different client wrote the file, because our exports omit such lines
+        // the line contains only a cursor; our exports omit such lines, so a different client wrote the file
         whole = start;
     };
     file.set_len(whole).map_err(CliError::File)?;

@@ -21,7 +21,7 @@ const ENDS: [&[u8]; 12] = [
     b"HTTP/1.1\r\r\n",
 ];
 
-/// Header lines that may confuse the server or its libraries.
+/// Header lines that could confuse the server or its libraries.
 const LINES: [&[u8]; 73] = [
     b"host: example.com",
     b"host:",

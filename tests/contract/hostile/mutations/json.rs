@@ -8,8 +8,8 @@ use super::super::world::World;
 /// Marks the position where bytes that a [`Value`] cannot represent replace a node.
 const PLACE: &str = "\u{1}place\u{1}";
 
-/// Replaces the URL of a webhook endpoint during a mutation. If a mutation changed a digit of the URL, the server would
-/// deliver to a different machine.
+/// Replaces the URL of a webhook endpoint during a mutation. If a mutation changed a digit of the URL, the server might
+/// deliver events to a different machine.
 const URL_MARKER: &str = "the place of a URL";
 
 const VALUES: [&[u8]; 64] = [

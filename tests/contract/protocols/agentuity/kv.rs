@@ -182,7 +182,7 @@ async fn a_read_is_a_use_and_prolongs_a_life(server: &Server) {
         !first.is_empty() && end().await == first
     })
     .await;
-    // wait for a read to extend the lifetime; put the key again if it has expired
+    // wait until a read extends the lifetime; write the key again if it has expired
     until(async || {
         put().ok().await;
         let first = end().await;
@@ -226,7 +226,7 @@ async fn the_api_has_the_same_values(server: &Server) {
     assert_eq!(here.header("content-type"), Some("application/json"));
     assert_eq!(there.text(), "y");
     assert_eq!(there.header("content-type"), Some("text/x"));
-    // the default lifetime of a week applies only to values put through this protocol
+    // the default lifetime of a week applies only to values that are written through this protocol
     assert_lives(&kv, "there", None).await;
 }
 

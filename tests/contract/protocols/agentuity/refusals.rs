@@ -161,7 +161,7 @@ async fn a_store_that_is_away_is_told_and_logged() {
     let server = Server::builder(Backend::Memory)
         .redis(&redis.url())
         .set("THREADKEEP_STORE_TIMEOUT_MS", 5_000)
-        // at the default level, requests that are rejected while Redis is known to be unavailable are not logged
+        // the default level does not log requests that are rejected while Redis is known to be unavailable
         .set("THREADKEEP_LOG", "threadkeep=debug")
         .start();
     let kv = Kv::new(&server);
@@ -201,7 +201,7 @@ async fn an_answer_that_cannot_be_finished_is_cut_off() {
         .set("THREADKEEP_STORE_TIMEOUT_MS", 5_000)
         .start();
     let kv = Kv::new(&server);
-    // these values exceed the socket buffers, so the server cannot finish before the client reads
+    // these values are larger than the socket buffers, so the server cannot finish before the client reads
     for number in 0..60 {
         kv.set(&number.to_string(), vec![b'x'; 1_000_000])
             .ok()

@@ -36,7 +36,7 @@ async fn no_message_and_no_signature_is_logged(backend: Backend) {
     assert!(log.contains(r#""route":"/mcp""#), "{log}");
 }
 
-/// Returns whether a log line is about this server or the MCP library, and not about the HTTP library.
+/// Returns whether a log line comes from this server or the MCP library, rather than from the HTTP library.
 fn is_ours(line: &str) -> bool {
     line.contains(r#""target":"threadkeep"#) || line.contains(r#""target":"rmcp"#)
 }

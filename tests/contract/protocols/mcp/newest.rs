@@ -139,7 +139,7 @@ async fn every_result_names_the_server(server: &Server) {
     assert_eq!(older.get("_meta"), None);
 }
 
-/// Results that are equal for all callers may be cached for five minutes.
+/// Results that are the same for all callers may be cached for five minutes.
 async fn results_say_how_long_they_may_be_kept(server: &Server) {
     let mcp = Mcp::own(&server.client());
     let tasks = "threadkeep://tasks";

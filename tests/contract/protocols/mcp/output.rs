@@ -6,8 +6,8 @@ use super::Mcp;
 use crate::http::over_both_stores;
 use crate::support::server::Server;
 
-/// Validates `value` against `schema`. Supports the keywords that the output schemas use. A member without a schema
-/// fails. Adds the paths of all members to `seen`.
+/// Validates `value` against `schema`. Supports the keywords that the output schemas use. Fails if a member has no
+/// schema. Adds the paths of all members to `seen`.
 fn check(value: &Value, schema: &Value, path: &str, seen: &mut BTreeSet<String>) {
     seen.insert(path.to_owned());
     for keyword in schema.as_object().unwrap().keys() {

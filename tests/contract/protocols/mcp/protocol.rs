@@ -164,7 +164,7 @@ async fn versions_of_the_protocol_are_known_or_refused(server: &Server) {
     assert!(text.starts_with("text/plain"), "{text}");
 }
 
-/// All methods of all revisions and extensions in the library, except those that this server implements.
+/// All methods of all protocol revisions and extensions in the library, except those that this server implements.
 const UNDECLARED: [&str; 16] = [
     "prompts/list",
     "prompts/get",

@@ -106,7 +106,7 @@ async fn the_largest_value_goes_both_ways(server: &Server) {
     assert!(read["value"] == value.as_str());
 }
 
-/// Sends the largest valid call. A client that escapes non-ASCII characters sends three bytes for each byte that the
+/// Sends the largest valid call. A client that escapes non-ASCII characters sends three times as many bytes as the
 /// limit counts.
 async fn the_largest_task_list_is_taken_in_escapes(server: &Server) {
     let mcp = Mcp::own(&server.client());

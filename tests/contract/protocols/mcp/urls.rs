@@ -22,7 +22,7 @@ async fn a_url_opens_the_scope_that_it_was_made_for(server: &Server) {
     let client = server.client();
     let name = format!("{}&é=+/%", unique());
     let url = url(&client, &format!("session:{name}")).await;
-    // without the setting `public_url`, the URL has the address that the back end used
+    // if `public_url` is not set, the URL contains the address that the back end used
     let address = format!("http://{}/mcp?", server.address());
     assert!(url.starts_with(&address), "{url}");
     let mcp = Mcp::stranger(&client).at(url);

@@ -141,7 +141,7 @@ async fn a_turn_that_was_given_up_is_ended_by_the_next(server: &Server) {
     refused(failing, 502, "SERVICE_UNAVAILABLE").await;
     run(&server, &in_session(&session, "Hi.", &[])).ok().await;
 
-    // the history includes calls of the failed response that changed data, so the model can see them
+    // if a response fails, its calls that changed data stay in the history, so that the model can see them
     let kept = messages(&server, &session).await;
     let roles: Vec<_> = kept.iter().map(|said| &said["role"]).collect();
     assert_eq!(roles, ["user", "assistant", "tool", "user", "assistant"]);

@@ -10,7 +10,7 @@ use crate::support::client::{Request, new_id};
 use crate::support::server::Server;
 use crate::support::upstream::{Call, Failure, Gate, Reply, Upstream};
 
-/// Time limit for each line of a stream. Long enough for half a processor core.
+/// Time limit for each line of a stream. Long enough even on half a processor core.
 const PATIENCE: Duration = Duration::from_secs(120);
 const ACCEPT: &str = r#"application/x-ndjson; profile="responses-stream/v2""#;
 
@@ -44,7 +44,7 @@ impl Lines {
         }
     }
 
-    /// Returns the next line, skipping keep-alive lines. Returns `None` at the end.
+    /// Skips keep-alive lines. Returns the next line, or `None` at the end of the stream.
     async fn told(&mut self) -> Option<Value> {
         loop {
             let line = self.next().await?;

@@ -92,7 +92,7 @@ async fn handles_are_listed_page_by_page_the_newest_first(backend: Backend) {
     };
     assert_eq!(offset, 3);
     assert_eq!(second.next_cursor, None);
-    // handles that were created in the same millisecond have an arbitrary but stable order
+    // handles created in the same millisecond are in an arbitrary but stable order
     let paged = [ids(&first.state_handles), ids(&second.state_handles)].concat();
     assert_eq!(paged, ids(&whole.state_handles));
     let paged: BTreeSet<_> = paged.into_iter().collect();

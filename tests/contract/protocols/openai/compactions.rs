@@ -148,13 +148,13 @@ async fn a_conversation_is_compacted_in_place(server: &Server) {
     assert!(said.contains("first") && said.contains("Two."), "{said}");
     let list = conversation.list("order=asc").await;
     assert_eq!(list["data"], compacted["output"]);
-    // a retry does not call the model and changes nothing
+    // a retry neither calls the model nor changes anything
     assert_eq!(
         compact(&program, &body).await["output"],
         compacted["output"]
     );
     assert_eq!(conversation.list("order=asc").await, list);
-    // a response that continues the last response reads the summary
+    // when the last response is continued, the model gets the summary
     let third = turn("third", json!({"previous_response_id": second["id"]})).await;
     assert_eq!(third["conversation"], second["conversation"]);
     let said = asked(&upstream);

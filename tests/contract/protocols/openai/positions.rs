@@ -19,7 +19,7 @@ async fn events(program: &Program, body: &Value) -> Vec<Value> {
         .await
 }
 
-/// Assembles a response from its events as clients do: each item at its `output_index`, and each part at its own index.
+/// Assembles a response from its events as clients do: items by `output_index`, and parts by their own index.
 fn rebuilt(events: &[Value]) -> Vec<Value> {
     let mut output: Vec<Value> = Vec::new();
     for event in events {
@@ -305,7 +305,7 @@ async fn an_id_of_an_upstream_that_the_input_has_too_costs_no_response(server: &
     let server = with_kinds(server, &upstream).start();
     let program = Program::of(&server);
     upstream.script([Reply::text("Yes.").reasoning("Hm.")]);
-    // some clients add a member when they send the item back
+    // some clients add a member to the item when they send it back
     let input = json!([
         {"type": "reasoning", "id": "rs_1", "summary": [], "status": null},
         {"role": "user", "content": "Well?"},

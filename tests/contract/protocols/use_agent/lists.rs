@@ -16,7 +16,7 @@ async fn by_cursor(app: &App, user: &str, limit: usize) -> Vec<String> {
         let page = app
             .list(user, &format!("limit={limit}&offset=7&{cursor}"))
             .await;
-        // request the first page again without the offset, which the server ignores only if there is a cursor
+        // request the first page again without the offset, which the server ignores only if a cursor is sent
         let page = match cursor.is_empty() {
             true => app.list(user, &format!("limit={limit}")).await,
             false => page,
@@ -211,7 +211,7 @@ async fn listing_is_no_use_of_threads(backend: Backend) {
     // retry: the store computes the expiry time from two clock readings, which a busy machine makes inexact
     until(async || {
         let before = expires_ms().await;
-        // a use extends the lifetime at most once a second
+        // a use extends the lifetime no more than once a second
         tokio::time::sleep(Duration::from_millis(1_100)).await;
         app.list(&user, "").await;
         expires_ms().await <= before + 5

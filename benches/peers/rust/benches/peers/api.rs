@@ -12,13 +12,13 @@ use super::webdis::{self, Scripts};
 #[derive(Debug)]
 pub(super) enum Api {
     Threadkeep,
-    /// The routes of the peers that were written for this benchmark.
+    /// The routes of all peers except the product and Webdis.
     Documents,
     Webdis(Scripts),
 }
 
 impl Api {
-    /// Creates a state. Returns its name for requests, which is `name` if the peer lets clients choose names.
+    /// Creates a state. Returns its name in requests: `name` itself if the peer lets clients choose names.
     pub(super) async fn create(
         &self,
         connection: &mut Connection,

@@ -1,4 +1,4 @@
-//! The routes of the peers that were written for this benchmark. They store a state as one document.
+//! The routes of all peers except the product and Webdis. Each state is stored as one document.
 
 use std::io;
 

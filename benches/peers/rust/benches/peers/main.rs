@@ -1,4 +1,4 @@
-//! Compares the CPU time of the server and of Redis for the same work in threadkeep and in common alternatives. Run it
+//! Compares threadkeep with common alternatives: the CPU time that the server and Redis need for the same work. Run it
 //! with `benches/peers/run.sh`. See `benches/peers/README.md`.
 
 mod api;
@@ -49,7 +49,7 @@ use actix_web::rt::System;
 use peer::Programs;
 use tables::Run;
 
-/// The server's allocator, so that the floor also uses it.
+/// The same allocator as in the server, so that the floor is comparable.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     {
         return Ok(floor::serve(address, workers.parse()?)?);
     }
-    // cargo passes this flag to a benchmark, but not when cargo runs all targets as tests
+    // `cargo bench` passes this flag, but `cargo test --all-targets` does not
     let Some(flag) = args.iter().position(|arg| arg == "--bench") else {
         println!("benches/peers/run.sh runs it");
         return Ok(());

@@ -5,7 +5,7 @@ use super::request::{message, value};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
     Read(Size, Cache),
-    /// A conditional read of 256 KiB by a client that has the current content.
+    /// A conditional read of 256 KiB by a client that already has the current content.
     ReadUnchanged,
     Merge,
     /// Appends a message, and keeps this many messages.
@@ -22,7 +22,7 @@ pub(super) enum Size {
     Large,
 }
 
-/// Whether the product's read cache has the state. Other peers have no cache.
+/// Whether the state is in the product's read cache. Other peers have no cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cache {
     /// Cached, with the default settings.
@@ -87,7 +87,7 @@ impl Operation {
     pub(super) fn states(self) -> usize {
         match self {
             Self::Read(Size::Keys | Size::Messages, _) | Self::Merge | Self::Push(SHORT_WINDOW) => 1_000,
-            // 100 large states take as much memory in Redis as many small states
+            // in Redis, 100 large states take about as much memory as many small states
             Self::Push(_) | Self::Read(Size::Large, _) | Self::ReadUnchanged => 100,
         }
     }

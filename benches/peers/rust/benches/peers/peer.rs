@@ -27,7 +27,7 @@ pub(super) struct Peer {
 #[derive(Debug, Clone, Copy)]
 enum Rows {
     All,
-    /// Only reads, because its writes are the same as those of a different peer.
+    /// Only reads, because the writes are the same as those of another peer.
     Reads,
 }
 
@@ -123,7 +123,7 @@ fn start_fastapi(installed: &Path, redis: &Redis) -> io::Result<Peer> {
     start("FastAPI", command, address, Api::Documents)
 }
 
-/// Uses Debian's settings, except for a single thread and a log file below the directory.
+/// Uses Debian's settings, except that Webdis runs a single thread and writes its log to `installed`.
 async fn start_webdis(installed: &Path, redis: &Redis) -> io::Result<Peer> {
     let (directory, address) = (installed.join("webdis"), free_address()?);
     let settings = json!({

@@ -1,4 +1,4 @@
-//! Measures Redis without a server in front: `GET` of values of 256 KiB.
+//! Measures Redis alone, with `GET` commands for values of 256 KiB.
 
 use std::cell::Cell;
 use std::io;
@@ -50,7 +50,7 @@ fn key(n: usize) -> String {
     format!("plain-{n}")
 }
 
-/// Sends a command. Reads a reply that starts with `head`, followed by `more` bytes.
+/// Sends a command. Reads a reply that consists of `head` and `rest` more bytes.
 async fn exchange(
     connection: &mut TcpStream,
     command: &str,

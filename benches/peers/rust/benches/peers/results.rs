@@ -5,7 +5,7 @@ use super::report::Row;
 
 pub(super) struct Cell {
     rounds: Vec<Row>,
-    /// Share of CPU time that other processes used, per round.
+    /// Share of CPU time that was used by other processes, per round.
     others: Vec<f64>,
 }
 
@@ -13,9 +13,9 @@ pub(super) struct Cell {
 pub(super) struct Section {
     pub(super) operation: Operation,
     pub(super) floor: Cell,
-    /// A `GET` of the same number of bytes directly from Redis, where the comparison is useful.
+    /// A `GET` of the same number of bytes directly from Redis, for operations where this comparison is useful.
     pub(super) plain_get: Option<Cell>,
-    /// Peers by name, the product first. `None` if the peer does not support the operation.
+    /// Names and results of the peers, starting with the product. `None` if the peer does not support the operation.
     pub(super) peers: Vec<(&'static str, Option<Cell>)>,
 }
 
@@ -72,7 +72,7 @@ impl Cell {
         self.median(|row| micros(row.p99))
     }
 
-    /// Range of the server's CPU time over the rounds, as a share of the median.
+    /// Returns the range of the server's CPU time over all rounds, divided by the median.
     pub(super) fn spread(&self) -> f64 {
         let values = self.sorted(|row| row.server_cpu);
         (values[values.len() - 1] - values[0]) / self.server_cpu()

@@ -96,7 +96,7 @@ fn table(section: &Section) -> String {
     table
 }
 
-/// Returns a quantile of the results: the median for `share` 2, and the maximum for `share` 1.
+/// Returns the median of the results if `share` is 2, or the maximum if `share` is 1.
 fn of(sections: &[Section], value: fn(&Cell) -> f64, share: usize) -> f64 {
     let cells = sections.iter().flat_map(|section| {
         let peers = section.measured().map(|(_, cell)| cell);

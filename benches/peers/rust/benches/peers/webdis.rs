@@ -1,5 +1,5 @@
-//! The API of Webdis, which runs Redis commands. A state is a hash, and its messages are a list. Redis and Webdis do
-//! not parse the values, which are JSON texts.
+//! The API of Webdis, which runs Redis commands. A state is a hash, and its messages are a list. Values are JSON texts
+//! that neither Redis nor Webdis parses.
 
 use std::io;
 

@@ -58,7 +58,7 @@ async fn read(request: HttpRequest, pool: Data<Pool>) -> Result<HttpResponse> {
         .body(text))
 }
 
-/// Replaces the state. Creates the session if the request names none.
+/// Replaces the state. Creates a session if the request does not name one.
 async fn replace(
     request: HttpRequest,
     pool: Data<Pool>,

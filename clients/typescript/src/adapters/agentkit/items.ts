@@ -44,7 +44,7 @@ export function resultsOf(values: readonly StoredValue[]): AgentResult[] {
   });
 }
 
-/** Returns whether two values are equal, apart from IDs, times and checksums. */
+/** Returns whether two values are equal if IDs, times and checksums are ignored. */
 export function isSame(a: StoredValue, b: StoredValue): boolean {
   return contentOf(a) === contentOf(b);
 }

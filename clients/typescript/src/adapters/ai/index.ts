@@ -33,7 +33,7 @@ export interface OpenChat<M extends UIMessage> {
 export interface ChatStore<M extends UIMessage> {
   open(chatId: string): Promise<OpenChat<M>>;
   load(chatId: string): Promise<M[]>;
-  /** Saves the differences between `base` and `messages`. Without `base`, deletes no messages. */
+  /** Saves the differences between `base` and `messages`. Without `base`, no messages are deleted. */
   save(o: { chatId: string; messages: readonly M[]; base?: readonly M[] | undefined }): Promise<void>;
   delete(chatId: string): Promise<void>;
   setActiveStream(chatId: string, streamId: string): Promise<void>;

@@ -19,7 +19,7 @@ export function textsOf(messages: readonly Message[]): Texts {
   return texts;
 }
 
-/** Returns the messages of a stored chat. Skips repeated IDs, and IDs without a message. */
+/** Returns the messages of a stored chat. Ignores repeated IDs, and IDs that have no message. */
 export function messagesOf<M extends Message>(state: { [key: string]: any }): M[] {
   const byId = new Map<string, M>();
   for (const [key, value] of Object.entries(state)) {
@@ -29,7 +29,7 @@ export function messagesOf<M extends Message>(state: { [key: string]: any }): M[
   return [...order].flatMap((id) => byId.get(id) ?? []);
 }
 
-/** Returns the operations that turn `before` into `after`, and that keep messages of other callers. */
+/** Returns operations that turn `before` into `after`, but that do not change messages of other callers. */
 export async function changesOf(before: Texts, after: Texts): Promise<Operation[]> {
   const operations: Operation[] = [];
   for (const [id, text] of after) {

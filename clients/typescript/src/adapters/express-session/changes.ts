@@ -25,7 +25,7 @@ export class Changes {
     return this.#keys;
   }
 
-  /** Operations that need no read of the stored values; undefined if some change needs a read. */
+  /** Operations that can be sent without reading the stored values, or undefined if a change requires a read. */
   get unconditional(): Operation[] | undefined {
     const operations: Operation[] = [];
     for (const key of this.#keys) {

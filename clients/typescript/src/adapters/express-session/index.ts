@@ -76,7 +76,7 @@ export class ThreadkeepStore extends session.Store {
     const thread = await this.#thread(sid);
     await unlessEnded(async () => {
       if (!given && (await this.#create(thread.id!, mine, data))) return;
-      // a `Session` that was not loaded is new, and only this request has it; all its values are changes
+      // a `Session` that was not loaded is new and known only to this request, so all its values are changes
       const known = given ?? (data instanceof session.Session ? {} : undefined);
       await this.#merge(thread, new Changes(known, mine), data);
       await this.#keepAlive(thread, given, mine);
@@ -115,7 +115,7 @@ export class ThreadkeepStore extends session.Store {
     });
   }
 
-  /** Returns the idempotency key for `changes`. A retry gets the same key, because the first try may have succeeded. */
+  /** Returns the idempotency key for `changes`. A retry uses the same key, because the first try may have succeeded. */
   #keyOf(data: SessionData, changes: string): string {
     const last = this.#attempts.get(data);
     const key = last?.changes === changes ? last.key : idempotencyKey();
@@ -154,7 +154,7 @@ export class ThreadkeepStore extends session.Store {
 
   #answer<T>(result: Promise<T>, callback: Callback<T>): void {
     result.then(
-      // a microtask, so that an error in the callback does not reject this promise
+      // uses a microtask, so that an error in the callback does not reject this promise
       (value) => queueMicrotask(() => callback?.(null, value)),
       (error: unknown) => {
         if (callback) queueMicrotask(() => callback(error));

@@ -22,7 +22,7 @@ export function added(given: Value | undefined, mine: Value | undefined): Value[
 }
 
 /**
- * Applies the differences between `given` and `mine` to `stored`. Arrays are merged by element, objects by member. Any
+ * Applies the differences between `given` and `mine` to `stored`. Merges arrays by element and objects by member. Any
  * other value replaces the stored value.
  */
 export function merge(given: Value | undefined, mine: Value | undefined, stored: Value | undefined): Value | undefined {
@@ -51,7 +51,7 @@ function mergeArrays(given: Value[], mine: Value[], stored: Value[]): Value[] {
   return [...merged, ...stored.slice(length), ...mine.slice(length)];
 }
 
-/** Returns whether `list` is shorter than `given`, or has an element of `given` at a different index. */
+/** Returns whether `list` is shorter than `given`, or has moved an element of `given` to a different index. */
 const isShifted = (given: Value[], list: Value[]): boolean =>
   list.length < given.length ||
   given.some((element, from) => {
@@ -59,7 +59,7 @@ const isShifted = (given: Value[], list: Value[]): boolean =>
     return !isSame(element, list[from]) && list.some(isHere);
   });
 
-/** Returns whether each element of `given` is unchanged on one side, or keeps its `id` on both sides. */
+/** Returns whether each element of `given` is unchanged on at least one side, or has the same `id` on both sides. */
 const hasSameElements = (given: Value[], mine: Value[], stored: Value[]): boolean =>
   given.every((element, index) => {
     const sides = [mine[index], stored[index]];
@@ -79,6 +79,6 @@ function without(list: Value[], others: Value[]): Value[] {
   });
 }
 
-/** Returns an own member, never an inherited one such as `toString`. */
+/** Returns an own member, but never an inherited one such as `toString`. */
 export const own = (members: Members | undefined, key: string): Value | undefined =>
   members && Object.hasOwn(members, key) ? members[key] : undefined;

@@ -46,7 +46,7 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
   readonly #admin: Admin;
   readonly #prefix: string;
   readonly #idleTtlSeconds: number | undefined;
-  /** Time in ms at which this process last set the idle TTL, by namespace, oldest first. */
+  /** Time in ms at which this process last set the idle TTL, by namespace. Oldest first. */
   readonly #configured = new Map<string, number>();
 
   constructor(options: ThreadkeepSaverOptions = {}, serde?: SerializerProtocol) {
@@ -56,7 +56,7 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
     this.#idleTtlSeconds = options.idleTtlSeconds;
   }
 
-  /** Adds a random fraction. Otherwise two branches of a thread would use equal versions and share stored values. */
+  /** Adds a random fraction, because two branches of a thread with equal versions would share stored values. */
   override getNextVersion(current: number | undefined): number {
     return Math.floor(current ?? 0) + 1 + Math.random();
   }
@@ -193,7 +193,7 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
     };
   }
 
-  /** Sets the namespace's idle TTL. Repeats this after half the TTL, because expired namespaces lose settings. */
+  /** Sets the namespace's idle TTL, and repeats this after half the TTL. An expired namespace loses the setting. */
   async #setIdleTime(namespace: string, kv: KeyValueBatch): Promise<void> {
     const idleTtlSeconds = this.#idleTtlSeconds;
     if (idleTtlSeconds === undefined) return;

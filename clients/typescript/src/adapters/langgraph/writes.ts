@@ -6,12 +6,12 @@ import { putBlobs, readBlobs } from "./blobs.js";
 import { taskKey, valueKey, writesKey } from "./keys.js";
 import { dump, type Dumped, pack, type Packed, unpack } from "./values.js";
 
-/** Maximum size of a value in its task's entry. A larger value gets its own entry. */
+/** Maximum size of a value in the entry of its task. A larger value gets its own entry. */
 const MAX_INLINE_BYTES = 16_384;
 const MAX_PAUSE_MS = 500;
 const MAX_ATTEMPTS = 100;
 
-/** All writes of one task. One entry holds them, so that readers never see only some writes of a call. */
+/** All writes of one task. They share an entry, so that readers never see only some of the writes of a call. */
 interface TaskEntry {
   task: string;
   writes: StoredWrite[];
@@ -69,7 +69,7 @@ export async function putWrites(
 
 const text = (task: string, writes: StoredWrite[]): string => JSON.stringify({ task, writes } satisfies TaskEntry);
 
-/** Merges writes by index. A nonnegative index keeps its first write, a negative index its last write. */
+/** Merges writes by index. The first write wins at a nonnegative index, and the last write at a negative index. */
 function combine(stored: readonly StoredWrite[], mine: readonly StoredWrite[]): StoredWrite[] {
   const places = new Map(stored.map((write) => [write.place, write]));
   for (const write of mine) {
@@ -105,7 +105,7 @@ export async function readWrites(
   );
 }
 
-/** Replacement for `compareWritesSortKeys`, which older versions of LangGraph lack. */
+/** Replaces `compareWritesSortKeys`, which does not exist in older versions of LangGraph. */
 function byCodePoint(a: string, b: string): number {
   const [x, y] = [[...a], [...b]];
   const at = x.findIndex((letter, index) => letter !== y[index]);

@@ -29,7 +29,7 @@ export type ThreadkeepSessionOptions = ClientSource & {
   prefix?: string | undefined;
   /** Idle lifetime of a session. Default: 30 days. */
   ttlSeconds?: number | undefined;
-  /** Maximum number of items to keep. Older items are dropped. */
+  /** Maximum number of items to keep. When the limit is exceeded, the oldest items are dropped. */
   maxItems?: number | undefined;
 };
 
@@ -85,7 +85,7 @@ export class ThreadkeepSession
     await this.#write((thread) => thread.clear({ ttlSeconds: this.#ttlSeconds }));
   }
 
-  /** For each mutation, replaces the first function call with its `callId`, and removes later calls with that ID. */
+  /** For each mutation, replaces the first function call with the `callId`, and removes later calls with that ID. */
   async applyHistoryMutations({ mutations }: SessionHistoryRewriteArgs): Promise<void> {
     if (!mutations.length) return;
     const change = ({ items = [] }: Partial<State>): Operation<State>[] | undefined => {

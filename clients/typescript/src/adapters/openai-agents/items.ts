@@ -3,7 +3,7 @@ import { base64, fromBase64 } from "../../bytes.js";
 
 export type Item = { [key: string]: any };
 
-/** Member that marks encoded bytes. An array as its value wraps an object that itself has a `$bytes` member. */
+/** Member that marks encoded bytes. If the original object has only a member `$bytes`, an array wraps its value. */
 const BYTES = "$bytes";
 
 export const encode = (item: AgentInputItem): Item =>
@@ -23,7 +23,7 @@ export const decode = (item: Item): AgentInputItem =>
 const hasOnlyBytes = (value: object): value is { [BYTES]: any } =>
   Object.hasOwn(value, BYTES) && Object.keys(value).length === 1;
 
-/** Serializes with sorted members. Equal values have equal texts. */
+/** Serializes a value with sorted members, so that equal values have equal texts. */
 export function canonical(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) =>
     typeof member === "object" && member !== null && !Array.isArray(member)

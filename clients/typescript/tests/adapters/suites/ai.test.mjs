@@ -181,7 +181,7 @@ it("saves in the order of the calls", async () => {
 it("does not continue a chat that has ended, even when nothing remembers its end", async () => {
   const id = unique("ended");
   const chat = await store.open(id);
-  // the server remembers a deleted chat for a minute, but an expired chat not at all
+  // the server remembers a deleted chat for a minute, but does not remember an expired chat
   await store.save({ chatId: id, messages: [user("Hi")] });
   await chat.reload();
   const thread = client().thread(await threadIdFor(id, "ai"));

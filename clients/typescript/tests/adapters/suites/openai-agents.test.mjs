@@ -1,4 +1,4 @@
-// Runs the published @openai/agents with a scripted model. Compares our session with the SDK's MemorySession.
+// Runs the published @openai/agents with a scripted model. Compares the adapter's session with the SDK's MemorySession.
 
 import { randomUUID } from "node:crypto";
 import { Agent, MemorySession, RunState, Runner, tool } from "@openai/agents";

@@ -3,7 +3,7 @@ import { createClient } from "threadkeep";
 
 /** `memory` or `redis`. */
 export const store = process.env.ADAPTERS_STORE;
-/** URLs of two replicas, or twice the URL of the only server. */
+/** URLs of two replicas. If there is only one server, its URL occurs twice. */
 export const servers = process.env.ADAPTERS_SERVERS.split(",");
 export const apiKey = process.env.ADAPTERS_API_KEY;
 export const isLong = process.env.ADAPTERS_LONG === "1";

@@ -17,7 +17,7 @@ export async function serve(number, { store, prefix, cookie }) {
     Object.assign(session, { user: { name: "Ada" }, visits: [], cart: { items: {} }, mode: "light" });
     response.json({});
   });
-  // requests that have loaded their session and wait for /release, so that they all overlap
+  // requests that have loaded their session and are waiting for /release, so that they all overlap
   const held = [];
   app.get("/held", (request, response) => response.json(held.length));
   app.get("/release", (request, response) => {

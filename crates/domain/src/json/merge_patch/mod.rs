@@ -1,5 +1,5 @@
-//! Applies JSON Merge Patch ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)) to text. Untouched members keep their
-//! exact bytes.
+//! Applies JSON merge patches ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)) to JSON text. Untouched members keep
+//! their exact bytes.
 
 mod merge;
 mod outline;
@@ -30,8 +30,8 @@ pub enum Patched {
 }
 
 impl MergePatch {
-    /// Parses a merge patch. If a key is repeated, its last value counts. `max_keys` also limits deleted keys, because
-    /// deleting an absent key costs the store as much as setting it.
+    /// Parses a merge patch. If a key is repeated, its last value counts. Deleted keys also count toward `max_keys`,
+    /// because deleting an absent key costs the store as much as setting it.
     pub fn parse(text: &str, max_keys: u32) -> Result<Self, ObjectFault> {
         let object = Json::parse_object(text, 1)?;
         let mut indexes = HashMap::new();

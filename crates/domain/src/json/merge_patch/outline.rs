@@ -3,8 +3,8 @@ use std::ops::Range;
 use super::tree::{Node, Object, Tree};
 use crate::json::members::Cursor;
 
-/// The pieces of a target object, and of the nested objects that the patch merges into. Uses at most twelve times the
-/// length of the target, because a piece represents at least five bytes.
+/// The pieces of a target object, and of the nested objects that the patch merges into. The size of an outline is at
+/// most twelve times the length of the target, because each piece represents at least five bytes of it.
 pub(super) struct Outline {
     pieces: Vec<Piece>,
     root: Pieces,
@@ -23,16 +23,16 @@ pub(super) enum Piece {
     },
 }
 
-/// Reads an outline in a single pass over the target. Repeated keys cost no more than other keys.
+/// Builds an outline in a single pass over the target. Repeated keys cost no more than other keys.
 struct Reader<'a, 't> {
     tree: &'a Tree<'a>,
     target: Cursor<'t>,
     pieces: Vec<Piece>,
-    /// Pieces of the objects that are being read, innermost object last. A piece is `None` if a later member has the
-    /// same key.
+    /// The pieces of the objects that are being read, innermost object last. A piece is `None` if a later member has
+    /// the same key.
     open: Vec<Option<Piece>>,
     /// For each member of the patch, the index of its piece in `open`. Cleared after each object, because the target
-    /// may have several objects with the same key. All of them use the same patch.
+    /// may contain several objects with the same key, which are all read with the same part of the patch.
     last: Vec<Option<usize>>,
 }
 

@@ -4,8 +4,8 @@ use std::ops::Range;
 use crate::json::members::Cursor;
 use crate::json::unescaped::unescaped;
 
-/// A merge patch as a tree. All objects share two lists, which use at most 40 times the patch's length. For a patch of
-/// small objects, a list per object would use 100 times the patch's length.
+/// A merge patch as a tree. All objects share two lists, whose total size is at most 40 times the length of the patch.
+/// With one list per object, a patch of small objects would take 100 times its length.
 pub(super) struct Tree<'a> {
     members: Vec<Member<'a>>,
     /// The decoded key and the index of each member, sorted by key within each object.
@@ -29,7 +29,7 @@ pub(super) enum Node<'a> {
 }
 
 impl<'a> Tree<'a> {
-    /// Parses a patch, and returns the tree with the outermost object. Takes O(n log n) steps for n members.
+    /// Parses a patch, and returns the tree and its outermost object. Takes O(n log n) steps for n members.
     pub(super) fn read(patch: &'a str) -> (Self, Object) {
         let mut tree = Self {
             members: Vec::new(),
@@ -90,7 +90,7 @@ impl<'a> Tree<'a> {
         start..self.members.len()
     }
 
-    /// Removes repeated keys from the object that starts at `start`. Keeps the last member of each key.
+    /// Removes members with repeated keys from the object that starts at `start`. The last member with a key is kept.
     fn drop_repeated(&mut self, start: usize) {
         let members = self.members.split_off(start);
         let mut index = self.index.split_off(start);

@@ -1,5 +1,5 @@
-//! Handles JSON as opaque text, validated and stripped of white space. Parsing into values would lose the exact text of
-//! numbers, repeated keys and lone surrogate escapes, which the API preserves.
+//! Handles JSON as opaque text, validated and stripped of white space. Parsing into values would lose repeated keys,
+//! lone surrogate escapes and the exact text of numbers. The API preserves all of these.
 
 use std::fmt;
 
@@ -44,7 +44,7 @@ impl Json {
     }
 
     /// Parses an object whose values may each have up to [`MAX_DEPTH`] levels. `around` is the number of levels that
-    /// enclose the values, and is at least 1.
+    /// enclose the values, at least 1.
     pub fn parse_object(text: &str, around: usize) -> Result<Self, ObjectError> {
         let json = Self(compact(text, b',', MAX_DEPTH + around)?);
         if json.is_object() {
@@ -165,8 +165,8 @@ impl JsonError {
     }
 }
 
-/// Drops white space, and writes `separator` between the elements of an outermost array. A line feed cannot occur in
-/// compact JSON. As a separator, a line feed lets readers find the elements without parsing.
+/// Drops white space. If the outermost value is an array, writes `separator` between its elements. A line feed as the
+/// separator lets readers find the elements without parsing, because compact JSON contains no other line feeds.
 pub(crate) fn compact(text: &str, separator: u8, max_depth: usize) -> Result<Box<str>, JsonError> {
     let mut scanner = Scanner {
         text: text.as_bytes(),
@@ -312,7 +312,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads an escape sequence after its backslash. Unpaired surrogates are valid, and kept as text.
+    /// Reads the rest of an escape sequence, after the backslash. Lone surrogates are valid, and are kept as text.
     fn escape(&mut self) -> Result<(), Fault> {
         match self.text.get(self.at) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 1,

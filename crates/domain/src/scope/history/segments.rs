@@ -5,12 +5,11 @@ use super::{History, HistoryItem, ItemId, Removed, StoredItem};
 use crate::scope::{Compaction, LATER_ITEMS_MAX, SEGMENTS_MAX, Segment};
 use crate::{Fingerprint, Heap, Refusal, heap};
 
-/// The segments of a history, oldest first. Each segment has the original items of one compaction.
+/// The segments of a history, oldest first. Each segment contains the original items of one compaction.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Segments {
     last: u32,
-    /// The last position that the last compaction replaced. `last_new` is the number of items that this compaction
-    /// added.
+    /// The last position that the latest compaction replaced. `last_new` is the number of items that it added.
     last_through: u64,
     last_new: usize,
     kept: Vec<StoredSegment>,
@@ -60,8 +59,8 @@ impl Heap for Segments {
 }
 
 impl History {
-    /// Replaces the oldest items atomically. Returns the number of the new segment, and how many older segments were
-    /// dropped to make room for the new segment.
+    /// Replaces the oldest items atomically. Returns the number of the new segment, and the number of older segments
+    /// that were dropped to make room for it.
     pub(crate) fn compact(
         &mut self,
         compaction: &Compaction<'_>,
@@ -103,7 +102,8 @@ impl History {
             });
         }
         let is_beyond = compaction.through >= self.summary.next_seq;
-        // the check of `count` rejects a repeated compaction, unless it added as many items as it replaced
+        // the check of `count` already rejects a repeated compaction, except one that added as many items as it
+        // replaced
         let last = (self.segments.last_through, self.segments.last_new);
         let is_same = (compaction.through, items.len()) == last && items.len() as u64 == count;
         if is_beyond || count != compaction.count || items.len() as u64 > count || is_same {
@@ -174,7 +174,7 @@ impl History {
         dropped
     }
 
-    /// Removes segments that have expired, are empty, or have no summary item left. A summary item may be in the
+    /// Removes segments that have expired, are empty, or no longer have any summary items. A summary item may be in the
     /// history or in a newer segment.
     pub(crate) fn tidy_segments(&mut self, now_ms: u64) {
         if self.segments.kept.is_empty() {

@@ -30,7 +30,7 @@ pub struct SigningKey {
 pub struct KeyRing {
     keys: Arc<[SigningKey]>,
     chosen: usize,
-    /// Index of the key that signs. The index differs from `chosen` while other replicas lack the chosen key.
+    /// Index of the key that signs. Differs from `chosen` as long as other replicas do not have the chosen key.
     signing: Arc<AtomicUsize>,
 }
 
@@ -54,12 +54,12 @@ pub enum KeyRingError {
     },
 }
 
-/// A fingerprint of a signing key, for comparison between replicas. A fingerprint cannot sign.
+/// A fingerprint of a signing key, for comparison between replicas. Cannot be used to sign.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KeyPrint {
     /// The name, for logs.
     pub name: Arc<str>,
-    /// 16 hex digits that depend on the secret and do not reveal the secret.
+    /// 16 hex digits that depend on the secret, but do not reveal it.
     pub digest: String,
 }
 
@@ -217,21 +217,21 @@ impl KeyRing {
         ThreadId::from_entropy(self.digest(purpose, parts))
     }
 
-    /// Returns a keyed hash. The first key computes the hash, even if a different key signs. All replicas compute the
-    /// same hash as long as they have the same first key.
+    /// Returns a keyed hash. The hash uses the first key, even if a different key signs, so that all replicas with the
+    /// same first key compute the same hash.
     #[must_use]
     pub fn digest(&self, purpose: &str, parts: &[&[u8]]) -> [u8; TAG_BYTES] {
         cut(self.keys[0].mac(&message(purpose, parts)))
     }
 
-    /// Returns a keyed hash, which proves that this service issued the data. The signing key computes the hash.
-    /// `purpose` must not begin like a thread id, because a tag must not be the signature of an id.
+    /// Returns a keyed hash that proves that this service issued the data. The hash uses the signing key. `purpose`
+    /// must not begin like a thread id, so that no tag can be the signature of an id.
     #[must_use]
     pub fn tag(&self, purpose: &str, parts: &[&[u8]]) -> [u8; TAG_BYTES] {
         cut(self.signer().mac(&message(purpose, parts)))
     }
 
-    /// Returns whether any key of the ring computed `tag`. The comparison takes constant time.
+    /// Returns whether `tag` was computed with any key of the ring. The comparison takes constant time.
     #[must_use]
     pub fn verify_tag(&self, tag: &[u8; TAG_BYTES], purpose: &str, parts: &[&[u8]]) -> bool {
         let message = message(purpose, parts);
@@ -267,7 +267,7 @@ impl KeyRing {
     }
 }
 
-/// Adds the length of each part, because different lists must not give the same message.
+/// Adds the length of each part, so that different lists never give the same message.
 fn message(purpose: &str, parts: &[&[u8]]) -> Vec<u8> {
     let mut message = purpose.as_bytes().to_vec();
     for part in parts {

@@ -4,7 +4,7 @@ use crate::consumers::Record;
 use threadkeep_domain::Position;
 use threadkeep_domain::heap::Heap;
 
-/// The events of one subject that wait for a consumer, in order.
+/// The events of one subject that are waiting for a consumer, in order.
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) items: VecDeque<Item>,

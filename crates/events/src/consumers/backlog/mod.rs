@@ -1,5 +1,5 @@
-//! The backlog of a slot, with one line of events per subject. Only the first event of a line is delivered. This module
-//! contains all rules for order, retries and parking. Its functions never wait.
+//! The backlog of a slot, with one line of events per subject. Only the first event in a line can be delivered. This
+//! module contains all rules for order, retries and parking. Its functions never wait.
 
 mod line;
 
@@ -32,11 +32,11 @@ pub(super) struct Backlog {
     timing: Timing,
     places: BTreeMap<u16, LogProgress>,
     lines: HashMap<Fingerprint, Line>,
-    /// The lines of rotated threads, by new id. Events of a new id wait in the line of the old id while that line has
-    /// events.
+    /// The lines of rotated threads, by new id. Events of a new id wait in the line of the old id until that line is
+    /// empty.
     moved: HashMap<Fingerprint, Fingerprint>,
     ready: VecDeque<Fingerprint>,
-    /// Threads whose first event waits for a retry, by the time of the retry.
+    /// Threads whose first event is waiting for a retry, sorted by the time of the retry.
     waiting: BTreeSet<(u64, Fingerprint)>,
     draft: Draft,
     pending: usize,
@@ -76,7 +76,7 @@ impl Backlog {
         self.places.get(&bucket).map(LogProgress::read)
     }
 
-    /// Returns how many more events may be read, even if all have the maximum size.
+    /// Returns how many more events may be read if each of them has the maximum size.
     pub(super) fn room(&self) -> usize {
         if self.pending >= PENDING_MAX {
             return 0;
@@ -129,7 +129,7 @@ impl Backlog {
         }
     }
 
-    /// Adds the pending records of the ledger, except records that the backlog already has.
+    /// Adds the pending records of the ledger, except records that the backlog already contains.
     pub(super) fn resume(&mut self, records: impl IntoIterator<Item = Record>, now_ms: u64) {
         for record in records {
             let (id, subject) = (record.event.id, self.line_of(&record.event));
@@ -148,7 +148,7 @@ impl Backlog {
         self.moved.get(&subject).copied().unwrap_or(subject)
     }
 
-    /// Makes the events of a rotated thread wait in the line of the old id while that line has events.
+    /// Makes the events of a rotated thread wait in the line of the old id until that line is empty.
     fn follow(&mut self, line: Fingerprint, event: &Event) {
         if let EventKind::Rotated { to } = &event.kind {
             let new = subject_digest(&ScopeId::Thread(*to));

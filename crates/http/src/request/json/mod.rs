@@ -36,8 +36,8 @@ pub(crate) const IN_OBJECT: usize = 2;
 /// Number of nesting levels around a member of a list element in the body.
 pub(crate) const IN_LIST: usize = 3;
 
-/// Parses a body that must be an object. `around` is the number of levels that enclose a value, in addition to the
-/// value's own depth limit.
+/// Parses a body that must be an object. `around` is the number of nesting levels that may enclose a value, in addition
+/// to the value's own depth limit.
 pub(crate) fn body_object(body: &str, around: usize) -> ApiResult<Json> {
     Json::parse_object(body, around).map_err(|error| match error {
         ObjectError::Json(error) => ApiError::InvalidJson(error),

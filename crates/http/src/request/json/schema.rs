@@ -14,8 +14,8 @@ impl<T: ToSchema> ToSchema for ByOp<T> {
     }
 }
 
-/// Converts the derived schema to variants that `op` names. In the derived schema, a variant is the only member of an
-/// object.
+/// Converts the variants of the derived schema, which are objects with a single member, to objects with a member `op`
+/// that names the variant.
 impl<T: PartialSchema> PartialSchema for ByOp<T> {
     fn schema() -> RefOr<Schema> {
         let mut schema = T::schema();

@@ -24,7 +24,7 @@ pub struct RawObject<'a>(pub &'a str);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Whole<const LEAST: u64, const MOST: u64>(pub(crate) u64);
 
-/// Number of seconds that a thread lives after its last use.
+/// Lifetime of a thread after its last use, in seconds.
 pub type ThreadTtl = Whole<{ TTL_MIN.as_secs() }, { TTL_MAX.as_secs() }>;
 /// One second to one year.
 pub(crate) type Seconds = Whole<1, { KEY_TTL_MAX.as_secs() }>;

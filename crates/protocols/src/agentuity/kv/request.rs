@@ -73,7 +73,7 @@ impl KvRequest {
         }
     }
 
-    /// Parses the optional TTL segment: seconds, in JavaScript's number format.
+    /// Parses the optional TTL segment: a number of seconds in JavaScript's number format.
     fn lifetime(&self) -> Result<Option<Lifetime>, AgentuityError> {
         if self.request.match_info().get("ttl").is_none() {
             return Ok(None);

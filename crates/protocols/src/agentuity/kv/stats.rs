@@ -7,7 +7,7 @@ use super::request::KvRequest;
 use super::stats_query::read_ranking;
 use threadkeep_service::NamespaceView;
 
-/// Maximum number of namespaces in an answer without an order.
+/// Maximum number of namespaces in an answer if the query asks for no order.
 const TOLD: usize = 1_000;
 
 /// The usage of a namespace. Times are in milliseconds since the Unix epoch.

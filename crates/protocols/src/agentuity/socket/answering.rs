@@ -38,7 +38,7 @@ struct Answer {
 
 impl Desk {
     /// Returns the times of a request that was just read: the current time, and the earliest time at which the client
-    /// can have sent it.
+    /// could have sent it.
     pub(super) fn asked(&self) -> RequestTimes {
         RequestTimes {
             read: Instant::now(),

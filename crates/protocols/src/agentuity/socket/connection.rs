@@ -1,4 +1,4 @@
-//! Runs one socket until it ends, as a task of its worker.
+//! Runs one socket until it closes, as a task of its worker.
 
 use std::cell::RefCell;
 use std::future::Future;

@@ -32,7 +32,7 @@ pub struct BasisCounters {
     pub latest: Counter,
     /// Saves compared with an earlier version that the client received.
     pub earlier: Counter,
-    /// Saves without a known snapshot, which therefore deleted no key.
+    /// Saves without a known snapshot to compare with. They delete no keys.
     pub nothing: Counter,
 }
 

@@ -24,7 +24,7 @@ pub(super) enum Ending {
 }
 
 impl Ending {
-    /// Returns the close frame (RFC 6455, section 7.4.1), or `None` if the client cannot read a frame.
+    /// Returns the close frame (RFC 6455, section 7.4.1), or `None` if the client can no longer read it.
     pub(super) fn frame(&self) -> Option<Option<CloseReason>> {
         let code = match self {
             Self::Gone | Self::Stuck => return None,

@@ -6,11 +6,11 @@ use super::error::RequestError;
 use threadkeep_domain::{Json, KeyedValues, keyed_values_of_any_key, member};
 
 const EMPTY: &str = "{}";
-/// Nesting depth around a value: the envelope and the state.
+/// Number of nesting levels around a value: the envelope and the state.
 const AROUND: usize = 2;
 
-/// Reads the state from an envelope. A missing state is empty. Metadata is ignored, because clients send whatever
-/// metadata they have loaded.
+/// Reads the state from an envelope. A missing state counts as empty. Metadata is ignored, because clients send back
+/// the metadata that they have loaded.
 ///
 /// An object with neither member is the state itself, in the format of earlier client versions. The client reads such
 /// objects in the same way.
@@ -52,8 +52,8 @@ pub(super) fn write_envelope(state: &str, metadata: &str, out: &mut String) {
     out.push_str("}\"");
 }
 
-/// Appends compact JSON to a JSON string. Only quotes and backslashes need an escape, because compact JSON contains no
-/// control characters.
+/// Appends compact JSON to a JSON string. Only quotes and backslashes need to be escaped, because compact JSON contains
+/// no control characters.
 fn write_escaped(json: &str, out: &mut String) {
     let mut done = 0;
     for at in memchr2_iter(b'"', b'\\', json.as_bytes()) {

@@ -1,4 +1,4 @@
-//! Maps every error of a request to an answer: `{"id","success":false,"error"}`.
+//! Maps each error of a request to an answer of the form `{"id","success":false,"error"}`.
 
 use threadkeep_domain::{JsonError, KeyError, ObjectError, ObjectFault, ThreadIdError};
 use threadkeep_service::ServiceError;

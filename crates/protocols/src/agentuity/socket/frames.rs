@@ -84,7 +84,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// Returns the next frame and its payload size. An oversized frame has only the beginning of its payload.
+    /// Returns the next frame and its payload size. The payload of an oversized frame is truncated.
     fn frame(&mut self) -> Result<Option<(Frame, u64)>, ProtocolError> {
         if self.dropped_payload.is_none() {
             let head = Head::read(&self.unread);
@@ -202,7 +202,7 @@ mod tests {
     const CLOSE: u8 = 8;
     const PING: u8 = 9;
 
-    /// Builds a masked frame, as clients send it (RFC 6455, section 5.2).
+    /// Builds a masked frame, as sent by clients (RFC 6455, section 5.2).
     fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
         let mut frame = vec![first];
         match payload.len() {

@@ -18,11 +18,11 @@ impl RequestId {
         is_id.then(|| Self(text.into()))
     }
 
-    /// Finds the id in the beginning of a message, even if the rest is invalid.
+    /// Finds the id at the beginning of a message, even if the rest is invalid.
     pub(super) fn found_in(start: &[u8]) -> Option<Self> {
         let mut found = None;
         let mut deserializer = serde_json::Deserializer::from_slice(start);
-        // parsing fails where `start` ends, if not earlier
+        // parsing fails at the end of `start`, if not earlier
         deserializer.deserialize_map(Search(&mut found)).ok();
         found
     }

@@ -1,26 +1,25 @@
 use std::time::Duration;
 
-/// Maximum size of a message. The largest valid save has 2.1 MB: 1 MiB of JSON inside a JSON string.
+/// Maximum size of a message. The largest valid save is 2.1 MB long: 1 MiB of JSON inside a JSON string.
 pub(super) const MESSAGE_MAX_BYTES: u64 = 8 * 1_048_576;
 /// Maximum size of a client's first message, far more than an API key needs.
 pub(super) const FIRST_MESSAGE_MAX_BYTES: u64 = 4_096;
 /// Number of bytes at the start of a rejected message that are searched for the message's id. Clients write the id
 /// first.
 pub(super) const START_BYTES: usize = 1_024;
-/// Maximum size of an id, including its quotes. The published client's ids have 38 bytes.
+/// Maximum size of an id, including its quotes. The ids of the published client are 38 bytes long.
 pub(super) const ID_MAX_BYTES: usize = 256;
 /// Maximum number of operations in a merge, equal to the maximum number of keys in a state. A merge blocks Redis while
 /// it runs, and 10,000 pushes take 30 ms.
 pub(super) const OPERATIONS_MAX: usize = 10_000;
 
-/// Number of unanswered requests per connection at which reading stops.
+/// Number of unanswered requests per connection at which the server stops reading.
 pub(super) const IN_FLIGHT_MAX: usize = 128;
-/// Total size of unanswered requests per connection at which reading stops. The last request may exceed this size.
+/// Total size of unanswered requests per connection at which the server stops reading. The last request may exceed it.
 pub(super) const IN_FLIGHT_BYTES_MAX: usize = 32 * 1_048_576;
-/// Maximum size of unsent answers per connection. A request whose answer does not fit stays in flight.
+/// Maximum total size of unsent answers per connection. A request whose answer does not fit stays in flight.
 pub(super) const UNSENT_BYTES_MAX: usize = 1_048_576;
-/// Maximum number of bytes sent at a time. With small chunks, the server notices early that a client has stopped
-/// reading.
+/// Maximum number of bytes sent at a time. Small chunks let the server notice early that a client has stopped reading.
 pub(super) const CHUNK_BYTES: usize = 65_536;
 
 /// Message size above which the connection yields to the worker's other tasks.
@@ -30,12 +29,12 @@ pub(super) const TURN_BYTES: usize = 65_536;
 pub struct SocketTiming {
     /// Time limit for the first message.
     pub authentication: Duration,
-    /// Interval between pings. Pongs show how long a request can have been in flight, so keep the interval far below
+    /// Interval between pings. Pongs show how long a request may have been in flight, so keep the interval far below
     /// the client's timeout.
     pub ping: Duration,
     /// How long a client may be silent before it counts as gone.
     pub silence: Duration,
-    /// How long a client may read nothing while answers wait.
+    /// How long a client may stop reading while answers are waiting to be sent.
     pub stuck: Duration,
     /// How long a request is retried while the store is unavailable. Clients give up after ten seconds.
     pub client_timeout: Duration,

@@ -1,13 +1,13 @@
 //! `/thread/ws`: serves all threads of an app's process over one WebSocket (RFC 6455).
 //!
 //! The first message is the API key. Each later message is a request to restore, save, merge or delete a thread. An
-//! answer repeats the id of its request. Requests for the same thread run in order, requests for different threads
-//! concurrently.
+//! answer repeats the id of its request. Requests for the same thread run in order, and requests for different threads
+//! run concurrently.
 //!
-//! Each socket is one task of the worker that accepted the connection. It keeps up to 128 requests and 32 MiB of
-//! messages in flight, and then stops reading. A request is in flight until there is room to send its answer. An
-//! invalid message gets an error, and does not close the socket. Closing it would lose the client's other requests in
-//! flight, and clients reconnect only a few times.
+//! Each socket is one task of the worker that accepted the connection. The task stops reading at 128 requests or 32 MiB
+//! of messages in flight. A request is in flight until there is room to send its answer. An invalid message gets an
+//! error, and does not close the socket. Closing the socket would lose the client's other requests in flight, and
+//! clients reconnect only a few times.
 
 mod answering;
 mod authentication;

@@ -95,7 +95,7 @@ impl Outbox {
         self.put(frame, None);
     }
 
-    /// Sends the close frame, at most once. Drops the texts that still wait for room.
+    /// Sends the close frame, unless it was already sent. Drops the texts that are still waiting for room.
     pub(super) fn close(&self, reason: Option<CloseReason>) {
         if self.room.is_closed() {
             return;
@@ -112,7 +112,7 @@ impl Outbox {
         self.frames.take();
     }
 
-    /// Returns when the client last read part of a frame, or `None` if no frame waits.
+    /// Returns the time at which the client last read part of a frame, or `None` if no frame is waiting.
     pub(super) fn stuck_since(&self) -> Option<Instant> {
         self.is_waiting().then(|| self.moved.get())
     }

@@ -1,7 +1,7 @@
 //! Drops the payload of an oversized frame as it arrives, and keeps only its beginning.
 //!
 //! The codec buffers a frame of any length before it checks the limit, so this module checks the length first. The
-//! codec then gets an oversized frame without its payload, and still decides whether the frame is allowed at this
+//! codec then receives an oversized frame without its payload, and still checks whether the frame is allowed at this
 //! point.
 
 use actix_http::ws::{Frame, Item};
@@ -9,9 +9,9 @@ use bytes::{Buf, Bytes, BytesMut};
 
 use super::limits::START_BYTES;
 
-/// Maximum payload of a control frame (RFC 6455, section 5.5).
+/// Maximum payload size of a control frame (RFC 6455, section 5.5).
 pub(super) const CONTROL_MAX_BYTES: u64 = 125;
-/// Maximum payload of any frame. The most significant bit of a length must be 0 (RFC 6455, section 5.2).
+/// Maximum payload size of any frame. The most significant bit of a length must be 0 (RFC 6455, section 5.2).
 const PAYLOAD_MAX_BYTES: u64 = i64::MAX as u64;
 const IS_MASKED: u8 = 0x80;
 const IS_CONTROL: u8 = 0x08;

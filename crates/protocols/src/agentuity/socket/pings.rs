@@ -37,7 +37,7 @@ impl Pings {
         }
     }
 
-    /// Records an answer. The pong to the next ping confirms it.
+    /// Records an answer, which the pong to the next ping will confirm.
     pub(super) fn give(&mut self, receipt: Receipt) {
         if self.given.len() == UNCONFIRMED_MAX {
             self.given.pop_front();
@@ -81,7 +81,7 @@ impl Pings {
         self.last_sent
     }
 
-    /// Returns the earliest time at which the client can have sent the current message.
+    /// Returns the earliest time at which the client could have sent the current message.
     pub(super) fn sent_after(&self) -> Instant {
         self.sent_after
     }

@@ -4,10 +4,10 @@ use super::id::RequestId;
 use threadkeep_domain::Json;
 
 pub(super) const ADMITTED: &str = r#"{"success":true}"#;
-/// Answer to an unknown API key. The client does not retry after it.
+/// Answer to an unknown API key. The client does not retry after this answer.
 pub(super) const KEY_REJECTED: &str = r#"{"success":false,"error":"the api key is not known"}"#;
 
-/// Renders a success. `thread` contains the state and metadata of the requested thread, if it exists.
+/// Renders a successful answer. `thread` contains the state and metadata of the requested thread, if it exists.
 pub(super) fn done(id: &RequestId, thread: Option<(String, Json)>) -> String {
     match thread {
         Some((state, metadata)) => restored(id, &state, metadata.as_str()),
@@ -16,7 +16,7 @@ pub(super) fn done(id: &RequestId, thread: Option<(String, Json)>) -> String {
 }
 
 fn restored(id: &RequestId, state: &str, metadata: &str) -> String {
-    // assumes that one byte in eight is a quote, which needs an escape
+    // assumes that one byte in eight is a quote that must be escaped
     let room = (state.len() + metadata.len()) / 8 * 9 + 128;
     let mut text = String::with_capacity(room);
     text.push_str(r#"{"id":"#);

@@ -120,8 +120,8 @@ impl Data<'_> {
         })
     }
 
-    /// Reads a merge. The client omits empty metadata, so a merge without operations and metadata sets the metadata to
-    /// `{}`.
+    /// Reads a merge. The client omits empty metadata, so a merge with neither operations nor metadata sets the
+    /// metadata to `{}`.
     fn read_merge(&self) -> Result<Action, RequestError> {
         let missing = RequestError::Missing("operations");
         let operations = read_operations(self.operations.as_deref().ok_or(missing)?)?;

@@ -84,7 +84,7 @@ pub(super) struct Echo {
     /// Maps the tool names that models see to the client's names, where the two differ.
     #[serde(default)]
     names: BTreeMap<String, String>,
-    /// Whether the text of the answer is a JSON document.
+    /// True if the text of the answer is a JSON document.
     #[serde(default)]
     pub(super) is_json: bool,
 }

@@ -11,8 +11,8 @@ use crate::object::Object;
 use threadkeep_domain::{ItemKind, Json, ResponseId, member, member_elements, member_text};
 use threadkeep_responses::{InputItem, items_of_message, response_item_id};
 
-/// Maximum number of messages in one input, and of the items that the messages become. A history write has up to 1,000
-/// items, including the output.
+/// Maximum number of messages in one input, and of the items to which they are converted. A history write may contain
+/// up to 1,000 items, including the output.
 pub(super) const INPUT_MAX: usize = 400;
 /// Maximum number of characters in the id of a call.
 const CALL_ID_MAX: usize = 256;
@@ -99,7 +99,7 @@ impl Input {
         })
     }
 
-    /// Returns the size of the input without files, in bytes.
+    /// Returns the size of the input in bytes, not counting files.
     pub(super) fn counted_bytes(&self) -> u64 {
         let instructions = self.instructions.as_ref().map_or(0, String::len) as u64;
         let items = self.items.iter().map(counted_bytes).sum::<u64>();

@@ -94,7 +94,7 @@ pub(super) fn of_ended(ended: &EndedResponse) -> String {
     answer.to_string()
 }
 
-/// Returns the pages that a response's searches found, without duplicates.
+/// Returns the pages that the searches of a response found, without duplicates.
 fn citations(outcome: &Outcome) -> Vec<Value> {
     let searches = outcome.output.iter().filter_map(Call::of);
     let name = StatelessTool::WebSearch.as_str();
@@ -140,7 +140,7 @@ pub(super) fn of_usage(usage: &Usage) -> Value {
     })
 }
 
-/// Returns why a response that did not fail has ended.
+/// Returns the stop reason of a response that did not fail.
 pub(super) fn stop_reason(outcome: &Outcome) -> &'static str {
     let is_call = |item: &Json| Call::of(item).is_some_and(|call| call.is_for_client());
     match outcome.status {

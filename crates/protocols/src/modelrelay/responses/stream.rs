@@ -21,7 +21,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(5);
 /// How long the server waits for a response to begin before it sends the first line. Clients retry after five seconds
 /// without response headers.
 const FIRST_LINE_WAIT_MAX: Duration = Duration::from_secs(1);
-/// Number of bytes of lines that are sent together.
+/// Number of buffered bytes at which lines are sent.
 const CHUNK_BYTES: usize = 32 * 1_024;
 
 type Beginning = Pin<Box<dyn Future<Output = Result<ResponseStream, Arc<ResponseError>>>>>;
@@ -39,7 +39,7 @@ enum Source {
     Over,
 }
 
-/// Runs a response, and streams it. If the stream breaks before the response ends, the connection is cut.
+/// Runs a response and streams it. If the stream breaks before the response ends, the connection is cut.
 pub(super) async fn respond(
     responses: ResponseService,
     new: NewResponse,
@@ -124,7 +124,7 @@ impl Feed {
     }
 }
 
-/// Appends the text of a line, and returns its size.
+/// Appends the text of a line, and returns the size of that text.
 fn write(texts: &mut Vec<String>, form: Form, line: &Line) -> usize {
     let json = ascii(&line.json.to_string());
     let mut text = String::with_capacity(json.len() + 64);

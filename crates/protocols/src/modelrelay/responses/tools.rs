@@ -19,7 +19,7 @@ use threadkeep_service::tools::{StatelessTool, Tool};
 
 /// Maximum number of tools in a request. Providers have the same limit.
 pub(super) const TOOLS_MAX: usize = 128;
-/// Maximum size of a name that every model accepts.
+/// Maximum size of a name in bytes. All models accept names of this size.
 const NAME_MAX: usize = 64;
 /// Label of the server's own tools. Clients of this protocol never see it.
 const LABEL: &str = "threadkeep";
@@ -68,7 +68,7 @@ enum Runner {
     Client,
 }
 
-/// Returns the name of a function for models, without dots, or `None` if `name` is invalid.
+/// Returns the name under which models see a function, without dots, or `None` if `name` is invalid.
 pub(super) fn name_there(name: &str) -> Option<String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let is_legal = (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_plain);
@@ -193,8 +193,8 @@ impl Tools {
     }
 }
 
-/// Returns whether the server or the client runs the function. The server runs functions that have the name of one of
-/// its own tools.
+/// Returns whether the server or the client runs the function. The server runs a function if it has the same name as
+/// one of the server's own tools.
 fn runner_of(name: &str) -> Runner {
     let state = name.parse().map(Runner::State).ok();
     let stateless = || name.parse().map(Runner::Stateless).ok();

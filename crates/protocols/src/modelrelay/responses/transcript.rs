@@ -22,7 +22,7 @@ pub(super) struct Line {
     pub(super) json: Value,
 }
 
-/// The part of a stream that its reader has received.
+/// The part of a stream that the reader has already received.
 #[derive(Debug)]
 pub(super) struct Transcript {
     id: ResponseId,
@@ -43,7 +43,7 @@ struct Attempt {
     told: String,
     /// How many bytes of `told` this attempt has repeated; `None` once `told` is this attempt's own text.
     repeated: Option<usize>,
-    /// Whether the attempt was interrupted. The next text then belongs to a new attempt.
+    /// True if the attempt was interrupted, so that the next text belongs to a new attempt.
     is_broken: bool,
 }
 
@@ -124,7 +124,7 @@ impl Transcript {
         }
     }
 
-    /// Handles the end of an item, whether complete or interrupted.
+    /// Handles the end of an item, which may be complete or interrupted.
     fn done(&mut self, item: &Json, is_cut: bool) -> Vec<Line> {
         if ItemKind::of(item.as_str()) == Some(ItemKind::Reasoning) {
             return Vec::new();
@@ -228,7 +228,7 @@ impl Attempt {
         Some(format!("{GAP}{}", self.told))
     }
 
-    /// Marks the attempt as interrupted. If it only repeated text, the reader keeps the longer text.
+    /// Marks the attempt as interrupted. If the attempt only repeated text, the earlier and longer text is kept.
     fn break_off(&mut self) {
         self.is_broken = true;
     }
@@ -249,7 +249,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the deltas of several attempts. Each attempt has pieces of text, and whether it is interrupted.
+    /// Returns the deltas of several attempts, each given as its texts and whether it is interrupted.
     fn deltas(attempts: &[(&[&str], bool)]) -> Vec<String> {
         let mut attempt = Attempt::default();
         let mut deltas = Vec::new();

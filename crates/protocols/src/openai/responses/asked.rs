@@ -21,10 +21,10 @@ const NO_INPUT: &str = r#""-""#;
 
 /// A request that is parsed like a request for a response.
 pub(super) struct Asked {
-    /// Temporary id from which the ids of the request's items derive. Nothing is stored under this id.
+    /// Temporary id from which the ids of the request's items are derived. Nothing is stored under this id.
     pub(super) id: ResponseId,
     pub(super) request: ResponseRequest,
-    /// The conversation that the request continues. Items from the given sequence number on are ignored.
+    /// The conversation that the request continues. Items at or after the given sequence number are ignored.
     pub(super) conversation: Option<(ScopeId, u64)>,
 }
 

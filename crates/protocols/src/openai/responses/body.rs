@@ -1,5 +1,5 @@
-//! Reads the body of a request for a response. Unknown fields are ignored, because clients support new fields earlier
-//! than this server.
+//! Reads the body of a request for a response. Unknown fields are ignored, because clients support new fields before
+//! this server does.
 
 use super::echo;
 use super::input::read_input;
@@ -22,7 +22,7 @@ pub(super) enum Context {
     Conversation(String),
     /// The conversation of a response.
     Previous(ResponseId),
-    /// The items up to a response, whose conversation is only read.
+    /// The items up to the end of a response. The conversation of that response is only read.
     ReadOnly(ResponseId),
     /// A new conversation.
     New,

@@ -36,7 +36,7 @@ pub(in crate::openai) async fn compact_response(
     Ok(answer(object(&id, created_ms, &compacted), false))
 }
 
-/// Compacts a conversation's items for the answer. The conversation itself does not change.
+/// Compacts the items of a conversation for the answer, without changing the conversation.
 async fn apart(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, OpenAiError> {
     let responses = request.responses()?.clone();
     let Asked {
@@ -70,7 +70,7 @@ async fn apart(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, 
     Ok(responses.compact(compaction).await?)
 }
 
-/// Replaces a conversation's items with one summary. Items that are added meanwhile are kept.
+/// Replaces the items of a conversation with one summary. Items that are added in the meantime are kept.
 async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, OpenAiError> {
     let responses = request.responses()?.clone();
     let nothing = || Fault::wrong_value("conversation", "a conversation with items");

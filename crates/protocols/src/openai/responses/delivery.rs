@@ -10,7 +10,7 @@ use threadkeep_domain::ResponseId;
 use threadkeep_http::ConnectionState;
 use threadkeep_responses::ResponseService;
 
-/// Records that an answer was delivered, once it is completely written to the client's connection.
+/// Records that an answer was delivered once the complete answer has been written to the client's connection.
 pub(super) struct Delivery {
     pub(super) responses: ResponseService,
     pub(super) id: ResponseId,
@@ -19,7 +19,7 @@ pub(super) struct Delivery {
 
 struct Delivered {
     body: BoxBody,
-    /// The body has ended and must not be polled again.
+    /// True if the body has ended and must not be polled again.
     has_ended: bool,
     delivery: Option<Delivery>,
 }

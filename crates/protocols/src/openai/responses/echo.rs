@@ -1,8 +1,8 @@
 //! The settings that a response repeats from its request.
 //!
 //! A response stores its settings as an object. The object omits the instructions, because the response already stores
-//! them. The last member, `tools`, has `null` for each function or custom tool that the model may call, because the
-//! response stores these too.
+//! them. The last member, `tools`, contains `null` for each function or custom tool that the model may call, because
+//! the response also stores those tools.
 
 use serde_json::{Value, json};
 
@@ -81,8 +81,8 @@ pub(super) fn kept(
     Ok(Json::from_compact(kept))
 }
 
-/// Appends the settings as members, separated by commas. A response that an earlier version stored may lack settings,
-/// have `null` for a default, or contain the instructions and functions.
+/// Appends the settings as members, separated by commas. A response that was stored by an earlier version may omit
+/// settings, contain `null` for a default, or contain the instructions and functions.
 pub(super) fn write_members(request: &ResponseRequest, text: &mut String) {
     let echo = request.echo.as_str();
     let settings = with_defaults(echo, &SETTINGS);

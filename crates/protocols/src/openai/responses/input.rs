@@ -7,7 +7,7 @@ use crate::openai::new_items::complete_item;
 use threadkeep_domain::{ResponseId, elements, given, member, member_text};
 use threadkeep_responses::{InputItem, response_item_id, without_image};
 
-/// Maximum number of items in one input. A history write has up to 1,000 items, including the output.
+/// Maximum number of items in one input. A history write may contain up to 1,000 items, including the output.
 pub(super) const INPUT_MAX: usize = 400;
 
 static KINDS: [&str; 11] = [
@@ -37,7 +37,7 @@ pub(super) fn is_input_kind(item: &str) -> bool {
     member_text(item, "type").is_some_and(|kind| KINDS.contains(&&*kind))
 }
 
-/// Reads an input: a text, or a list of items. Generates missing ids. Without an input, the list is empty.
+/// Reads an input: a text, or a list of items. Generates missing ids. Returns an empty list if there is no input.
 pub(super) fn read_input(
     input: Option<&str>,
     response: (&ResponseId, u64),

@@ -74,7 +74,7 @@ pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpRespon
 
 struct Prepared {
     new: NewResponse,
-    /// Whether a repeat is detected without an idempotency key.
+    /// True if a repeat is detected without an idempotency key.
     is_detected_without_key: bool,
 }
 
@@ -155,7 +155,7 @@ async fn prepare(request: &OpenAiRequest, body: ObjectBody) -> Result<Prepared, 
     })
 }
 
-/// Runs a response. The answer is a stream, or one object.
+/// Runs a response. The answer is either a stream or a single object.
 async fn run(responses: &ResponseService, new: NewResponse) -> Result<HttpResponse, OpenAiError> {
     if new.request.is_streamed {
         return Ok(stream::respond(responses.stream(new).await?));

@@ -7,9 +7,9 @@ use crate::openai::fault::Fault;
 use threadkeep_domain::{Json, given};
 use threadkeep_responses::Parameters;
 
-/// Maximum number of alternative tokens with log probabilities at each position.
+/// Maximum number of alternative tokens per position for which log probabilities are returned.
 const TOP_LOGPROBS_MAX: u64 = 20;
-/// Maximum penalty. The minimum is the negative value.
+/// Maximum penalty. The minimum is `-PENALTY_MAX`.
 const PENALTY_MAX: f64 = 2.0;
 
 pub(super) fn read_parameters(body: &ObjectBody) -> Result<Parameters, Fault> {

@@ -30,7 +30,7 @@ pub(super) struct Place {
     pub(super) continued: Option<ContinuedItems>,
     /// The token of the thread's turn (its exclusive lease), if the caller holds the turn.
     pub(super) lent: Option<TurnToken>,
-    /// Whether a repeat without an idempotency key finds the same thread.
+    /// True if a repeat without an idempotency key finds the same thread.
     pub(super) is_found_again: bool,
     /// The response that the request repeats, if no idempotency key identifies it.
     pub(super) repeated: Option<ResponseId>,
@@ -39,7 +39,7 @@ pub(super) struct Place {
 /// The parts of a request for a response that determine its [`Place`].
 pub(super) struct PlaceFinder<'a, F> {
     pub(super) request: &'a OpenAiRequest,
-    /// Digest of the request. `digest` is the digest of its idempotency key.
+    /// Digest of the request. The field `digest` is the digest of its idempotency key.
     pub(super) fingerprint: Fingerprint,
     pub(super) digest: Option<[u8; 16]>,
     /// Checks the rest of the request.
@@ -109,8 +109,8 @@ impl<F: Fn() -> Result<(), OpenAiError>> PlaceFinder<'_, F> {
         Ok(responses.repeated(thread, self.fingerprint).await?)
     }
 
-    /// Returns the thread of `previous` if `previous` is its last response, or if the request is a repeat. Otherwise,
-    /// returns a fork of the thread up to `previous`.
+    /// Returns the thread of `previous` if `previous` is the last response in that thread, or if the request is a
+    /// repeat. Otherwise, returns a fork of the thread up to `previous`.
     async fn after(&self, previous: ResponseId) -> Result<Place, OpenAiError> {
         let (request, responses) = (self.request, self.request.responses()?);
         let state = previous_response(request, &previous).await?;
@@ -146,7 +146,7 @@ impl<F: Fn() -> Result<(), OpenAiError>> PlaceFinder<'_, F> {
             place.after = Some(followed);
             return Ok(place);
         }
-        // checked before the fork, so that no unused fork remains
+        // checks first, so that a rejected request leaves no unused fork behind
         (self.check)()?;
         responses.check_room()?;
         request.protocol.api.service.admit(&thread).await?;
@@ -220,8 +220,8 @@ pub(super) async fn end_of(
     Ok(scopes.find_item(&state.scope, &last).await?)
 }
 
-/// Forks a thread up to a response, with its keys and tasks. Returns the fork, and whether it is new. A repeated
-/// request with the same idempotency key gets the same fork.
+/// Forks a thread up to a response, including the thread's keys and tasks. Returns the fork, and whether it is new. A
+/// repeated request with the same idempotency key gets the same fork.
 async fn fork(
     request: &OpenAiRequest,
     source: &ThreadId,

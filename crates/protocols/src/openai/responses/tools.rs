@@ -16,7 +16,7 @@ const CHOICES: &str =
     "'function', 'custom', 'mcp', 'web_search', 'image_generation' or 'allowed_tools'";
 /// The URL that stands for this server's state tools.
 const STATE: &str = "threadkeep:memory";
-/// The URL that stands for this server's tools that read the web.
+/// URL that stands for this server's tools for reading the web.
 const WEB: &str = "threadkeep:web";
 /// Fields of `web_search` that would change its meaning.
 static SEARCH_FIELDS: [&str; 1] = ["filters"];
@@ -155,7 +155,7 @@ impl Tools {
         Ok(vec![typed.as_str().into()])
     }
 
-    /// Returns the names of all functions that the model is offered.
+    /// Returns the names of all functions that are offered to the model.
     fn names<'a>(&'a self) -> impl Iterator<Item = &'a str> {
         let functions = self.functions.iter().map(|function| function.name.as_str());
         let state = self.state.iter().flat_map(|state| &state.allowed);
@@ -164,8 +164,8 @@ impl Tools {
         functions.chain(state.map(String::as_str)).chain(stateless)
     }
 
-    /// Reads `tool_choice`. With `allowed_tools`, the model is offered only the allowed tools. A call of any other tool
-    /// counts as a call of an unknown tool.
+    /// Reads `tool_choice`. With `allowed_tools`, only the allowed tools are offered to the model. A call to any other
+    /// tool counts as a call to an unknown tool.
     pub(super) fn choose(&mut self, choice: Option<&str>) -> Result<ToolChoice, Fault> {
         let wanted = "'auto', 'none', 'required', 'allowed_tools' or a function of the request";
         let has_tools = self.names().next().is_some();
@@ -280,7 +280,7 @@ fn read_function(tool: &str, at: &str) -> Result<Function, Fault> {
     })
 }
 
-/// Reads `allowed_tools`: an array of names, or `{"tool_names"}`. Returns all tools if it is missing.
+/// Reads `allowed_tools`: an array of names, or `{"tool_names"}`. Returns all tools if `allowed` is `None`.
 fn read_allowed<T: Copy + PartialEq + FromStr, const N: usize>(
     allowed: Option<&str>,
     at: &str,

@@ -1,6 +1,6 @@
 //! Creates items for calls of stateless tools, in the form of OpenAI's Responses API.
 //!
-//! In that API, a search item has no result, and an image item has nothing but the image. Items here therefore have
+//! In that API, a search item has no result, and an image item has nothing but the image. The items here therefore have
 //! additional members, which later prompts need: `call_id`, `arguments`, `output` or `error`, and `code`.
 
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! Interface between responses and the servers of stateless tools, which do not store state.
+//! Interface through which responses call stateless tools. These tools do not store state.
 
 mod items;
 mod set;
@@ -15,8 +15,8 @@ pub use items::without_image;
 pub(crate) use items::{StatelessOutcome, counted_bytes, id_prefix, image_bytes, item};
 pub use set::{StatelessServer, StatelessSet};
 
-/// Maximum total size of a response's images in base64, in bytes. A call fails if its image would exceed the limit,
-/// because a truncated image is useless.
+/// Maximum total size of a response's base64-encoded images, in bytes. A call fails if its image would exceed the
+/// limit, because a truncated image is useless.
 pub(crate) const IMAGES_MAX_BYTES: usize = 8 * 1_048_576;
 
 /// Runs stateless tools. They do not store state, so a call may run again after a crash. A tool that is not configured
@@ -27,7 +27,7 @@ pub trait StatelessTools: fmt::Debug + Send + Sync {
 
     async fn fetch(&self, fetch: &WebFetch) -> Result<String, StatelessError>;
 
-    /// Generates an image. Fails if the image takes longer than `left`.
+    /// Generates an image. Fails if this takes longer than `left`.
     async fn generate(
         &self,
         prompt: &str,

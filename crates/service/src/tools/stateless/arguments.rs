@@ -3,15 +3,15 @@ use crate::tools::arguments::{Fields, read_object};
 use crate::tools::mistake::Mistake;
 use threadkeep_domain::Json;
 
-/// Maximum number of characters in a query, which is also the limit of Brave and Tavily.
+/// Maximum number of characters in a query. Brave and Tavily have the same limit.
 pub(super) const QUERY_CHARS_MAX: usize = 400;
 pub(super) const RESULTS: u64 = 5;
 pub(super) const RESULTS_MAX: u64 = 20;
-/// Maximum size of a URL in bytes: the same limit as for webhook URLs.
+/// Maximum size of a URL in bytes. Webhook URLs have the same limit.
 pub(super) const URL_BYTES_MAX: usize = 2_048;
 pub(super) const FETCHED_CHARS: u64 = 20_000;
 pub(super) const FETCHED_CHARS_MAX: u64 = 100_000;
-/// Maximum number of characters in a prompt, which is also the limit of OpenAI's image models.
+/// Maximum number of characters in a prompt. OpenAI's image models have the same limit.
 pub(super) const PROMPT_CHARS_MAX: usize = 32_000;
 /// Maximum length of a DNS name in bytes (RFC 1035, section 2.3.4).
 const DOMAIN_BYTES_MAX: usize = 253;
@@ -33,7 +33,7 @@ pub struct WebSearch {
     pub query: String,
     /// 1 to 20.
     pub max_results: usize,
-    /// Restricts the search to a domain of letters, digits, dots and hyphens.
+    /// Restricts the search to a domain, which consists of letters, digits, dots and hyphens.
     pub site: Option<String>,
 }
 
@@ -98,7 +98,7 @@ fn read_image(tool: &'static str, object: &Json) -> Result<StatelessCall, Mistak
     Ok(StatelessCall::Image { prompt })
 }
 
-/// Checks the syntax of a domain. Otherwise a model could add other search operators to the query.
+/// Returns whether `text` is a valid domain. Otherwise, a model could add other search operators to the query.
 fn is_domain(text: &str) -> bool {
     let is_label = |label: &str| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';

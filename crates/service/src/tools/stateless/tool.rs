@@ -23,18 +23,18 @@ impl StatelessTool {
     /// The tools of the tool server `threadkeep:web`.
     pub const WEB: [Self; 2] = [Self::WebSearch, Self::WebFetch];
 
-    /// Name of the tool for models, and type of its items.
+    /// Returns the tool's name for models, which is also the type of its items.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         self.names().0
     }
 
-    /// Name of the tool in messages, and alternative name in requests.
+    /// Returns the tool's name in messages. Requests may also use this name.
     pub fn dotted(self) -> &'static str {
         self.names().1
     }
 
-    /// Error code of a call that cannot run, because the tool is not configured or its server is unreachable.
+    /// Returns the error code for calls that fail because the tool is not configured or its server is unreachable.
     pub fn unavailable(self) -> &'static str {
         match self {
             Self::WebSearch => "WEB_SEARCH_UNAVAILABLE",

@@ -1,4 +1,4 @@
-//! Ends idle namespaces. Hides an idle namespace at once, and frees its entries later.
+//! Ends idle namespaces. Hides an idle namespace immediately, and frees its entries later.
 
 use super::{Gone, Space, Spaces, held_bytes, shared_bytes};
 use threadkeep_domain::Namespace;

@@ -14,11 +14,11 @@ use threadkeep_store::{
     NamespaceRecord, Reading, Usage,
 };
 
-/// Maximum number of expired entries that one list skips. Many entries can expire at once. A page that skips all of
-/// them before they are purged would hold the lock for too long.
+/// Maximum number of expired entries that one page skips. If many entries expire at the same time, skipping all of them
+/// before they are purged would hold the lock for too long.
 const PASSED_OVER: usize = 10_000;
 
-/// All namespaces. Expired entries are hidden at once, and freed by the purge.
+/// All namespaces. Expired entries are hidden immediately, and freed by the purge.
 #[derive(Debug, Default)]
 pub(crate) struct Spaces {
     spaces: HashMap<Namespace, Space>,
@@ -332,8 +332,8 @@ impl Heap for Spaces {
 
 impl Part for Spaces {}
 
-/// Returns the heap bytes of a key and its entry, with the extra block through which a body is shared once it has been
-/// read.
+/// Returns the heap bytes of a key and its entry, including the extra block that is allocated when the body is first
+/// shared with a reader.
 fn held_bytes(key: &EntryKey, entry: &Entry) -> u64 {
     let encoding = entry.head.content_encoding.as_ref();
     shared_bytes(key.as_str())

@@ -111,7 +111,7 @@ impl Spaces {
         }
     }
 
-    /// Remembers the result of a deletion of a namespace. The first of two concurrent deletions wins.
+    /// Remembers the result of deleting a namespace. If two deletions run concurrently, keeps the first result.
     pub(in super::super) fn remember_deleted(
         &mut self,
         namespace: &Namespace,

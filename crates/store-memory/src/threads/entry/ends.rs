@@ -10,7 +10,7 @@ use threadkeep_domain::{EndReason, EventKind, Life, Refusal, Thread, ThreadPolic
 use threadkeep_store::{Destroy, Destroyed, millis};
 
 impl Entry {
-    /// Ends the thread. If `has_room` is false, the result for an id without a thread is not remembered. Otherwise,
+    /// Ends the thread. If `has_room` is false, does not remember the result for an id without a thread, because
     /// clients could fill the memory with such results.
     pub(crate) fn destroy(
         &mut self,

@@ -20,16 +20,16 @@ use threadkeep_domain::{
     Tombstone, TurnToken, heap,
 };
 
-/// Everything that the store has for one id: the thread, the tombstone, remembered results, and whether changes are
+/// Everything that the store has for one id: the thread, the tombstone, remembered results, and how long changes are
 /// logged.
 #[derive(Debug, Default)]
 pub(crate) struct Entry {
     living: Option<LiveThread>,
     tombstone_ends_ms: u64,
-    /// Until this time, clients that have not read the thread since it was destroyed are rejected. They are rejected
-    /// even if the thread has a new life.
+    /// Until this time, writes from clients that have not read the thread since it was destroyed are rejected, even if
+    /// the thread has a new life.
     stale_writes_until_ms: u64,
-    /// True if the thread has moved to a different id. If so, the tombstone rejects every write.
+    /// True if the thread has moved to another id. If so, the tombstone rejects every write.
     is_moved: bool,
     records: Records<Answered>,
     /// Results of writes to the scope; most threads have none.
@@ -38,7 +38,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Returns the thread, and extends its life to now + TTL.
+    /// Returns the thread, and extends its lifetime.
     pub(crate) fn touch(
         &mut self,
         access: Access,
@@ -189,7 +189,7 @@ impl Entry {
         self.records.remember(key, now_ms, ends_ms, answer);
     }
 
-    /// Shortens the lifetime of results, because the life that they belong to has ended.
+    /// Shortens the lifetime of the results of an ended life.
     fn shorten_answers(&mut self, ends_ms: u64, now_ms: u64) {
         self.records.expire_by(ends_ms, now_ms);
         if let Some(records) = &mut self.scope_records {

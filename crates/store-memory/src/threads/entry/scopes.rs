@@ -7,8 +7,8 @@ use threadkeep_store::held_scope::{HeldScope, check_version};
 use threadkeep_store::{Answered, ScopeEnd};
 
 impl Entry {
-    /// Writes to the thread's scope. Without a thread, a valid write is refused with `NoThread`, and an invalid write
-    /// with its own refusal.
+    /// Writes to the thread's scope. If there is no thread, a valid write is refused with `NoThread`, and an invalid
+    /// write with the refusal for its error.
     pub(crate) fn write_scope(
         &mut self,
         write: &ScopeWrite<'_>,

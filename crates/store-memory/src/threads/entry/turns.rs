@@ -49,7 +49,7 @@ impl Entry {
         renew_turn(living.turn.as_deref_mut(), token, ttl, now_ms)
     }
 
-    /// Releases a turn. Returns whether another caller waits for the turn.
+    /// Releases a turn. Returns whether another caller is waiting for the turn.
     pub(crate) fn end_turn(
         &mut self,
         access: Access,

@@ -2,7 +2,7 @@
 -- KEYS: 1 the pool, a hash. Its field `mHOLDER` has the expiry of a holder; `sSLOT` has the expiry of a lease and the name
 --   of its holder; `iHOLDER` is described in introduce.lua.
 -- ARGV: 1 `ahead`, 2 number of slots, 3 holder, 4 duration of the leases.
--- Reply: the slots that the holder has now.
+-- Reply: the slots that the holder now has.
 local ahead, slots, holder, lasts = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local t, pool = now(ahead), {}
 -- if the leases expired, no replica would end threads or delete old data, so a full Redis must accept the renewal

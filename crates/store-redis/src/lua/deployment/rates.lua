@@ -1,5 +1,5 @@
--- A counter holds one time, in microseconds: when the whole burst is available again. The key expires at that time. See
--- domain/rate.rs.
+-- A counter holds one time, in microseconds: the time at which the whole burst is available again. The key expires at
+-- that time. See domain/rate.rs.
 local function now_us(ahead)
   local t = call('TIME')
   return t[1] * 1000000 + t[2] + ahead * 1000
@@ -8,7 +8,7 @@ end
 -- Returns the time at which the burst is full again; for a new counter, `t`.
 local function full_us(key, t, tolerance)
   local full = tonumber(call('GET', key) or 0)
-  -- the stored time is later than `t + tolerance` only if the clock was set back, or if the limit used to be wider
+  -- the stored time is later than `t + tolerance` only if the clock was set back, or if the limit used to be higher
   return math.min(math.max(full, t), t + tolerance)
 end
 

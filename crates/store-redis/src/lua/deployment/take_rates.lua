@@ -1,6 +1,6 @@
--- Takes one permit of each rate, or no permit at all.
+-- Takes one permit from each rate, or none at all.
 -- KEYS: one counter per rate. ARGV: 1 `ahead`, then the cost and the burst of each rate, in microseconds.
--- Reply: 0, or the index of the exhausted rate with the longest wait, from 0, and that wait in microseconds.
+-- Reply: 0, or the zero-based index of the exhausted rate with the longest wait, and that wait in microseconds.
 local t, fulls, place, longest = now_us(tonumber(ARGV[1])), {}, nil, 0
 for i, key in ipairs(KEYS) do
   local interval, tolerance = tonumber(ARGV[2 * i]), tonumber(ARGV[2 * i + 1])

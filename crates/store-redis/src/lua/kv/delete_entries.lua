@@ -1,5 +1,5 @@
 -- Deletes entries of one namespace in one bucket. The keys are described in entries.lua.
--- KEYS: 1 heads, 2 members, 3 ends, 4 counts, then the entries; with an idempotency key, last the remembered answers.
+-- KEYS: 1 heads, 2 members, 3 ends, 4 counts, then the entries; with an idempotency key, finally the remembered answers.
 -- ARGV: 1 `ahead`, 2 precondition, 3 time before which entries ended with their namespace, 4 idempotency key or empty, then
 --   the members of the entries.
 -- Reply: `D`, replayed flag, number of living entries deleted; or a refusal as in write.lua.

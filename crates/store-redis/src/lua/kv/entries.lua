@@ -13,7 +13,7 @@
 local USES, HEAD, COUNTS = '>I6I6I6', '>BI6c8I6I6I6I4', '>I6I6I6'
 local HEAD_AT, HEAD_BYTES = 19, 37
 local NOBODY = '\0\0\0\0\0\0\0\0'
--- How many expired entries a script purges in addition to its own work.
+-- Maximum number of expired entries that a script purges in addition to its own work.
 local PURGED = 20
 
 local function count(counts, member, entries, bytes, used)
@@ -34,8 +34,8 @@ local function ended_with_namespace(head, since)
   return updated < since
 end
 
--- Returns the head of a living member, or nil; then the head of the member even if it has expired. `k` has the keys of
--- heads, members, ends and counts.
+-- Returns the head of a member, or nil if the member does not exist or has expired; then the head even if the member
+-- has expired. `k` has the keys of heads, members, ends and counts.
 local function head_of(k, member, ahead, since)
   local head = call('HGET', k.heads, member)
   if not head then return nil end
@@ -55,8 +55,8 @@ local function drop(k, member)
   count(k.counts, member, -1, -bytes, 0)
 end
 
--- Drops up to `most` expired members, and returns how many. Call it after all commands that use memory: once a script has
--- written, Redis runs these commands even when it is full.
+-- Drops up to `most` expired members, and returns their number. Call it after all commands that use memory, because it
+-- writes, and a full Redis rejects these commands only until the script has written.
 local function purge(k, most, ahead)
   local ended = call('ZRANGEBYSCORE', k.ends, '-inf', fmt('%.0f', now(ahead)), 'LIMIT', 0, most)
   for _, member in ipairs(ended) do drop(k, member) end

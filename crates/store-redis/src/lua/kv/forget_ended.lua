@@ -1,4 +1,4 @@
--- Forgets an ended namespace after its entries were deleted. If its time has changed, the namespace ended again meanwhile
+-- Forgets an ended namespace after its entries were deleted. If its time has changed, the namespace has ended again
 -- and may have more entries, so it is kept.
 -- KEYS: 1 `ended` of namespaces.lua. ARGV: 1 name, 2 time stored in `ended`. Reply: 1.
 if tonumber(call('ZSCORE', KEYS[1], ARGV[1]) or 0) == tonumber(ARGV[2]) then call('ZREM', KEYS[1], ARGV[1]) end

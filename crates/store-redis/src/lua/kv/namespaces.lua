@@ -4,9 +4,9 @@
 --   newest   a sorted set: creation time and name of each namespace, in byte order
 --   idle     a sorted set: names of namespaces that end when idle, by end
 --   ended    a sorted set: names of namespaces whose entries await deletion, by a time. Entries that were last put before
---            that time ended with the namespace. The time is half of the idle time before the end. So a node whose clock is
---            late by less than that half never puts an entry that seems to have ended
--- A process records at most one use per LATE milliseconds, so a namespace may end up to LATE milliseconds late.
+--            that time ended with the namespace. The time is half the idle time before the end, so that an entry put by a
+--            node whose clock lags by less than that never seems to have ended
+-- A process records at most one use per LATE milliseconds, so a namespace may end up to LATE milliseconds too late.
 local RECORD_BYTES, IDLE_BYTES, IDLE, IDLE_AT, LATE = 13, 25, '>I6I6', 14, 2000
 
 local function namespace_keys()
@@ -20,7 +20,7 @@ local function close(k, name, record)
   call('ZREM', k.idle, name)
 end
 
--- Returns the record of a namespace, or false. Ends the namespace if its idle time is over.
+-- Returns the record of a namespace, or false. Ends the namespace if its idle time has elapsed.
 local function record_of(k, name, ahead)
   local record = call('HGET', k.names, name)
   if not record or #record ~= IDLE_BYTES then return record end
@@ -32,7 +32,7 @@ local function record_of(k, name, ahead)
   return false
 end
 
--- Postpones the end of a namespace that is used now. Returns its record.
+-- Extends the lifetime of a namespace that is being used. Returns its record.
 local function note_use(k, name, record, ahead)
   if #record ~= IDLE_BYTES then return record end
   local ttl, ends = unpack_(IDLE, record, IDLE_AT)

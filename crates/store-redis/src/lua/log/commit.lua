@@ -9,7 +9,7 @@
 local expires, by = string.match(call('HGET', KEYS[1], 's' .. ARGV[2]) or '', '^(%d+) (.*)$')
 if by ~= ARGV[3] or tonumber(expires) <= now(tonumber(ARGV[1])) then return {0, 0} end
 if call('EXISTS', KEYS[2]) == 0 or (call('HGET', KEYS[2], 'erasures') or '0') ~= ARGV[4] then return {0, 0} end
--- a full Redis must accept this write: it lets handled events be deleted from the log
+-- a full Redis must accept this write, because handled events can then be deleted from the log
 write_even_when_full(KEYS[2])
 -- Returns whether `position` is after `other`. A commit that arrives late, after a timeout, must not move a cursor back.
 local function is_past(position, other)

@@ -1,7 +1,7 @@
 local LOOKED_AT, HEADER, LOGGED_LIFE_AT, FIRST_HEADER, FIRST_LIFE_AT = 32, 26, 19, 10, 3
 local LOST_LIFE_NAMED = '-0000000000000000'
 
--- Returns whether an event may name keys of an erased life. Events of ends, of moves and of requests name no keys.
+-- Returns whether an event may name keys of an erased life. Events for ends, moves and requests name no keys.
 local function is_unwanted(entry, erased)
   local e = entry[2][2]
   local kind = byte(e)
@@ -16,7 +16,7 @@ local function is_unwanted(entry, erased)
   return lost and tonumber(string.match(entry[1], '^%d+')) <= tonumber(lost)
 end
 
--- Calls `look` for the entries of a log from `from` on. Stops when `look` returns true, or after `most` entries or
+-- Calls `look` for each entry of a log, starting at `from`. Stops when `look` returns true, or after `most` entries or
 -- `most_bytes` bytes of key names. Returns the position to resume at, or nil at the end of the log.
 local function look_through(log, from, most, most_bytes, look)
   local looked, bytes = 0, 0

@@ -6,7 +6,7 @@ local NO_LIFE = '\0\0\0\0\0\0\0\0'
 -- The `traceparent` of the request, or empty. Scripts that log for a request set this variable.
 local trace = ''
 
--- Returns the position of the next entry of a log by the shifted clock of tests. XADD accepts `MS-*` only since Redis 7.
+-- Returns the next position of a log according to the shifted clock of tests. XADD accepts `MS-*` only since Redis 7.
 local function next_position(log, ahead)
   local last = call('EXISTS', log) == 1 and call('XINFO', 'STREAM', log)[8] or '0-0'
   local ms, number = string.match(last, '^(%d+)-(%d+)$')
@@ -14,11 +14,11 @@ local function next_position(log, ahead)
   return fmt('%.0f-%.0f', at, at == tonumber(ms) and number + 1 or 0)
 end
 
--- Appends an event to a log. Returns the time of the event's position, which never decreases, even if the clock does.
+-- Appends an event to a log. Returns the time of the event's position, which never decreases, even if the clock goes back.
 -- The stream entry has two fields. `e` has type, flags, time, version, sequence, life, and the id of the thread, or the text
 -- of a scope without a thread. `k` has the names of keys, or other data of the type; for a fork, the id and version of the
 -- source. The name of the field `k` is followed by the trace of the request. Older versions do not read the trace, and
--- threads that expired have none.
+-- the events of expired threads have none.
 -- Flags: for a creation, 1 restored; for an update, 1 metadata; for an end, 0 expired, 1 destroyed, 2 expired and its data
 -- lost, 3 erased.
 local function log_event(log, kind, flags, time, version, sequence, life, id, more, ahead)
@@ -55,8 +55,8 @@ end
 -- Offsets in the meta of a thread: the number of events so far, and the time until which changes are logged.
 local EVENTS_AT, WATCHED_AT = 55, 59
 
--- Returns the meta of a living thread or false, the TTL of the key, and the meta of a thread that has expired but was not
--- ended yet.
+-- Returns three values: the meta of a living thread or false; the TTL of the key; and the meta of a thread that has
+-- expired but has not been ended yet.
 local function living(key, ahead)
   local left, m = call('PTTL', key), call('HGET', key, 'M')
   if not m then return false, left end
@@ -78,7 +78,7 @@ local function events_before(archive)
   return m and (unpack_('>I4', m, EVENTS_AT)) or 0
 end
 
--- Returns whether `life` has ended and the thread was destroyed a moment ago.
+-- Returns whether `life` has ended and the thread was destroyed recently.
 local function is_past(archive, m, life, ahead)
   if m and sub(m, LIFE_AT, LIFE_END) == life then return false end
   local stops = call('HGET', archive, 'T')
@@ -108,8 +108,8 @@ local SEGMENT, SEGMENT_BYTES = '>I4I6I6I6I6I6I6I2', 42
 -- The last compaction. It precedes the segments.
 local SEGMENTS, SEGMENTS_BYTES = '>I4I6I2', 12
 
--- Returns the segments of a scope's history, with functions. The functions are defined inside this one, because Redis spends
--- time on each top-level function in every call of a script.
+-- Returns the segments of a scope's history in a table with functions. The functions are defined inside this one,
+-- because each top-level function costs time in every call of a script.
 local function segments_of(scope)
   local text, at = call('HGET', scope, 'S') or '', SEGMENTS_BYTES + 1
   -- the last compaction: its number, its last position, and its number of new items
@@ -122,7 +122,7 @@ local function segments_of(scope)
     g.ids = sub(text, at, at + bytes - 1)
     at, all.list[#all.list + 1] = at + bytes, g
   end
-  -- Returns the keys of a segment in the scope `of`, by default this scope: the key of its items and the key of their ids.
+  -- Returns the keys of a segment's items and of their ids. The segment is in the scope `of`, by default this scope.
   function all.keys(number, of)
     local its = of or scope
     local from = find(its, '}:k:', 1, true)
@@ -132,7 +132,7 @@ local function segments_of(scope)
   function all.drop()
     for _, g in ipairs(all.list) do call('UNLINK', all.keys(g.number)) end
   end
-  -- Moves the items to another scope of the slot. Returns the new keys and their expiry.
+  -- Moves the items to another scope in the same slot. Returns the new keys and their expiry.
   function all.move(to)
     local moved = {}
     for _, g in ipairs(all.list) do
@@ -202,8 +202,8 @@ local function archive_of(last, life)
   return last, call('HGET', last, 'M')
 end
 
--- Returns how long data of a listed life can remain: its archive, or the remembered answers of a thread that continues with
--- another owner or id. These answers expire within two days.
+-- Returns the maximum time for which data of a listed life can remain. The data is its archive, or the remembered
+-- answers of a thread that continues with another owner or id. These answers expire within two days.
 local function remains_ms(archive_ms) return math.max(archive_ms, 172800000) end
 
 -- Lists a life that has ended, or whose owner or id has changed. With this list, an erasure finds the archive, the

@@ -26,7 +26,7 @@ if next then
   return next
 end
 
--- positions must never go back, even if the last event was left out
+-- positions must never go backwards, even if the last event was left out
 local last
 local about = call('XINFO', 'STREAM', log)
 for i = 1, #about, 2 do

@@ -18,14 +18,14 @@ if ARGV[4] ~= '' then
 end
 local last, more = call('XREVRANGE', KEYS[1], '(' .. cut, '-', 'COUNT', 1)[1], 0
 if last then
-  -- deletes whole nodes of the stream, some thousand events at a time, and then the rest
+  -- deletes whole nodes of the stream, a few thousand events at a time, and then the rest
   if call('XTRIM', KEYS[1], 'MINID', '~', cut, 'LIMIT', most) > most / 2 then
     more = 1
   else
     call('XTRIM', KEYS[1], 'MINID', cut)
   end
-  -- The horizon is set even if some of these events remain, because concurrent readers must notice that they miss events. It
-  -- is set after the trim, because a full Redis rejects SET from a script that has not written yet.
+  -- The horizon is set even if some of these events remain, because concurrent readers must notice that they missed
+  -- events. It is set after the trim, because a full Redis rejects SET from a script that has not written yet.
   call('SET', KEYS[2], last[1])
 end
 

@@ -1,4 +1,4 @@
--- Starts to log the changes of a thread, even if the thread does not exist yet.
+-- Starts logging the changes of a thread, even if the thread does not exist yet.
 -- KEYS: 1 thread, 2 watch, 3 log, 4 horizon, 5 scope of the thread. ARGV: 1 `ahead`, 2 duration.
 -- Reply: version, life, newest position of the log or nil, horizon, and meta of the scope or nil.
 local ahead, lasts = tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -1,4 +1,4 @@
--- Starts to log the changes of all threads.
+-- Starts logging the changes of all threads.
 -- KEYS: 1 mark, which exists while all changes are logged.
 -- ARGV: 1 `ahead`, 2 duration, 3 maximum delay until every replica has seen the mark.
 -- Reply: time from which all changes are logged.

@@ -7,9 +7,9 @@
 --   the response may begin.
 -- Reply: a refusal, or one of:
 --   `N`  the response is new
---   `A`  it may begin, but no request was given
---   `T`  it continues, or has ended
---   `L`  another driver has it; followed by the milliseconds until that driver's lease expires
+--   `A`  the response may begin, but no request was given
+--   `T`  the response continues, or has ended
+--   `L`  another driver has the response; followed by the milliseconds until that driver's lease expires
 --   `F`  another response or a client holds the floor; followed by the milliseconds until that lease expires, and the id of
 --        the other response, if any
 --   `B`  the response with the following id must end first
@@ -69,7 +69,7 @@ r.token, r.lease, r.kept, r.due = token, now(ahead) + tonumber(ARGV[4]), tonumbe
 r.turn = floor == '' and NO_TURN or floor == 't' and token or floor
 settle_response(key, r)
 if is_new then
-  -- only with the shifted clock of tests can the key of an expired response exist
+  -- the key of an expired response can exist only with the shifted clock of tests
   if call('EXISTS', key) == 1 then call('UNLINK', key, events_of(key)) end
   call('HSET', key, 'M', pack_response(r), 'S', ARGV[9], 'P', ARGV[7], 'Q', ARGV[10])
 else

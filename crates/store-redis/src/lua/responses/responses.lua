@@ -37,7 +37,7 @@ local function pack_response(r)
   return pack(RESPONSE, r.has_ended and 1 or 0, r.token, r.lease, r.turn, r.entries, r.next_event, r.life, r.kept, r.due)
 end
 
--- Fails while the slot is moving, before any write: see `settle`.
+-- Fails if the slot is migrating, before anything is written: see `settle`.
 local function settle_response(key, r)
   settle(key)
   call('EXISTS', events_of(key), start_of(key) .. ':ud', list_of(key, r.life))
@@ -61,15 +61,15 @@ local function keep(key, r, ahead)
   if call('PTTL', list) < r.kept + ahead then call('PEXPIRE', list, r.kept + ahead) end
 end
 
--- Returns whether a response belongs to a scope: to that of its thread, whose life the caller must compare, or to the scope
--- with the text `scope`.
+-- Returns whether a response belongs to a scope. With `thread`, that is the scope of the thread, whose life the caller
+-- must also compare. Without it, that is the scope with the text `scope`.
 local function is_in(key, r, scope, thread)
   if thread then return r.life ~= NO_LIFE end
   return r.life == NO_LIFE and call('HGET', key, 'S') == scope
 end
 
--- Returns why the driver with `token` may not write to a response, or nil. A call that ends the response may pass '' to act
--- for any driver. `m` is the meta of the response's thread, if it is alive.
+-- Returns a refusal if the driver with `token` may not write to a response, else nil. A call that ends the response may
+-- pass '' to act for any driver. `m` is the meta of the response's thread, if it is alive.
 local function driver_refusal(r, token, thread, m)
   if not r or r.has_ended or token ~= '' and r.token ~= token then return {'R', 'turn_lost'} end
   if not thread then return nil end
@@ -101,15 +101,15 @@ end
 local function is_end(args) return args[5] ~= '' end
 
 -- Checks a step of a response: an entry, or the end.
--- `args`: token of the driver, or empty for any driver at the end; scope; number of the entry, or of all entries at the end;
--- the entry or the answer; at the end, the retention of the response and of its events, else twice empty; number of the
--- first event; events.
+-- `args`: token of the driver, or empty for any driver at the end; scope; number of the entry, or at the end the number
+-- of entries; the entry or the answer; at the end, the retention of the response and of its events, otherwise two empty
+-- arguments; number of the first event; events.
 -- Returns a refusal or the outcome of an earlier attempt; else nil, the response, and its thread if that still exists.
 local function plan_step(key, thread, m, args, ahead)
   local r, ends, number, first = open_response(key, ahead), is_end(args), tonumber(args[3]), tonumber(args[7])
   if ends and r and r.has_ended then return {'J', call('HGET', key, 'R')} end
   if r and not is_in(key, r, args[2], thread) then return {'R', 'turn_lost'} end
-  -- a response whose thread is gone can only end, and without another write
+  -- a response whose thread is gone can only be ended, and only by a request that writes nothing else
   if ends and thread and not (m and r and sub(m, LIFE_AT, LIFE_END) == r.life) and args.is_alone then thread = nil end
   local refusal = driver_refusal(r, args[1], thread, m)
   if refusal then return refusal end

@@ -15,7 +15,7 @@ local function tell(key, ahead, token, first, packed)
   end
   add_events(key, r, first, events, 1, #events)
   call('HSET', key, 'M', pack_response(r))
-  -- from here on, writes of entries and lease renewals also extend the expiry of the events
+  -- from now on, writes of entries and lease renewals also extend the expiry of the events
   if is_first then keep(key, r, ahead) end
   return {'K'}
 end

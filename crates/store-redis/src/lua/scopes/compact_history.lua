@@ -52,7 +52,7 @@ local segment = {number = segments.last + 1, first = s.first, through = through,
   made = now(ahead), ends = now(ahead) + keep, ids = table.concat(names, ' ')}
 segments.last, segments.through, segments.new = segment.number, through, new
 local is_kept, dropped = keep > 0 and segment.bytes <= max_bytes, 0
--- a segment expires no later than the segment that has its summary
+-- a segment expires no later than the segment that contains its summary
 segments.cut(through, is_kept and segment.ends or 0)
 if is_kept then
   local its_stream, its_ids = segments.keys(segment.number)

@@ -1,6 +1,6 @@
--- Drops the oldest items of a history that exceeds its limit, at most DROPPED_MAX items.
+-- Drops up to DROPPED_MAX of the oldest items of a history that exceeds its limit.
 -- KEYS: 1 scope, 2 history, 3 ids of the history, 4 the thread of the scope, if any. ARGV: 1 `ahead`, 2 maximum bytes.
--- Reply: 1 if the history is within the limit now, or 0.
+-- Reply: 1 if the history is now within the limit, or 0.
 local ahead = tonumber(ARGV[1])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[4]}
 local _, s = open_scope(k, ahead, false, '')

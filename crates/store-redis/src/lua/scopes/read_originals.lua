@@ -24,7 +24,7 @@ if number == 0 then parts[#parts + 1] = {key = k.history, first = s.first} end
 local items = {}
 for j = 1, #parts do
   local part, at = parts[forwards and j or #parts + 1 - j], ARGV[6]
-  -- Without this check, Redis would walk the whole stream to find that no entry precedes the first one
+  -- without this check, Redis would walk the whole stream to find that no entry precedes the first one
   while #items < limit and (forwards or from >= part.first) do
     local portion = limit - #items
     local found = call(forwards and 'XRANGE' or 'XREVRANGE', part.key, at, forwards and '+' or '-', 'COUNT', portion)

@@ -18,8 +18,8 @@ if ARGV[2] == 'k' then
     if byte(f) == 107 and not is_expired(s, f) then keys[#keys + 1] = sub(f, 2) end
   end
 end
--- A fixed end must be reported to the same millisecond at each read. The sum of PTTL and TIME varies, because PTTL uses the
--- start of the script and TIME the present. Redis 7 reports the end itself.
+-- Each read must report the same fixed end, to the millisecond. The sum of PTTL and TIME varies, because PTTL uses the
+-- time at which the script started, and TIME the current time. Redis 7 reports the end itself.
 local at = now(ahead)
 if s.ttl == 0 and s.left and s.left >= 0 then
   local ends = redis.pcall('PEXPIRETIME', k.scope)

@@ -2,11 +2,11 @@
 --   M          meta: flags (1: rejects writes, 2: has segments), life, version, bytes of the values, number of keys,
 --              creation time, update time, lifetime after a use (0: unlimited), earliest expiry of a key (0: none), version
 --              of the tasks, positions of the oldest item and of the next item, bytes of the history, number of events so
---              far; then the number of empty positions between the two, if any
+--              far; then, if any, the number of empty positions from the oldest to the next item
 --   kKEY       a value
 --   xKEY       the expiry of a value, if it has one
 --   T, R       the task list as JSON, and the record, if any
---   U          in a scope without a thread, the response that runs or ran last
+--   U          in a scope without a thread, the running response, or the last one
 --   G          the last items that were removed or dropped, except by a clear, newest last: the first 8 bytes of the SHA-1
 --              of the id, and the position (6 bytes)
 --   S          the last compaction, and each segment that is kept, oldest first: see log.lua
@@ -23,7 +23,7 @@ local NOBODY = '\0\0\0\0\0\0\0\0'
 -- Maximum number of items that one script drops, at about 4 us each. One large new item can displace a hundred thousand
 -- small ones.
 local DROPPED_MAX = 1000
--- Maximum bytes of items that one write removes, unless a single item is larger.
+-- Maximum total bytes of the items that one write removes, unless a single item is larger.
 local REMOVED_BYTES_MAX = 1048576
 
 local function pack_scope(s)
@@ -113,9 +113,9 @@ local function oldest_place(history, s, from)
   return oldest and place_of(oldest) or s.next
 end
 
--- Returns the oldest items with at least `bytes` in total, except items with ids in `gone`: their ids, their bytes, the
--- position after them, and whether they are enough. Reads start with one item and grow, because one old item usually makes
--- enough room, and an item can be large.
+-- Finds the oldest items that have at least `bytes` in total, except items with ids in `gone`. Returns their ids,
+-- positions and bytes, the position after them, and whether they are enough. Reads start with one item and grow,
+-- because one old item usually makes enough room, and an item can be large.
 local function oldest_items(history, s, bytes, gone)
   local found, portion = {ids = {}, places = {}, bytes = 0, first = s.first}, 1
   while found.bytes < bytes and #found.ids < DROPPED_MAX do

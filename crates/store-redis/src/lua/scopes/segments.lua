@@ -49,7 +49,7 @@ local function living_segments(k, s, ahead)
     all.list = {}
     all.put()
   end
-  -- Adds a segment, and drops the oldest segments beyond `most` or `max_bytes`. Returns how many were dropped.
+  -- Adds a segment, and drops the oldest segments that exceed `most` or `max_bytes`. Returns how many were dropped.
   function all.add(segment, most, max_bytes)
     local list, bytes, dropped = all.list, segment.bytes, 0
     for _, g in ipairs(list) do bytes = bytes + g.bytes end
@@ -61,8 +61,7 @@ local function living_segments(k, s, ahead)
     end
     return dropped
   end
-  -- Limits the expiry of segments whose summary has an item at or before `through`. They expire at `ends` or earlier; if
-  -- `ends` is 0, they expire now.
+  -- Makes segments whose summary has an item at or before `through` expire no later than `ends`, or now if `ends` is 0.
   function all.cut(through, ends)
     local list = all.list
     all.list = {}

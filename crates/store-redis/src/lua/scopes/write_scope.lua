@@ -2,7 +2,7 @@
 -- KEYS: 1 scope, 2 history, 3 ids of the history, 4 remembered answers, 5 log, 6 the thread of the scope, if any.
 -- ARGV:
 --   1 packed: ahead, life for a new scope, lifetime after a use (0: no extension), new lifetime (0: unchanged), maximum
---     bytes of values, maximum keys, maximum bytes of the history, flags: 1 creates the scope, 2 it must exist, 4 clears the
+--     bytes of values, maximum keys, maximum bytes of the history, flags: 1 creates the scope, 2 requires it, 4 clears the
 --     history, 8 is the last write, 16 drops the oldest items to make room, 32 logs all changes, 64 only adds items and sets
 --     absent keys
 --   2 precondition and 3 idempotency key, both as in write.lua
@@ -13,13 +13,13 @@
 --   8 `=` and the record on which the new record is based, or empty
 --   9 turn token or empty
 --   10 access
---   11 items to remove: empty, `I` and an id, or `N` and how many of the newest
+--   11 items to remove: empty, `I` and an id, or `N` and the number of newest items
 --   12 trace or empty
 --   then operations `S` key value ttl (0: none) `a` if absent, `D` key, `I` key by, `C`; then items `H` id value fingerprint
 -- Reply: `K`, replayed flag, meta, answers of the operations as `kind value;`..., answers of the items as `position
 --   repeated;`..., number of items removed, then position, time, id and value of the removed newest items, oldest first; or
---   a refusal as in write.lua. The refusal `no_room` has the bytes of the items. With `no_room`, the write must drop more
---   old items than one script drops: see make_room.lua.
+--   a refusal as in write.lua. The refusal `no_room` has the bytes of the new items. It means that the write must
+--   drop more old items than one script drops: see make_room.lua.
 local MOVES_AFTER_MS = 1000
 trace = ARGV[12]
 local ahead, life, ttl, lives, max_bytes, max_keys, max_history, flags = unpack_('>I6c8I6I6I4I4I6B', ARGV[1])
@@ -54,8 +54,8 @@ if ARGV[8] ~= '' then
 end
 if ARGV[6] ~= '' and ARGV[6] ~= pack('>I6', s.tasks) .. its_life then return {'R', 'changed'} end
 
--- An entry has `there`, whether it exists; `stored`, whether the hash has the field; `text` to write; and `expires` (0:
--- never; nil: unchanged).
+-- Fields of an entry: `there`, whether the key exists; `stored`, whether the hash has the field; `text`, the text to
+-- write; `expires` (0: never; nil: unchanged).
 local entries, order, cleared = {}, {}, false
 local answers = {}
 

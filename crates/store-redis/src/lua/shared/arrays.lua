@@ -9,9 +9,9 @@ local function count_elements(text)
   return count
 end
 
--- Returns the start of the element `many` elements after the one at `at`. If `many` is less than STEP, returns nil if there
--- are fewer elements. Otherwise the elements must exist. Searching for STEP elements at once halves the time for elements of
--- one byte.
+-- Returns the start of the element that is `many` elements after the one at `at`. If `many` is less than STEP, returns
+-- nil if there is no such element. Otherwise, the element must exist. Searching for STEP elements at once halves the
+-- time for one-byte elements.
 local function element_after(text, at, many)
   if many >= STEP then
     local steps, _, last = string.rep('\n[^\n]*', STEP), nil, nil
@@ -66,7 +66,7 @@ local function drop_oldest(key, a, many)
     local text = a.written[a.head]
     local size = text and #text or call('HSTRLEN', key, chunk_name(a.id, a.head))
     if size > CHUNK_BYTES then
-      -- an oversized chunk holds a single element, and can be dropped unread
+      -- an oversized chunk holds a single element, and can be dropped without being read
       drop_head(a, size, 1)
       many = many - 1
     else

@@ -1,6 +1,6 @@
--- Turns a hash with the fields of a thread into a living thread. Call it after `begin_life`. `t` has the values of the meta,
--- tag and text of the owner, and the metadata as JSON. `origin` has the id and version of the copied thread, or is empty.
--- Returns the reply of write.lua.
+-- Turns a hash with the fields of a thread into a living thread. Call it after `begin_life`. `t` has the values of the
+-- meta, the owner's tag and text, and the metadata as JSON. `origin` has the id and version of the copied thread, or is
+-- empty. Returns the reply of write.lua.
 local function begin_with(k, t, origin, ahead)
   local key, id = k.thread, id_of(k.thread)
   local sequence = events_before(k.archive) + (origin == '' and 1 or 2)

@@ -20,7 +20,7 @@ local function add(x, y)
   local b0, b1, b2 = limbs(y)
   local c0, c1, c2 = a0 + b0, a1 + b1, a2 + b2
   local negative = c2 < 0 or c2 == 0 and (c1 < 0 or c1 == 0 and c0 < 0)
-  -- subtracts from 0, because the negative of 0 is -0, which prints with its sign
+  -- subtracts from 0, because negating 0 yields -0, which prints with its sign
   if negative then c0, c1, c2 = 0 - c0, 0 - c1, 0 - c2 end
   if c0 < 0 then c0, c1 = c0 + 10000000, c1 - 1 elseif c0 >= 10000000 then c0, c1 = c0 - 10000000, c1 + 1 end
   if c1 < 0 then c1, c2 = c1 + 10000000, c2 - 1 elseif c1 >= 10000000 then c1, c2 = c1 - 10000000, c2 + 1 end

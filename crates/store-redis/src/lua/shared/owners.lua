@@ -5,13 +5,13 @@
 -- exclusive.
 local PLAIN, OWNED, LAST_FORMAT = 1, 3, 4
 
--- Returns why a caller may not use the thread with meta `m`, or nil. `touch` describes `access`.
+-- Returns a refusal if the caller may not use the thread with meta `m`, else nil. `touch` describes `access`.
 local function owner_refusal(m, access)
   if access == '' or not m or #m == META_BYTES or access == sub(m, META_BYTES + 1) then return nil end
   return {'R', access == '-' and 'owner_required' or 'not_the_owner'}
 end
 
--- Returns whether the thread with meta `m` has no owner yet although its caller has one.
+-- Returns whether the caller has an owner, but the thread with meta `m` does not have one yet.
 local function is_unbound(m, access)
   return #m == META_BYTES and access ~= '' and access ~= '-'
 end

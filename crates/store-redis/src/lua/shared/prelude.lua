@@ -1,6 +1,6 @@
 -- Shared by all scripts. No script decodes a value: JSON is opaque text.
 -- A life is one existence of a thread, from creation to end. A new or restored thread under the same id has a new life, and
--- so a different random life number. A thread is one hash:
+-- therefore a different random life number. A thread is one hash:
 --   M          meta: format, life, version, bytes of the members, number of keys, creation time, update time, ttl, end of
 --              the absolute lifetime (0: none), number of the next array, grace in seconds, number of events so far, time
 --              until which changes are logged; then the tag of the owner, if any
@@ -11,12 +11,12 @@
 --   E          in the archive: why the thread ended (flags of the event), when it ended, when it was archived
 --   S          in the archive: the meta of the scope, if any
 --   T          in the archive of a destroyed thread: time until which writes from this life or an earlier life are refused
---   R          in the archive: the thread was restored, and the archive remains only for the event of the end
+--   R          in the archive: the thread was restored, and the archive remains only for the end event
 --   "key":     a value as JSON text; an array as `[` and elements, each after a line feed; a large one as `A` and a header
 --   cI:N       chunk N of array I: the ordinal of its first element, then elements, each after a line feed
 -- The tombstone of a destroyed thread is a hash with only the field T. T is `R` if the thread has moved to another id.
 --
--- A thread lives while the TTL of its key exceeds its grace. Then it is expired, but its data remains until a script ends
+-- A thread lives while the TTL of its key exceeds its grace. Then it has expired, but its data remains until a script ends
 -- the thread. `ahead`, an argument of most scripts, is 0 in production. Tests use it to shift the clock: the script adds
 -- that many milliseconds to the time, and to each expiry that it sets.
 --
@@ -38,7 +38,7 @@
 --   :l:ID:NAME counters of the rate limits of a thread or another scope: see rates.lua
 --   :m:NAME:X  staging keys of import NAME, with an expiry of a minute: X is `t` thread, `k` scope, `y` history, `z` its
 --              ids, `p` index of the checkpoints, `p:N` a checkpoint
---   :w:ID      exists while a thread is watched, so that a life that begins meanwhile is watched too
+--   :w:ID      exists while a thread is watched, so that a life that begins in that time is watched too
 -- Names in capitals are constants. They are inlined when the scripts are loaded.
 local call, pack, unpack_ = redis.call, struct.pack, struct.unpack
 local byte, find, sub, fmt = string.byte, string.find, string.sub, string.format
@@ -51,7 +51,7 @@ local TIMES, TIMES_AT = '>I5I6I4I4', 36
 local WRITTEN, WRITTEN_AT = '>I6', 30
 -- Parts of the meta for a single write, without array number and events. REST_AT is the first byte of the unchanged rest.
 local FAST_META, FAST_META_AT, REST_AT = '>I6I4I4I6I6I5I6xxxxI4xxxxI6', 10, 36
--- If the ttl is at least TTL_MS_MIN, a single write does not move the end of a thread by less than MOVE_MS_MIN.
+-- If the ttl is at least TTL_MS_MIN, a single write moves the end of a thread only by MOVE_MS_MIN or more.
 local TTL_MS_MIN, MOVE_MS_MIN = 60000, 1000
 local ARRAY = '>I4I6I6I6I6I4I4I4'
 local HEADER_BYTES = 41
@@ -91,8 +91,8 @@ local function lifetime(ttl, ends, ahead)
   return math.max(0, math.min(ttl, ends - now(ahead)))
 end
 
--- Runs a write on behalf of a read. The read does not depend on the write, so errors of a full disk and of missing replicas
--- are ignored. A replica rejects the write, and this error is raised, because data of a replica may lag behind.
+-- Runs a write on behalf of a read. The read does not depend on the write, so errors caused by a full disk or missing
+-- replicas are ignored. The error of a replica is raised, because the data of a replica may lag behind.
 local function try_to(...)
   local done = redis.pcall(...)
   if type(done) == 'table' and not find(done.err, 'MISCONF', 1, true) and not find(done.err, 'NOREPLICAS', 1, true) then
@@ -102,12 +102,12 @@ end
 
 local function renew(key, lives) try_to('PEXPIRE', key, lives) end
 
--- Fails on a replica, like a write, but changes nothing. So a read that does not extend the lifetime never returns data that
--- lags behind.
+-- Fails on a replica, like a write, but changes nothing. As a result, a read that does not extend the lifetime never
+-- returns data that lags behind.
 local function check_writable(hash) try_to('HDEL', hash, '') end
 
--- Returns the meta of a living thread and its remaining lifetime; or nil and a refusal (false if there is no thread, for the
--- reply nil). Extends the lifetime unless `peeks` is `g`.
+-- Returns the meta of a living thread and its remaining lifetime; or nil and a refusal (false if there is no thread, so
+-- that the reply is nil). Extends the lifetime unless `peeks` is `g`.
 -- `access` says which threads the caller may use. Empty allows all threads, and `-` allows threads without an owner. The tag
 -- of an owner allows threads without an owner, and the threads of that owner.
 local function touch(key, ahead, access, peeks)
@@ -155,13 +155,13 @@ local function whole(key, text)
   return chunks
 end
 
--- The first call of scripts that free memory. Changes nothing: a full Redis rejects commands that use memory until the
--- script has written.
+-- Must be the first call of scripts that free memory. Changes nothing, but a full Redis rejects commands that use
+-- memory only until the script has written.
 local function write_even_when_full(hash)
   call('HDEL', hash, '')
 end
 
--- Like `write_even_when_full`, for scripts that also work without writes. Returns whether Redis accepts writes.
+-- Like `write_even_when_full`, for scripts that can also run without writing. Returns whether Redis accepts writes.
 local function may_write(hash)
   return type(redis.pcall('HDEL', hash, '')) == 'number'
 end

@@ -32,8 +32,8 @@ local function recall(key, idempotency, ahead, kind)
   return nil, memory
 end
 
--- Remembers an answer. Drops the oldest answers after a day. If there are more than NEWEST, drops up to two per call that
--- are older than a minute.
+-- Remembers an answer. Drops answers that are older than a day. If there are more than NEWEST, each call also drops up
+-- to two that are older than a minute.
 local function remember(memory, answer, cost, lives_ms, ahead)
   local key = memory.key
   if memory.stale then call('UNLINK', key) end

@@ -5,8 +5,8 @@ local TURN, TURN_BYTES, TOKEN_END = '>c16I6B', 23, 16
 
 local function last_response(turn) return turn and sub(turn, TURN_BYTES + 1) or '' end
 
--- Returns why a write with `token` ('' for none) is refused, or nil. The second result is true if no turn excludes other
--- writers. `m` is the meta of the thread.
+-- Returns a refusal if a write with `token` ('' for none) is not allowed, else nil. The second result is true if no
+-- turn excludes other writers. `m` is the meta of the thread.
 local function turn_refusal(key, m, token, ahead)
   local turn = m and call('HGET', key, 'U')
   if token ~= '' then

@@ -1,7 +1,7 @@
 -- Parts that are inserted into write.lua for lists that append to the history of their thread.
 -- KEYS: as in write.lua, then 7 scope, 8 history, 9 ids of the history.
 -- ARGV: as in write.lua, then id, value and fingerprint of each item; last, packed: number of items, maximum bytes of the
---   history, 1 if the oldest items make room.
+--   history, 1 to drop the oldest items to make room.
 -- Reply: as in write.lua, then for each item `a` with its position, and 1 if the item is repeated. Refusals also as in
 --   write_scope.lua, with the number of the item.
 --+ items

@@ -1,4 +1,4 @@
--- Releases a turn, and publishes the release if another caller waits for the turn.
+-- Releases a turn, and publishes the release if another caller is waiting for the turn.
 -- KEYS: 1 thread. ARGV: 1 `ahead`, 2 `access`, 3 token, 4 channel. Reply: `U`, or a refusal.
 local key, ahead = KEYS[1], tonumber(ARGV[1])
 local m, refusal = touch(key, ahead, ARGV[2])

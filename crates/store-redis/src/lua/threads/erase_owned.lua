@@ -29,8 +29,8 @@ local function leave_tombstone(id)
   end
 end
 
--- Lists an erased life. `time` is the time of the first write. If the data of the life was lost, `time` is when the loss was
--- noticed.
+-- Lists an erased life. `time` is the time of the first write. If the data of the life was lost, `time` is the time at
+-- which the loss was noticed.
 local function note_erased(id, life, time)
   call('ZADD', KEYS[3], time, id .. '-' .. life)
 end
@@ -62,7 +62,7 @@ local function erase_responses(life)
   for _, id in ipairs(ids) do
     local key = bucket .. ':u:' .. id
     local r = open_response(key, ahead)
-    -- a response with a different life has begun again in that life, and remains
+    -- a response with a different life was started again in that life, and remains
     if not r or hex(r.life) == life then
       call('UNLINK', key, events_of(key))
       call('ZREM', bucket .. ':ud', id)
@@ -73,8 +73,8 @@ local function erase_responses(life)
   return left > 0
 end
 
--- Forgets the remembered answers of a life that has another owner now. Answers given under `id` or under earlier ids may
--- name the old owner. If there are too many ids for one call, lists the id at which the next call continues.
+-- Forgets the remembered answers of a life that now has another owner. Answers given under `id` or under earlier ids
+-- may name the old owner. If there are too many ids for one call, lists the id at which the next call continues.
 local function forget_old_owner(id, life, present, time)
   forget_answers(present)
   local ids = ids_of_life(life)

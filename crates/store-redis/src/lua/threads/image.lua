@@ -1,4 +1,4 @@
--- Reads a thread and its scope at one moment.
+-- Reads a thread and its scope atomically.
 -- KEYS: 1 thread, 2 scope, 3 history, 4 ids of the history, 5 checkpoints.
 -- ARGV: 1 `ahead`, 2 `access`, 3 `u` to count as a use of the thread, 4 precondition, 5 turn token or empty, 6 maximum
 --   number of history items, 7 their maximum bytes, 8 checkpoints to read: empty, `*` for all, or the number of one that
@@ -46,7 +46,7 @@ if ARGV[3] == 'u' then
   left = call('PTTL', k.thread)
 end
 local _, ends, _, grace = unpack_(TIMES, m, TIMES_AT)
--- the end must be reported to the same millisecond at each read: see read_scope.lua
+-- each read must report the same end, to the millisecond: see read_scope.lua
 local at, key_ends = now(ahead), redis.pcall('PEXPIRETIME', k.thread)
 if type(key_ends) == 'number' then at = key_ends - left + ahead end
 local lives = left - grace * 1000 - ahead

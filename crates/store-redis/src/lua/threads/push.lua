@@ -1,4 +1,4 @@
--- Fast path: one push to each of some living threads that are not watched. The script neither converts between plain and
+-- Fast path: one push to each of several living threads that are not watched. The script neither converts between plain and
 -- chunked arrays, nor drops more than one element. As in set.lua, each write has its own outcome, and lines with `--+`
 -- insert parts of fast.lua.
 -- KEYS: threads. ARGV: for each thread, policy, field, element, and window or 0.
@@ -38,7 +38,7 @@ for i = 1, #KEYS do
         if length > window then break end
         head_name, is_head = fmt('c%d:%d', id, head_number), head_number == tail_number
         local size = is_head and tail_bytes or call('HSTRLEN', key, head_name)
-        -- an oversized chunk holds a single element, and can be dropped unread
+        -- an oversized chunk holds a single element, and can be dropped without being read
         local its_text = is_head and tail or size <= CHUNK_BYTES and call('HGET', key, head_name)
         local cut = its_text and find(its_text, '\n', skip + 2, true)
         first = first + 1

@@ -24,7 +24,7 @@ else
 end
 if from >= to then return {m, text, fmt('%.0f', from), fmt('%.0f', from)} end
 
--- finds the last chunk whose first element is not past the requested one
+-- finds the last chunk whose first element is not after the requested one
 local function ordinal(n)
   local chunk = call('HGET', key, chunk_name(a.id, n))
   return tonumber(sub(chunk, 1, find(chunk, '\n', 1, true) - 1))

@@ -29,7 +29,7 @@ local id, ends = id_of(k.thread), max_age > 0 and now(ahead) + max_age or 0
 sequence = math.max(sequence, events_before(k.archive)) + 1
 version = version + 1
 settle(k.thread)
--- the archive is copied, because the event of the end may still be in flight, and its readers need the state
+-- the archive is copied, because the end event may still be in flight, and its readers need the state
 call('UNLINK', k.thread)
 local lives = lifetime(ttl, ends, ahead)
 -- this call comes before the scope is restored, because it drops the scope of a life whose data was lost
@@ -47,7 +47,7 @@ local kept_scope = scope_key .. ':' .. hex(its_life)
 for _, moved in ipairs(segments_of(kept_scope).move(scope_key)) do
   call('PEXPIRE', moved[1], math.max(1, moved[2] - now(ahead) + ahead))
 end
--- the keys are moved, because no reader needs them in the archive, and a copy of 100,000 small items takes 0.1 s
+-- the keys are moved, because no reader needs them in the archive, and copying 100,000 small items takes 0.1 s
 for _, kind in ipairs(SCOPE_KEY_KINDS) do
   local to = beside(k.thread, kind)
   local kept = to .. ':' .. hex(its_life)

@@ -1,4 +1,4 @@
--- Fast path: sets one plain value in each of some living threads that are not watched. Each write has its own outcome: a
+-- Fast path: sets one plain value in each of several living threads that are not watched. Each write has its own outcome: a
 -- refused or failed write changes nothing, and does not affect the other writes. Two writes to one thread run in order. A
 -- line `--+ name` inserts a part of fast.lua.
 -- KEYS: threads. ARGV: for each thread, policy, field and value.

@@ -1,8 +1,8 @@
--- Grants a turn. With an idempotency key, returns the turn that an earlier request with this key was granted.
+-- Grants a turn. With an idempotency key, returns the turn that was granted to an earlier request with this key.
 -- KEYS: 1 thread, 2 remembered answers.
--- ARGV: 1 `ahead`, 2 `access`, 3 idempotency key or empty, 4 token, 5 duration, 6 flags: 1 exclusive, 2 the caller waits, 4
---   only look up an earlier turn.
--- Reply: `U`, replayed flag, token, end; a refusal; or nil without an earlier turn.
+-- ARGV: 1 `ahead`, 2 `access`, 3 idempotency key or empty, 4 token, 5 duration, 6 flags: 1 exclusive, 2 the caller is
+--   waiting, 4 only look up an earlier turn.
+-- Reply: `U`, replayed flag, token, end; a refusal; or nil if there is no earlier turn.
 local key, ahead, access, flags = KEYS[1], tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[6])
 local refusal = owner_refusal(access ~= '' and living(key, ahead), access)
 if refusal then return refusal end

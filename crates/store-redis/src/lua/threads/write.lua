@@ -11,12 +11,12 @@
 --   6 new metadata or empty
 --   7 the metadata on which the new metadata is based, or empty
 --   8 tombstone: empty to respect it; `I` to ignore it unless the thread was moved; `A` and a life to respect it, and to
---     refuse the write if that life has ended and the thread was destroyed a moment ago
+--     refuse the write if that life has ended and the thread was destroyed recently
 --   9 turn token or empty
 --   10 owner: empty for no change; `C` to remove the owner; `B` to set the owner of a thread that has none; `S` to set it in
 --     any case. After `B` and `S`, `+` or `-` says whether the owner has room for another thread; then tag and text follow
 --   11 trace or empty
---   12 number of fields, then the fields, each once; operations refer to them by number, from 1
+--   12 number of fields, then the fields, each once; operations refer to them by one-based number
 --   then guards `E` first count text..., `N` first count, for consecutive fields
 --   then operations `S` first count text... and `D` first count, also for consecutive fields, `O` field count, `L` field
 --     elements text (an array), `A` field elements bytes chunks chunk..., `C`, `P` or `Q` field element window (or empty;
@@ -60,7 +60,7 @@ if not is_met(ARGV[2], version, its_life) then
 end
 local before, keys_before = keys > 0 and bytes + 1 or 2, keys
 
--- State by number of a field. `size`: bytes of its JSON text (0: absent; nil: unread). `text` or `array`, and `count`, the
+-- State by field number. `size`: bytes of its JSON text (0: absent; nil: unread). `text` or `array`, and `count`, the
 -- number of elements, once known. `pushed`: the elements to append; `had` and `has`: the number of elements before and
 -- after. `dirty`: the field changes. `stored`: the hash has the field. `old`: the stored chunked array. A clear resets all
 -- of them.
@@ -72,7 +72,7 @@ local stored, old, cleared = {}, {}, is_new
 local results, n_results, popped, popped_bytes = {}, 0, {}, 0
 local i, n, op = FIELDS + n_fields + 1, #ARGV, 0
 
--- Stores the size of a field in the hash, and its text if known.
+-- Records that the hash has a field, the size of the field, and its text or array if known.
 local function note(f, found, value)
   stored[f] = true
   if value and byte(value) == 65 then
@@ -118,7 +118,7 @@ local function put(f, new_text, new_array, elements)
   if before > 0 then bytes, keys = bytes - before - #ARGV[FIELDS + f] - 1, keys - 1 end
   if after > 0 then bytes, keys = bytes + after + #ARGV[FIELDS + f] + 1, keys + 1 end
   size[f], dirty[f] = after, true
-  -- an assignment of nil to a new index would still take room in the table
+  -- assigning nil to a new index would still take up room in the table
   if new_text or text[f] then text[f] = new_text end
   if new_array or array[f] then array[f] = new_array end
   if elements or count[f] then count[f] = elements end

@@ -55,7 +55,7 @@ impl FoundCheckpoints {
         })
     }
 
-    /// Returns all checkpoints, and reads those that were left out. Returns `None` if a checkpoint no longer exists.
+    /// Returns all checkpoints, including those left out before. Returns `None` if a checkpoint no longer exists.
     pub(super) async fn whole(
         self,
         link: &Link,

@@ -1,6 +1,6 @@
-//! Exports, imports and forks of whole threads. A fork with the whole history within a bucket is one script; all other
-//! forks read an image and import it. Each call has its own deadline, because the largest thread takes hundreds of
-//! calls.
+//! Exports, imports and forks whole threads. A fork that stays in its bucket and keeps the whole history is one script;
+//! all other forks read an image and import it. Each call has its own deadline, because the largest threads take
+//! hundreds of calls.
 
 mod checkpoints;
 mod preparing;
@@ -23,7 +23,7 @@ use threadkeep_store::{Images, Imported, StoreError, WriteError, millis};
 
 /// Maximum number of concurrent forks that hold a whole thread in memory. Any caller with a thread can request a fork.
 pub(crate) const CONCURRENT_FORKS_MAX: usize = 2;
-/// Maximum number of history items that one script copies, in 5 ms.
+/// Maximum number of history items that one script copies. The script then takes about 5 ms.
 const COPIED_ITEMS: u64 = 5_000;
 
 #[async_trait]
@@ -34,7 +34,7 @@ impl Images for RedisStore {
 
     async fn import(&self, id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError> {
         let prepared = Prepared::new(self.names.bucket_of(id), import.image);
-        // asks first, so that an unwanted image is not sent
+        // asks first, so that an image that Redis would reject is not sent
         let asking = self.importing(id, import, &prepared, "p");
         let asked = self.link.calls().read(asking).await?;
         if let Some(imported) = imported(asked, import)? {

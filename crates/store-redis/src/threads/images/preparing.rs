@@ -27,7 +27,7 @@ pub(super) struct Prepared {
     pub(super) fields: u64,
     /// Number of chunked arrays in the state.
     pub(super) arrays: u64,
-    /// The meta of the scope without its life; empty without a scope.
+    /// The meta of the scope without its life. Empty if there is no scope.
     pub(super) scope_meta: Vec<u8>,
     pub(super) scope_fields: u64,
     pub(super) items: u64,
@@ -158,7 +158,7 @@ async fn add_state(portion: &mut Portion<'_>, state: &Document) -> Result<(), St
     Ok(())
 }
 
-/// Collects words, and sends them once they fill a call. Repeating a call has no further effect.
+/// Collects arguments, and sends them when they fill a call. A call can be repeated without further effect.
 struct Portion<'a> {
     link: &'a Link,
     script: Script,

@@ -10,12 +10,12 @@ use threadkeep_domain::scope::{ScopeId, StoredItem};
 use threadkeep_domain::{Access, CheckpointImages, Conditions, Document, Fork, Image, ThreadId};
 use threadkeep_store::{StoreError, WriteError};
 
-/// Limits of a history that is read in the same step as the rest of the thread. A longer history is read in portions of
-/// about this size.
+/// Limits for a history that is read in the same step as the rest of the thread. A longer history is read in portions
+/// of about this size.
 const PORTION_ITEMS: u64 = 1_000;
 const PORTION_BYTES: u64 = 262_144;
-/// Maximum number of attempts to read a history that loses items meanwhile. The last attempt reads the history in one
-/// step.
+/// Maximum number of attempts to read a history that loses items during the read. The last attempt reads the history in
+/// one step.
 const ATTEMPTS: usize = 4;
 
 pub(super) struct Reading {
@@ -31,7 +31,7 @@ enum Wanted {
 }
 
 impl Reading {
-    /// Reads for an export, which does not extend the lifetime of the thread.
+    /// Reads a thread for an export. An export does not extend the lifetime of the thread.
     pub(super) fn of(access: Access) -> Self {
         Self {
             conditions: Conditions {
@@ -53,9 +53,8 @@ impl Reading {
 }
 
 impl RedisStore {
-    /// Reads a thread as of one moment. A history that is too long for one step is read afterwards. This is possible
-    /// because items never change, and because their bytes show whether all of them are still present. Checkpoints
-    /// never change either.
+    /// Reads a thread as it was at one moment. A history that is too long for one step is read afterwards: items never
+    /// change, and their total size shows whether all of them are still present. Checkpoints never change either.
     pub(super) async fn read_image(
         &self,
         id: &ThreadId,

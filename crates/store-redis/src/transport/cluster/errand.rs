@@ -7,7 +7,7 @@ use crate::transport::fault::Fault;
 pub(super) struct PendingUnit {
     pub(super) index: usize,
     pub(super) unit: Unit,
-    /// The node of a redirection, and whether that node requires ASKING.
+    /// The target of a redirection, and whether that node requires ASKING.
     pub(super) sent_to: Option<(Host, bool)>,
 }
 
@@ -15,7 +15,7 @@ pub(super) struct PendingUnit {
 pub(super) struct Round {
     pub(super) done: Vec<(usize, Vec<Value>)>,
     pub(super) left: Vec<PendingUnit>,
-    /// Why the remaining units must wait. If `None`, the units are sent at once.
+    /// The reason why the remaining units must wait. If `None`, the units are sent immediately.
     pub(super) waits_for: Option<Fault>,
 }
 
@@ -30,7 +30,7 @@ impl PendingUnit {
 }
 
 impl Round {
-    /// Repeats units after a pause, at the node that owns the slot by then.
+    /// Repeats units after a pause, at the node that owns the slot at that time.
     pub(super) fn wait(&mut self, errands: impl IntoIterator<Item = PendingUnit>, fault: Fault) {
         let errands = errands.into_iter().map(|errand| PendingUnit {
             sent_to: None,

@@ -44,7 +44,7 @@ struct Nodes {
 /// When to repeat a command that got no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeat {
-    /// Repeat a command that has not run. Repeat a command that may have run only once.
+    /// Repeat a command that has not run. A command that may have run is repeated only once.
     Once,
     Unrun,
     /// Never repeat, because the caller can continue without the reply.
@@ -134,8 +134,8 @@ impl Cluster {
         self.run(units, deadline, Repeat::Once).await
     }
 
-    /// Checks that some master accepts a write. Each master gets the first probe whose key it owns. Each probe has one
-    /// key.
+    /// Checks that at least one master accepts a write. Each probe has one key. Each master gets the first probe whose
+    /// key it owns.
     pub(super) async fn probe(
         &self,
         probes: impl Iterator<Item = Command>,
@@ -169,8 +169,8 @@ impl Cluster {
         written.map(drop).inspect_err(|_| self.topology.doubt())
     }
 
-    /// Returns the replies in the order of the units. Boxed, because this makes the futures for a single server six
-    /// times smaller.
+    /// Returns the replies in the order of the units. Boxing the future makes the futures for a single server six times
+    /// smaller.
     fn run(
         &self,
         units: Vec<Unit>,
@@ -256,7 +256,7 @@ impl Cluster {
                 }
                 Err(fault) => {
                     self.topology.doubt();
-                    // a replaced or restarted node would have been back by then
+                    // a replaced or restarted node would be back by now
                     if fault.lasts(self.timeout) && !errands.iter().all(PendingUnit::is_for_any) {
                         return Err(fault);
                     }
@@ -350,7 +350,7 @@ impl Nodes {
         }
     }
 
-    /// Returns the node at `host`. Before it adds a new node, forgets nodes that have left the cluster.
+    /// Returns the node at `host`. Before a new node is added, forgets the nodes that have left the cluster.
     fn get(&self, topology: &Topology, host: &Host) -> Arc<Node> {
         let mut nodes = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(node) = nodes.get(host) {

@@ -7,7 +7,7 @@ const NOBODY: u16 = u16::MAX;
 #[derive(Debug)]
 pub(super) struct SlotMap {
     masters: Vec<Host>,
-    /// Replicas are not asked for data, but they can report the cluster's slots when a master is down.
+    /// Replicas are never asked for data, but they can report the slots of the cluster when a master is down.
     replicas: Vec<Host>,
     /// Index of each slot's master.
     owners: Box<[u16]>,
@@ -23,7 +23,7 @@ impl SlotMap {
     }
 
     /// Parses a reply to [CLUSTER SLOTS](https://redis.io/docs/latest/commands/cluster-slots/). Returns `None` if there
-    /// are no slots. A node without a host name is the node `asked`.
+    /// are no slots. A node without a host name is assumed to be the node `asked`.
     pub(super) fn read(reply: &Value, asked: &Host) -> Option<Self> {
         let Value::Array(ranges) = reply else {
             return None;

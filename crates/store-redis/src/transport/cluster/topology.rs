@@ -21,10 +21,10 @@ pub(super) struct Topology {
     map: RwLock<Arc<SlotMap>>,
     /// Entries remain while a connection to the server exists.
     servers: std::sync::Mutex<HashMap<Host, Weak<Server>>>,
-    /// How many replies have contradicted the map so far. `settled` is this number at the time when the map was made.
+    /// Number of replies that have contradicted the map. `settled` is this number when the map was made.
     doubts: AtomicU64,
     settled: AtomicU64,
-    /// Time of the last refresh. The holder of the lock refreshes.
+    /// Time of the last refresh. A refresh holds the lock.
     asked: Mutex<Option<Instant>>,
     failure: std::sync::Mutex<Option<RedisError>>,
     /// Counter that rotates which node is tried first.
@@ -93,8 +93,8 @@ impl Topology {
         self.seeds.contains(host) || self.map().nodes().any(|known| known == host)
     }
 
-    /// Refreshes the map if a reply has contradicted it. Does nothing if another caller is refreshing, or if the last
-    /// refresh was a moment ago. Callers without a map wait.
+    /// Refreshes the map if a reply has contradicted it. Does nothing if another caller is refreshing the map, or if
+    /// the last refresh was a moment ago. Callers without a map wait.
     pub(super) async fn refresh(&self, nodes: &Nodes) {
         // read first, so that later contradictions count as new
         let doubts = self.doubts.load(Ordering::Relaxed);
@@ -119,8 +119,8 @@ impl Topology {
         }
     }
 
-    /// Asks nodes in turn, and starts with a different node each time, so that a hung or isolated node does not affect
-    /// every caller.
+    /// Asks one node after another, starting with a different node each time, so that a hung or isolated node does not
+    /// affect every caller.
     async fn fetch(&self, nodes: &Nodes) -> Option<SlotMap> {
         let map = self.map();
         let known: Vec<_> = map.nodes().collect();
@@ -135,7 +135,7 @@ impl Topology {
         None
     }
 
-    /// Returns why no node is known to own a slot.
+    /// Returns the reason why no node is known to own a slot.
     pub(super) fn unserved(&self) -> Fault {
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         let nobody = || (ErrorKind::Io, "no node of the cluster is known to serve it").into();

@@ -27,7 +27,7 @@ pub(super) enum Outcome {
     Done(Vec<Value>),
     /// The node with this address owns the slot now.
     Moved(Host, RedisError),
-    /// The node with this address already has the key. The unit must follow ASKING.
+    /// The node with this address already has the key. ASKING must precede the unit.
     Ask(Host),
     Unknown(RedisError),
     /// The node cannot run the unit now.
@@ -47,7 +47,7 @@ impl Unit {
     }
 
     /// Builds a write that waits for replicas, as a transaction. The mark precedes the write: on a migrating slot, the
-    /// mark could not be set on a key that the write has deleted. Nothing runs between mark and write.
+    /// mark could not be set on a key that the write has deleted. No other command runs between the mark and the write.
     pub(super) fn confirmed(cmd: Command, confirmation: &Confirmation) -> Self {
         let mark = mark_beside(&cmd);
         let mut unit = Self::of(cmd);

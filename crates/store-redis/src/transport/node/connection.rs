@@ -37,7 +37,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Prepares a connection. The first caller makes the connection, on the caller's runtime or on `runtime`.
+    /// Prepares a connection. The first caller connects, on its own runtime or on `runtime`.
     pub(super) fn new(
         server: &Arc<Server>,
         after: Option<&Self>,
@@ -68,8 +68,8 @@ impl Connection {
         }
     }
 
-    /// Returns whether calls can use the connection. For a short time, calls also use a failed attempt, and get its
-    /// error. A connection that was idle for long is replaced, because its peer may be gone.
+    /// Returns whether calls can use the connection. For a short time after a failed attempt, calls get its error. A
+    /// connection that was idle for a long time is replaced, because its peer may be gone.
     pub(super) fn is_usable(&self) -> bool {
         let is_usable = match self.connection.peek() {
             None => true,
@@ -79,8 +79,8 @@ impl Connection {
         is_usable && !self.is_given_up.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the connection is usable, and was made after the server's last silence. Older connections may
-    /// have lost their peer in the silence.
+    /// Returns whether the connection is usable, and was made after the last silence of the server. Older connections
+    /// may have lost their peer during the silence.
     pub(super) fn is_trusted(&self, server: &Server) -> bool {
         self.silences == server.breaker.silences() && self.is_usable()
     }
@@ -135,7 +135,7 @@ impl Connection {
     }
 }
 
-/// Makes the connection on `runtime`. Stops if all callers give up.
+/// Connects on `runtime`. Stops if all callers give up.
 async fn on(
     runtime: Handle,
     connecting: impl Future<Output = Result<Multiplexer, RedisError>> + Send + 'static,
@@ -146,7 +146,7 @@ async fn on(
     })
 }
 
-/// Connects at `at` or later, and reports the result to the breaker.
+/// Connects, but not before `at`, and reports the result to the breaker.
 async fn connect(server: Arc<Server>, at: Instant) -> Result<Multiplexer, RedisError> {
     if at > Instant::now() {
         sleep_until(at.into()).await;

@@ -36,7 +36,7 @@ pub(super) use server::Server;
 pub(super) struct Node {
     server: Arc<Server>,
     mode: Mode,
-    /// The multiplexed connection. It is made at first use on the calling runtime, and again after it breaks.
+    /// The multiplexed connection. It is made on the calling runtime at first use, and again whenever it breaks.
     current: Mutex<Option<Arc<Connection>>>,
     limiter: Arc<CallLimiter>,
     pool: OnceLock<Arc<Pool>>,
@@ -46,8 +46,8 @@ pub(super) struct Node {
 pub(super) enum Mode {
     /// A multiplexed connection that only its own runtime uses.
     Own,
-    /// A multiplexed connection that several runtimes use. The given runtime drives the connection, or the first
-    /// runtime that uses it.
+    /// A multiplexed connection that several runtimes use. It is driven by the given runtime, or by the first runtime
+    /// that uses it.
     Shared(Option<Handle>),
     /// Each call has its own connection.
     Pooled,
@@ -71,7 +71,7 @@ impl Node {
     /// Returns all replies, or the first checked error. Reloads scripts that the server has lost.
     pub(super) async fn call(&self, call: Call<'_>) -> Result<Vec<Value>, Fault> {
         if self.is_pooled() || call.confirmation.is_some() {
-            // boxed, like the rare case below, to keep request futures small
+            // boxed, like the rare case below, so that the futures of requests stay small
             return Box::pin(self.call_exclusively(call)).await;
         }
         match self.call_once(&call).await {
@@ -97,8 +97,8 @@ impl Node {
     }
 
     /// Sends a write followed by reads, and waits for replicas. Returns an error of the write unchanged. Any later
-    /// error becomes [`Fault::Late`], because the write is done by then. Boxed, so that callers without replicas have a
-    /// small future.
+    /// error becomes [`Fault::Late`], because the write is done by then. Boxed, so that callers without replicas have
+    /// small futures.
     pub(super) fn write_confirmed<'a>(
         &'a self,
         confirmation: &'a Confirmation,
@@ -135,10 +135,10 @@ impl Node {
         connection.read(&replies, call)
     }
 
-    /// Calls over the multiplexed connection. Gives up the connection after a timeout, because a connection that
-    /// silently lost its peer stays broken for a quarter of an hour.
+    /// Sends a call over the multiplexed connection. Gives up the connection after a timeout: a connection that has
+    /// silently lost its peer would stay broken for a quarter of an hour.
     async fn exchange(&self, call: &Call<'_>) -> Result<(Arc<Connection>, Bytes), Fault> {
-        // checked before the permit, because a refused call need not wait for a permit
+        // checked first, because a refused call need not wait for a permit
         self.admit(call.deadline).await?;
         let _permit = match call.is_limited {
             true => Some(self.limiter.acquire(call.deadline).await?),
@@ -173,7 +173,7 @@ impl Node {
         self.pool.get_or_init(new).call(&call).await
     }
 
-    /// Rejects the call if the server is known not to answer. May first wait for a probe in flight.
+    /// Rejects the call if the server is known to be silent. May first wait for a probe in flight.
     async fn admit(&self, deadline: Instant) -> Result<(), Fault> {
         if !self.server.breaker.is_closed() {
             self.probe_if_due();
@@ -196,7 +196,7 @@ impl Node {
         self.server.breaker.judge(has_connection)
     }
 
-    /// Starts a probe if one is due. The probe runs on the caller's runtime, and to its end even if the caller gives
+    /// Starts a probe if one is due. The probe uses the runtime of the caller, and continues even if the caller gives
     /// up.
     fn probe_if_due(&self) {
         let Some(probe) = Probe::begin(&self.server) else {
@@ -204,7 +204,7 @@ impl Node {
         };
         let connection = Arc::new(Connection::new(&self.server, None, None));
         let is_replaced = !probe.spares_connections() || !self.has_connection();
-        // pooled calls, and calls on a different runtime, do not use the connection of the probe
+        // pooled calls, and calls on a different runtime, cannot use the connection of the probe
         if is_replaced && matches!(self.mode, Mode::Own | Mode::Shared(None)) {
             *self.current() = Some(Arc::clone(&connection));
         }

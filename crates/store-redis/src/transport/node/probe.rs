@@ -28,9 +28,9 @@ impl Probe {
         self.begun.spares_connections
     }
 
-    /// Sends PING over a new connection, because only the old connection may be broken. The PING may take up to the
-    /// timeout of a call, because slow connections would otherwise never succeed. But if a call has timed out before,
-    /// the server already counts as silent after a quarter of this limit.
+    /// Sends PING over a new connection, because only the old connection may be broken. The PING may take as long as a
+    /// call, because otherwise it would never succeed over a slow connection. But if a call has timed out before, the
+    /// server is considered silent after a quarter of the timeout.
     pub(super) async fn run(self, connection: Arc<Connection>) {
         let deadline = Instant::now() + self.server.timeout;
         let ping = [command("PING")];
@@ -48,7 +48,7 @@ impl Probe {
         }
     }
 
-    /// Reports an answer to the breaker. A connection attempt reports its own failure.
+    /// Reports an answer to the breaker. A failed connection attempt has already reported its error.
     fn tell(&self, is_answered: bool) {
         if is_answered {
             self.server.breaker.answered();

@@ -37,7 +37,7 @@ impl Sentinels {
         &self.master
     }
 
-    /// Connects to the master. Asks all sentinels at once, and takes the first named server that confirms its role,
+    /// Connects to the master. Asks all sentinels in parallel, and uses the first server that confirms its role,
     /// because an isolated sentinel may name an old master.
     pub(super) async fn find(&self) -> Result<(Endpoint, Multiplexer), RedisError> {
         let asked = self

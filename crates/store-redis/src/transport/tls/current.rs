@@ -10,11 +10,11 @@ use crate::client_certificate::{ClientCertificate, ClientCertificateError};
 /// Minimum time between reads of the files.
 const BETWEEN: Duration = Duration::from_secs(1);
 
-/// A renewable client certificate, shared by all users of a deployment.
+/// A renewable client certificate, shared by all endpoints of a Redis deployment.
 pub(crate) struct CurrentCertificate {
     files: ClientCertificate,
     pair: Mutex<Arc<Pair>>,
-    /// Locked while the files are read. Concurrent connections use the previous pair.
+    /// Locked while the files are being read. Meanwhile, other connections use the previous pair.
     last: tokio::sync::Mutex<Look>,
 }
 

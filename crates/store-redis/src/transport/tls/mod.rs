@@ -36,7 +36,7 @@ pub(super) fn without_certificate() -> Result<Arc<ClientConfig>, RedisError> {
     Ok(Arc::clone(CONFIG.get_or_init(|| Arc::new(config))))
 }
 
-/// Trusts the certificate authorities of the system, as they are at the first connection.
+/// Trusts the certificate authorities that the system has when the first connection is made.
 fn verifying() -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, RedisError> {
     static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
     let roots = match ROOTS.get() {
@@ -65,8 +65,8 @@ fn load_roots() -> io::Result<RootCertStore> {
 #[error("{0}; Redis may require a client certificate (tls-auth-clients), and none is configured")]
 struct CertificateWanted(RedisError);
 
-/// Adds a hint if a missing client certificate may be the cause. The error may not say so, because the server's alert
-/// can be lost when the server closes the connection.
+/// Adds a hint if a missing client certificate may be the cause. The error may not mention it, because the alert of the
+/// server can be lost when the server closes the connection.
 pub(super) fn explain(error: RedisError) -> RedisError {
     let Some(kind) = io_error(&error)
         .filter(|error| ends_a_handshake(error))

@@ -12,7 +12,7 @@ use rustls::sign::{CertifiedKey, SingleCertAndKey};
 
 use crate::client_certificate::{ClientCertificate, ClientCertificateError, PemFileError};
 
-/// Maximum size of a file, far above any certificate chain.
+/// Maximum size of a file, much larger than any certificate chain.
 const MAX_BYTES: usize = 256 * 1_024;
 
 #[derive(PartialEq, Eq)]
@@ -109,7 +109,7 @@ fn read(path: &Path) -> Result<Vec<u8>, PemFileError> {
 
 fn chain(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, PemFileError> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    // the parser's errors quote the text, so they are dropped
+    // the errors of the parser quote the text, so they are dropped
     match chain {
         Err(_) => Err(PemFileError::Malformed),
         Ok(chain) if chain.is_empty() => Err(PemFileError::NoCertificate),

@@ -1,16 +1,16 @@
-/// The reason why a Redis URL is rejected. Messages never contain a part of the URL.
+/// The reason why a Redis URL is rejected. Messages never quote any part of the URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it must be {}", self.rule())]
 pub enum RedisUrlError {
     Scheme,
     Host,
-    /// The master's name is missing, or is followed by more than a database.
+    /// The name of the master is missing, or is followed by anything other than a database.
     Master,
     /// A cluster has no numbered databases.
     Cluster,
-    /// A part without effect: an unknown parameter, a part after `#`, or a user without a password.
+    /// A part that has no effect: an unknown parameter, a part after `#`, or a user without a password.
     Parameter,
-    /// The URL requires TLS, which needs the crate's feature `tls`.
+    /// The URL requires TLS, which needs the feature `tls` of this crate.
     Encryption,
 }
 

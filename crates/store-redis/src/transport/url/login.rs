@@ -7,7 +7,7 @@ pub(crate) struct Login {
 }
 
 impl Login {
-    /// Parses `user:password`, the part before `@`. Both are absent without `@`.
+    /// Parses `user:password`, the part before `@`. If there is no `@`, both are absent.
     pub(super) fn read(credentials: Option<&str>) -> Result<Self, RedisUrlError> {
         let Some(credentials) = credentials else {
             return Ok(Self::default());
@@ -19,7 +19,7 @@ impl Login {
         Self::of(Some(user).filter(|user| !user.is_empty()), Some(password))
     }
 
-    /// Decodes both parts. Rejects a user without a password, because the server would log in the default user instead.
+    /// Decodes both parts. Rejects a user without a password, because the default user would be logged in instead.
     pub(crate) fn of(user: Option<&str>, password: Option<&str>) -> Result<Self, RedisUrlError> {
         if user.is_some() && password.is_none() {
             return Err(RedisUrlError::Parameter);

@@ -1,4 +1,4 @@
-//! Splits a Redis URL into its parts. Rejects parts without effect.
+//! Splits a Redis URL into its parts. Rejects parts that have no effect.
 
 mod error;
 mod login;
@@ -115,7 +115,7 @@ fn host(text: &str, default_port: u16) -> Result<Host, RedisUrlError> {
     }
 }
 
-/// Parses digits only, because `FromStr` would also accept a sign.
+/// Parses a number that consists only of digits. `FromStr` would also accept a sign.
 fn number<T: FromStr>(text: &str) -> Result<T, RedisUrlError> {
     let number = text.parse().ok();
     let number = number.filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));

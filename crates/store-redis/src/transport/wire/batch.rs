@@ -1,12 +1,12 @@
 use super::{Calls, ReplyKind, Waiter};
 use crate::transport::{OneOfMany, write_count, write_word};
 
-/// Maximum number of calls in a batch, which keeps one script call well under a millisecond.
+/// Maximum number of calls in a batch. Keeps one script call well under a millisecond.
 const MOST_CALLS: usize = 32;
 pub(super) const MOST_BYTES: usize = 16_384;
 
-/// Unsent calls of one script, each with one key and its own reply. They are sent as one script call, because a script
-/// call costs Redis as much as a small write.
+/// Unsent calls of one script, each with one key and its own reply. They are sent as one script call, because for
+/// Redis, the overhead of a script call is as large as a small write.
 #[derive(Default)]
 pub(super) struct Batch {
     head: Vec<u8>,

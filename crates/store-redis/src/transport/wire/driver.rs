@@ -15,7 +15,7 @@ use crate::transport::fault::Fault;
 use threadkeep_store::Alarm;
 
 const READ_BYTES: usize = 64 * 1024;
-/// Minimum free room in the buffer for a read. With less room, the buffer grows.
+/// Minimum free space in the buffer for a read. If there is less, the buffer grows.
 const MIN_READ_BYTES: usize = 4 * 1024;
 /// Maximum size of a buffer that is kept. A larger buffer is released.
 const KEPT_BYTES: usize = 64 * 1024;
@@ -30,7 +30,7 @@ pub(super) struct Driver<S> {
     waiting: VecDeque<Waiter>,
     read: BytesMut,
     scan: Option<Scan>,
-    /// Errors that the next callers get instead of their replies.
+    /// Errors that the next callers receive instead of their replies.
     refusals: iter::RepeatN<Bytes>,
     /// Time of the next check for missed deadlines. It may be earlier than all deadlines. One timer serves all calls,
     /// because few calls miss their deadline.
@@ -60,8 +60,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         self.end(&error);
     }
 
-    /// Resolves to the error when the connection ends. Reads replies first, even while the server rejects commands. So
-    /// replies that the server sent before it closed the connection are delivered.
+    /// Resolves to the error that ends the connection. Reads replies first, even while the server accepts no data, so
+    /// that replies sent before the server closed the connection are delivered.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<RedisError> {
         if let Poll::Ready(error) = self.poll_read(context) {
             return Poll::Ready(error);
@@ -73,7 +73,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         sent
     }
 
-    /// Fails calls past their deadline, even while the server accepts no data.
+    /// Fails calls that have missed their deadline, even while the server accepts no data.
     fn poll_late(&mut self, context: &mut Context<'_>) {
         loop {
             let unsent = match self.sent < self.calls.bytes.len() {
@@ -85,8 +85,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             };
             let is_set = self.alarm.poll(context, earliest.into()).is_pending();
             let now = Instant::now();
-            // the clock is checked too: in a task that has used up its coop budget, such as a constant reader, a timer
-            // never fires
+            // The clock is checked too. In a task that has used up its coop budget, for example by reading constantly,
+            // a timer never fires.
             if is_set && now < earliest {
                 return;
             }
@@ -124,7 +124,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
                 Poll::Ready(Ok(0)) => return Poll::Ready(super::ended()),
                 Poll::Ready(Ok(count)) => self.sent += count,
                 Poll::Ready(Err(error)) => return Poll::Ready(error.into()),
-                // does not wait for a hanging server once all callers are gone
+                // once all callers are gone, does not wait for a hanging server
                 Poll::Pending if self.queue.is_left(context.waker()) => {
                     return Poll::Ready(super::ended());
                 }
@@ -197,7 +197,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
 }
 
 impl<S> Driver<S> {
-    /// Reads the line that opens an array with one element for each of the next callers. If the line is an error, all
+    /// Reads the first line of an array that has one element for each of the next callers. If the line is an error, all
     /// of them get the error. Returns whether the line has arrived.
     fn open(&mut self, callers: usize) -> Result<bool, RedisError> {
         let Some(line) = self.line() else {
@@ -230,7 +230,7 @@ impl<S> Driver<S> {
         true
     }
 
-    /// Takes a line that no caller waits for, once the line has arrived.
+    /// Takes a line that no caller is waiting for, once the line has arrived.
     fn line(&mut self) -> Option<Bytes> {
         let end = memchr::memchr(b'\n', &self.read)?;
         self.waiting.pop_front();
@@ -245,7 +245,7 @@ impl<S> Driver<S> {
     }
 }
 
-/// Fails all waiting calls, even if the runtime ends first.
+/// Fails all waiting calls, even if the runtime shuts down first.
 impl<S> Drop for Driver<S> {
     fn drop(&mut self) {
         self.end(&super::ended());

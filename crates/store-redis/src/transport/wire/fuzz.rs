@@ -9,16 +9,16 @@ const SCAN: Bound = Bound {
     allocated: 0,
     nanos: 1_000,
 };
-/// Bound for parsing. The shortest value, of 3 bytes, is parsed to 56 bytes. Rare types are parsed by the `redis`
-/// crate, which uses a buffer of 8 KB for each.
+/// Bound for parsing. The shortest value has 3 bytes, and its parsed form has 56 bytes. Rare types are parsed by the
+/// `redis` crate, which uses a buffer of 8 KB for each value.
 const READ: Bound = Bound {
     held: 64,
     allocated: 4_000,
     nanos: 3_000,
 };
-/// Maximum size of an input that arrives byte by byte, because it is scanned once per byte.
+/// Maximum size of an input that arrives byte by byte. Such an input is scanned once per byte.
 const BYTE_BY_BYTE: usize = 4_096;
-/// Size of generated arrays of short replies. Random changes never produce a long array with a correct count.
+/// Size of generated arrays of short replies. Random changes never produce a long array whose count is correct.
 const ARRAY_BYTES: usize = 20_000;
 
 #[test]
@@ -46,7 +46,7 @@ fn array(reply: &[u8]) -> Vec<u8> {
     [format!("*{count}\r\n").as_bytes(), &reply.repeat(count)].concat()
 }
 
-/// Checks that a scan of a growing input finds the same end. An error may be detected late, but an end may not.
+/// Checks that a scan of a growing input finds the same end. An error may be detected late, but an end must not be.
 fn ends_there_byte_by_byte(bytes: &[u8], replies: usize, whole: Option<Option<usize>>) {
     let mut scan = Scan::of(replies);
     let steps = (0..=bytes.len()).map(|come| (come, scan.end(&bytes[..come])));
@@ -73,7 +73,7 @@ fn is_as_of_the_library(replies: &[u8], count: usize) {
     let mut library = Vec::new();
     for _ in 0..count {
         let end = Scan::of(1).end(&replies[at..]).unwrap().unwrap();
-        // excludes deep values, which would overflow the stack of the `redis` crate
+        // skips deeply nested values, which would overflow the stack of the `redis` crate
         if let (Ok(_), Ok(value)) = (&values, parse_redis_value(&replies[at..at + end])) {
             library.push(value);
         }

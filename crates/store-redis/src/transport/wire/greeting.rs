@@ -30,7 +30,7 @@ pub(super) async fn greet(
         client.arg("SETINFO").arg(name).arg(value);
         rest.push(client);
     }
-    // a server with too many clients reports that in the first reply, and closes the connection
+    // a server that has too many clients says so in the first reply, and closes the connection
     let (hello, rest) = tokio::join!(wire.call(&hello), wire.call(&rest));
     for reply in hello? {
         reply.extract_error().map_err(without_password)?;
@@ -41,7 +41,7 @@ pub(super) async fn greet(
     Ok(())
 }
 
-/// Replaces an error that may contain the password: a server without HELLO echoes the arguments.
+/// Replaces an error that may contain the password. A server that does not support HELLO echoes the arguments.
 pub(in crate::transport) fn without_password(error: RedisError) -> RedisError {
     match error.detail() {
         Some(detail) if detail.starts_with("unknown command") => (

@@ -1,7 +1,7 @@
 //! A multiplexed connection. Replies arrive in the order of the commands
 //! ([protocol](https://redis.io/docs/latest/develop/reference/protocol-spec/)).
 //!
-//! The multiplexed connection of the `redis` crate takes more CPU. Here, a task on the callers' runtime sends all
+//! Uses less CPU than the multiplexed connection of the `redis` crate. A task on the runtime of the callers sends all
 //! queued commands in one system call. It passes on replies as slices of its read buffer, which callers can parse in
 //! place.
 
@@ -37,10 +37,10 @@ use reader::integer;
 use scan::{Scan, length, malformed};
 pub(super) use value::values;
 
-/// A handle of a connection, shared by all clones. The connection closes when the last handle is dropped.
+/// A handle to a connection. Clones share the connection, which closes when the last handle is dropped.
 #[derive(Debug, Clone)]
 pub(super) struct Multiplexer {
-    /// Counts callers separately from the task's reference, so that the task notices when the last caller is gone.
+    /// Counts the callers, but not the task itself, so that the task notices when the last caller is gone.
     caller: Arc<Caller>,
 }
 
@@ -66,7 +66,7 @@ impl Multiplexer {
         self.caller.0.has_ended()
     }
 
-    /// Returns one reply per command, which may be an error. Callers must limit the time.
+    /// Returns one reply per command, which may be an error. Callers must set a time limit.
     pub(super) async fn call(&self, commands: &[Command]) -> Result<Vec<Value>, RedisError> {
         match self.exchange(commands, None).await {
             Ok(replies) => values(&replies, commands.len()),

@@ -1,8 +1,8 @@
 use super::{Calls, ReplyKind, Waiter};
 use crate::transport::{Command, command, key_of};
 
-/// Unsent reads for a server that accepts writes. A guard precedes the reads: a write without effect. A server that has
-/// become a replica rejects the guard, so its data, which may lag behind, is not used.
+/// Unsent reads for a server that accepts writes. They follow a guard, which is a write without effect. A server that
+/// has become a replica rejects the guard, so its data, which may lag behind, is not used.
 #[derive(Default)]
 pub(super) struct PrimaryReads(Calls);
 
@@ -11,7 +11,7 @@ impl PrimaryReads {
         let Calls { bytes, waiters } = &mut self.0;
         if waiters.is_empty() {
             let mut guard = command("HDEL");
-            // the access of the user may be limited to keys of the store
+            // the guard uses a key of the store, because the user may have no access to other keys
             guard.arg(commands.first().and_then(key_of).unwrap_or_default());
             guard.arg("");
             guard.write(bytes);

@@ -13,7 +13,7 @@ use crate::transport::Command;
 use crate::transport::fault::Fault;
 
 /// Unsent calls, in order. Batched and guarded calls are sent last. Their order does not matter, because each caller
-/// waits for its own reply.
+/// waits only for its own reply.
 #[derive(Default)]
 pub(super) struct Queue(Mutex<State>);
 
@@ -25,7 +25,7 @@ struct State {
     /// The driver's waker while the driver sleeps.
     sender: Option<Waker>,
     earliest: Option<Instant>,
-    /// Why the connection ended. Further calls fail with this error.
+    /// The reason why the connection ended. Further calls fail with this error.
     end: Option<RedisError>,
     is_left: bool,
 }
@@ -36,7 +36,7 @@ pub(super) struct Calls {
     pub(super) waiters: Vec<Waiter>,
 }
 
-/// A caller that waits for replies. After a missed deadline, there is no sender, and the replies are discarded.
+/// A caller that is waiting for replies. After a missed deadline, the sender is gone, and the replies are discarded.
 pub(super) struct Waiter {
     pub(super) expected: ReplyKind,
     deadline: Option<Instant>,
@@ -49,7 +49,7 @@ pub(super) enum ReplyKind {
     Replies(usize),
     /// An array with one element for each of the next callers, or an error for all of them.
     OfAll(usize),
-    /// A reply without a caller. If it is an error, it replaces the replies of the given number of callers.
+    /// A reply that no caller waits for. If it is an error, it replaces the replies to the given number of callers.
     Guard(usize),
 }
 
@@ -61,7 +61,7 @@ pub(super) enum Taken {
 }
 
 impl Queue {
-    /// Adds a call. The receiver gets the replies, unless the connection ends first.
+    /// Adds a call. The receiver gets the replies, or an error if the connection ends first.
     pub(super) fn push(
         &self,
         commands: &[Command],
@@ -106,7 +106,7 @@ impl Queue {
         Taken::Nothing
     }
 
-    /// Returns whether all callers are gone. Otherwise, the driver wakes when the last caller is gone, or when there is
+    /// Returns whether all callers are gone. If not, the driver is woken when the last caller is gone, or when there is
     /// more to send.
     pub(super) fn is_left(&self, waker: &Waker) -> bool {
         let mut state = self.lock();
@@ -215,7 +215,7 @@ pub(super) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<In
     }
 }
 
-/// Fails calls past their deadline. Returns the earliest deadline of the other calls.
+/// Fails calls that have missed their deadline. Returns the earliest deadline of the other calls.
 pub(super) fn give_up_late<'a>(
     waiters: impl IntoIterator<Item = &'a mut Waiter>,
     now: Instant,

@@ -4,7 +4,7 @@ const MAX_DIGITS: usize = 9;
 
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    /// Offset up to which replies were scanned. It may be past the received bytes.
+    /// Offset up to which replies have been scanned. It can lie beyond the received bytes.
     at: usize,
     /// Number of values that must still be scanned.
     left: usize,
@@ -61,7 +61,7 @@ impl Scan {
 }
 
 /// Parses a length or count, and returns it with the size of its line. Returns `None` if the line is incomplete. The
-/// number is `None` for -1. Redis has no value above 512 MB, and no larger count.
+/// number is `None` for -1. Redis sends no value larger than 512 MB, and no larger count.
 pub(super) fn length(text: &[u8]) -> Result<Option<(Option<usize>, usize)>, RedisError> {
     if text.first() == Some(&b'-') {
         return match text.len() < 4 {

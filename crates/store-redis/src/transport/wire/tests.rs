@@ -82,7 +82,7 @@ async fn call_three(answer: &[u8]) -> [Result<Vec<Value>, redis::RedisError>; 3]
     call_all(["1", "2", "3"].map(|key| script(key, "x")), asked, answer).await
 }
 
-/// Sends `calls` at once, expects `asked`, and replies with `answer`.
+/// Sends `calls` together, expects `asked`, and replies with `answer`.
 async fn call_all(
     calls: [Vec<Command>; 3],
     asked: &[u8],
@@ -170,7 +170,7 @@ async fn what_is_too_much_for_one_call_is_sent_as_several() {
     let all = many.iter().chain(&long).map(|call| wire.call(call));
     let calls = futures_util::future::join_all(all);
     let answered = async {
-        // Batches of 32, 32 and 7. The last batch has room for the first long call.
+        // The short calls and the first long call form batches of 32, 32 and 7. Each other long call is sent alone.
         for writes in [32, 32, 7, 1, 1] {
             let mut line = vec![0; format!("*{}\r\n", 3 + 2 * writes).len()];
             theirs.read_exact(&mut line).await.unwrap();

@@ -6,7 +6,7 @@ use crate::names::Names;
 use threadkeep_domain::{CallForm, PromptItem, quoted};
 use threadkeep_responses::Question;
 
-/// Inserted before a conversation that begins with an assistant message, because the API requires a user message first.
+/// Inserted before an assistant message that begins a conversation. The API requires a user message first.
 const BEGIN: &str = r#"{"type":"text","text":"(The conversation begins.)"}"#;
 
 pub(super) struct Conversation {
@@ -17,7 +17,7 @@ pub(super) struct Conversation {
 /// Converts the instructions and the conversation.
 ///
 /// All `system` and `developer` messages become part of the system prompt, in order. Adjacent messages with the same
-/// role are merged. Roles therefore alternate, and the results of one step share a message. Texts without visible
+/// role are merged, so that roles alternate, and the results of one step share a message. Texts without visible
 /// characters are omitted, because the API rejects them.
 pub(super) fn conversation(question: &Question<'_>, names: &mut Names) -> Conversation {
     let mut writer = Writer {
@@ -52,7 +52,7 @@ struct Message {
 
 struct Block {
     json: String,
-    /// Marks a thinking block. A message must not end with such a block.
+    /// True for a thinking block. A message must not end with such a block.
     is_thinking: bool,
 }
 
@@ -113,7 +113,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the blocks of the last message if its role is `role`, or else the blocks of a new message.
+    /// Returns the blocks of the last message if its role is `role`. Otherwise, returns the blocks of a new message.
     fn blocks(&mut self, role: &'static str) -> &mut Vec<Block> {
         if self.messages.last().is_none_or(|last| last.role != role) {
             self.end_message();
@@ -190,7 +190,7 @@ fn text_block(inside: &str) -> Option<String> {
     Some(Object::of_type("text").json("text", &json).close())
 }
 
-/// Converts a tool's output to a string, or to an array of blocks if it contains media.
+/// Converts the output of a tool to a string, or to an array of blocks if the output contains media.
 fn result_content(output: &str) -> String {
     match inside(output) {
         Some(_) => output.into(),

@@ -67,7 +67,6 @@ async fn streamed_by(model: &dyn Model) -> (Result<ModelAnswer, UpstreamError>, 
     (result, pieces)
 }
 
-/// Returns the texts of `pieces`, with `!` for each [`Piece::Void`].
 fn shown(pieces: &[Piece]) -> Vec<&str> {
     let shown = pieces.iter().filter_map(|piece| match piece {
         Piece::Message { .. } => None,

@@ -4,8 +4,8 @@ use threadkeep_domain::member;
 
 /// Converts content to an array if it has media that this API accepts, and otherwise to a string.
 ///
-/// All compatible servers accept a string, so refusals become text too. Returns `None` if this API can express none of
-/// the content.
+/// All compatible servers accept a string, so refusals also become text. Returns `None` if nothing in the content can
+/// be expressed in this API.
 pub(super) fn content(content: &str, takes_media: bool) -> Option<String> {
     let is_text = |part: &Part<'_>| matches!(part, Part::Text(_));
     let has_media =
@@ -32,7 +32,7 @@ fn write(part: Part<'_>) -> Option<String> {
     }
 }
 
-/// Converts an image with a URL. This API accepts no image ids.
+/// Converts an image with a URL. This API does not accept image ids.
 fn image(part: &str) -> String {
     let url = Object::new()
         .optional("url", member(part, "image_url"))
@@ -41,7 +41,7 @@ fn image(part: &str) -> String {
     image.json("image_url", &url.close()).close()
 }
 
-/// Converts a file with an id or data. This API accepts no file URLs.
+/// Converts a file with an id or data. This API does not accept file URLs.
 fn file(part: &str) -> Option<String> {
     inside_member(part, "file_id").or_else(|| inside_member(part, "file_data"))?;
     let file = Object::new().members_of(part, &["file_id", "filename", "file_data"]);

@@ -11,9 +11,9 @@ use threadkeep_responses::Question;
 
 /// Converts the instructions and the conversation to messages.
 ///
-/// Omits items of other types, and media in messages with roles other than `user`, because this API cannot express
-/// them. The roles `system` and `developer` become `system`. Compatible servers accept only `system`, and OpenAI treats
-/// it as `developer` for models that have that role.
+/// Omits everything that this API cannot express: items of other types, and media in messages whose role is not `user`.
+/// The roles `system` and `developer` become `system`. Compatible servers accept only `system`, and OpenAI treats it as
+/// `developer` for models that have that role.
 pub(super) fn messages(question: &Question<'_>, dialect: Dialect) -> String {
     let mut messages = Messages {
         question,
@@ -84,7 +84,7 @@ impl Messages<'_> {
         }
     }
 
-    /// Adds an assistant message. If calls still have no result, the message extends the current answer.
+    /// Adds an assistant message. If any calls still have no result, extends the current answer instead.
     fn answer(&mut self, parts: &str) {
         let goes_on = !self.answer.calls.is_empty();
         if self.answer.content.is_some() && !goes_on {
@@ -97,8 +97,8 @@ impl Messages<'_> {
         };
     }
 
-    /// Adds a call. A call of a custom tool that the request does not declare becomes a function call. The conversation
-    /// may come from a different upstream, and this server may not support custom tools.
+    /// Adds a call. A call to a custom tool that the request does not declare becomes a function call, because the
+    /// conversation may come from a different upstream, and this server may not support custom tools.
     fn call(&mut self, form: CallForm, id: &str, name: &str, arguments: &str) {
         let has_tool = self.question.form_of(name) == CallForm::Custom;
         let (kind, member, arguments) = match form {

@@ -97,7 +97,7 @@ async fn no_extension_is_agreed_on_though_one_is_offered(server: &Server) {
     let head = read_head(&mut stream).await;
 
     assert_eq!(status(&head), 101);
-    // key and answer of the example in RFC 6455, section 1.3
+    // the key and the answer from the example in RFC 6455, section 1.3
     assert!(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
     assert!(!head.to_lowercase().contains("extensions"), "{head}");
 }

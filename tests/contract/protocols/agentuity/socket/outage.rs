@@ -81,7 +81,7 @@ async fn a_thread_does_not_wait_for_another() {
     let (server, proxy) = patient();
     let mut socket = Socket::open(&server).await;
     let threads: Vec<_> = (0..20).map(|_| new_id()).collect();
-    // after one successful merge, the server sends each write as a single command for a while
+    // for a while after a successful merge, the server sends each write as a single command
     socket.merge(&new_id(), "[]").await;
 
     proxy.set(Mode::Hanging);
@@ -128,7 +128,7 @@ async fn a_client_that_sends_too_much_at_once_waits() {
     let meanwhile = resident_bytes(&server).await;
     proxy.set(Mode::Open);
 
-    // the server holds 32 MiB of requests in flight, the message being sent, and socket buffers
+    // the server may hold 32 MiB of requests in flight, the message being sent, and socket buffers
     assert!(is_blocked, "all are sent");
     let more = meanwhile.saturating_sub(before);
     assert!(more < 64 * MIB, "{more}");
@@ -142,7 +142,7 @@ async fn a_client_that_sends_too_much_at_once_waits() {
 async fn what_is_in_flight_is_answered_before_a_server_stops() {
     let (server, proxy) = patient();
     let (mut socket, id) = (Socket::open(&server).await, new_id());
-    // after one successful merge, the server sends each write as a single command for a while
+    // for a while after a successful merge, the server sends each write as a single command
     socket.merge(&new_id(), "[]").await;
 
     proxy.set(Mode::Hanging);
@@ -193,7 +193,7 @@ async fn what_was_sent_before_a_client_left_is_done_before_a_server_stops() {
     let (server, proxy) = patient();
     let other = server.settings().start();
     let (mut socket, id) = (Socket::open(&server).await, new_id());
-    // after one successful merge, the server sends each write as a single command for a while
+    // for a while after a successful merge, the server sends each write as a single command
     socket.merge(&new_id(), "[]").await;
 
     proxy.set(Mode::Hanging);
@@ -207,7 +207,7 @@ async fn what_was_sent_before_a_client_left_is_done_before_a_server_stops() {
     assert!(!socket.bytes().await.is_empty());
     server.signal("TERM");
     server.await_log(|line| line.contains(r#""stopping""#));
-    // if the server did not wait for its pending answers, it would exit within this time
+    // the server would exit within this time if it did not wait for its pending answers
     sleep(Duration::from_millis(500)).await;
     proxy.set(Mode::Open);
 

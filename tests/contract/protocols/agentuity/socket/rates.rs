@@ -13,7 +13,7 @@ async fn a_thread_takes_as_many_messages_as_the_limit_says(backend: Backend) {
     let thread = new_id();
     socket.save(&thread, r#"{"list":[0]}"#).await;
     socket.restore(&thread).await;
-    // this save reads the stored array before it writes, but still counts as one write
+    // this save reads the stored array before writing it, but still counts as one write
     socket.save(&thread, r#"{"list":[0,1]}"#).await;
     socket.ok("merge", &push(&thread, 2)).await;
 

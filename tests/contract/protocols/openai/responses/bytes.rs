@@ -25,8 +25,8 @@ fn sent(redis: &RedisServer) -> usize {
         .unwrap()
 }
 
-/// Returns a server that already has connections and has loaded its scripts. Each new connection to Redis sends half a
-/// megabyte of scripts.
+/// Returns a server that has already opened its connections and loaded its scripts. On each new Redis connection, the
+/// server sends half a megabyte of scripts.
 async fn warm_server(redis: &RedisServer, upstream: &Upstream) -> Server {
     upstream.answer_with(|request| Reply::text(request.user_text()));
     let plain = Server::builder(Backend::Memory).redis(&redis.url()).start();

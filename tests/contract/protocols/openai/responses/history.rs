@@ -46,7 +46,7 @@ async fn an_earlier_response_is_followed_in_a_copy(server: &Server) {
     assert_eq!(repeat.header("idempotency-replayed"), Some("true"));
     assert_eq!(repeat.json(), forked);
     assert_eq!(upstream.count(), 7);
-    // the fork starts with the keys of its source, and changes independently
+    // the fork starts with the keys of its source, and then changes independently
     assert_eq!(forked["output"][0]["output"], r#"{"ok":true,"value":2}"#);
     let list = async |response: &Value| {
         let conversation = response["conversation"]["id"].as_str().unwrap();
@@ -65,7 +65,7 @@ async fn an_earlier_response_is_followed_in_a_copy(server: &Server) {
         source.as_array().unwrap()[..3]
     );
 
-    // a response cannot be continued after one of its items was deleted
+    // a response cannot be continued once one of its items has been deleted
     let conversation = first["conversation"]["id"].as_str().unwrap();
     let last = source[2]["id"].as_str().unwrap();
     let path = format!("/conversations/{conversation}/items/{last}");
@@ -137,7 +137,7 @@ async fn the_state_keeps_a_window_of_messages_for_pages(server: &Server) {
     .await;
     assert_eq!(upstream.count(), 3);
 
-    // if the array is full, the request fails only after the response, whose items are already stored
+    // if the array is full, the request fails only after the response has ended and its items are stored
     let path = format!("/v1/threads/{id}/state/filling");
     let filling = format!(r#""{}""#, "x".repeat(1_048_576 - 700));
     put(&path, &filling).ok().await;
@@ -252,7 +252,7 @@ async fn a_request_without_input_answers_what_the_conversation_has(server: &Serv
     let roles = |message: &Value| message["role"].as_str().unwrap().to_owned();
     let asked: Vec<_> = last.messages().iter().map(roles).collect();
     assert_eq!(asked, ["user", "assistant", "assistant"]);
-    // a request without input is rejected, unless a different client has already added a message
+    // a request without input is rejected, unless another client has already added a message
     let conversation = program.create(&json!({})).await;
     let body = json!({"model": "m", "conversation": conversation.id});
     let param = Some("input");
@@ -297,7 +297,7 @@ async fn a_turn_that_is_not_stored_continues_a_response_and_leaves_it_as_it_was(
     let asked = upstream.requests().pop().unwrap();
     let again = aside(&first).ok().await;
 
-    // the upstream gets the items up to the first response, the input, and the call with its result
+    // the upstream receives the items up to the first response, the input, and the call with its result
     assert_eq!(asked.messages().len(), 5, "{:?}", asked.messages());
     assert_eq!(asked.user_text(), "Aside?");
     assert_eq!(answer["conversation"], Value::Null);
@@ -310,7 +310,7 @@ async fn a_turn_that_is_not_stored_continues_a_response_and_leaves_it_as_it_was(
     // the increment made by the response that was not stored is undone
     assert_eq!(third["output"][0]["output"], r#"{"ok":true,"value":1}"#);
 
-    // outputs of calls are checked as they are in a stored conversation
+    // call outputs are checked as in a stored conversation
     let body = json!({
         "model": "m", "previous_response_id": first["id"], "store": false,
         "input": [{"type": "function_call_output", "call_id": "call_unknown", "output": "x"}],

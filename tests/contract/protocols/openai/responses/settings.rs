@@ -76,7 +76,7 @@ async fn a_response_has_the_settings_that_were_used(server: &Server) {
     let path = format!("/responses/{}", answer["id"].as_str().unwrap());
     let read = program.ask(Method::GET, &path).ok().await.json();
     assert_eq!(read, answer);
-    // these settings are only echoed, and are not sent upstream
+    // these settings are only echoed, not sent upstream
     let asked = upstream.requests().pop().unwrap().body;
     for name in ["temperature", "top_p", "presence_penalty", "service_tier"] {
         assert_eq!(asked.get(name), None::<&Value>, "{asked}");
@@ -236,7 +236,7 @@ async fn details_that_an_upstream_cannot_give_are_refused(server: &Server) {
     assert_eq!(upstream.count(), 0);
 }
 
-/// Clients request these details from every model, even if they use none of the tools.
+/// Clients request these details from every model, even if they use none of the related tools.
 async fn details_that_change_nothing_are_accepted_by_each_kind(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();

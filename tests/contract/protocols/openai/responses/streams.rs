@@ -11,7 +11,7 @@ use crate::support::client::{Request, new_id};
 use crate::support::server::Server;
 use crate::support::upstream::{Call, Failure, Gate, PRIVATE_DETAIL, Reply, Upstream};
 
-/// Time limit for each event of a stream. Long enough for half a processor core.
+/// Time limit for each event of a stream. Long enough even on half a processor core.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(in crate::protocols::openai) struct Events {
@@ -61,7 +61,7 @@ impl Events {
         Some(())
     }
 
-    /// Returns the next event. Returns `None` after `[DONE]`, which must end every completed stream.
+    /// Returns the next event, or `None` after `[DONE]`, which must be the end of every completed stream.
     async fn next(&mut self) -> Option<Value> {
         let block = self.block().await.expect("an end");
         if block == "data: [DONE]" {
@@ -155,7 +155,7 @@ async fn a_stream_shows_the_answer_while_it_is_written(server: &Server) {
         .json();
     assert_eq!(whole["status"], "in_progress");
     assert_eq!(kinds(&whole["output"]), ["mcp_call"]);
-    // a second reader resumes in the middle with `starting_after`, and a browser with `last-event-id`
+    // a second reader resumes with `starting_after`, and a third, like a browser, with `last-event-id`
     let at = first["sequence_number"].as_u64().unwrap();
     let here = Events::after(listen(&program, id, "&starting_after=0"), 1).await;
     let again = listen(&program, id, "").header("last-event-id", (at - 1).to_string());

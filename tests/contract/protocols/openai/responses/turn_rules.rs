@@ -213,7 +213,7 @@ async fn calls_that_are_too_many_end_no_turn_as_a_failure(server: &Server) {
     let program = Program::of(&server);
     let mut body =
         json!({"model": "m", "input": "hi", "tools": state_tools(), "max_tool_calls": 1});
-    // the model continues to send calls, although it is offered no tools
+    // the model keeps sending calls, although it is offered no tools
     upstream.script([Reply::calls([count(); 300]), Reply::calls([count()])]);
 
     let answer = run(&program, &body).ok().await.json();
@@ -294,7 +294,7 @@ async fn a_turn_whose_time_is_up_is_incomplete(server: &Server) {
                 with_a_call += 1;
             }
         }
-        // on a busy machine, the time limit may pass before the first call
+        // on a busy machine, the time limit may expire before the first call
         assert!(without < 20, "{answer}");
     }
 }

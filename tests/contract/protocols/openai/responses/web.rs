@@ -450,7 +450,7 @@ async fn hostile_pages_cost_no_more_than_their_limits(server: &Server) {
         );
         assert_eq!(item["code"], "WEB_FETCH_FAILED");
     }
-    // the server reads one page at a time, so it holds only one page in memory
+    // the server reads one page at a time, so it keeps only one page in memory
     let grown = server.peak_bytes().saturating_sub(peak);
     assert!(grown < 64 * 1_048_576, "{grown}");
 }

@@ -8,8 +8,8 @@ use actix_ws::{AggregatedMessage, AggregatedMessageStream, Session};
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
 
-/// Maximum number and size of received messages that wait for an answer. At either limit, the server stops reading
-/// until a message is answered.
+/// Maximum number and total size of received messages that are waiting for an answer. At either limit, the server stops
+/// reading until a message is answered.
 const WAITING_MAX: usize = 4;
 const WAITING_BYTES: usize = 1_048_576;
 const PING_EVERY: Duration = Duration::from_secs(20);

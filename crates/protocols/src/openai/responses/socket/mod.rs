@@ -29,9 +29,9 @@ use threadkeep_responses::StreamItem;
 use threadkeep_service::rates::RateSubject;
 use warm_up::{warm_up, warm_up_body};
 
-/// Maximum size of a message, the same as for a body.
+/// Maximum size of a message, equal to the maximum size of a body.
 const MESSAGE_MAX_BYTES: usize = 8 * 1_048_576;
-/// Time limit for sending a message to a client that does not read.
+/// Time limit for sending a message to a client that has stopped reading.
 const SEND_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// `GET /responses` as a WebSocket

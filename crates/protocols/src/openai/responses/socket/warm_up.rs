@@ -1,5 +1,5 @@
-//! Answers warm-ups: messages with `generate: false`. Such a message gets a response without output, and the next
-//! message can continue from its items.
+//! Answers warm-ups: messages with `generate: false`. The response to such a message has no output, and the next
+//! message can continue from the items of that response.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ pub(super) async fn warm_up(
     Ok(Ok(kept))
 }
 
-/// Checks a warm-up like any request, but calls no model and stores nothing.
+/// Checks a warm-up like any other request, but calls no model and stores nothing.
 async fn ended(
     request: &OpenAiRequest,
     body: ObjectBody,

@@ -14,7 +14,7 @@ use super::PAUSE;
 use crate::transport::node::server::{Server, history_questions};
 use crate::transport::without_password;
 
-/// How long after its last use a connection needs no PING.
+/// Time after the last use during which a connection needs no PING.
 pub(super) const FRESH: Duration = Duration::from_secs(1);
 
 /// Makes connections with [`deadpool_redis::Manager`]. Skips the manager's UNWATCH and PING for connections used within
@@ -35,7 +35,7 @@ pub(super) struct Pooled {
     era: Era,
 }
 
-/// Number of discards, and number of silences. A connection is invalid if either has changed since the connection was
+/// The number of discards and the number of silences. A connection is invalid if either number has changed since it was
 /// made.
 type Era = (u64, u64);
 
@@ -137,7 +137,7 @@ fn manager(
     let settings = settings
         .set_protocol(ProtocolVersion::RESP3)
         .set_lib_name("threadkeep", env!("CARGO_PKG_VERSION"));
-    // Callers limit both times. By default, replies would time out after half a second.
+    // Callers limit both times. By default, a reply would time out after half a second.
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(None)
         .set_response_timeout(None)

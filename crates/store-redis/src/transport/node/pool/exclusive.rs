@@ -8,8 +8,8 @@ use crate::scripts;
 use crate::transport::Call;
 use crate::transport::fault::Fault;
 
-/// A connection with one user. It returns to the pool if everything was answered. Otherwise it is closed, because the
-/// next caller must not wait for an abandoned WAIT.
+/// A connection with one user. It returns to the pool if all commands were answered. Otherwise it is closed, because
+/// the next caller must not wait for an abandoned WAIT.
 pub(super) struct ExclusiveConnection<'a> {
     pool: &'a Pool,
     /// `None` once closed.
@@ -38,7 +38,7 @@ impl<'a> ExclusiveConnection<'a> {
     }
 
     async fn call_once(&mut self, call: &Call<'_>) -> Result<Vec<Value>, Fault> {
-        // built late, because WAIT may wait only for the remaining time
+        // built at the last moment, because WAIT must not wait longer than the remaining time
         let wait = call.confirmation.map(|it| it.wait(call.deadline));
         let commands = call.commands.iter().chain(&wait);
         let mut pipeline = Pipeline::with_capacity(call.commands.len() + 1);

@@ -20,18 +20,18 @@ use exclusive::ExclusiveConnection;
 use threadkeep_store::CallRejected;
 
 /// Maximum number of connections per server and user of the store. If each write waits 1 ms for a replica, 15
-/// connections allow 15,000 writes a second.
+/// connections allow 15,000 writes per second.
 const MAX_CONNECTIONS: usize = 16;
-/// Leaves one connection for calls without a permit: CLUSTER SLOTS, one at a time, and the loading of scripts. So calls
-/// rarely wait for the pool itself.
+/// Leaves one connection for calls that need no permit: CLUSTER SLOTS, one at a time, and loading scripts. As a result,
+/// calls rarely wait for the pool itself.
 const MAX_IN_FLIGHT: usize = MAX_CONNECTIONS - 1;
 const UNUSED_MAX: Duration = Duration::from_secs(10);
 /// Pause after a failed attempt, and after a server has rejected writes. During the pause, callers get the error of the
 /// failed attempt. The pause prevents a storm of connections.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Exclusive connections to one server. They are made one at a time. So a hanging server gets one connection per call
-/// timeout, and a recovered server gets no storm of connections.
+/// Exclusive connections to one server. They are made one at a time, so that a hanging server gets one connection per
+/// call timeout, and a recovered server does not get a storm of connections.
 #[derive(Debug)]
 pub(super) struct Pool {
     connections: managed::Pool<Connector>,
@@ -83,7 +83,7 @@ impl Pool {
         self.last_use().is_some()
     }
 
-    /// Returns a connection if one is available in time. Fails before anything is sent.
+    /// Returns a connection if one becomes available in time. On failure, nothing has been sent.
     async fn check_out(
         self: &Arc<Self>,
         deadline: Instant,
@@ -111,7 +111,7 @@ impl Pool {
             return Err(Fault::Connect(error.clone()));
         }
         let pool = Arc::clone(self);
-        // runs to its end even if the caller gives up, so that the next caller gets the connection or the error
+        // continues even if the caller gives up, so that the next caller gets the connection or the error
         let got = tokio::spawn(async move {
             let got = timeout(pool.server().timeout, pool.get()).await;
             let got = got.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()));
@@ -132,7 +132,7 @@ impl Pool {
         })
     }
 
-    /// Returns the last use of the next idle connection. Closes unusable connections.
+    /// Returns the time at which the next idle connection was last used. Closes unusable connections.
     fn last_use(&self) -> Option<Instant> {
         let connector = self.connections.manager();
         let mut last_use = None;
@@ -162,7 +162,7 @@ impl Pool {
     }
 }
 
-/// Returns an error that never occurs, because our pools are not closed and have no timeouts.
+/// Returns an error that never occurs, because the pools in this crate are never closed and have no timeouts.
 fn unusable() -> RedisError {
     (ErrorKind::Client, "the pool has no connection").into()
 }
