@@ -180,7 +180,8 @@ up() {
     is_running redis ||
         start redis redis-server --port 0 --unixsocket "$dir/redis.sock" --dir "$dir/redis" \
             --appendonly yes --appendfsync everysec --save '' --maxmemory 512mb \
-            --maxmemory-policy noeviction --lazyfree-lazy-expire yes \
+            --maxmemory-policy noeviction --hash-max-ziplist-value 2048 \
+            --hash-max-ziplist-entries 24 --lazyfree-lazy-expire yes \
             --lazyfree-lazy-server-del yes
     until_it redis redis-cli -e -s "$dir/redis.sock" ping
 

@@ -33,6 +33,7 @@ mod memory;
 mod memory_limit;
 mod scope_lists;
 mod slots;
+mod thread_memory;
 mod versions;
 
 use threadkeep_test_support as support;

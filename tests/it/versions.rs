@@ -19,9 +19,16 @@ const HEAD: &str = "| version |";
 const THREADS: u64 = 2_000;
 /// Tolerance in percent for allocations that do not grow with each thread, such as hash tables of keys.
 const TOLERANCE_PERCENT: u64 = 5;
+/// Part of the log line about unpacked hashes.
+const COSTLY: &str = "hash-max-listpack-value";
 const MEASUREMENTS: usize = 5;
 
-const RECOMMENDED: [&str; 10] = [
+const RECOMMENDED: [&str; 14] = [
+    // the names that all versions accept
+    "--hash-max-ziplist-value",
+    "2048",
+    "--hash-max-ziplist-entries",
+    "24",
     "--maxmemory",
     "1gb",
     "--maxmemory-policy",
@@ -90,6 +97,16 @@ async fn nothing_is_warned_of_under_the_recommended_settings() {
     server.client().thread().put("state/k", "1").ok().await;
     let log = server.log();
     assert!(!log.contains("WARN"), "{log}");
+    assert!(!log.contains(COSTLY), "{log}");
+}
+
+#[tokio::test]
+async fn a_setting_that_costs_memory_is_reported_once() {
+    let redis = RedisServer::start();
+
+    let server = Server::builder(Backend::Memory).redis(&redis.url()).start();
+
+    assert_eq!(server.log().matches(COSTLY).count(), 1);
 }
 
 fn columns_of(begin: &str) -> Vec<String> {

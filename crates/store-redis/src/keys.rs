@@ -94,6 +94,11 @@ impl KeyNames {
         format!("{}:layout", self.prefix)
     }
 
+    /// Returns a key that exists only while a script probes how Redis stores a hash.
+    pub(super) fn packing_probe(&self) -> String {
+        format!("{}:packing", self.prefix)
+    }
+
     pub(super) fn consumers(&self) -> String {
         format!("{}:consumers", self.prefix)
     }

@@ -107,6 +107,7 @@ scripts! {
     Sweep = "threads/sweep.lua" [OWNERS, LOG],
     Hold = "deployment/hold.lua" [],
     Release = "deployment/release.lua" [],
+    ProbePacking = "deployment/probe_packing.lua" [],
     Introduce = "deployment/introduce.lua" [],
     OpenLedger = "log/open_ledger.lua" [],
     Commit = "log/commit.lua" [],

@@ -1,13 +1,15 @@
 use redis::{Value, from_redis_value};
 
 use super::transport::{Calls, Link, command};
-use super::{BUCKETS, KeyNames};
+use super::{BUCKETS, KeyNames, Script};
 
 use threadkeep_store::StoreError;
 
 const OLDEST: (u64, u64) = (6, 2);
 /// Version of the thread layout: see `lua/shared/prelude.lua`. Version 1 had no grace period and no events.
 const LAYOUT: u32 = 2;
+/// Maximum size of a value in a packed hash that docs/redis.md recommends.
+const PACKED_VALUE_BYTES: usize = 2_048;
 
 /// Checks the version, the eviction policy and the layout. Warns about settings that can cause data loss.
 pub(super) async fn check(
@@ -24,7 +26,21 @@ pub(super) async fn check(
         check_server(&info)?;
         warn_of_few_replicas(&info, wait_replicas);
     }
-    check_layout(&calls, names).await
+    check_layout(&calls, names).await?;
+    report_costly_hashes(&calls, names).await;
+    Ok(())
+}
+
+/// Logs if Redis does not pack hashes with values of [`PACKED_VALUE_BYTES`]. A failed probe is not an error.
+async fn report_costly_hashes(calls: &Calls<'_>, names: &KeyNames) {
+    let mut probe = Script::ProbePacking.call(1);
+    probe.arg(names.packing_probe()).arg(PACKED_VALUE_BYTES);
+    if matches!(calls.write(probe).await, Ok(Value::BulkString(found)) if found == b"hashtable") {
+        tracing::info!(
+            "Redis stores small threads as hash tables, with twice the overhead; set hash-max-listpack-value \
+             (Redis 6.2: hash-max-ziplist-value) to {PACKED_VALUE_BYTES}"
+        );
+    }
 }
 
 fn check_server(info: &str) -> Result<(), StoreError> {
